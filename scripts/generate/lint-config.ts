@@ -1,0 +1,163 @@
+import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Place } from "../../layers.ts";
+
+type Rules = Record<string, unknown>;
+type Restriction = {
+  regex: string;
+  message: string;
+  importNames?: readonly string[];
+  allowTypeImports?: true;
+};
+type Spot = { name: Place; within: Place; files: readonly string[]; mayImport: readonly string[] };
+
+const FOLDERS: readonly string[] = LAYERS.map((layer) => layer.folder);
+
+/** Every place with rules of its own, the smaller after the larger, because the last override wins. */
+function spots(): Spot[] {
+  const root: Spot = { name: "root", within: "root", files: ["src/*.ts"], mayImport: FOLDERS };
+  const layers: Spot[] = LAYERS.map(({ folder, mayImport }) => ({
+    name: folder,
+    within: folder,
+    files: [`src/${folder}/**`],
+    mayImport,
+  }));
+  const large = [root, ...layers];
+  const small = SMALL_PLACES.flatMap((place) =>
+    large
+      .filter((spot) => spot.name === place.within)
+      .map((spot) => ({ ...place, mayImport: spot.mayImport })),
+  );
+  return [...large, ...small];
+}
+
+/** Whether a fence lets this place use what it guards. */
+function isOpenFor(fence: Fence, spot: { name: Place; within: Place }): boolean {
+  const listed = "only" in fence.where ? fence.where.only : fence.where.except;
+  const isListed = listed.includes(spot.name) || listed.includes(spot.within);
+  return "only" in fence.where ? isListed : !isListed;
+}
+
+/** Whether a place may at least import the types of what a fence guards. */
+function mayImportTypes(fence: Fence, spot: { name: Place; within: Place }): boolean {
+  return fence.typesIn?.includes(spot.name) === true || fence.typesIn?.includes(spot.within) === true;
+}
+
+function placeNames(places: readonly Place[]): string {
+  const names = places.map((place) => (place.endsWith(".ts") || place.includes("/") ? place : `${place}/`));
+  return names.length === 0 ? "nowhere" : names.join(", ");
+}
+
+/** "only in db/: the reason", for messages and for the documentation. */
+export function fenceRule(fence: Fence): string {
+  const where =
+    "only" in fence.where
+      ? `only in ${placeNames(fence.where.only)}`
+      : `not in ${placeNames(fence.where.except)}`;
+  const types = fence.typesIn === undefined ? "" : ` (types also in ${placeNames(fence.typesIn)})`;
+  return `${where.replace("only in nowhere", "nowhere")}${types}: ${fence.why}`;
+}
+
+function layerRestrictions(spot: Spot): Restriction[] {
+  const allowed = spot.within === "root" ? spot.mayImport : [spot.within, ...spot.mayImport];
+  const forbidden = [...FOLDERS, "root"].filter((folder) => !allowed.includes(folder));
+  const names = spot.mayImport.length === 0 ? "nothing" : spot.mayImport.join(", ");
+  return [
+    {
+      regex: `^#(${forbidden.join("|")})/`,
+      message: `${spot.name === "root" ? "src/*.ts" : `${spot.within}/`} may import ${names} (layers.ts)`,
+    },
+    { regex: "(^|/)\\.\\.($|/)", message: "Across folders import `#layer/file.ts`, never `../`" },
+    { regex: "^(/|file:|data:)", message: "Import `./file.ts`, `#layer/file.ts` or a package" },
+  ];
+}
+
+function moduleRestrictions(fence: Fence, spot: Spot): Restriction[] {
+  const message = `${fence.what}: ${fenceRule(fence)}`;
+  const whole = (fence.modules ?? []).map((regex): Restriction => {
+    return mayImportTypes(fence, spot) ? { regex, message, allowTypeImports: true } : { regex, message };
+  });
+  const named = (fence.names ?? []).map(({ modules, names }) => ({
+    regex: modules,
+    importNames: names,
+    message,
+  }));
+  return [...whole, ...named];
+}
+
+function placeRules(spot: Spot): Rules {
+  const closed = FENCES.filter((fence) => !isOpenFor(fence, spot));
+  const message = (fence: Fence): string => `${fence.what}: ${fenceRule(fence)}`;
+  const restrictions = [
+    ...layerRestrictions(spot),
+    ...closed.flatMap((fence) => moduleRestrictions(fence, spot)),
+  ];
+  const globals = closed.flatMap((fence) =>
+    (fence.globals ?? []).map((name) => ({ name, message: message(fence) })),
+  );
+  const properties = closed.flatMap((fence) =>
+    (fence.properties ?? []).map((property) => ({ ...property, message: message(fence) })),
+  );
+  return {
+    "no-restricted-imports": ["error", { patterns: restrictions }],
+    "no-restricted-globals": ["error", ...globals],
+    "no-restricted-properties": ["error", ...properties],
+  };
+}
+
+/** What holds in every file: the habits of CONTRIBUTING.md that a tool can check. */
+const EVERYWHERE: Rules = {
+  "import/no-cycle": ["error", { ignoreTypes: false }],
+  "import/no-self-import": "error",
+  "import/no-duplicates": "error",
+  "import/no-default-export": "error",
+  "max-lines": ["error", { max: 400 }],
+  "max-lines-per-function": ["error", { max: 70, skipBlankLines: true, skipComments: true }],
+  "no-eval": "error",
+  "no-new-func": "error",
+  eqeqeq: "error",
+  "typescript/no-implied-eval": "error",
+  "typescript/no-explicit-any": "error",
+  "typescript/no-non-null-assertion": "error",
+  "typescript/consistent-type-imports": "error",
+  "typescript/ban-ts-comment": "error",
+  "typescript/no-floating-promises": "error",
+  "typescript/no-misused-promises": "error",
+  "typescript/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+  // Not of use here: we check texts for control characters, and group long lists by spreading.
+  "no-control-regex": "off",
+  "unicorn/no-useless-spread": "off",
+};
+
+/** `test()` and `describe()` of node:test return promises that the runner itself waits for. */
+const TESTS: Rules = {
+  "max-lines-per-function": "off",
+  // An assertion on "[object Object]" fails by itself.
+  "typescript/no-base-to-string": "off",
+  "typescript/no-floating-promises": [
+    "error",
+    {
+      allowForKnownSafeCalls: [
+        {
+          from: "package",
+          package: "node:test",
+          name: ["test", "it", "describe", "suite", "before", "after"],
+        },
+      ],
+    },
+  ],
+};
+
+/** The text of `.oxlintrc.json`. */
+export async function lintConfig(): Promise<string> {
+  const config = {
+    $schema: "./node_modules/oxlint/configuration_schema.json",
+    plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "node", "promise"],
+    categories: { correctness: "error" },
+    rules: EVERYWHERE,
+    ignorePatterns: ["node_modules", "spec", ".cache", ".latchkey"],
+    overrides: [
+      ...spots().map((spot) => ({ files: spot.files, rules: placeRules(spot) })),
+      { files: ["test/**"], rules: TESTS },
+    ],
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+}

@@ -1,0 +1,374 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Layer, type Place } from "../layers.ts";
+import { lintConfig } from "../scripts/generate/lint-config.ts";
+
+const root = dirname(import.meta.dirname);
+const folders: readonly string[] = LAYERS.map((layer) => layer.folder);
+
+let scratch: string;
+
+before(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "latchkey-layers-"));
+  for (const name of ["package.json", "tsconfig.json"]) await copyFile(join(root, name), join(scratch, name));
+  await symlink(join(root, "node_modules"), join(scratch, "node_modules"));
+  await writeFile(join(scratch, ".oxlintrc.json"), await lintConfig());
+});
+
+after(() => rm(scratch, { recursive: true, force: true }));
+
+type Finding = { file: string; line: number; rule: string };
+type Diagnostic = { filename: string; code?: string; message: string; labels: { span: { line: number } }[] };
+
+/** Lints files of the scratch tree, given as path and lines, with the generated configuration. */
+async function lint(files: Record<string, readonly string[]>, options: string[] = []): Promise<Finding[]> {
+  for (const [path, lines] of Object.entries(files)) {
+    await mkdir(dirname(join(scratch, path)), { recursive: true });
+    await writeFile(join(scratch, path), `${lines.join("\n")}\n`);
+  }
+  const program = join(root, "node_modules/oxlint/bin/oxlint");
+  const output = await new Promise<string>((resolve, reject) => {
+    const parameters = [program, "--format", "json", ...options, ...Object.keys(files)];
+    execFile(
+      process.execPath,
+      parameters,
+      { cwd: scratch, maxBuffer: 64 * 2 ** 20 },
+      (error, stdout, stderr) => {
+        if (error !== null && stdout === "") reject(new Error(stderr, { cause: error }));
+        else resolve(stdout);
+      },
+    );
+  });
+  const report = JSON.parse(output) as { diagnostics: Diagnostic[]; number_of_files: number };
+  assert.equal(report.number_of_files, Object.keys(files).length, "the linter saw every probe file");
+  return report.diagnostics.map(({ filename, code, message, labels }) => {
+    assert.ok(code, `${filename}: ${message}`); // only what could not be parsed has no rule
+    return { file: filename, line: labels[0]?.span.line ?? 0, rule: code };
+  });
+}
+
+type Probe = { code: string; isForbidden: boolean };
+
+/** Lints one probe a line, in several files of one place, and compares line by line. */
+async function assertProbes(
+  places: readonly { files: readonly string[]; probes: readonly Probe[] }[],
+): Promise<number> {
+  const sources: Record<string, readonly string[]> = {};
+  for (const { files, probes } of places)
+    for (const file of files)
+      sources[file] = probes.map(({ code }, index) => code.replaceAll("§", String(index + 1)));
+  const findings = await lint(sources);
+  const fenceRules = /no-restricted-(imports|globals|properties)/;
+  const flagged = new Set(
+    findings.filter(({ rule }) => fenceRules.test(rule)).map(({ file, line }) => `${file}:${line}`),
+  );
+  const wanted = places.flatMap(({ files, probes }) =>
+    files.flatMap((file) =>
+      probes.flatMap((probe, index) => (probe.isForbidden ? [`${file}:${index + 1}`] : [])),
+    ),
+  );
+  const shown = (spots: Iterable<string>): string[] =>
+    [...spots].map((spot) => {
+      const [file = "", line = "0"] = spot.split(":");
+      return `${spot} ${sources[file]?.[Number(line) - 1] ?? ""}`;
+    });
+  assert.deepEqual(shown(wanted.filter((spot) => !flagged.has(spot))), [], "forbidden, but not flagged");
+  assert.deepEqual(shown([...flagged].filter((spot) => !wanted.includes(spot))), [], "allowed, but flagged");
+  return wanted.length;
+}
+
+const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly string[]> = {
+  "assemble.ts": ["src/assemble.ts"],
+  "config.ts": ["src/config.ts"],
+  "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
+  "cli/demo": ["src/cli/demo.ts", "src/cli/demo/portal.ts"],
+};
+
+type TestPlace = { name: Place; within: Place; files: readonly string[] };
+
+/** Every place with the probe files that belong to it, also deeper in the folder. */
+const PLACES: readonly TestPlace[] = [
+  { name: "root", within: "root", files: ["src/main.ts"] },
+  ...LAYERS.map(({ folder }): TestPlace => {
+    return {
+      name: folder,
+      within: folder,
+      files: [`src/${folder}/probe.ts`, `src/${folder}/deep/er/probe.ts`],
+    };
+  }),
+  ...SMALL_PLACES.map((place): TestPlace => ({ ...place, files: SMALL_PLACE_FILES[place.name] })),
+];
+
+/** All the ways to import a module; `§` becomes the line's number, so that names differ. */
+function importsOf(specifier: string): string[] {
+  return [
+    `import "${specifier}";`,
+    `import { a as a§ } from "${specifier}"; a§();`,
+    `import type { A as A§ } from "${specifier}"; export type B§ = A§;`,
+    `import * as all§ from "${specifier}"; all§.a();`,
+    `export { a as b§ } from "${specifier}";`,
+    `export * from "${specifier}";`,
+    `export const later§ = () => import("${specifier}");`,
+  ];
+}
+
+test("every folder of src is a layer, and a layer imports only from layers below it", async () => {
+  const entries = await readdir(join(root, "src"), { withFileTypes: true });
+  const present = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  assert.deepEqual(
+    present.filter((folder) => !folders.includes(folder)),
+    [],
+  );
+  for (const { folder, mayImport } of LAYERS as readonly Layer[]) {
+    for (const other of mayImport) {
+      assert.ok(
+        folders.indexOf(other) > folders.indexOf(folder),
+        `${folder} -> ${other} does not go downwards`,
+      );
+    }
+  }
+});
+
+test("every import of a layer that the table does not allow fails, every other passes", async () => {
+  const mayImport = (from: Place, to: string): boolean => {
+    if (from === "root") return to !== "root";
+    const layer = (LAYERS as readonly Layer[]).find(({ folder }) => folder === from);
+    return from === to || layer?.mayImport.includes(to) === true;
+  };
+  const places = PLACES.map(({ within, files }) => {
+    const probes = [...folders, "root"].flatMap((to) =>
+      importsOf(`#${to}/some-file.ts`).map((code) => ({ code, isForbidden: !mayImport(within, to) })),
+    );
+    return { files, probes };
+  });
+  const forbidden = await assertProbes(places);
+  assert.ok(forbidden > 2000, `only ${forbidden} forbidden imports were tried`);
+});
+
+test("parent folders, absolute paths and URLs are no way around the layers", async () => {
+  const specifiers = [
+    "../lib/assert.ts",
+    "./../db/pool.ts",
+    "..",
+    "./a/../../db/pool.ts",
+    "/etc/a.ts",
+    "file:///a.ts",
+  ];
+  const probes = [
+    ...specifiers.flatMap(importsOf).map((code) => ({ code, isForbidden: true })),
+    ...importsOf("./beside.ts").map((code) => ({ code, isForbidden: false })),
+    ...importsOf("./deep/er/below.ts").map((code) => ({ code, isForbidden: false })),
+    ...importsOf("node:path").map((code) => ({ code, isForbidden: false })),
+  ];
+  await assertProbes(PLACES.map(({ files }) => ({ files, probes })));
+});
+
+type Rule = { only?: readonly Place[]; except?: readonly Place[]; typesIn?: readonly Place[] };
+
+/** What each fence is about, written out: not derived from the patterns that are under test. */
+const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
+  { modules: "pg pg-pool pg/lib/client.js", only: ["db"] },
+  { modules: "graphile-worker", only: ["worker", "db"] },
+  { modules: "undici playwright-core proxy-chain", only: ["outbound"] },
+  {
+    modules: "http node:http node:https node:http2 node:net node:tls node:dns node:dns/promises node:dgram",
+    only: ["outbound"],
+    typesIn: ["api", "hosted", "operator", "assemble.ts"],
+  },
+  { modules: "jose jose/errors", only: ["vault"] },
+  { modules: "@aws-sdk/client-s3 @aws-sdk/client-kms", only: ["blobs", "vault"] },
+  { modules: "jsonata", only: ["expressions"] },
+  { modules: "fastify @fastify/multipart", only: ["api", "hosted", "operator", "assemble.ts"] },
+  { modules: "node:child_process child_process node:cluster", only: ["db/embedded", "cli/demo"] },
+  { modules: "node:fs node:fs/promises node:worker_threads", except: ["domain"] },
+  { modules: "node:vm", only: [] },
+  // Not fenced: names that only begin like a fenced one, and what is free on purpose.
+  { modules: "pgvector josefine undici-types node:path node:crypto-like ajv hono/html", except: [] },
+];
+
+const FENCED_CODE: readonly (Rule & { code: string })[] = [
+  { code: `import { createCipheriv } from "node:crypto"; createCipheriv();`, only: ["vault"] },
+  { code: `import { createDecipheriv } from "node:crypto"; createDecipheriv();`, only: ["vault"] },
+  {
+    code: `import { diffieHellman, webcrypto } from "node:crypto"; diffieHellman(webcrypto);`,
+    only: ["vault"],
+  },
+  { code: `import { createCipheriv as innocent } from "crypto"; innocent();`, only: ["vault"] },
+  { code: `import byDefault from "node:crypto"; byDefault.createCipheriv();`, only: ["vault"] },
+  { code: `import * as nodeCrypto from "node:crypto"; nodeCrypto.createCipheriv();`, only: ["vault"] },
+  {
+    code: `import { createHash, createHmac, timingSafeEqual } from "node:crypto"; createHash();`,
+    except: [],
+  },
+  { code: `import { randomBytes, randomUUIDv7 } from "node:crypto"; randomBytes();`, except: ["domain"] },
+  { code: `export const random = () => Math.random();`, except: ["domain"] },
+  { code: `export const id = () => crypto.randomUUID();`, except: ["domain"] },
+  { code: `export const key = () => crypto.subtle.generateKey();`, only: ["vault"] },
+  { code: `export const got = () => fetch("https://example.com");`, only: ["outbound"] },
+  { code: `export const viaGlobal = () => globalThis.fetch("https://example.com");`, only: ["outbound"] },
+  { code: `export const socket = () => new WebSocket("wss://example.com");`, only: ["outbound"] },
+  { code: `export const now = () => Date.now();`, except: ["domain", "actions", "engine"] },
+  { code: `export const today = () => new Date();`, except: ["domain", "actions", "engine"] },
+  { code: `export const global = () => globalThis.Date.now();`, except: ["domain", "actions", "engine"] },
+  { code: `export type At = { at: Date };`, except: [] },
+  { code: `export const home = process.env["HOME"];`, only: ["config.ts"] },
+  { code: `export const { env } = process;`, only: ["config.ts"] },
+  { code: `import { env as surroundings } from "node:process"; surroundings["HOME"];`, only: ["config.ts"] },
+  { code: `export const print = () => console.log("a");`, only: ["cli"] },
+];
+
+function isAllowed(rule: Rule, { name, within }: TestPlace): boolean {
+  const isIn = (list: readonly Place[]): boolean => list.includes(name) || list.includes(within);
+  return rule.only === undefined ? !isIn(rule.except ?? []) : isIn(rule.only);
+}
+
+test("every package fence holds in every place, and opens where the design says", async () => {
+  const places = PLACES.map((place) => {
+    const probes = FENCED_MODULES.flatMap(({ modules, typesIn, ...rule }) => {
+      const mayUseTypes = isAllowed({ only: typesIn ?? [] }, place);
+      const isOpen = (code: string): boolean =>
+        isAllowed(rule, place) || (mayUseTypes && code.startsWith("import type"));
+      return modules
+        .split(" ")
+        .flatMap(importsOf)
+        .map((code) => ({ code, isForbidden: !isOpen(code) }));
+    });
+    return { files: place.files, probes };
+  });
+  await assertProbes(places);
+});
+
+test("globals, properties and single names are fenced like packages", async () => {
+  const places = PLACES.map((place) => {
+    const probes = FENCED_CODE.map(({ code, ...rule }) => ({ code, isForbidden: !isAllowed(rule, place) }));
+    return { files: place.files, probes };
+  });
+  await assertProbes(places);
+});
+
+test("every fence of layers.ts has a probe above", () => {
+  const modules = FENCED_MODULES.flatMap((entry) => entry.modules.split(" "));
+  const samples = [...modules, ...FENCED_CODE.map(({ code }) => code)].join("\n");
+  const covers = (fence: Fence): boolean => {
+    const words = [...(fence.globals ?? []), ...(fence.names ?? []).flatMap(({ names }) => names)];
+    const patterns = (fence.modules ?? []).map((pattern) => new RegExp(pattern, "m"));
+    return patterns.some((pattern) => pattern.test(samples)) || words.some((word) => samples.includes(word));
+  };
+  assert.deepEqual(
+    FENCES.filter((fence) => !covers(fence)).map((fence) => fence.what),
+    [],
+  );
+});
+
+/** One breach of each habit that the linter watches over: file, code, rule. */
+const HABITS: readonly [path: string, code: readonly string[], rule: string][] = [
+  [
+    "src/lib/circle-a.ts",
+    [`import { b } from "#lib/circle-b.ts";`, `export const a = () => b();`],
+    "no-cycle",
+  ],
+  ["src/lib/circle-b.ts", [`import { a } from "./circle-a.ts";`, `export const b = () => a();`], "no-cycle"],
+  [
+    "src/lib/type-a.ts",
+    [`import type { B } from "#lib/type-b.ts";`, `export type A = { b: B };`],
+    "no-cycle",
+  ],
+  ["src/lib/type-b.ts", [`import type { A } from "./type-a.ts";`, `export type B = { a?: A };`], "no-cycle"],
+  ["src/lib/floating.ts", [`const wait = async (): Promise<void> => {};`, `wait();`], "no-floating-promises"],
+  [
+    "src/lib/switch.ts",
+    [
+      `export function f(a: "x" | "y"): void {`,
+      `  switch (a) {`,
+      `    case "x":`,
+      `      return;`,
+      `  }`,
+      `}`,
+    ],
+    "switch-exhaustiveness-check",
+  ],
+  ["src/lib/default.ts", [`export default 1;`], "no-default-export"],
+  ["src/lib/any.ts", [`export const a: any = 1;`], "no-explicit-any"],
+  ["src/lib/non-null.ts", [`export const f = (a?: string): string => a!;`], "no-non-null-assertion"],
+  ["src/lib/inline-type.ts", [`export type A = import("#lib/any.ts").A;`], "consistent-type-imports"],
+  [
+    "src/lib/long-file.ts",
+    Array.from({ length: 401 }, (_, index) => `export const a${index} = 1;`),
+    "max-lines",
+  ],
+  [
+    "src/lib/long-function.ts",
+    [`export function f(): void {`, ...Array.from({ length: 70 }, () => `  f();`), `}`],
+    "max-lines-per-function",
+  ],
+  [
+    "scripts/long-function.ts",
+    [`export function f(): void {`, ...Array.from({ length: 70 }, () => `  f();`), `}`],
+    "max-lines-per-function",
+  ],
+  ["src/lib/evaluated.ts", [`export const f = () => eval("1");`], "no-eval"],
+  [
+    "test/floating.test.ts",
+    [`const wait = async (): Promise<void> => {};`, `wait();`],
+    "no-floating-promises",
+  ],
+];
+
+test("the linted habits fail where they are broken", async () => {
+  const files = Object.fromEntries(HABITS.map(([path, code]) => [path, code]));
+  const findings = await lint(files, ["--type-aware"]);
+  for (const [path, , rule] of HABITS) {
+    const rules = findings.filter(({ file }) => file === path).map((finding) => finding.rule);
+    assert.ok(
+      rules.some((found) => found.endsWith(`(${rule})`)),
+      `${path}: wanted ${rule}, found ${rules.join(", ")}`,
+    );
+  }
+});
+
+test("what the habits allow passes: short files, cli output, tests of any length, node:test's promises", async () => {
+  const findings = await lint(
+    {
+      "src/cli/print.ts": [`export const print = (): void => console.log("a");`],
+      "src/lib/full-file.ts": Array.from({ length: 400 }, (_, index) => `export const a${index} = 1;`),
+      "src/lib/full-function.ts": [
+        `export function f(): void {`,
+        ...Array.from({ length: 68 }, () => `  f();`),
+        ``,
+        `// why`,
+        `}`,
+      ],
+      "test/long.test.ts": [
+        `import { test } from "node:test";`,
+        `test("a", () => {`,
+        ...Array.from({ length: 90 }, () => `  process.exitCode = 0;`),
+        `});`,
+      ],
+    },
+    ["--type-aware"],
+  );
+  assert.deepEqual(findings, []);
+});
+
+test("no source file switches a rule off in a comment", async () => {
+  const entries = await readdir(join(root, "src"), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(".ts"));
+  const found: string[] = [];
+  for (const { parentPath, name } of files) {
+    const text = await readFile(join(parentPath, name), "utf8");
+    if (/(oxlint|eslint)-disable|@ts-(ignore|nocheck)/.test(text)) found.push(join(parentPath, name));
+  }
+  assert.deepEqual(found, []);
+});
+
+test(".oxlintrc.json is what layers.ts generates", async () => {
+  assert.equal(
+    await readFile(join(root, ".oxlintrc.json"), "utf8"),
+    await lintConfig(),
+    "run `npm run generate`",
+  );
+});
