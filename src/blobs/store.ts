@@ -1,0 +1,24 @@
+/** A stored object: its size and what its bytes hash to. */
+export interface StoredBlob {
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly sha256: Buffer;
+}
+
+/** Where large things are kept: inputs, record sets, results. Keys are made by the server, never by a caller. */
+export interface BlobStore {
+  /** Stores the stream whole and durably, or nothing. */
+  put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob>;
+  /** The object's bytes, or those from `start` to `end` (inclusive). Throws BlobMissing. */
+  open(key: string, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
+  /** Removes objects; one that is not there is no error. */
+  remove(keys: readonly string[]): Promise<void>;
+}
+
+export class BlobMissing extends Error {
+  override readonly name = "BlobMissing";
+
+  constructor(key: string) {
+    super(`object ${key} is not in the store`);
+  }
+}

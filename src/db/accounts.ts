@@ -1,0 +1,51 @@
+import type { AccountSettings } from "#domain/account.ts";
+import type { Database } from "./pool.ts";
+
+export interface Account extends AccountSettings {
+  readonly id: string;
+}
+
+const ACCOUNT_COLUMNS = `id, slug, name, allowed_origins as "allowedOrigins", session_lifetime_ms as "sessionLifetimeMs",
+  retention_ms as "retentionMs", concurrency`;
+
+export async function findAccountBySlug(db: Database, slug: string): Promise<Account | undefined> {
+  const rows = await db.query<Account>(`select ${ACCOUNT_COLUMNS} from account where slug = $1`, [slug]);
+  return rows[0];
+}
+
+export async function findAccountById(db: Database, id: string): Promise<Account | undefined> {
+  const rows = await db.query<Account>(`select ${ACCOUNT_COLUMNS} from account where id = $1`, [id]);
+  return rows[0];
+}
+
+export async function listAccounts(db: Database): Promise<readonly (Account & { readonly document: string })[]> {
+  return await db.query<Account & { document: string }>(
+    `select ${ACCOUNT_COLUMNS}, document from account order by slug`,
+  );
+}
+
+/** Creates the account, or replaces what its document says. Gives its id. */
+export async function saveAccount(
+  db: Database,
+  account: AccountSettings & { readonly id: string; readonly document: string },
+): Promise<string> {
+  const rows = await db.query<{ id: string }>(
+    `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (slug) do update set document = excluded.document, name = excluded.name,
+       allowed_origins = excluded.allowed_origins, session_lifetime_ms = excluded.session_lifetime_ms,
+       retention_ms = excluded.retention_ms, concurrency = excluded.concurrency, updated_at = app_now()
+     returning id`,
+    [
+      account.id,
+      account.slug,
+      account.document,
+      account.name,
+      account.allowedOrigins,
+      account.sessionLifetimeMs,
+      account.retentionMs,
+      account.concurrency,
+    ],
+  );
+  return rows[0]?.id ?? account.id;
+}

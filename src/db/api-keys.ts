@@ -1,0 +1,84 @@
+import type { Account } from "./accounts.ts";
+import type { Database } from "./pool.ts";
+
+export interface ApiKey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  /** null = every Blueprint of the account */
+  readonly blueprintKeys: readonly string[] | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+}
+
+export interface AuthenticatedKey {
+  readonly keyId: string;
+  readonly blueprintKeys: readonly string[] | null;
+  readonly account: Account;
+}
+
+/** The live key with this hash and its account; undefined when unknown, expired or revoked. */
+export async function findLiveKey(db: Database, hash: Uint8Array): Promise<AuthenticatedKey | undefined> {
+  const rows = await db.query<Account & { keyId: string; blueprintKeys: string[] | null }>({
+    name: "find_live_key",
+    text: `select key.id as "keyId", key.blueprint_keys as "blueprintKeys", account.id, account.slug, account.name,
+        account.allowed_origins as "allowedOrigins", account.session_lifetime_ms as "sessionLifetimeMs",
+        account.retention_ms as "retentionMs", account.concurrency
+      from api_key key join account on account.id = key.account_id
+      where key.hash = $1 and key.revoked_at is null and (key.expires_at is null or key.expires_at > app_now())`,
+    values: [hash],
+  });
+  const row = rows[0];
+  if (!row) return undefined;
+  const { keyId, blueprintKeys, ...account } = row;
+  return { keyId, blueprintKeys, account };
+}
+
+/** Notes that a key is in use, at most once a minute a key. */
+export async function touchKey(db: Database, keyId: string): Promise<void> {
+  await db.query(
+    `update api_key set last_used_at = app_now()
+     where id = $1 and (last_used_at is null or last_used_at < app_now() - interval '1 minute')`,
+    [keyId],
+  );
+}
+
+export async function insertKey(
+  db: Database,
+  key: {
+    readonly id: string;
+    readonly accountId: string;
+    readonly name: string;
+    readonly hash: Uint8Array;
+    readonly blueprintKeys: readonly string[] | null;
+    readonly lifetimeMs: number | null;
+  },
+): Promise<void> {
+  await db.query(
+    `insert into api_key (id, account_id, name, hash, blueprint_keys, expires_at)
+     values ($1, $2, $3, $4, $5, app_now() + $6::bigint * interval '1 ms')`,
+    [key.id, key.accountId, key.name, key.hash, key.blueprintKeys, key.lifetimeMs],
+  );
+}
+
+export async function listKeys(db: Database, accountId: string | null): Promise<readonly (ApiKey & { account: string })[]> {
+  return await db.query<ApiKey & { account: string }>(
+    `select key.id, key.account_id as "accountId", account.slug as "account", key.name,
+       key.blueprint_keys as "blueprintKeys", key.created_at as "createdAt", key.expires_at as "expiresAt",
+       key.revoked_at as "revokedAt", key.last_used_at as "lastUsedAt"
+     from api_key key join account on account.id = key.account_id
+     where $1::text is null or key.account_id = $1 order by account.slug, key.created_at, key.id`,
+    [accountId],
+  );
+}
+
+/** Revokes a key at once. False when there is no such key; a second time changes nothing and is true. */
+export async function revokeKey(db: Database, keyId: string): Promise<boolean> {
+  const rows = await db.query(
+    `update api_key set revoked_at = coalesce(revoked_at, app_now()) where id = $1 returning id`,
+    [keyId],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,7 @@
+import type { Database } from "./pool.ts";
+
+/** The database's clock, in milliseconds since 1970. */
+export async function readClock(db: Database): Promise<number> {
+  const rows = await db.query<{ ms: number }>(`select (extract(epoch from app_now()) * 1000)::float8 as ms`);
+  return Number(rows[0]?.ms);
+}

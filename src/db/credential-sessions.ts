@@ -1,0 +1,94 @@
+import type { CredentialSession } from "#domain/credential-session.ts";
+import type { Database } from "./pool.ts";
+
+export interface StoredSession extends CredentialSession {
+  readonly accountId: string;
+  readonly strategyVersion: number;
+  readonly name: string | null;
+}
+
+// `expired` is decided here, by the database's clock at the instant of reading (design, page 1, Expiry).
+const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategyId", strategy_version as "strategyVersion",
+  name, return_url as "returnUrl", credential_id as "credentialId", created_at as "createdAt", expires_at as "expiresAt",
+  completed_at as "completedAt",
+  case when status = 'pending' and expires_at <= app_now() then 'expired' else status end as "status"`;
+
+export async function insertSession(
+  db: Database,
+  session: {
+    readonly id: string;
+    readonly accountId: string;
+    readonly strategyId: string;
+    readonly strategyVersion: number;
+    readonly name: string | null;
+    readonly returnUrl: string | null;
+    readonly tokenLookup: Uint8Array;
+    readonly lifetimeMs: number;
+  },
+): Promise<StoredSession> {
+  const rows = await db.query<StoredSession>(
+    `insert into credential_session
+       (id, account_id, strategy_id, strategy_version, name, return_url, token_lookup, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, app_now(), app_now() + $8::bigint * interval '1 ms')
+     returning ${SESSION_COLUMNS}`,
+    [
+      session.id,
+      session.accountId,
+      session.strategyId,
+      session.strategyVersion,
+      session.name,
+      session.returnUrl,
+      session.tokenLookup,
+      session.lifetimeMs,
+    ],
+  );
+  return rows[0] as StoredSession;
+}
+
+export async function findSession(db: Database, accountId: string, id: string): Promise<StoredSession | undefined> {
+  const rows = await db.query<StoredSession>({
+    name: "find_session",
+    text: `select ${SESSION_COLUMNS} from credential_session where account_id = $1 and id = $2`,
+    values: [accountId, id],
+  });
+  return rows[0];
+}
+
+/** By the SHA-256 of the token in its `hosted_url`. */
+export async function findSessionByToken(db: Database, tokenLookup: Uint8Array): Promise<StoredSession | undefined> {
+  const rows = await db.query<StoredSession>(
+    `select ${SESSION_COLUMNS} from credential_session where token_lookup = $1`,
+    [tokenLookup],
+  );
+  return rows[0];
+}
+
+/**
+ * Spec, session transition `pending` → `completed`, and its credential, as one conditional write: of any number of submits
+ * exactly one gets true (design, page 1, "One session, one credential").
+ */
+export async function completeSession(
+  db: Database,
+  session: StoredSession,
+  credential: { readonly id: string; readonly sealed: Uint8Array; readonly kid: string },
+): Promise<boolean> {
+  const rows = await db.query(
+    `update credential_session set status = 'completed', credential_id = $3, completed_at = app_now()
+     where account_id = $1 and id = $2 and status = 'pending' and expires_at > app_now() returning id`,
+    [session.accountId, session.id, credential.id],
+  );
+  if (rows.length === 0) return false;
+  await db.query(
+    `insert into credential (id, account_id, strategy_id, session_id, name, sealed, kid) values ($1, $2, $3, $4, $5, $6, $7)`,
+    [
+      credential.id,
+      session.accountId,
+      session.strategyId,
+      session.id,
+      session.name,
+      credential.sealed,
+      credential.kid,
+    ],
+  );
+  return true;
+}

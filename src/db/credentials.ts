@@ -1,0 +1,142 @@
+import type { Database } from "./pool.ts";
+
+export interface SealedCredential {
+  readonly id: string;
+  readonly strategyId: string;
+  readonly sealed: Uint8Array;
+}
+
+/** Spec, Trigger rule 1: only credentials of the account. Locked against a concurrent delete until the transaction ends. */
+export async function findCredentials(
+  db: Database,
+  accountId: string,
+  ids: readonly string[],
+): Promise<readonly { readonly id: string; readonly strategyId: string }[]> {
+  return await db.query<{ id: string; strategyId: string }>(
+    `select id, strategy_id as "strategyId" from credential where account_id = $1 and id = any($2) for key share`,
+    [accountId, ids],
+  );
+}
+
+export async function findSealedCredential(
+  db: Database,
+  accountId: string,
+  id: string,
+): Promise<SealedCredential | undefined> {
+  const rows = await db.query<SealedCredential>(
+    `select id, strategy_id as "strategyId", sealed from credential where account_id = $1 and id = $2`,
+    [accountId, id],
+  );
+  return rows[0];
+}
+
+/**
+ * Hard delete: the sealed secret, the data key inside it, cached logins and used one-time codes go in this statement.
+ * False when the account has no such credential.
+ */
+export async function deleteCredential(db: Database, accountId: string, id: string): Promise<boolean> {
+  const rows = await db.query(`delete from credential where account_id = $1 and id = $2 returning id`, [accountId, id]);
+  return rows.length > 0;
+}
+
+export interface CachedLogin {
+  readonly sealed: Uint8Array;
+}
+
+/** The cached login of a credential, if it is for this strategy version and not over its time. */
+export async function findLoginSession(
+  db: Database,
+  credentialId: string,
+  strategyVersion: number,
+): Promise<CachedLogin | undefined> {
+  const rows = await db.query<CachedLogin>(
+    `select sealed from login_session where credential_id = $1 and strategy_version = $2 and expires_at > app_now()`,
+    [credentialId, strategyVersion],
+  );
+  return rows[0];
+}
+
+/** Keeps a login. Does nothing when the credential was deleted meanwhile: a delete leaves no secret behind. */
+export async function saveLoginSession(
+  db: Database,
+  login: {
+    readonly accountId: string;
+    readonly credentialId: string;
+    readonly strategyVersion: number;
+    readonly sealed: Uint8Array;
+    readonly kid: string;
+    readonly cacheMs: number;
+  },
+): Promise<void> {
+  await db.query(
+    `insert into login_session (account_id, credential_id, strategy_version, sealed, kid, expires_at)
+     select account_id, id, $3, $4, $5, app_now() + $6::bigint * interval '1 ms'
+       from credential where account_id = $1 and id = $2 for key share
+     on conflict (credential_id) do update set strategy_version = excluded.strategy_version,
+       sealed = excluded.sealed, kid = excluded.kid, expires_at = excluded.expires_at`,
+    [login.accountId, login.credentialId, login.strategyVersion, login.sealed, login.kid, login.cacheMs],
+  );
+}
+
+export async function deleteLoginSession(db: Database, credentialId: string): Promise<void> {
+  await db.query(`delete from login_session where credential_id = $1`, [credentialId]);
+}
+
+/** Takes one time step of a one-time code for oneself. False when it was taken before: that code must not be sent again. */
+export async function takeTotpStep(
+  db: Database,
+  credentialId: string,
+  fieldKey: string,
+  step: number,
+): Promise<boolean> {
+  const rows = await db.query(
+    `insert into totp_use (credential_id, field_key, step)
+     select id, $2, $3 from credential where id = $1
+     on conflict do nothing returning step`,
+    [credentialId, fieldKey, step],
+  );
+  if (rows.length > 0) {
+    await db.query(`delete from totp_use where credential_id = $1 and used_at < app_now() - interval '10 minutes'`, [
+      credentialId,
+    ]);
+  }
+  return rows.length > 0;
+}
+
+/** Takes the right to log in with a credential, for a time. True again for the same run: a killed worker's run goes on. */
+export async function takeLogin(
+  db: Database,
+  credentialId: string,
+  runId: string,
+  lifetimeMs: number,
+): Promise<boolean> {
+  const rows = await db.query(
+    `update credential set login_run_id = $2, login_until = app_now() + $3::bigint * interval '1 ms'
+     where id = $1 and (login_run_id is null or login_run_id = $2 or login_until <= app_now()) returning 1`,
+    [credentialId, runId, lifetimeMs],
+  );
+  if (rows.length > 0) return true;
+  // A deleted credential has nothing to wait for: the caller finds it gone.
+  const exists = await db.query(`select 1 from credential where id = $1`, [credentialId]);
+  return exists.length === 0;
+}
+
+export async function releaseLogin(db: Database, credentialId: string, runId: string): Promise<void> {
+  await db.query(
+    `update credential set login_run_id = null, login_until = null where id = $1 and login_run_id = $2`,
+    [credentialId, runId],
+  );
+}
+
+/** A batch of all credentials in the order of their ids, those after `afterId`. */
+export async function listSealedCredentials(
+  db: Database,
+  afterId: string,
+  limit: number,
+): Promise<readonly (SealedCredential & { readonly accountId: string })[]> {
+  return await db.query<SealedCredential & { accountId: string }>(
+    `select id, account_id as "accountId", strategy_id as "strategyId", sealed from credential
+     where id > $1 order by id limit $2`,
+    [afterId, limit],
+  );
+}

@@ -1,0 +1,140 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Binaries } from "./binaries.ts";
+import type { DataFolder } from "./data-folder.ts";
+import { folderError, readIfThere, writePrivate } from "./data-folder.ts";
+import type { ServerUser } from "./server-user.ts";
+import { commandFor, giveTo } from "./server-user.ts";
+import { initdbArguments } from "./settings.ts";
+
+/** PostgreSQL's own folder and the one role in it. */
+export type Cluster = { path: string; user: string; password: string };
+
+export const roleName = "latchkey";
+const passwordName = "postgres-password";
+const initdbTimeoutMs = 120_000;
+
+export function clusterPath(folder: DataFolder): string {
+  return join(folder.path, "postgres");
+}
+
+/** The cluster of this data folder, made when there is none yet. Only under the folder's lock. */
+export async function openCluster(
+  folder: DataFolder,
+  user: ServerUser,
+  binaries: Binaries,
+  socketFolder: string,
+): Promise<Cluster> {
+  const path = clusterPath(folder);
+  if (!existsSync(path) || readdirSync(path).length === 0) await create(folder, user, binaries, socketFolder);
+  checkVersion(path, binaries.major);
+  giveTo(user, path);
+  checkOwner(path, user);
+  return { path, user: roleName, password: readPassword(folder) };
+}
+
+export function readPassword(folder: DataFolder): string {
+  const password = readIfThere(folder, passwordName);
+  if (password !== null && password !== "") return password;
+  throw new Error(
+    `The password of the embedded PostgreSQL is missing: ${join(folder.path, passwordName)}. ` +
+      "Restore this file from a backup of the data folder.",
+  );
+}
+
+/** Beside its final place and renamed when whole: a crash in the middle leaves nothing half made. */
+async function create(
+  folder: DataFolder,
+  user: ServerUser,
+  binaries: Binaries,
+  socketFolder: string,
+): Promise<void> {
+  const draft = `${clusterPath(folder)}.new`;
+  const password = randomBytes(32).toString("base64url");
+  // initdb runs as the server's user, who may not read our files: it gets the password in the socket's folder.
+  const passwordFile = join(socketFolder, "initdb-password");
+  try {
+    rmSync(draft, { recursive: true, force: true });
+    mkdirSync(draft, { mode: 0o700 });
+    giveTo(user, draft);
+    writePrivate({ ...folder, owner: user.owner }, passwordFile, password);
+    await initdb(user, binaries, initdbArguments(draft, roleName, passwordFile), folder);
+    writePrivate(folder, join(folder.path, passwordName), password);
+    chmodSync(join(folder.path, passwordName), 0o600);
+    renameSync(draft, clusterPath(folder));
+  } catch (error) {
+    throw error instanceof Error && "code" in error ? folderError(folder.path, error) : error;
+  } finally {
+    rmSync(passwordFile, { force: true });
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+async function initdb(
+  user: ServerUser,
+  binaries: Binaries,
+  args: string[],
+  folder: DataFolder,
+): Promise<void> {
+  const { file, args: all, options } = commandFor(user, binaries.initdb, args);
+  let output = "";
+  const code = await new Promise<number | null>((resolve, reject) => {
+    const child = spawn(file, all, {
+      ...options,
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: initdbTimeoutMs,
+    });
+    child.stdout?.on("data", (chunk) => (output += String(chunk)));
+    child.stderr?.on("data", (chunk) => (output += String(chunk)));
+    child.on("error", reject);
+    child.on("close", resolve);
+  });
+  if (code === 0) return;
+  const lines = output.trim().split("\n").slice(-8).join("\n  ");
+  throw new Error(
+    `The embedded PostgreSQL could not make its database in ${folder.path} (initdb ended with ${code ?? "a signal"}):\n  ${lines}\n` +
+      "Make room or correct the permissions as it says and start again, or set DATABASE_URL to use a PostgreSQL of your own.",
+  );
+}
+
+function checkVersion(path: string, major: number): void {
+  const versionFile = join(path, "PG_VERSION");
+  let found: string;
+  try {
+    found = readFileSync(versionFile, "utf8").trim();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") {
+      throw new Error(
+        `${path} holds files but no PostgreSQL database (no PG_VERSION). Move it away, or choose another data folder (LATCHKEY_DATA_DIR).`,
+      );
+    }
+    throw folderError(path, error);
+  }
+  if (found !== String(major)) {
+    throw new Error(
+      `The database in ${path} was made by PostgreSQL ${found}; this program brings PostgreSQL ${major}, which can't open it. ` +
+        `Run the version of the program that made it, or move the data to a PostgreSQL of your own and set DATABASE_URL.`,
+    );
+  }
+}
+
+/** PostgreSQL refuses a folder of someone else; say so before it does, with the remedy. */
+function checkOwner(path: string, user: ServerUser): void {
+  const self = process.getuid?.();
+  const owner = statSync(path).uid;
+  if (user.owner !== null || self === undefined || owner === self) return;
+  throw new Error(
+    `The database in ${path} belongs to user ${owner}, and this is user ${self}. Run as that user, or chown the data folder.`,
+  );
+}

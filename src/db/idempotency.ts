@@ -1,0 +1,78 @@
+import type { Database } from "./pool.ts";
+
+/** A stored answer. `body` holds no secret: the hosted token is left out at `tokenAt` and derived again at the replay. */
+export interface StoredAnswer {
+  readonly fingerprint: Buffer;
+  readonly status: number;
+  readonly body: Buffer;
+  readonly tokenSessionId: string | null;
+  readonly tokenAt: number | null;
+}
+
+const STATEMENT_SLACK_MS = 1_000;
+
+/**
+ * Claims a key inside the effect's transaction. A concurrent duplicate waits here, on the unique index, until the first has
+ * committed or rolled back. True: the caller goes on and must store its answer; false: read it with findAnswer.
+ * Spec, Idempotency 2: 24 hours, by the database's clock; an outdated row is replaced at once.
+ */
+export async function claimKey(
+  db: Database,
+  key: {
+    readonly accountId: string;
+    readonly keyHash: Uint8Array;
+    readonly fingerprint: Uint8Array;
+    readonly windowMs: number;
+    /** How long to wait for a duplicate under way; over it: SQLSTATE 55P03. */
+    readonly waitMs: number;
+  },
+): Promise<boolean> {
+  await db.query(`select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`, [
+    String(key.waitMs),
+    String(key.waitMs + STATEMENT_SLACK_MS),
+  ]);
+  const rows = await db.query({
+    timeoutMs: key.waitMs + 2 * STATEMENT_SLACK_MS,
+    text: `insert into idempotency_key (account_id, key_hash, fingerprint, expires_at)
+     values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms')
+     on conflict (account_id, key_hash) do update
+       set fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
+         status = null, body = null, token_session_id = null, token_at = null
+       where idempotency_key.expires_at <= app_now()
+     returning 1`,
+    values: [key.accountId, key.keyHash, key.fingerprint, key.windowMs],
+  });
+  return rows.length > 0;
+}
+
+export async function findAnswer(
+  db: Database,
+  accountId: string,
+  keyHash: Uint8Array,
+): Promise<StoredAnswer | undefined> {
+  const rows = await db.query<StoredAnswer>(
+    `select fingerprint, status, body, token_session_id as "tokenSessionId", token_at as "tokenAt"
+     from idempotency_key where account_id = $1 and key_hash = $2 and expires_at > app_now() and status is not null`,
+    [accountId, keyHash],
+  );
+  return rows[0];
+}
+
+export async function storeAnswer(
+  db: Database,
+  accountId: string,
+  keyHash: Uint8Array,
+  answer: Omit<StoredAnswer, "fingerprint">,
+): Promise<void> {
+  await db.query(
+    `update idempotency_key set status = $3, body = $4, token_session_id = $5, token_at = $6
+     where account_id = $1 and key_hash = $2`,
+    [accountId, keyHash, answer.status, answer.body, answer.tokenSessionId, answer.tokenAt],
+  );
+}
+
+/** Housekeeping only: whether a key is still known is decided at look-up. Gives how many went. */
+export async function deleteOutdatedKeys(db: Database): Promise<number> {
+  const rows = await db.query(`delete from idempotency_key where expires_at <= app_now() returning 1`);
+  return rows.length;
+}

@@ -1,0 +1,299 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { assert } from "#lib/assert.ts";
+
+/** Where a server is: a URL, or the address of the embedded one (`host` is a socket's folder). */
+export type DatabaseSource =
+  | { connectionString: string }
+  | { host: string; port: number; user: string; password: string; database: string };
+
+/** A statement; with a `name` it is prepared once a connection. `timeoutMs` replaces the pool's wait for the answer. */
+export type Statement = {
+  name?: string | undefined;
+  text: string;
+  values?: readonly unknown[] | undefined;
+  timeoutMs?: number | undefined;
+};
+
+export type Database = {
+  /** The rows. An error of the server is a `pg.DatabaseError` with its SQLSTATE in `code`. */
+  query<T = Record<string, unknown>>(
+    statement: string | Statement,
+    values?: readonly unknown[],
+  ): Promise<T[]>;
+  /**
+   * All or nothing, on one connection. Inside a transaction, a part of it that can fail alone (a savepoint).
+   * `retry`: up to three tries when the server says it may work (40001, 40P01); only for a repeatable `fn`.
+   */
+  transaction<T>(fn: (tx: Database) => Promise<T>, options?: { retry?: boolean | undefined }): Promise<T>;
+  end(): Promise<void>;
+  pool: pg.Pool;
+};
+
+export type PoolOptions = {
+  /** Connections at most. */
+  max?: number | undefined;
+  /** Shown in `pg_stat_activity` and the server's log. */
+  applicationName: string;
+  /** A free connection (new or of the pool) must come within this. Design, page 6, F8. */
+  connectTimeoutMs?: number | undefined;
+  /** The server gives a statement up after this. */
+  statementTimeoutMs?: number | undefined;
+  /** We give up waiting for an answer after this: `pg` alone hangs for ever on a half-open connection. */
+  queryTimeoutMs?: number | undefined;
+  lockTimeoutMs?: number | undefined;
+  idleInTransactionTimeoutMs?: number | undefined;
+  /** Told of connections that were lost while idle; the pool replaces them. */
+  log?: ((message: string) => void) | undefined;
+};
+
+/** Design, page 6, F7: no request hangs longer than 10 s, the wait for a connection included. */
+const defaults = {
+  max: 20,
+  connectTimeoutMs: 2_000,
+  statementTimeoutMs: 7_000,
+  queryTimeoutMs: 8_000,
+  lockTimeoutMs: 5_000,
+  idleInTransactionTimeoutMs: 10_000,
+  keepAliveDelayMs: 10_000,
+};
+const triesMax = 3;
+
+/** The pool of a process. Opens no connection yet. */
+export function openPool(source: DatabaseSource, options: PoolOptions): Database {
+  const pool = new pg.Pool({ ...clientConfig(source, options), max: options.max ?? defaults.max });
+  const log = options.log ?? (() => {});
+  // Without these listeners a connection that breaks, idle or in use, ends the process. Design, page 6, finding 14.
+  pool.on("error", (error) => log(`A database connection was lost: ${error.message}`));
+  pool.on("connect", (client) => client.on("error", () => {}));
+  let ended: Promise<void> | null = null;
+  return {
+    query: (statement, values) => withClient(pool, (client) => run(client, statement, values)),
+    transaction: (fn, { retry = false } = {}) =>
+      repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn))),
+    end: () => (ended ??= pool.end()),
+    pool,
+  };
+}
+
+/**
+ * One connection, open now, for what lives exactly as long as it does (a session advisory lock).
+ * Never reconnects: when it breaks, `onLost` is told once and every later query is an error.
+ */
+export async function openSession(
+  source: DatabaseSource,
+  options: Omit<PoolOptions, "max" | "log"> & { onLost: (error: Error) => void },
+): Promise<Database> {
+  const db = openPool(source, { ...options, max: 1 });
+  db.pool.options.idleTimeoutMillis = 0;
+  let over = false;
+  const lost = (error: Error): void => {
+    if (over) return;
+    over = true;
+    void db.end();
+    options.onLost(error);
+  };
+  try {
+    await db.query("select 1");
+  } catch (error) {
+    await db.end();
+    throw error;
+  }
+  db.pool.on("error", lost);
+  db.pool.on("release", (error: Error | undefined) => {
+    if (error instanceof Error) lost(error);
+  });
+  const end = (): Promise<void> => {
+    over = true;
+    return db.end();
+  };
+  return { ...db, end };
+}
+
+/** The URL of a source, for a program that wants DATABASE_URL. Holds the password. */
+export function urlOf(source: DatabaseSource): string {
+  if ("connectionString" in source) return source.connectionString;
+  const [user, password, host] = [source.user, source.password, source.host].map(encodeURIComponent);
+  return `postgresql://${user}:${password}@${host}:${source.port}/${encodeURIComponent(source.database)}`;
+}
+
+/** Boot refuses a server that may lose what it acknowledged. Design, page 6, section 9, item 24. */
+export async function assertDurable(db: Database): Promise<void> {
+  const [found] = await db.query<{
+    version: number;
+    versionText: string;
+    fsync: string;
+    synchronousCommit: string;
+  }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_version') as "versionText",
+            current_setting('fsync') as fsync, current_setting('synchronous_commit') as "synchronousCommit"`,
+  );
+  assert(found !== undefined, "a select without a table gives one row");
+  if (found.version < 150_000) {
+    throw new Error(
+      `The database is PostgreSQL ${found.versionText}; 15 or newer is needed. Upgrade it, or set DATABASE_URL to another.`,
+    );
+  }
+  if (found.fsync === "off") {
+    throw new Error(
+      "The database runs with fsync=off: a crash of its machine can destroy it. Set fsync=on in postgresql.conf and reload it.",
+    );
+  }
+  if (found.synchronousCommit === "off") {
+    throw new Error(
+      "The database runs with synchronous_commit=off: it acknowledges writes that a crash then loses. " +
+        "Set synchronous_commit=on for the server, the database and the role of DATABASE_URL.",
+    );
+  }
+}
+
+function clientConfig(source: DatabaseSource, options: PoolOptions): pg.PoolConfig {
+  return {
+    ...source,
+    application_name: options.applicationName,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: defaults.keepAliveDelayMs,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? defaults.connectTimeoutMs,
+    statement_timeout: options.statementTimeoutMs ?? defaults.statementTimeoutMs,
+    query_timeout: options.queryTimeoutMs ?? defaults.queryTimeoutMs,
+    lock_timeout: options.lockTimeoutMs ?? defaults.lockTimeoutMs,
+    idle_in_transaction_session_timeout:
+      options.idleInTransactionTimeoutMs ?? defaults.idleInTransactionTimeoutMs,
+    types: { getTypeParser: typeParser },
+  };
+}
+
+const int8 = 20;
+const int8Array = 1016;
+
+/** `pg`'s own parsers (timestamptz is a Date), but int8 is a number; a bigint where that would not be exact. */
+function typeParser(type: number, format?: "text" | "binary"): (text: string) => unknown {
+  if (type === int8) return parseInt8;
+  const parse = pg.types.getTypeParser(type, format) as (text: string) => unknown;
+  if (type !== int8Array) return parse;
+  return (text) => (parse(text) as (string | null)[]).map((item) => (item === null ? null : parseInt8(item)));
+}
+
+function parseInt8(text: string): number | bigint {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : BigInt(text);
+}
+
+/** Connections in an unknown state: nothing more is sent on them, and they never go back to the pool. */
+const broken = new WeakSet<pg.PoolClient>();
+
+async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  try {
+    return await work(client);
+  } finally {
+    // With an error it is destroyed.
+    client.release(broken.has(client) ? new Error("the connection broke while it was in use") : undefined);
+  }
+}
+
+async function run<T>(
+  client: pg.PoolClient,
+  given: string | Statement,
+  values?: readonly unknown[],
+): Promise<T[]> {
+  const statement: Statement = typeof given === "string" ? { text: given, values } : given;
+  const all = statement.values ?? values;
+  // Several statements in one text (a migration) give several results: the last one's rows.
+  const result: pg.QueryResult | pg.QueryResult[] = await send(client, {
+    text: statement.text,
+    ...(statement.name === undefined ? {} : { name: statement.name }),
+    ...(all === undefined ? {} : { values: [...all] }),
+    ...(statement.timeoutMs === undefined ? {} : { query_timeout: statement.timeoutMs }),
+  });
+  return ((Array.isArray(result) ? result.at(-1)?.rows : result.rows) ?? []) as T[];
+}
+
+async function send(client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.QueryResult> {
+  if (broken.has(client)) throw new Error("The database connection broke earlier in this transaction");
+  try {
+    return await client.query(config);
+  } catch (error) {
+    if (!leavesConnectionUsable(error)) broken.add(client);
+    throw error;
+  }
+}
+
+/** An ordinary error of a statement: not one of the line, of a time-out, or of a server that goes down. */
+function leavesConnectionUsable(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  return !/^(08|57P|XX)/.test(error.code ?? "XX") && error.code !== "25P03";
+}
+
+async function inTransaction<T>(
+  pool: pg.Pool,
+  client: pg.PoolClient,
+  fn: (tx: Database) => Promise<T>,
+): Promise<T> {
+  const { tx, close } = transactionOn(pool, client);
+  try {
+    await send(client, { text: "begin" });
+    const result = await fn(tx);
+    close();
+    const { command } = await send(client, { text: "commit" });
+    // The server answers COMMIT of a failed transaction with ROLLBACK, and no error.
+    if (command !== "COMMIT")
+      throw new Error(
+        "The transaction was rolled back: a statement in it had failed and its error was not passed on",
+      );
+    return result;
+  } catch (error) {
+    close();
+    if (!broken.has(client)) await send(client, { text: "rollback" }).catch(() => broken.add(client));
+    throw error;
+  }
+}
+
+function transactionOn(pool: pg.Pool, client: pg.PoolClient): { tx: Database; close: () => void } {
+  let open = true;
+  let savepoints = 0;
+  const tx: Database = {
+    query: async (statement, values) => {
+      assert(open, "the transaction is over: a query was not awaited in it");
+      return await run(client, statement, values);
+    },
+    transaction: async (fn) => {
+      savepoints += 1;
+      const name = `savepoint_${savepoints}`;
+      await tx.query(`savepoint ${name}`);
+      try {
+        const result = await fn(tx);
+        await tx.query(`release savepoint ${name}`);
+        return result;
+      } catch (error) {
+        if (!broken.has(client)) await tx.query(`rollback to savepoint ${name}`);
+        throw error;
+      }
+    },
+    end: () => Promise.reject(new Error("A transaction does not end its pool")),
+    pool,
+  };
+  return { tx, close: () => void (open = false) };
+}
+
+/** Design, page 6, F10: serialization failure (40001) and deadlock (40P01) are tried again. */
+async function repeat<T>(retry: boolean, attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const mayWork = error instanceof pg.DatabaseError && (error.code === "40001" || error.code === "40P01");
+      if (!retry || !mayWork || tries === triesMax) throw error;
+      await sleep(Math.random() * 20 * tries);
+    }
+  }
+}
+
+/** Whether the database could not be reached, or went away: what was asked may work later. */
+export function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(error.code ?? "");
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== undefined && /^(ECONN|EPIPE|ENOENT|ETIMEDOUT)/.test(code)) return true;
+  return /connection|timeout exceeded|Query read timeout/i.test(error.message);
+}

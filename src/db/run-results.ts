@@ -1,0 +1,81 @@
+import type { StoredResult } from "#domain/run-results.ts";
+import type { Database } from "./pool.ts";
+
+export interface NewResult extends StoredResult {
+  readonly blobBytes: number;
+  readonly blobSha256: Uint8Array;
+}
+
+/** Part of the transaction that completes the run. */
+export async function insertResults(
+  db: Database,
+  accountId: string,
+  runId: string,
+  results: readonly NewResult[],
+): Promise<void> {
+  for (const [ordinal, result] of results.entries()) {
+    await db.query(
+      `insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'result', $4, $5)`,
+      [result.blobKey, accountId, runId, result.blobBytes, result.blobSha256],
+    );
+    await db.query(
+      `insert into run_result (account_id, run_id, ordinal, key, total_records, json_bytes, blob_key)
+       values ($1, $2, $3, $4, $5, $6, $7)`,
+      [accountId, runId, ordinal, result.key, result.totalRecords, result.jsonBytes, result.blobKey],
+    );
+  }
+}
+
+/** In the order of the Blueprint's output nodes. */
+export async function listResults(db: Database, runId: string): Promise<readonly StoredResult[]> {
+  return await db.query<StoredResult>(
+    `select key, total_records as "totalRecords", json_bytes as "jsonBytes", blob_key as "blobKey"
+     from run_result where run_id = $1 order by ordinal`,
+    [runId],
+  );
+}
+
+/** The object behind one presigned URL. Undefined when the run was purged, or there is none. */
+export async function findResultBlob(
+  db: Database,
+  runId: string,
+  key: string,
+): Promise<{ readonly blobKey: string; readonly sizeBytes: number } | undefined> {
+  const rows = await db.query<{ blobKey: string; sizeBytes: number }>(
+    `select blob.key as "blobKey", blob.size_bytes as "sizeBytes"
+     from run_result join run on run.id = run_result.run_id join blob on blob.key = run_result.blob_key
+     where run_result.run_id = $1 and run_result.key = $2 and run.purged_at is null`,
+    [runId, key],
+  );
+  return rows[0];
+}
+
+/**
+ * Takes a run's data away: inputs, journal, results. The run row stays (design, page 1, Retention). Gives the keys of the
+ * objects to remove from the store after COMMIT.
+ */
+export async function purgeRun(db: Database, runId: string): Promise<readonly string[]> {
+  return await db.transaction(async (tx) => {
+    const runs = await tx.query(
+      `update run set purged_at = app_now(), name = null, metadata = convert_to('{}', 'UTF8'),
+         ignored_keys = convert_to('[]', 'UTF8'), error_detail = null
+       where id = $1 and ended_at is not null and purged_at is null returning 1`,
+      [runId],
+    );
+    if (runs.length === 0) return [];
+    await tx.query(`delete from run_result where run_id = $1`, [runId]);
+    await tx.query(`delete from run_step where run_id = $1`, [runId]);
+    await tx.query(`delete from run_input where run_id = $1`, [runId]);
+    const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [runId]);
+    return blobs.map((blob) => blob.key);
+  });
+}
+
+export async function listRunsToPurge(db: Database, limit: number): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from run where ended_at is not null and purged_at is null
+       and ended_at + retention_ms * interval '1 ms' <= app_now() order by ended_at limit $1`,
+    [limit],
+  );
+  return rows.map((row) => row.id);
+}

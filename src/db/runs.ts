@@ -1,0 +1,283 @@
+import { runStatusesBefore, type RunErrorKind, type RunProjection } from "#domain/run.ts";
+import type { Database } from "./pool.ts";
+
+export interface NewRun {
+  readonly id: string;
+  readonly runKey: string;
+  readonly accountId: string;
+  readonly blueprintId: string;
+  readonly blueprintVersion: number;
+  readonly apiKeyId: string;
+  readonly name: string | null;
+  /** JSON text of name to string value. */
+  readonly metadata: string;
+  readonly ignoredKeys: readonly string[];
+  readonly timeoutMs: number;
+  readonly retentionMs: number;
+  readonly credentials: readonly {
+    readonly slot: string;
+    readonly credentialId: string;
+    readonly strategyId: string;
+    readonly strategyVersion: number;
+    readonly concurrency: number | null;
+  }[];
+  readonly inputs: readonly NewRunInput[];
+}
+
+export interface NewRunInput {
+  readonly refKey: string;
+  readonly kind: "text" | "json" | "file";
+  readonly content: Buffer | null;
+  readonly blobKey: string | null;
+  readonly filename: string | null;
+  readonly contentType: string | null;
+  readonly sizeBytes: number;
+  readonly sha256: Uint8Array | null;
+}
+
+const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
+
+/** The run and all that belongs to it, as part of the caller's transaction. */
+export async function insertRun(db: Database, run: NewRun): Promise<void> {
+  await db.query({
+    name: "insert_run",
+    text: `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys,
+        timeout_ms, retention_ms)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    values: [
+      run.id,
+      run.runKey,
+      run.accountId,
+      run.blueprintId,
+      run.blueprintVersion,
+      run.apiKeyId,
+      bytes(run.name),
+      bytes(run.metadata),
+      bytes(JSON.stringify(run.ignoredKeys)),
+      run.timeoutMs,
+      run.retentionMs,
+    ],
+  });
+  for (const credential of run.credentials) {
+    await db.query(
+      `insert into run_credential (account_id, run_id, slot, credential_id, strategy_id, strategy_version, concurrency)
+       values ($1, $2, $3, $4, $5, $6, $7)`,
+      [
+        run.accountId,
+        run.id,
+        credential.slot,
+        credential.credentialId,
+        credential.strategyId,
+        credential.strategyVersion,
+        credential.concurrency,
+      ],
+    );
+  }
+  for (const input of run.inputs) await insertInput(db, run, input);
+}
+
+async function insertInput(db: Database, run: NewRun, input: NewRunInput): Promise<void> {
+  if (input.blobKey !== null) {
+    await db.query(
+      `insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'input', $4, $5)`,
+      [input.blobKey, run.accountId, run.id, input.sizeBytes, input.sha256],
+    );
+  }
+  await db.query(
+    `insert into run_input (account_id, run_id, ref_key, kind, content, blob_key, filename, content_type)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [
+      run.accountId,
+      run.id,
+      input.refKey,
+      input.kind,
+      input.content,
+      input.blobKey,
+      bytes(input.filename),
+      bytes(input.contentType),
+    ],
+  );
+}
+
+/** A run as the public API may see it, with what decides whether the key may. */
+export interface VisibleRun extends RunProjection {
+  readonly accountId: string;
+  readonly blueprintKey: string;
+  readonly metadata: Buffer;
+  readonly responseBytes: number | null;
+  readonly purgedAt: Date | null;
+}
+
+const VISIBLE_COLUMNS = `run.id, run.run_key as "runKey", run.account_id as "accountId", run.status,
+  run.progress_step as "progressStep", run.created_at as "createdAt", run.started_at as "startedAt",
+  run.ended_at as "endedAt", run.error_kind as "errorKind", run.blueprint_id as "blueprintId",
+  blueprint.key as "blueprintKey", run.metadata, run.response_bytes as "responseBytes", run.purged_at as "purgedAt"`;
+
+/** By `run_…` id or by run key. Spec, Identifier prefixes. */
+export async function findRun(
+  db: Database,
+  accountId: string,
+  reference: { readonly id: string } | { readonly runKey: string },
+): Promise<VisibleRun | undefined> {
+  const byId = "id" in reference;
+  const rows = await db.query<VisibleRun>({
+    name: byId ? "find_run_by_id" : "find_run_by_key",
+    text: `select ${VISIBLE_COLUMNS} from run join blueprint on blueprint.id = run.blueprint_id
+      where run.account_id = $1 and ${byId ? "run.id = $2" : "run.run_key = $2"}`,
+    values: [accountId, byId ? reference.id : reference.runKey],
+  });
+  return rows[0];
+}
+
+/** What a worker holds: every write with it is refused once another has taken the run over. */
+export interface Lease {
+  readonly runId: string;
+  readonly owner: string;
+  readonly epoch: number;
+}
+
+export interface ClaimedRun {
+  readonly id: string;
+  readonly runKey: string;
+  readonly accountId: string;
+  readonly accountSlug: string;
+  readonly blueprintId: string;
+  readonly blueprintVersion: number;
+  readonly name: Buffer | null;
+  readonly metadata: Buffer;
+  readonly status: "queued" | "running";
+  readonly progressStep: string;
+  readonly epoch: number;
+  readonly lostLeases: number;
+  readonly remainingMs: number;
+}
+
+/** Takes the run's lease. Claiming changes no status. Undefined: terminal, or another live worker has it. */
+export async function claimRun(db: Database, runId: string, owner: string): Promise<ClaimedRun | undefined> {
+  const rows = await db.query<ClaimedRun>({
+    name: "claim_run",
+    text: `update run set lease_owner = $2, lease_epoch = run.lease_epoch + 1,
+        deadline_at = coalesce(run.deadline_at, app_now() + run.timeout_ms * interval '1 ms')
+      from account
+      where run.id = $1 and account.id = run.account_id and run.admitted_at is not null
+        and run.ended_at is null and run.lease_owner is null
+      returning run.id, run.run_key as "runKey", run.account_id as "accountId", account.slug as "accountSlug",
+        run.blueprint_id as "blueprintId", run.blueprint_version as "blueprintVersion", run.name, run.metadata,
+        run.status, run.progress_step as "progressStep", run.lease_epoch as "epoch", run.lost_leases as "lostLeases",
+        (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs"`,
+    values: [runId, owner],
+  });
+  return rows[0];
+}
+
+const HELD = `lease_owner = $2 and lease_epoch = $3 and ended_at is null`;
+const lease = (held: Lease): [string, string, number] => [held.runId, held.owner, held.epoch];
+
+/** Shows a finer step inside the present status. False: the lease is lost. */
+export async function moveStep(db: Database, held: Lease, step: string): Promise<boolean> {
+  const rows = await db.query(`update run set progress_step = $4 where id = $1 and ${HELD} returning 1`, [
+    ...lease(held),
+    step,
+  ]);
+  return rows.length > 0;
+}
+
+/** `queued` → `running`; a run that is running already keeps its step and its `started_at`. False: the lease is lost. */
+export async function startRun(db: Database, held: Lease): Promise<boolean> {
+  const rows = await db.query(
+    `update run set status = 'running', started_at = coalesce(started_at, app_now()),
+       progress_step = case when status = 'running' then progress_step else 'running' end
+     where id = $1 and ${HELD} and status = any($4) returning 1`,
+    [...lease(held), [...runStatusesBefore("running"), "running"]],
+  );
+  return rows.length > 0;
+}
+
+export async function completeRun(db: Database, held: Lease, responseBytes: number): Promise<boolean> {
+  const rows = await db.query(
+    `update run set status = 'completed', progress_step = 'completed', ended_at = greatest(app_now(), started_at),
+       lease_owner = null, response_bytes = $4
+     where id = $1 and ${HELD} and status = any($5) returning 1`,
+    [...lease(held), responseBytes, runStatusesBefore("completed")],
+  );
+  return rows.length > 0;
+}
+
+/** `detail` is the operator's redacted story; the public message follows from `kind`. */
+export async function failRun(db: Database, held: Lease, kind: RunErrorKind, detail: string): Promise<boolean> {
+  const rows = await db.query(
+    `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
+       lease_owner = null, error_kind = $4, error_detail = $5
+     where id = $1 and ${HELD} and status = any($6) returning 1`,
+    [...lease(held), kind, detail, runStatusesBefore("failed")],
+  );
+  return rows.length > 0;
+}
+
+/** Hands the run back: whoever gets its next job goes on from the journal. */
+export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
+  const rows = await db.query(`update run set lease_owner = null where id = $1 and ${HELD} returning 1`, lease(held));
+  return rows.length > 0;
+}
+
+/** Whether the lease still stands. A worker asks before it goes on from a long step. */
+export async function holdsLease(db: Database, held: Lease): Promise<boolean> {
+  const rows = await db.query(`select 1 from run where id = $1 and ${HELD}`, lease(held));
+  return rows.length > 0;
+}
+
+export interface RunCredential {
+  readonly slot: string;
+  readonly credentialId: string;
+  readonly strategyId: string;
+  readonly strategyVersion: number;
+}
+
+export async function listRunCredentials(db: Database, runId: string): Promise<readonly RunCredential[]> {
+  return await db.query<RunCredential>(
+    `select slot, credential_id as "credentialId", strategy_id as "strategyId", strategy_version as "strategyVersion"
+     from run_credential where run_id = $1 order by slot`,
+    [runId],
+  );
+}
+
+export interface RunInput {
+  readonly refKey: string;
+  readonly kind: "text" | "json" | "file";
+  readonly content: Buffer | null;
+  readonly blobKey: string | null;
+  readonly filename: Buffer | null;
+  readonly contentType: Buffer | null;
+  readonly sizeBytes: number | null;
+}
+
+export async function listRunInputs(db: Database, runId: string): Promise<readonly RunInput[]> {
+  return await db.query<RunInput>(
+    `select ref_key as "refKey", kind, content, blob_key as "blobKey", filename, content_type as "contentType",
+       blob.size_bytes as "sizeBytes"
+     from run_input left join blob on blob.key = run_input.blob_key where run_input.run_id = $1`,
+    [runId],
+  );
+}
+
+/** Fails the queued runs that nobody works on and that need a credential which is gone. Design, page 1, Delete. */
+export async function failIdleRunsOf(db: Database, credentialId: string): Promise<void> {
+  await db.query(
+    `update run set status = 'failed', progress_step = 'failed', ended_at = app_now(), error_kind = 'credential_deleted',
+       error_detail = 'The credential was deleted before the run started.'
+     where ended_at is null and lease_owner is null and status = any($2)
+       and id in (select run_id from run_credential where credential_id = $1)`,
+    [credentialId, runStatusesBefore("failed")],
+  );
+}
+
+/** Whether any of the run's credentials is gone: asked at every node boundary. */
+export async function lostCredential(db: Database, runId: string): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from run_credential used where used.run_id = $1
+       and not exists (select 1 from credential where credential.id = used.credential_id)`,
+    [runId],
+  );
+  return rows.length > 0;
+}
+

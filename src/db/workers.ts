@@ -1,0 +1,94 @@
+import type { Database } from "./pool.ts";
+
+export interface NewWorker {
+  readonly id: string;
+  readonly lockKey: number;
+  readonly hostname: string;
+  readonly pid: number;
+}
+
+export async function insertWorker(db: Database, worker: NewWorker): Promise<void> {
+  await db.query(`insert into worker (id, lock_key, hostname, pid) values ($1, $2, $3, $4)`, [
+    worker.id,
+    worker.lockKey,
+    worker.hostname,
+    worker.pid,
+  ]);
+}
+
+/** The pool ids that graphile-worker locks this worker's jobs with. */
+export async function savePoolIds(db: Database, workerId: string, poolIds: readonly string[]): Promise<void> {
+  await db.query(`update worker set pool_ids = $2 where id = $1`, [workerId, poolIds]);
+}
+
+/** False when the worker's row is gone: it was taken over, and must stop its runs before it joins again. */
+export async function beat(db: Database, workerId: string): Promise<boolean> {
+  const rows = await db.query(`update worker set heartbeat_at = app_now() where id = $1 returning 1`, [workerId]);
+  return rows.length > 0;
+}
+
+/** Takes the session advisory lock that says "alive" for as long as its connection lives. */
+export async function takeLivenessLock(connection: Database, lockKey: number): Promise<void> {
+  await connection.query(`select pg_advisory_lock($1)`, [lockKey]);
+}
+
+/**
+ * Takes over from workers that are dead (their advisory lock is free) or silent (no heartbeat for `staleMs`): their runs'
+ * epochs rise, so that nothing they still write counts, and their jobs are free again. Gives the runs that go on.
+ */
+export async function takeOverDeadWorkers(db: Database, selfId: string, staleMs: number): Promise<readonly string[]> {
+  return await db.transaction(async (tx) => {
+    // Looks into pg_locks and does not try the lock: trying would look like life to others (design, page 2).
+    const dead = await tx.query<{ id: string; poolIds: string[] }>(
+      `select worker.id, worker.pool_ids as "poolIds" from worker
+       where worker.id <> $1 and (worker.heartbeat_at < app_now() - $2::bigint * interval '1 ms'
+         or not exists (select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+              and database = (select oid from pg_database where datname = current_database())
+              and ((classid::bigint << 32) | objid::bigint) = worker.lock_key))
+       for update of worker skip locked`,
+      [selfId, staleMs],
+    );
+    if (dead.length === 0) return [];
+    const ids = dead.map((worker) => worker.id);
+    const runs = await tx.query<{ id: string }>(
+      `update run set lease_owner = null, lease_epoch = lease_epoch + 1, lost_leases = lost_leases + 1
+       where lease_owner = any($1) returning id`,
+      [ids],
+    );
+    await tx.query(`select graphile_worker.force_unlock_workers($1::text[])`, [
+      dead.flatMap((worker) => worker.poolIds),
+    ]);
+    await tx.query(`delete from worker where id = any($1)`, [ids]);
+    return runs.map((run) => run.id);
+  });
+}
+
+export async function deleteWorker(db: Database, workerId: string): Promise<void> {
+  await db.query(`delete from worker where id = $1`, [workerId]);
+}
+
+/** Of the runs that a worker carries, those it must stop: taken over meanwhile, or a credential of theirs is gone. */
+export async function listRunsToStop(
+  db: Database,
+  workerId: string,
+  runIds: readonly string[],
+): Promise<readonly { readonly runId: string; readonly reason: "lease_lost" | "credential_deleted" }[]> {
+  return await db.query<{ runId: string; reason: "lease_lost" | "credential_deleted" }>(
+    `select run.id as "runId",
+       case when run.lease_owner is distinct from $1 then 'lease_lost' else 'credential_deleted' end as reason
+     from run where run.id = any($2) and (run.lease_owner is distinct from $1
+       or exists (select 1 from run_credential used where used.run_id = run.id
+            and not exists (select 1 from credential where credential.id = used.credential_id)))`,
+    [workerId, runIds],
+  );
+}
+
+/** Frees runs that this worker's row holds and that it does not carry: the database was away when they were to be ended. */
+export async function releaseOrphans(db: Database, workerId: string, carriedRunIds: readonly string[]): Promise<number> {
+  const rows = await db.query(
+    `update run set lease_owner = null, lease_epoch = lease_epoch + 1
+     where lease_owner = $1 and not id = any($2) returning 1`,
+    [workerId, carriedRunIds],
+  );
+  return rows.length;
+}

@@ -1,0 +1,28 @@
+import { pino, type Logger } from "pino";
+import { pinoPretty } from "./pretty-log.ts";
+
+export type Log = Logger;
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * One logger a process, to standard error: standard output belongs to a command's result. Fields are an allow-list by
+ * habit: names, counts and ids; never an error object of a library (its message may quote what it was given).
+ */
+export function openLog(options: { readonly level: LogLevel; readonly format: "json" | "pretty" }): Log {
+  const destination = options.format === "pretty" ? pinoPretty() : pino.destination({ dest: 2, sync: true });
+  return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+}
+
+/** What may be logged of an unexpected error: its class, its code and where it came from, not its message. */
+export function describeError(error: unknown): { readonly error: string; readonly code?: string; readonly at?: string } {
+  if (!(error instanceof Error)) return { error: typeof error };
+  const { code } = error as { code?: unknown };
+  const frame = error.stack?.split("\n").find((line) => line.startsWith("    at "));
+  return {
+    error: error.name,
+    ...(typeof code === "string" ? { code } : {}),
+    ...(frame ? { at: frame.trim().replace(/^at /, "") } : {}),
+  };
+}

@@ -1,0 +1,123 @@
+import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { Secret } from "./secret.ts";
+
+/** The root of all HMACs; every role has it. Design, page 2, Sealing. */
+export type SigningKey = Secret<Buffer>;
+
+/** A key text that can't be used. Its message says what to do and never holds any of the text. */
+export class SigningKeyError extends Error {
+  override readonly name = "SigningKeyError";
+}
+
+const PREFIX = "lks_";
+const KEY_BYTES = 32;
+const CHECKSUM_BYTES = 4;
+
+const checksum = (key: Buffer): Buffer =>
+  createHash("sha256").update("latchkey signing key\0").update(key).digest().subarray(0, CHECKSUM_BYTES);
+
+/** A new key as its file holds it: `lks_` and, as base64url, 32 random bytes and a checksum of four. */
+export function generateSigningKey(): string {
+  const key = randomBytes(KEY_BYTES);
+  return PREFIX + Buffer.concat([key, checksum(key)]).toString("base64url");
+}
+
+/** Reads what `generateSigningKey` made. Throws SigningKeyError. */
+export function readSigningKey(text: string): SigningKey {
+  const trimmed = text.trim();
+  if (trimmed === "")
+    throw new SigningKeyError("The signing key is empty. Restore its file from your backup.");
+  if (trimmed.startsWith("{"))
+    throw new SigningKeyError("This is a master key, not a signing key. Were the two exchanged?");
+  if (!trimmed.startsWith(PREFIX))
+    throw new SigningKeyError(`This is no signing key: one begins with ${PREFIX}.`);
+  const encoded = trimmed.slice(PREFIX.length);
+  const bytes = Buffer.from(encoded, "base64url");
+  const key = bytes.subarray(0, KEY_BYTES);
+  const whole = bytes.length === KEY_BYTES + CHECKSUM_BYTES && bytes.toString("base64url") === encoded;
+  if (!whole || !checksum(key).equals(bytes.subarray(KEY_BYTES))) {
+    throw new SigningKeyError(
+      "The signing key is cut off or mistyped: its checksum is wrong. Restore it from your backup.",
+    );
+  }
+  return new Secret(key);
+}
+
+/** What a presigned download URL stands for. Design, page 6, T31. */
+export interface PresignedParts {
+  readonly accountId: string;
+  readonly runId: string;
+  /** The output's key in the run's results. */
+  readonly key: string;
+  readonly expiresAtMs: number;
+}
+
+/** Everything that is derived from the signing key, each purpose with a key of its own. */
+export interface Signing {
+  /** What the database keeps of an API key. */
+  apiKeyHash(apiKey: string): Buffer;
+  /** The token of a session's `hosted_url`: 256 bits, always the same for one session, stored nowhere. */
+  hostedToken(sessionId: string): string;
+  /** What the database finds a session by. Whoever reads it there can neither make nor use a link. */
+  tokenLookup(token: string): Buffer;
+  /** A URL-safe signature; whether the time is over is for the caller to say, by the database's clock. */
+  presign(parts: PresignedParts): string;
+  verifyPresigned(parts: PresignedParts, signature: string): boolean;
+  /** A fresh value for one rendered form, bound to the hosted token. Needs no cookie. */
+  csrf(token: string, nowMs: number): string;
+  /** Whether the value was made for this token, at most `lifetimeMs` ago. */
+  verifyCsrf(
+    token: string,
+    value: string,
+    at: { readonly nowMs: number; readonly lifetimeMs: number },
+  ): boolean;
+}
+
+const CSRF_NONCE_BYTES = 16;
+const KEY_ID_CHARACTERS = 8;
+const CSRF = /^([\w-]{22})\.(\d{1,15})\.[\w-]{43}$/;
+
+export function openSigning(key: SigningKey): Signing {
+  const derive = (purpose: string): Buffer =>
+    Buffer.from(hkdfSync("sha256", key.reveal(), "", `latchkey/v1/${purpose}`, KEY_BYTES));
+  const keys = {
+    apiKey: derive("api-key"),
+    hostedToken: derive("hosted-token"),
+    presigned: derive("presigned"),
+    csrf: derive("csrf"),
+  };
+  // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (design, page 6, T31).
+  const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
+
+  const presign = ({ accountId, runId, key: outputKey, expiresAtMs }: PresignedParts): string =>
+    `${keyId}.${mac(keys.presigned, ["read", keyId, accountId, runId, outputKey, expiresAtMs])}`;
+  const writeCsrf = (token: string, nonce: string, issuedAtMs: number): string =>
+    `${nonce}.${issuedAtMs}.${mac(keys.csrf, [token, nonce, issuedAtMs])}`;
+
+  return {
+    apiKeyHash: (apiKey) => createHmac("sha256", keys.apiKey).update(apiKey).digest(),
+    hostedToken: (sessionId) => mac(keys.hostedToken, [sessionId]),
+    tokenLookup: (token) => createHash("sha256").update(token).digest(),
+    presign,
+    verifyPresigned: (parts, signature) => isSame(presign(parts), signature),
+    csrf: (token, nowMs) =>
+      writeCsrf(token, randomBytes(CSRF_NONCE_BYTES).toString("base64url"), Math.floor(nowMs)),
+    verifyCsrf: (token, value, { nowMs, lifetimeMs }) => {
+      const match = CSRF.exec(value);
+      if (match === null) return false;
+      const issuedAtMs = Number(match[2]);
+      return isSame(writeCsrf(token, match[1] ?? "", issuedAtMs), value) && nowMs - issuedAtMs <= lifetimeMs;
+    },
+  };
+}
+
+/** HMAC-SHA256 as base64url. The parts as a JSON array: no two lists have the same text. */
+function mac(key: Buffer, parts: readonly (string | number)[]): string {
+  return createHmac("sha256", key).update(JSON.stringify(parts)).digest("base64url");
+}
+
+/** In constant time for texts of one length; texts and not bytes, so that no signature has a second spelling. */
+function isSame(expected: string, given: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { migrate } from "#db/migrate.ts";
+import type { Database } from "#db/pool.ts";
+import { openPool } from "#db/pool.ts";
+import { dumpSchema } from "#db/schema-dump.ts";
+import { createTestDatabase } from "../database.ts";
+
+const cleanups: (() => void | Promise<void>)[] = [];
+after(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup();
+});
+
+/** A database without any table of ours. */
+async function emptyDatabase(): Promise<Database & { connectionString: string }> {
+  const { connectionString, db, drop } = await createTestDatabase();
+  cleanups.push(drop);
+  await db.query(
+    "drop schema public cascade; create schema public; drop schema if exists graphile_worker cascade",
+  );
+  return { ...db, connectionString };
+}
+
+function folderOf(files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-migrations-"));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  put(folder, files);
+  return folder;
+}
+
+function put(folder: string, files: Record<string, string>): void {
+  for (const [name, sql] of Object.entries(files)) writeFileSync(join(folder, name), sql);
+}
+
+const one = "create table one (id int);\ninsert into one values (1);\n";
+const two = "create table two (id int);\n";
+
+test("applies the migrations in their order, once", async () => {
+  const db = await emptyDatabase();
+  const folder = folderOf({ "0002_two.sql": two, "0001_one.sql": one, "README.md": "not one" });
+  assert.deepEqual(await migrate(db, folder), { applied: ["0001_one.sql", "0002_two.sql"] });
+  assert.deepEqual(await migrate(db, folder), { applied: [] });
+  put(folder, { "0003_three.sql": "alter table two add column word text" });
+  assert.deepEqual(await migrate(db, folder), { applied: ["0003_three.sql"] });
+  assert.deepEqual(
+    await db.query("select version, name, length(sha256) as hash from schema_migration order by version"),
+    [
+      { version: 1, name: "0001_one", hash: 64 },
+      { version: 2, name: "0002_two", hash: 64 },
+      { version: 3, name: "0003_three", hash: 64 },
+    ],
+  );
+});
+
+test("six processes that start at once apply each migration once", async () => {
+  const db = await emptyDatabase();
+  const folder = folderOf({ "0001_one.sql": `${one} select pg_sleep(0.2);`, "0002_two.sql": two });
+  const pools = Array.from({ length: 6 }, () =>
+    openPool(db, { applicationName: "migrate-test", connectTimeoutMs: 20_000 }),
+  );
+  const results = await Promise.all(pools.map((pool) => migrate(pool, folder)));
+  await Promise.all(pools.map((pool) => pool.end()));
+  assert.deepEqual(results.flatMap(({ applied }) => applied).toSorted(), ["0001_one.sql", "0002_two.sql"]);
+  assert.deepEqual(await db.query("select count(*) as n from one"), [{ n: 1 }]);
+});
+
+test("outlasts the pool's time-outs: a migration may take long", async () => {
+  const db = await emptyDatabase();
+  const hasty = openPool(db, {
+    applicationName: "migrate-test",
+    connectTimeoutMs: 20_000,
+    statementTimeoutMs: 300,
+    queryTimeoutMs: 400,
+  });
+  const folder = folderOf({ "0001_slow.sql": "select pg_sleep(1); create table slow ();" });
+  try {
+    assert.deepEqual(await migrate(hasty, folder), { applied: ["0001_slow.sql"] });
+  } finally {
+    await hasty.end();
+  }
+});
+
+test("refuses a changed file that is applied, and applies nothing", async () => {
+  const db = await emptyDatabase();
+  const folder = folderOf({ "0001_one.sql": one });
+  await migrate(db, folder);
+  put(folder, { "0001_one.sql": one.replaceAll("\n", "\r\n") });
+  assert.deepEqual(await migrate(db, folder), { applied: [] }, "line ends are no change");
+  put(folder, { "0001_one.sql": `${one}-- changed`, "0002_two.sql": two });
+  await assert.rejects(
+    migrate(db, folder),
+    /0001_one\.sql was changed after it had been applied.*new migration/,
+  );
+  assert.deepEqual(await db.query("select to_regclass('two') as two"), [{ two: null }]);
+});
+
+test("refuses a database that is newer than the program, and gaps", async () => {
+  const db = await emptyDatabase();
+  await migrate(db, folderOf({ "0001_one.sql": one, "0003_three.sql": two }));
+  await assert.rejects(
+    migrate(db, folderOf({ "0001_one.sql": one })),
+    /newer than this program: it has 0003_three.*newer version.*backup/,
+  );
+  await assert.rejects(
+    migrate(db, folderOf({ "0001_one.sql": one, "0002_two.sql": two, "0003_three.sql": two })),
+    /0002_two\.sql is missing in the database, though the later 0003_three is applied/,
+  );
+  await assert.rejects(
+    migrate(db, folderOf({ "0001_one.sql": one, "0004_four.sql": two })),
+    /The database has 0003_three, which this program does not have/,
+  );
+});
+
+test("a migration that fails leaves nothing of itself and names its line", async () => {
+  const db = await emptyDatabase();
+  const folder = folderOf({
+    "0001_one.sql": one,
+    "0002_bad.sql": "create table bad ();\n\nselect no_such_column;\n",
+  });
+  await assert.rejects(
+    migrate(db, folder),
+    /Migration 0002_bad\.sql:3 failed, nothing of it was applied: column "no_such_column" does not exist \(42703\)/,
+  );
+  assert.deepEqual(await db.query("select to_regclass('one')::text as one, to_regclass('bad') as bad"), [
+    { one: "one", bad: null },
+  ]);
+  put(folder, { "0002_bad.sql": "create table bad ();" });
+  assert.deepEqual(await migrate(db, folder), { applied: ["0002_bad.sql"] });
+});
+
+test("refuses files that could not be applied safely", async () => {
+  const db = await emptyDatabase();
+  await assert.rejects(
+    migrate(db, folderOf({ "1_one.sql": one })),
+    /1_one\.sql: a migration is named NNNN_name\.sql/,
+  );
+  await assert.rejects(
+    migrate(db, folderOf({ "0001_one.sql": one, "0001_uno.sql": one })),
+    /0001_one\.sql and 0001_uno\.sql have the same number/,
+  );
+  await assert.rejects(
+    migrate(db, folderOf({ "0001_one.sql": `${one}\ncommit;\n` })),
+    /begins or ends a transaction/,
+  );
+});
+
+const schema = `
+  create type mood as enum ('good', 'bad');
+  create domain slug as text check (value ~ '^[a-z]+$');
+  create table parent (id bigint generated always as identity primary key, name slug not null, unique (name));
+  create table child (
+    id text collate "C" primary key, parent_id bigint not null references parent (id) on delete cascade,
+    feeling mood default 'good', size int check (size > 0), twice int generated always as (size * 2) stored
+  ) with (fillfactor = 70);
+  comment on table child is 'What a child is';
+  comment on column child.size is 'In cm';
+  create index child_big on child (parent_id) where size > 100;
+  create view big as select id from child where size > 100;
+  create function touch() returns trigger language plpgsql as $$ begin return new; end $$;
+  create trigger child_touch before update on child for each row execute function touch();
+`;
+
+test("the schema's dump shows every definition, no rows, and is the same however the schema was made", async () => {
+  const first = await emptyDatabase();
+  await migrate(first, folderOf({ "0001_schema.sql": schema }));
+  const dump = await dumpSchema(first);
+  for (const expected of [
+    "create type mood as enum ('good', 'bad');",
+    "create domain slug as text constraint slug_check CHECK ((VALUE ~ '^[a-z]+$'::text));",
+    "id bigint generated always as identity not null",
+    'id text collate "C" not null',
+    "feeling mood default 'good'::mood",
+    "twice integer generated always as ((size * 2)) stored",
+    "constraint child_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES parent(id) ON DELETE CASCADE",
+    ") with (fillfactor=70);",
+    "-- What a child is",
+    "comment on column child.size is 'In cm';",
+    "CREATE INDEX child_big ON public.child USING btree (parent_id) WHERE (size > 100);",
+    "create view big as\nSELECT id",
+    "CREATE OR REPLACE FUNCTION public.touch()",
+    "CREATE TRIGGER child_touch BEFORE UPDATE ON public.child FOR EACH ROW EXECUTE FUNCTION touch();",
+    "create table schema_migration (",
+  ]) {
+    assert.ok(dump.includes(expected), `${expected}\nis not in\n${dump}`);
+  }
+  assert.ok(!dump.includes("0001_schema"), "no rows");
+
+  const second = await emptyDatabase();
+  await second.query("create table schema_migration (version int)"); // made before, then replaced: other ids, another order
+  await second.query("drop table schema_migration");
+  await second.query("create function zz() returns int language sql as 'select 1'; drop function zz()");
+  await second.query(
+    `alter role current_user in database ${(await second.query<{ d: string }>("select current_database() as d"))[0]?.d} set search_path = pg_temp`,
+  );
+  await second.query("set search_path = public");
+  const [head = "", ...rest] = schema.split("  create table child");
+  await migrate(
+    second,
+    folderOf({
+      "0001_a.sql": `set local search_path = public;${head}`,
+      "0002_b.sql": `set local search_path = public; create table child${rest.join("")}`,
+    }),
+  );
+  assert.equal(await dumpSchema(second), dump);
+
+  await first.query("alter table child alter column size set not null");
+  assert.notEqual(await dumpSchema(first), dump);
+});
