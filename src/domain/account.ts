@@ -1,0 +1,33 @@
+import { must } from "#lib/assert.ts";
+import { parseDuration } from "./duration.ts";
+import type { Json, JsonObject } from "./json.ts";
+import { limits } from "./limits.ts";
+
+export interface AccountSettings {
+  readonly slug: string;
+  readonly name: string;
+  /** Canonical origins that a `return_url` may have. */
+  readonly allowedOrigins: readonly string[];
+  readonly sessionLifetimeMs: number;
+  readonly retentionMs: number;
+  /** Runs executing at once for this account. */
+  readonly concurrency: number;
+}
+
+const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
+
+/** Reads an account document that `apply` has checked. */
+export function readAccount(document: JsonObject): AccountSettings {
+  const slug = must(text(document["account"]), "account");
+  const origins = document["allowed_origins"];
+  const duration = (value: Json | undefined, fallback: number) =>
+    value === undefined ? fallback : must(parseDuration(value), "a checked duration");
+  return {
+    slug,
+    name: text(document["name"]) ?? slug,
+    allowedOrigins: (Array.isArray(origins) ? origins : []).map((origin: Json) => new URL(String(origin)).origin),
+    sessionLifetimeMs: duration(document["session_lifetime"], limits.sessionLifetimeMs),
+    retentionMs: duration(document["retention"], limits.retentionMs),
+    concurrency: typeof document["concurrency"] === "number" ? document["concurrency"] : limits.accountConcurrency,
+  };
+}

@@ -1,0 +1,197 @@
+import Type, { type TSchema } from "typebox";
+import { DURATION_PATTERN } from "./duration.ts";
+import { EXPRESSION } from "./expression.ts";
+import { limits } from "./limits.ts";
+import { MILESTONE_PATTERN } from "./run.ts";
+import { FIELD_TYPES } from "./strategy.ts";
+
+/** What a text that misses a schema's `pattern` must be, in words: `must be …`. */
+export const SAYS = "x-says";
+/** Keys of design page 3 that are not built yet: refused by name. */
+export const UNBUILT_KEYS = "x-unbuilt-keys";
+/** As UNBUILT_KEYS, for the values of an `enum`. */
+export const UNBUILT_VALUES = "x-unbuilt-values";
+
+/** Field types of design page 3 that are not built yet. */
+export const UNBUILT_FIELD_TYPES = ["url", "textarea", "select", "checkbox", "headers", "file"] as const;
+
+/** Longest durations that make sense, in milliseconds; every one must be longer than 0 unless it says otherwise. */
+export const configLimits = {
+  sessionLifetimeMsMax: 365 * 86_400_000,
+  retentionMsMax: 3_650 * 86_400_000,
+  runTimeoutMsMax: 7 * 86_400_000,
+  nodeTimeoutMsMax: 86_400_000,
+  cacheMsMax: 30 * 86_400_000,
+  retryDelayMsMax: 3_600_000,
+  retryAttemptsMax: 20,
+  concurrencyMax: 10_000,
+  nodesMax: 200,
+  sourcesMax: 50,
+  slotsMax: 20,
+  metadataMax: 100,
+  hostsMax: 50,
+  descriptionCharactersMax: 2_000,
+} as const;
+
+const closed = { additionalProperties: false };
+const named = (pattern: string, says: string, more: object = {}) =>
+  Type.String({ pattern, [SAYS]: says, ...more });
+const text = (description: string, maxLength: number = configLimits.descriptionCharactersMax) =>
+  Type.Optional(Type.String({ description, minLength: 1, maxLength }));
+const duration = (description: string) =>
+  Type.Optional(Type.Union([Type.Literal(0), Type.String({ pattern: DURATION_PATTERN })], { description }));
+const whole = (description: string, maximum: number, minimum = 1) =>
+  Type.Optional(Type.Integer({ description, minimum, maximum }));
+
+const name = text("What people read", limits.nameCharactersMax);
+const accountSlug = named(
+  "^[a-z0-9][a-z0-9-]{0,62}$",
+  "a slug: lower-case letters, digits and `-`, at most 63 characters",
+);
+const strategyId = named(
+  "^strat_[A-Za-z0-9_-]{1,120}$",
+  "an id that starts with `strat_`, then letters, digits, `_` and `-`",
+);
+const blueprintKey = named(
+  "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+  "a key of letters, digits, `.`, `_` and `-`, at most 128 characters",
+);
+const lowerName = (more: object = {}) =>
+  named(
+    "^[a-z][a-z0-9_]{0,62}$",
+    "a name of lower-case letters, digits and `_` that begins with a letter",
+    more,
+  );
+const origins = (description: string) =>
+  Type.Optional(Type.Array(Type.String(), { description, maxItems: configLimits.hostsMax }));
+const retired = Type.Optional(Type.Boolean({ description: "true: takes no new sessions or triggers" }));
+
+/** Design, page 3, "account". */
+export const accountSchema = Type.Object(
+  {
+    account: accountSlug,
+    name,
+    allowed_origins: origins("Origins that a `return_url` may have"),
+    session_lifetime: duration("How long a hosted form can be opened; default 7d"),
+    retention: duration("How long the data of ended runs is kept; default 30d"),
+    concurrency: whole("Runs executing at once for this account; default 50", configLimits.concurrencyMax),
+  },
+  { ...closed, [UNBUILT_KEYS]: ["rate_limit", "webhooks", "branding", "embed_origins"] },
+);
+
+/** One entry of a strategy's `fields`. */
+export const fieldSchema = Type.Object(
+  {
+    key: lowerName({ description: "The name of the value in the login" }),
+    label: text("What the form shows; default the key", limits.nameCharactersMax),
+    type: Type.Enum([...FIELD_TYPES], { [UNBUILT_VALUES]: UNBUILT_FIELD_TYPES }),
+    required: Type.Optional(Type.Boolean()),
+    pattern: text("A regular expression (RE2) that the value must match", 1_000),
+    min_length: whole("Fewest characters", limits.formValueBytesMax, 0),
+    max_length: whole("Most characters", limits.formValueBytesMax),
+    placeholder: text("Shown in the empty control", limits.nameCharactersMax),
+    help: text("Shown below the control"),
+    autocomplete: text("The HTML attribute", limits.nameCharactersMax),
+    secret: Type.Optional(Type.Boolean()),
+  },
+  { ...closed, [UNBUILT_KEYS]: ["options"] },
+);
+
+/** Design, page 3, "strategy". The keys of `login` are those of its type. */
+export const strategySchema = Type.Object(
+  {
+    strategy: strategyId,
+    account: accountSlug,
+    name,
+    description: text("Shown on the hosted form"),
+    hosts: origins("The only origins that may ever receive this credential"),
+    fields: Type.Array(Type.Unknown(), {
+      description: "what the hosted form asks for",
+      minItems: 1,
+      maxItems: limits.formFieldsMax,
+    }),
+    login: Type.Object({}, { description: "how runs log in, e.g. `{ type: none }`" }),
+    concurrency: whole("Runs at once per credential; default unlimited", configLimits.concurrencyMax),
+    retired,
+  },
+  closed,
+);
+
+/** The keys of `login` that every login type has. */
+export const commonLoginKeys = {
+  type: Type.String(),
+  cache: duration("How long a logged-in session is kept, sealed; default 0: never"),
+} satisfies Record<string, TSchema>;
+
+/** Design, page 3, "blueprint". The keys of a node are the common ones and those of its type. */
+export const blueprintSchema = Type.Object(
+  {
+    blueprint: blueprintKey,
+    account: accountSlug,
+    name,
+    description: text("Shown to operators"),
+    icon: text("Shown by the embedded picker"),
+    credentials: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: "^[A-Za-z][A-Za-z0-9_-]{0,62}$" }),
+        Type.Object({ strategy: strategyId }, closed),
+        {
+          ...closed,
+          maxProperties: configLimits.slotsMax,
+          [SAYS]: "a slot name: letters, digits, `_` and `-`, beginning with a letter",
+        },
+      ),
+    ),
+    metadata: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String({ minLength: 1, maxLength: limits.nameCharactersMax }),
+            required: Type.Optional(Type.Boolean()),
+            label: text("What the dashboard shows", limits.nameCharactersMax),
+          },
+          closed,
+        ),
+        { maxItems: configLimits.metadataMax },
+      ),
+    ),
+    hosts: origins("Origins that nodes without a credential may send requests to"),
+    timeout: duration("How long a run may take; default 30m"),
+    retention: duration("How long the data of ended runs is kept; default the account's"),
+    nodes: Type.Array(Type.Unknown(), { minItems: 1, maxItems: configLimits.nodesMax }),
+    retired,
+  },
+  closed,
+);
+
+/** The keys that every node may have; `when` stands in the scope "counts". */
+export const commonNodeKeys = {
+  id: lowerName({ description: "how other nodes name it" }),
+  type: Type.String({ description: "what the node does" }),
+  name,
+  from: Type.Optional(
+    Type.Union(
+      [Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: configLimits.sourcesMax })],
+      {
+        description: "the id of the node that it reads, or a list of ids",
+      },
+    ),
+  ),
+  when: Type.Optional(Type.String({ [EXPRESSION]: "counts", minLength: 1 })),
+  credential: Type.Optional(Type.String({ description: "a slot of `credentials`" })),
+  milestone: Type.Optional(
+    named(MILESTONE_PATTERN, "a name of lower-case letters, digits and `_` that begins with a letter"),
+  ),
+  timeout: duration("How long the node may take"),
+  retry: Type.Optional(
+    Type.Object(
+      {
+        attempts: whole("How often it is tried in all; default 3", configLimits.retryAttemptsMax),
+        backoff: Type.Optional(Type.Enum(["exponential", "fixed"])),
+        initial: duration("Wait before the second attempt; default 500ms"),
+        max: duration("Longest wait between attempts; default 5s"),
+      },
+      closed,
+    ),
+  ),
+} satisfies Record<string, TSchema>;

@@ -1,0 +1,54 @@
+import type { Json } from "./json.ts";
+
+/** Where an expression stands decides its root and the variables it sees (design, page 3, "One scoping rule"). */
+export type ExpressionScopeKind =
+  /** root: nothing; `$inputs $metadata $run $nodes` */
+  | "run"
+  /** `when`: as `run`, and `$counts.total|valid|invalid` of the node's `from` */
+  | "counts"
+  /** root: the record's data; as `run`, and `$index $isValid $errors` */
+  | "record"
+  /** root: the response's JSON body; as `run` */
+  | "response"
+  /** in a strategy's `login`: `$credential.<field>`, and what earlier steps extracted */
+  | "login"
+  /** as `login`; root: the response's JSON body */
+  | "login-response";
+
+/** A schema annotation that says: this string is a bare JSONata expression. Read by `apply`'s check. */
+export const EXPRESSION = "x-expression";
+/** A schema annotation that says: strings at any depth here may hold `{{ expr }}`. */
+export const TEMPLATE = "x-template";
+
+export interface Scope {
+  readonly root?: Json | undefined;
+  readonly variables?: { readonly [name: string]: Json } | undefined;
+}
+
+export type Outcome =
+  | { readonly ok: true; readonly value: Json | undefined }
+  | { readonly ok: false; readonly message: string };
+
+/** Expressions with some variables already bound (those of a run, or of a login). Evaluated off the main thread. */
+export interface BoundExpressions {
+  /** A bare expression. Throws ExpressionError. `undefined` = the expression gives nothing. */
+  evaluate(source: string, scope?: Scope): Promise<Json | undefined>;
+  /**
+   * A template: strings at any depth may hold `{{ expr }}`; a string that is exactly one `{{ expr }}` keeps the value's type;
+   * a key whose template gives nothing is left out; inside a longer string nothing is empty. Throws ExpressionError.
+   */
+  render(template: Json, scope?: Scope): Promise<Json | undefined>;
+  /** Several expressions for each row of a batch, in one hop to the thread: `result[row][expression]`. Never throws for a row. */
+  evaluateBatch(sources: readonly string[], rows: readonly Scope[]): Promise<readonly (readonly Outcome[])[]>;
+}
+
+/** An expression failed while it was evaluated. The message says the expression and why, and never a secret. */
+export class ExpressionError extends Error {
+  override readonly name = "ExpressionError";
+  readonly source: string;
+
+  constructor(source: string, reason: string) {
+    super(`expression \`${source.length > 200 ? `${source.slice(0, 200)}…` : source}\`: ${reason}`);
+    this.source = source;
+  }
+}

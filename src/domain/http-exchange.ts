@@ -1,0 +1,50 @@
+/** A request of a node or a login, before credentials are added. */
+export interface OutboundRequest {
+  readonly method: string;
+  /** Absolute, or relative to the first of the allowed hosts. */
+  readonly url: string;
+  readonly query?: readonly (readonly [name: string, value: string])[] | undefined;
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
+  readonly body?: string | Uint8Array | undefined;
+  /** Longest decompressed response, in bytes; over it the request fails. */
+  readonly maxBytes?: number | undefined;
+  /** Redirects to follow inside the allowed hosts; 0 = none (the redirect itself is the response). */
+  readonly redirectsMax?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The whole response, read and decompressed within `maxBytes`. */
+export interface OutboundResponse {
+  readonly status: number;
+  /** Where the response came from, after redirects. */
+  readonly url: string;
+  /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Uint8Array;
+  /** The body as text, by the charset of its content type (default UTF-8). */
+  text(): string;
+}
+
+export type OutboundFailure =
+  /** The gate refused: host not allowed, private address, wrong scheme or port. Never retried. */
+  | "refused"
+  /** A redirect led outside the allowed hosts. Never retried. */
+  | "redirect_outside"
+  /** The response is over `maxBytes`. Never retried. */
+  | "too_large"
+  | "timeout"
+  | "connection"
+  | "cancelled";
+
+/** An exchange that gave no response. The message names host and reason, never a header, a query or a body. */
+export class OutboundError extends Error {
+  override readonly name = "OutboundError";
+  readonly failure: OutboundFailure;
+
+  constructor(failure: OutboundFailure, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.failure = failure;
+  }
+}
+
+export type SendOutbound = (request: OutboundRequest, signal: AbortSignal) => Promise<OutboundResponse>;

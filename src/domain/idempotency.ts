@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { limits } from "./limits.ts";
+
+/** Why a header is refused, or null. Spec, Limits: any non-empty string up to 255 characters (Unicode code points). */
+export function checkIdempotencyKey(values: readonly string[]): string | null {
+  if (values.length > 1) return "The header Idempotency-Key must be sent once.";
+  const key = values[0] ?? "";
+  if (key.trim() === "") return "The header Idempotency-Key must not be empty; leave it out to send the request without one.";
+  if ([...key].length > limits.idempotencyKeyCharactersMax) {
+    return `The header Idempotency-Key must have at most ${limits.idempotencyKeyCharactersMax} characters.`;
+  }
+  return null;
+}
+
+/** The raw key is not stored: its hash is what the database sees. */
+export function hashIdempotencyKey(key: string): Buffer {
+  return createHash("sha256").update(key, "utf8").digest();
+}
+
+/** One part of a multipart body, as far as it counts for "the same body" (design, page 6, 4.3, case 17). */
+export interface PartPrint {
+  readonly name: string;
+  readonly indexInName: number;
+  readonly filename: string | null;
+  readonly contentType: string | null;
+  readonly sha256: string;
+}
+
+export type BodyPrint =
+  | { readonly kind: "none" }
+  /** Canonical JSON text. */
+  | { readonly kind: "json"; readonly canonical: string }
+  | { readonly kind: "multipart"; readonly parts: readonly PartPrint[] };
+
+/** Method, decoded path and body: what makes a request the same request (design, page 1, Fingerprint). */
+export function fingerprint(method: string, path: readonly string[], body: BodyPrint): Buffer {
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify([method, path, body.kind]));
+  if (body.kind === "json") hash.update(body.canonical);
+  if (body.kind === "multipart") {
+    const texts = body.parts.map((part) =>
+      JSON.stringify([part.name, part.indexInName, part.filename, part.contentType, part.sha256]),
+    );
+    hash.update(texts.sort().join("\n"));
+  }
+  return hash.digest();
+}

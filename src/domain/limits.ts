@@ -1,0 +1,65 @@
+/** Every number of the service, in one file, units last. The ones the interface gives cite it. */
+export const limits = {
+  /** Spec, Limits: credential session lifetime, 7 days by default. */
+  sessionLifetimeMs: 7 * 86_400_000,
+  /** Spec, Limits: idempotent replay window, 24 hours. */
+  idempotencyWindowMs: 86_400_000,
+  /** Spec, Limits: idempotency key, up to 255 characters (Unicode code points). */
+  idempotencyKeyCharactersMax: 255,
+  /** Design, page 1, Idempotency: how long a duplicate waits for the first. */
+  idempotencyWaitMs: 8_000,
+  /** Spec, Limits: direct delivery falls back at an estimated response of 5 MB. */
+  directDeliveryBytes: 5_000_000,
+  /** Spec, Limits: presigned URLs expire after two hours. */
+  presignedUrlLifetimeMs: 2 * 3_600_000,
+
+  /** Design, page 1, Text rules. */
+  nameCharactersMax: 255,
+  returnUrlCharactersMax: 2_048,
+
+  /** Design, page 1, Body limits. */
+  jsonBodyBytesMax: 1_048_576,
+  triggerJsonBytesMax: 5 * 1_048_576,
+  jsonDepthMax: 64,
+  jsonValuesMax: 250_000,
+  multipartFileBytesMax: 50 * 1_048_576,
+  multipartBytesMax: 100 * 1_048_576,
+  multipartFilesMax: 20,
+  multipartPartsMax: 200,
+  multipartBoundaryCharactersMax: 70,
+
+  /** Design, page 6, 5.4: the hosted form. */
+  formBodyBytesMax: 65_536,
+  formFieldsMax: 50,
+  formValueBytesMax: 16_384,
+  /** How long a rendered form may be filled in before it must be opened anew. */
+  formLifetimeMs: 12 * 3_600_000,
+
+  /** Design, page 6, 6.1. */
+  runTimeoutMs: 30 * 60_000,
+  loginTimeoutMs: 120_000,
+  requestTimeoutMs: 30_000,
+  redirectsMax: 5,
+  /** Design, page 3, Defaults: `max_bytes` of a response, decompressed. */
+  responseBytesMax: 10_000_000,
+  pagesMax: 10_000,
+
+  /** Design, page 3, Expressions: 1 s an expression. */
+  expressionMs: 1_000,
+  expressionDepthMax: 500,
+  expressionThreadMiB: 256,
+  /** Design, page 3: `$nodes.<id>` for sets up to this many records. */
+  nodesVariableRecordsMax: 10_000,
+  recordBatchSizeMax: 500,
+  stepLogLinesMax: 200,
+
+  /** Design, page 1, Retention: 30 days after the run ended. */
+  retentionMs: 30 * 86_400_000,
+  accountConcurrency: 50,
+
+  /** Design, page 2, The run engine. */
+  heartbeatMs: 5_000,
+  heartbeatStaleMs: 15_000,
+  lostLeasesMax: 3,
+  drainMs: 8_000,
+} as const;

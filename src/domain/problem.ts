@@ -1,0 +1,72 @@
+/** Spec, Error object: the closed set of `error.type`. */
+export type ProblemType =
+  | "authentication_error"
+  | "authorization_error"
+  | "not_found"
+  | "validation_error"
+  | "conflict"
+  | "rate_limit_exceeded"
+  | "internal_error";
+
+/** Spec, Errors. Where an endpoint has a status of its own (400, 413 …), the Problem carries it. */
+export const PROBLEM_STATUS: Readonly<Record<ProblemType, number>> = {
+  authentication_error: 401,
+  authorization_error: 403,
+  not_found: 404,
+  conflict: 409,
+  validation_error: 422,
+  rate_limit_exceeded: 429,
+  internal_error: 500,
+};
+
+/** Spec, `details[].code`; the last two are additions of ours (design, page 1, General). */
+export type ProblemCode =
+  | "invalid_input_data"
+  | "idempotency_key_reuse"
+  | "idempotency_key_in_use"
+  | "run_data_purged";
+
+export interface ProblemDetail {
+  readonly message: string;
+  readonly code?: ProblemCode | undefined;
+  /** Dot-notation path of the offending request field, as the caller wrote it. */
+  readonly field?: string | undefined;
+}
+
+/** A failure that the caller is told about. Only `api/render-problem.ts` knows the envelope. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly type: ProblemType;
+  readonly status: number;
+  readonly details: readonly ProblemDetail[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    type: ProblemType,
+    message: string,
+    options: {
+      status?: number;
+      details?: readonly ProblemDetail[];
+      headers?: Readonly<Record<string, string>>;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.type = type;
+    this.status = options.status ?? PROBLEM_STATUS[type];
+    this.details = options.details ?? [];
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** `422 validation_error` about one request field. */
+export function invalidField(field: string, message: string): Problem {
+  return new Problem("validation_error", message, {
+    details: [{ message, code: "invalid_input_data", field }],
+  });
+}
+
+/** Missing and foreign resources are told apart by nobody: the same 404. Spec, Authentication 4. */
+export function notFound(what: string): Problem {
+  return new Problem("not_found", `${what} not found.`);
+}

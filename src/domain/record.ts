@@ -1,0 +1,22 @@
+import type { Json } from "./json.ts";
+
+/** One validation error of a record. Design, page 1: `{field, code, message}`. */
+export interface RecordError {
+  readonly field: string | null;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What flows between nodes and what the results show. Spec, Run results: `data`, `errors`, `isValid`. */
+export interface DataRecord {
+  readonly data: { readonly [field: string]: Json };
+  readonly errors: readonly RecordError[];
+  readonly isValid: boolean;
+}
+
+/** Record sets flow in batches of at most `limits.recordBatchSizeMax`, and are never held whole. */
+export type RecordBatches = AsyncIterable<readonly DataRecord[]>;
+
+export function validRecord(data: { readonly [field: string]: Json }): DataRecord {
+  return { data, errors: [], isValid: true };
+}

@@ -1,0 +1,97 @@
+import { domainToUnicode } from "node:url";
+import { limits } from "./limits.ts";
+
+export type ReturnUrlCheck =
+  | { readonly ok: true }
+  /** A sentence that names the field and never quotes the URL. */
+  | { readonly ok: false; readonly reason: string };
+
+const refuse = (reason: string): ReturnUrlCheck => ({ ok: false, reason });
+
+const FORM = "`return_url` must be an absolute http or https URL";
+
+/**
+ * Whether a `return_url` may be used: spec, POST /credential-sessions; design, page 6, 5.3 (normative). `allowedOrigins` are
+ * canonical (`canonicalOrigin`). Checked when the session is created and again at the redirect.
+ *
+ * The platform's parser decides; all the other rules are about different parsers further on (a proxy, the caller's framework),
+ * which may see another host in the same text. So `http` is allowed exactly where its origin was allowed as `http`.
+ */
+export function checkReturnUrl(text: string, allowedOrigins: readonly string[]): ReturnUrlCheck {
+  if (text.length > limits.returnUrlCharactersMax) {
+    return refuse(`\`return_url\` must have at most ${limits.returnUrlCharactersMax} characters.`);
+  }
+  const read = readWebUrl(text);
+  if ("reason" in read) return refuse(read.reason);
+  if (!allowedOrigins.includes(read.url.origin)) {
+    return refuse("The origin (scheme, host and port) of `return_url` is not on this account's allowlist.");
+  }
+  return { ok: true };
+}
+
+/** An origin as `checkReturnUrl` compares it, or undefined when the text is more or less than a web origin. */
+export function canonicalOrigin(text: string): string | undefined {
+  const read = readWebUrl(text);
+  if ("reason" in read) return undefined;
+  return /^https?:\/\/[^/?#]+\/?$/i.test(text) ? read.url.origin : undefined;
+}
+
+function readWebUrl(text: string): { readonly url: URL } | { readonly reason: string } {
+  if (/[\u0000-\u0020\u007f\\]/.test(text) || !text.isWellFormed()) {
+    return {
+      reason: "`return_url` must not hold spaces, control characters, lone surrogates or backslashes.",
+    };
+  }
+  const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1];
+  if (authority === undefined || !URL.canParse(text)) return { reason: `${FORM}.` };
+  if (authority.includes("@")) return { reason: "`return_url` must not hold a user name or a password." };
+  const url = new URL(text);
+  const host = authority.replace(/:\d*$/, "");
+  if (host.endsWith(".") || url.hostname.endsWith("."))
+    return { reason: "The host of `return_url` must not end with a dot." };
+  if (!isPlainHost(host, url.hostname)) {
+    return {
+      reason: "The host of `return_url` must be written plainly, as it stands in a browser's address bar.",
+    };
+  }
+  return { url };
+}
+
+/**
+ * Whether the host as written is the host as parsed, which full-width letters, percent-encoding, soft hyphens, ideographic
+ * dots and octal addresses are not. Two spellings are free: of IPv6 in brackets, and of an internationalised name that
+ * survives the way there and back.
+ */
+function isPlainHost(written: string, parsed: string): boolean {
+  if (written.toLowerCase() === parsed || written.startsWith("[")) return true;
+  return parsed.includes("xn--") && domainToUnicode(parsed) === written.normalize("NFC").toLowerCase();
+}
+
+/**
+ * Where the end user is sent: the parsed URL with `session_id` as the last parameter of its query. A `session_id` that stood
+ * there is gone (a session of someone else could be slipped in: design, page 6, T21), every other byte of the query and the
+ * fragment stay. Spec, Credential session, `return_url`. The URL must have passed `checkReturnUrl`.
+ */
+export function appendSessionId(returnUrl: string, sessionId: string): string {
+  const [beforeFragment, fragment] = cut(new URL(returnUrl).href, "#");
+  const [base, query] = cut(beforeFragment, "?");
+  const kept = query
+    .slice(1)
+    .split("&")
+    .filter((parameter) => !isSessionId(parameter))
+    .join("&");
+  const joint = kept === "" || kept.endsWith("&") ? "" : "&";
+  return `${base}?${kept}${joint}session_id=${encodeURIComponent(sessionId)}${fragment}`;
+}
+
+/** The text before the first `mark`, and the rest with it. */
+function cut(text: string, mark: string): [before: string, rest: string] {
+  const at = text.indexOf(mark);
+  return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at)];
+}
+
+/** Names are compared as receivers decode them: `session%5Fid` is one too. */
+function isSessionId(parameter: string): boolean {
+  // With its separator: alone, a `?` at its beginning would be dropped.
+  return new URLSearchParams(`&${parameter}`).has("session_id");
+}

@@ -1,0 +1,28 @@
+import { limits } from "./limits.ts";
+
+export type DeliveryMethod = "direct" | "presigned_url";
+
+/** One stored result key: the JSON `{"totalRecords":n,"records":[…]}`, kept as a Brotli object. */
+export interface StoredResult {
+  readonly key: string;
+  readonly totalRecords: number;
+  /** Of the JSON text, uncompressed. */
+  readonly jsonBytes: number;
+  readonly blobKey: string;
+}
+
+/** Bytes of the JSON around the records: the envelope, its names and the metadata, generously. */
+const ENVELOPE_BYTES = 512;
+
+/** Design, page 1: computed when the run completes, stored with it. */
+export function estimateResponseBytes(results: readonly StoredResult[], metadataBytes: number): number {
+  return results.reduce(
+    (sum, result) => sum + result.jsonBytes + Buffer.byteLength(result.key) + 8,
+    ENVELOPE_BYTES + metadataBytes,
+  );
+}
+
+/** Spec, Results 1: `direct` falls back at an estimated 5 MB or more; when omitted, `presigned_url` applies. */
+export function decideDelivery(asked: DeliveryMethod | undefined, estimatedBytes: number): DeliveryMethod {
+  return asked === "direct" && estimatedBytes < limits.directDeliveryBytes ? "direct" : "presigned_url";
+}

@@ -1,0 +1,81 @@
+/** Spec, Blueprint run `status`. An open set for callers, a closed one for us. */
+export const RUN_STATUSES = ["queued", "running", "completed", "failed", "cancelled"] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** Design, page 1, Transitions. The same table guards the UPDATE, drives the tests and is rendered into the docs. */
+export const RUN_TRANSITIONS = {
+  queued: ["running", "failed", "cancelled"],
+  running: ["completed", "failed", "cancelled"],
+  completed: [],
+  failed: [],
+  cancelled: [],
+} as const satisfies Record<RunStatus, readonly RunStatus[]>;
+
+/** Spec, Blueprint run `status`, column "progress_step values": what we show inside each status. */
+export const RUN_STEPS = {
+  queued: ["queued", "authenticating"],
+  running: ["running", "awaiting_review"],
+  completed: ["completed"],
+  failed: ["failed"],
+  cancelled: ["cancelled"],
+} as const satisfies Record<RunStatus, readonly string[]>;
+
+/** Spec, Run status projection: the eight built-in steps. A milestone may have none of these names. */
+export const BUILT_IN_STEPS: readonly string[] = [...Object.values(RUN_STEPS).flat(), "unknown"];
+
+export const MILESTONE_PATTERN = "^[a-z][a-z0-9_]{0,63}$";
+
+export const TERMINAL_RUN_STATUSES = RUN_STATUSES.filter((status) => RUN_TRANSITIONS[status].length === 0);
+
+/** The statuses from which a run may move to `status`: what an UPDATE's `where status = any(…)` takes. */
+export function runStatusesBefore(status: RunStatus): readonly RunStatus[] {
+  return RUN_STATUSES.filter((from) => (RUN_TRANSITIONS[from] as readonly RunStatus[]).includes(status));
+}
+
+/** Design, page 1, `error`: one of a few fixed, safe sentences; never the raw error. */
+export const RUN_ERROR_MESSAGES = {
+  login: "The run could not log into the target system with the given credential.",
+  credential_deleted: "The credential of the run no longer exists.",
+  target: "The target system did not answer as the Blueprint expects.",
+  data: "The data could not be processed as the Blueprint demands.",
+  timeout: "The run took longer than its time limit.",
+  interrupted: "The run was interrupted too often and was given up.",
+  internal: "The run did not complete.",
+} as const;
+export type RunErrorKind = keyof typeof RUN_ERROR_MESSAGES;
+
+export interface RunProjection {
+  readonly id: string;
+  readonly runKey: string;
+  readonly status: RunStatus;
+  readonly progressStep: string;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly endedAt: Date | null;
+  readonly errorKind: RunErrorKind | null;
+  readonly blueprintId: string;
+}
+
+/** Spec, Run status projection: exactly these nine fields, and no run content. */
+export function projectRun(run: RunProjection) {
+  return {
+    id: run.id,
+    run_key: run.runKey,
+    status: run.status,
+    // Design, page 1, Milestones: `unknown` only when a stored step is not recognised.
+    progress_step: isShownStep(run.progressStep) ? run.progressStep : "unknown",
+    created_at: run.createdAt.toISOString(),
+    started_at: run.startedAt?.toISOString() ?? null,
+    ended_at: run.endedAt?.toISOString() ?? null,
+    // Spec, Run terminal errors: non-null only when failed; `execution_failed` for every failed run today.
+    error:
+      run.status === "failed"
+        ? { code: "execution_failed", message: RUN_ERROR_MESSAGES[run.errorKind ?? "internal"] }
+        : null,
+    blueprint_id: run.blueprintId,
+  };
+}
+
+function isShownStep(step: string): boolean {
+  return BUILT_IN_STEPS.includes(step) || new RegExp(MILESTONE_PATTERN).test(step);
+}

@@ -1,0 +1,81 @@
+import { must } from "#lib/assert.ts";
+import { parseDuration } from "./duration.ts";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
+
+/** Field types that are built. The others of design page 3 are refused by `apply`, by name. */
+export const FIELD_TYPES = ["text", "email", "password", "totp_secret"] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** One control of the hosted form. */
+export interface StrategyField {
+  readonly key: string;
+  readonly label: string;
+  readonly type: FieldType;
+  readonly required: boolean;
+  readonly pattern: string | null;
+  readonly minLength: number | null;
+  readonly maxLength: number | null;
+  readonly placeholder: string | null;
+  readonly help: string | null;
+  readonly autocomplete: string | null;
+  /** Never rendered again and redacted from whatever a run stores. */
+  readonly secret: boolean;
+}
+
+export interface Strategy {
+  readonly id: string;
+  readonly account: string;
+  readonly name: string;
+  readonly description: string | null;
+  /** Canonical origins, the only ones that may ever receive the credential. */
+  readonly hosts: readonly string[];
+  readonly fields: readonly StrategyField[];
+  /** `{type, …}`: the keys of its login type, as written. */
+  readonly login: JsonObject & { readonly type: string };
+  /** How long a logged-in session is kept, sealed; 0 = never. */
+  readonly cacheMs: number;
+  /** Runs at once per credential; null = unlimited. */
+  readonly concurrency: number | null;
+  readonly retired: boolean;
+}
+
+const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
+const number = (value: Json | undefined): number | null => (typeof value === "number" ? value : null);
+
+/** Reads a strategy document that `apply` has checked. */
+export function readStrategy(document: JsonObject): Strategy {
+  const login = document["login"];
+  const { cache, ...rest } = isJsonObject(login) ? login : { type: "none" };
+  const id = must(text(document["strategy"]), "strategy");
+  return {
+    id,
+    account: must(text(document["account"]), "account"),
+    name: text(document["name"]) ?? id,
+    description: text(document["description"]),
+    hosts: (Array.isArray(document["hosts"]) ? document["hosts"] : []).map((host: Json) => new URL(String(host)).origin),
+    fields: (Array.isArray(document["fields"]) ? document["fields"] : []).map(readField),
+    login: { ...rest, type: String(rest["type"]) },
+    cacheMs: cache === undefined ? 0 : must(parseDuration(cache), "a checked duration"),
+    concurrency: number(document["concurrency"]),
+    retired: document["retired"] === true,
+  };
+}
+
+function readField(value: Json): StrategyField {
+  const field = isJsonObject(value) ? value : {};
+  const key = must(text(field["key"]), "field key");
+  const type = must(text(field["type"]), "field type") as FieldType;
+  return {
+    key,
+    label: text(field["label"]) ?? key,
+    type,
+    required: field["required"] !== false,
+    pattern: text(field["pattern"]),
+    minLength: number(field["min_length"]),
+    maxLength: number(field["max_length"]),
+    placeholder: text(field["placeholder"]),
+    help: text(field["help"]),
+    autocomplete: text(field["autocomplete"]),
+    secret: typeof field["secret"] === "boolean" ? field["secret"] : type === "password" || type === "totp_secret",
+  };
+}

@@ -1,0 +1,144 @@
+import { Secret, TOTP } from "otpauth";
+
+const ALGORITHMS = ["SHA1", "SHA256", "SHA512"] as const;
+export type TotpAlgorithm = (typeof ALGORITHMS)[number];
+
+/** The key of a one-time-code generator (RFC 6238) with its settings. Secret. */
+export interface TotpSecret {
+  /** RFC 4648, upper case, without padding. */
+  readonly secretBase32: string;
+  readonly algorithm: TotpAlgorithm;
+  readonly digits: number;
+  readonly periodSeconds: number;
+}
+
+export type ParsedTotp =
+  | { readonly ok: true; readonly secret: TotpSecret }
+  /** One or two sentences for the end user, which never hold what was typed. */
+  | { readonly ok: false; readonly message: string };
+
+const DEFAULTS = { algorithm: "SHA1", digits: 6, periodSeconds: 30 } as const;
+const DIGITS = { min: 6, max: 8 };
+const PERIOD_SECONDS = { min: 15, max: 120 };
+/** 80 bits, the least that services give out. RFC 4226 wants 128; end users can't choose. */
+const SECRET_BYTES_MIN = 10;
+
+const HOW = "Copy the key shown beside the QR code, or the whole otpauth:// link.";
+
+const refuse = (message: string): ParsedTotp => ({ ok: false, message });
+
+/**
+ * Reads what an end user pastes: the base32 key in any spacing and case, or a whole `otpauth://totp/` link. Stricter than the
+ * library, which takes 20 digits, counter-based keys, the first of two secrets and one-letter keys (design, page 6, 5.7): what
+ * is accepted here gives the codes that the user's own authenticator app shows.
+ */
+export function parseTotpSecret(text: string): ParsedTotp {
+  const trimmed = text.trim();
+  if (/^otpauth-migration:/i.test(trimmed)) {
+    return refuse(`That is a link for moving accounts between phones, which holds no single key. ${HOW}`);
+  }
+  if (/^otpauth:/i.test(trimmed)) return parseUri(trimmed);
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed))
+    return refuse(`That is a link, but not one that begins with otpauth://totp/. ${HOW}`);
+  if (/^\d{3}\s?\d{3,5}$/.test(trimmed)) {
+    return refuse(
+      `That looks like a code from an authenticator app. Needed is the secret key that makes the codes. ${HOW}`,
+    );
+  }
+  return withKey(trimmed, DEFAULTS);
+}
+
+function parseUri(uri: string): ParsedTotp {
+  const match = /^otpauth:\/\/([^/?#]*)[^?#]*(?:\?([^#]*))?(?:#.*)?$/is.exec(uri);
+  const type = match?.[1]?.toLowerCase();
+  if (type === "hotp")
+    return refuse(
+      `That key makes codes by counting, which is not supported. A key for codes by time is needed.`,
+    );
+  if (type !== "totp") return refuse(`The link must begin with otpauth://totp/. ${HOW}`);
+  const params = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(match?.[2] ?? "")) {
+    const key = name.toLowerCase();
+    // Apps differ in which of two they take.
+    if (params.has(key)) return refuse(`The link says one of its settings twice. ${HOW}`);
+    params.set(key, value);
+  }
+  // Steam's codes are made of letters.
+  if (params.has("encoder"))
+    return refuse("The link asks for codes of a special kind, which is not supported.");
+  const algorithm = readAlgorithm(params.get("algorithm"));
+  if (algorithm === undefined)
+    return refuse("The link asks for an algorithm other than SHA1, SHA256 and SHA512.");
+  const digits = readWhole(params.get("digits"), DEFAULTS.digits, DIGITS);
+  if (digits === undefined)
+    return refuse(`The link asks for codes that do not have ${DIGITS.min} to ${DIGITS.max} digits.`);
+  const periodSeconds = readWhole(params.get("period"), DEFAULTS.periodSeconds, PERIOD_SECONDS);
+  if (periodSeconds === undefined) {
+    return refuse(
+      `The link asks for codes that do not change every ${PERIOD_SECONDS.min} to ${PERIOD_SECONDS.max} seconds.`,
+    );
+  }
+  const secret = params.get("secret");
+  if (secret === undefined) return refuse(`The link holds no secret key. ${HOW}`);
+  return withKey(secret, { algorithm, digits, periodSeconds });
+}
+
+function readAlgorithm(text: string | undefined): TotpAlgorithm | undefined {
+  if (text === undefined) return DEFAULTS.algorithm;
+  return ALGORITHMS.find((algorithm) => algorithm === text.toUpperCase().replace(/^SHA-/, "SHA"));
+}
+
+function readWhole(
+  text: string | undefined,
+  fallback: number,
+  { min, max }: { readonly min: number; readonly max: number },
+): number | undefined {
+  if (text === undefined) return fallback;
+  const value = /^\d{1,3}$/.test(text) ? Number(text) : NaN;
+  return value >= min && value <= max ? value : undefined;
+}
+
+function withKey(text: string, settings: Omit<TotpSecret, "secretBase32">): ParsedTotp {
+  // Hyphens of all kinds: word processors make their own. `=` only at the end: "secret=ABC" is not the key SECRETABC.
+  const key = text.replace(/[\s\-\u2010-\u2015]/g, "").replace(/=+$/, "");
+  if (key === "") return refuse(`The secret key is empty. ${HOW}`);
+  if (!/^[A-Za-z2-7]+$/.test(key)) {
+    return refuse(
+      `A secret key has only the letters A to Z and the digits 2 to 7. Something in this one is different. ${HOW}`,
+    );
+  }
+  // RFC 4648, 6: no whole number of bytes has 1, 3 or 6 characters over.
+  if ([1, 3, 6].includes(key.length % 8))
+    return refuse(`The secret key seems to have a character too few or too many. ${HOW}`);
+  if (Math.floor((key.length * 5) / 8) < SECRET_BYTES_MIN)
+    return refuse(`The secret key is too short to be complete. ${HOW}`);
+  return { ok: true, secret: { secretBase32: key.toUpperCase(), ...settings } };
+}
+
+/** The one text of a secret, which `parseTotpSecret` reads again. Whose it was (the link's label) is left out. */
+export function writeTotpSecret(secret: TotpSecret): string {
+  const { secretBase32, algorithm, digits, periodSeconds } = secret;
+  return `otpauth://totp/Latchkey?secret=${secretBase32}&algorithm=${algorithm}&digits=${digits}&period=${periodSeconds}`;
+}
+
+export interface TotpCode {
+  readonly code: string;
+  /** The number of the time step: a code is sent once per step. */
+  readonly step: number;
+  /** Until the next step begins. */
+  readonly validForMs: number;
+}
+
+/** The code at an instant (milliseconds since 1970). */
+export function totpCode(secret: TotpSecret, atMs: number): TotpCode {
+  const periodMs = secret.periodSeconds * 1_000;
+  const step = Math.floor(atMs / periodMs);
+  const code = TOTP.generate({
+    secret: Secret.fromBase32(secret.secretBase32),
+    algorithm: secret.algorithm,
+    digits: secret.digits,
+    period: secret.periodSeconds,
+    timestamp: atMs,
+  });
+  return { code, step, validForMs: (step + 1) * periodMs - atMs };
+}

@@ -1,0 +1,15 @@
+import type { Json } from "./json.ts";
+
+/** What an `input` or a text response gives: one value, not a record set. */
+export type Value =
+  | { readonly form: "absent" }
+  | { readonly form: "text"; readonly text: string }
+  | { readonly form: "json"; readonly json: Json }
+  | {
+      readonly form: "file";
+      readonly filename: string | null;
+      readonly contentType: string | null;
+      readonly sizeBytes: number;
+      /** Opens the stored bytes anew at each call. */
+      readonly open: () => AsyncIterable<Uint8Array>;
+    };
