@@ -1,0 +1,142 @@
+import { isConnectionLost } from "#db/pool.ts";
+import { moveStep } from "#db/runs.ts";
+import { ExpressionError, type BoundExpressions } from "#domain/expression.ts";
+import { OutboundError } from "#domain/http-exchange.ts";
+import type { Json } from "#domain/json.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import { must } from "#lib/assert.ts";
+import { describeError } from "#lib/log.ts";
+import { NodeFailure, type Flow } from "#nodes/define-node.ts";
+import { resultKeysOf } from "#nodes/output.ts";
+import { checkpoint, noteFailure } from "./journal.ts";
+import { nodeContext, nodesVariable } from "./node-context.ts";
+import { RunFailure, RunStopped } from "./run-ended.ts";
+import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import { decodeRecords, encodeRecords, type RecordCounts } from "./spool.ts";
+
+/** Carries one node, unless the journal already has it. Throws RunFailure or RunStopped. */
+export async function carryNode(run: RunContext, planned: PlannedNode): Promise<void> {
+  const { node, type } = planned;
+  const limit = node.timeoutMs === null ? null : AbortSignal.timeout(node.timeoutMs);
+  const signal = limit ? AbortSignal.any([run.signal, limit]) : run.signal;
+  const log: string[] = [];
+  try {
+    if (!(await isWanted(run, planned))) {
+      await skip(run, planned);
+      return;
+    }
+    // Design, page 1, Milestones: while the node runs, `progress_step` is its name.
+    if (!(await moveStep(run.services.db, run.lease, node.milestone ?? "running"))) throw new RunStopped("lease_lost");
+    const carry = async (): Promise<Flow | null> => await type.run(await open(run, planned, signal, log), planned.config);
+    const output =
+      type.effect(planned.config) === "none"
+        ? await carryPure(run, planned, carry)
+        : await checkpoint(run, planned, log, carry);
+    if (output) run.outputs.set(node.id, output);
+  } catch (error) {
+    // The run's own end comes first: whatever a node throws while it is being stopped is only its echo.
+    if (run.signal.aborted) throw run.signal.reason;
+    if (error instanceof RunStopped || isConnectionLost(error)) throw error;
+    const failure = limit?.aborted
+      ? new RunFailure("timeout", `Node ${node.id} took longer than its timeout.`)
+      : failureOf(run, planned, error);
+    await noteFailure(run, planned, failure.message);
+    throw failure;
+  }
+}
+
+async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, log: string[]) {
+  return nodeContext(run, planned, await expressionsOf(run, planned), signal, log);
+}
+
+/** The run's variables, and `$nodes` for a node that reads it. */
+async function expressionsOf(run: RunContext, planned: PlannedNode): Promise<BoundExpressions> {
+  if (planned.readsNodes.length === 0) return run.expressions;
+  const nodes = await nodesVariable(run.outputs, planned.readsNodes);
+  const bound = run.services.expressions.bind({ ...run.variables, nodes });
+  run.bindings.push(bound);
+  return bound;
+}
+
+/** A pure node streams: its records flow when its reader asks for them, and are recomputed after a crash. */
+async function carryPure(
+  run: RunContext,
+  planned: PlannedNode,
+  carry: () => Promise<Flow | null>,
+): Promise<NodeOutput | null> {
+  if (planned.gives === "results") {
+    await carry();
+    return null;
+  }
+  if (planned.gives === "value") {
+    const flow = must(await carry(), "the node's value");
+    return flow.kind === "value" ? flow : null;
+  }
+  const stream = async function* (): RecordBatches {
+    try {
+      const flow = must(await carry(), "the node's records");
+      if (flow.kind === "records") yield* flow.batches;
+    } catch (error) {
+      // Read by a later node: the failure is this one's all the same.
+      throw error instanceof RunStopped || isConnectionLost(error) ? error : failureOf(run, planned, error);
+    }
+  };
+  const { milestone, timeoutMs } = planned.node;
+  // A milestone or a timeout means something only for a node that runs at one time of its own.
+  if (!planned.kept && milestone === null && timeoutMs === null) return { kind: "records", open: stream, counts: null };
+  const counts: RecordCounts = { total: 0, valid: 0 };
+  const reopen = await run.scratch.keep(encodeRecords(stream(), run.redact, counts));
+  return { kind: "records", open: () => decodeRecords(reopen()), counts };
+}
+
+/** What is downstream of a skipped node sees an empty set; a skipped output gives its keys without records. */
+async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
+  const nothing = async function* (): RecordBatches {};
+  if (planned.gives === "results") {
+    const context = nodeContext(run, planned, run.expressions, run.signal, []);
+    for (const { handle } of resultKeysOf(planned.node)) await context.writeResult(handle, nothing());
+    return;
+  }
+  run.outputs.set(
+    planned.node.id,
+    planned.gives === "value"
+      ? { kind: "value", value: { form: "absent" } }
+      : { kind: "records", open: nothing, counts: { total: 0, valid: 0 } },
+  );
+}
+
+/** Design, page 3: a node whose `when` is false is skipped; what is downstream sees an empty set. */
+async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean> {
+  const { when } = planned.node;
+  if (when === null) return true;
+  const expressions = await expressionsOf(run, planned);
+  const variables: Record<string, Json> = {};
+  if (planned.asksCounts) variables["counts"] = countsOf(run, planned);
+  const wanted = await expressions.evaluate(when, { variables });
+  if (wanted === undefined || typeof wanted === "boolean") return wanted === true;
+  throw new NodeFailure("`when` must give true or false.");
+}
+
+function countsOf(run: RunContext, planned: PlannedNode): Json {
+  const counts = { total: 0, valid: 0 };
+  for (const id of planned.node.from) {
+    const output = run.outputs.get(id);
+    if (output?.kind !== "records" || !output.counts) continue;
+    counts.total += output.counts.total;
+    counts.valid += output.counts.valid;
+  }
+  return { ...counts, invalid: counts.total - counts.valid };
+}
+
+/** Anything a node threw, as the failure of the run. The messages of our own errors hold no data; others are not repeated. */
+function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {
+  if (error instanceof RunFailure) return error;
+  const place = `Node ${planned.node.id}: `;
+  if (error instanceof OutboundError) return new RunFailure("target", place + error.message);
+  if (error instanceof NodeFailure) {
+    return new RunFailure(planned.type.effect(planned.config) === "none" ? "data" : "target", run.redact(place + error.message));
+  }
+  if (error instanceof ExpressionError) return new RunFailure("data", place + error.message);
+  run.services.log.error({ runId: run.run.id, node: planned.node.id, ...describeError(error) }, "a node failed unexpectedly");
+  return new RunFailure("internal", `${place}an unexpected error (${describeError(error).error}).`);
+}

@@ -1,0 +1,241 @@
+import { findBlueprintVersion, findStrategy, findStrategyVersion } from "#db/config-documents.ts";
+import { isConnectionLost } from "#db/pool.ts";
+import { insertResults, type NewResult } from "#db/run-results.ts";
+import {
+  claimRun,
+  completeRun,
+  failRun,
+  listRunCredentials,
+  listRunInputs,
+  moveStep,
+  releaseRun,
+  startRun,
+  type ClaimedRun,
+  type Lease,
+  type RunCredential,
+} from "#db/runs.ts";
+import type { Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { estimateResponseBytes } from "#domain/run-results.ts";
+import { must } from "#lib/assert.ts";
+import { describeError } from "#lib/log.ts";
+import { resultKeysOf } from "#nodes/output.ts";
+import { carryNode } from "./carry-node.ts";
+import { readJournal } from "./journal.ts";
+import { login } from "./login.ts";
+import { planRun, type RunPlan } from "./plan-run.ts";
+import { inputValues, inputVariable } from "./read-inputs.ts";
+import { makeRedact } from "./redact.ts";
+import { RunFailure, RunStopped } from "./run-ended.ts";
+import type { RunContext } from "./run-context.ts";
+import type { EngineServices } from "./services.ts";
+import { Scratch } from "./spool.ts";
+import { openTarget, type TargetSession } from "./target-session.ts";
+
+/** How the carrying of a run ended, for the worker. */
+export type RunOutcome =
+  /** Terminal: its account may admit the next. */
+  | { readonly kind: "ended"; readonly accountId: string }
+  /** Handed back at a drain: it needs a new job. */
+  | { readonly kind: "released"; readonly runId: string }
+  /** Not ours: terminal already, or with another worker. */
+  | { readonly kind: "skipped" }
+  /** The database went away: the worker's reconciler frees the run when it is back. */
+  | { readonly kind: "adrift" };
+
+/** Carries one run from claimed to terminal. `register` gives the worker the means to stop it. */
+export async function executeRun(
+  services: EngineServices,
+  runId: string,
+  workerId: string,
+  register: (runId: string, stop: AbortController) => () => void,
+): Promise<RunOutcome> {
+  const stop = new AbortController();
+  // Before the claim: a run that is leased and not registered counts as left behind.
+  const unregister = register(runId, stop);
+  try {
+    const claimed = await claimRun(services.db, runId, workerId);
+    if (!claimed) return { kind: "skipped" };
+    return await carryClaimed(services, claimed, { runId, owner: workerId, epoch: claimed.epoch }, stop);
+  } finally {
+    unregister();
+  }
+}
+
+async function carryClaimed(
+  services: EngineServices,
+  claimed: ClaimedRun,
+  lease: Lease,
+  stop: AbortController,
+): Promise<RunOutcome> {
+  const timer = setTimeout(() => stop.abort(new RunStopped("timeout")), Math.max(claimed.remainingMs, 0));
+  try {
+    if (claimed.lostLeases >= limits.lostLeasesMax) {
+      throw new RunFailure("interrupted", `The run lost its worker ${claimed.lostLeases} times without getting further.`);
+    }
+    await carry(services, claimed, lease, stop.signal);
+    return { kind: "ended", accountId: claimed.accountId };
+  } catch (error) {
+    if (isConnectionLost(error)) return { kind: "adrift" };
+    return await end(services, claimed, lease, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function end(services: EngineServices, run: ClaimedRun, lease: Lease, error: unknown): Promise<RunOutcome> {
+  const reason = error instanceof RunStopped ? error.reason : null;
+  if (reason === "lease_lost") return { kind: "skipped" };
+  if (reason === "drain") {
+    return (await releaseRun(services.db, lease)) ? { kind: "released", runId: run.id } : { kind: "skipped" };
+  }
+  const failure = failureOf(services, run, error, reason);
+  const failed = await failRun(services.db, lease, failure.kind, failure.message);
+  services.log.info({ runId: run.id, kind: failure.kind, detail: failure.message }, "run failed");
+  return failed ? { kind: "ended", accountId: run.accountId } : { kind: "skipped" };
+}
+
+function failureOf(services: EngineServices, run: ClaimedRun, error: unknown, reason: string | null): RunFailure {
+  if (error instanceof RunFailure) return error;
+  if (reason === "timeout") return new RunFailure("timeout", "The run took longer than its Blueprint's timeout.");
+  if (reason === "credential_deleted") {
+    return new RunFailure("credential_deleted", "A credential of the run was deleted while it ran.");
+  }
+  services.log.error({ runId: run.id, ...describeError(error) }, "a run failed unexpectedly");
+  return new RunFailure("internal", `An unexpected error (${describeError(error).error}).`);
+}
+
+async function carry(services: EngineServices, run: ClaimedRun, lease: Lease, signal: AbortSignal): Promise<void> {
+  const version = must(await findBlueprintVersion(services.db, run.blueprintId, run.blueprintVersion), "the run's Blueprint");
+  const plan = planRun(version.blueprint);
+  const { targets, redact } = await logIn(services, run, lease, plan, signal);
+  if (!(await startRun(services.db, lease))) throw new RunStopped("lease_lost");
+  await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
+  const inputs = inputValues(services.blobs, await listRunInputs(services.db, run.id));
+  const context: Omit<RunContext, "variables" | "expressions"> = {
+    services,
+    run,
+    lease,
+    plan,
+    signal,
+    scratch,
+    redact,
+    inputs,
+    targets,
+    openTarget: openTarget(services.gate, plan.blueprint.hosts.map((host) => new URL(host).origin), null),
+    bindings: [],
+    outputs: new Map(await readJournal({ services, run })),
+    results: new Map(),
+  };
+  try {
+    await carryNodes(context);
+    await complete(services, run, lease, plan, context.results);
+  } catch (error) {
+    // Result objects of a run that did not complete belong to nobody.
+    await services.blobs.remove([...context.results.values()].map((result) => result.blobKey));
+    throw error;
+  } finally {
+    for (const binding of context.bindings) binding.release();
+  }
+}
+
+/** All logins come before `running`; after a crash the run shows the step that it had (design, page 1, Milestones). */
+async function logIn(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  plan: RunPlan,
+  signal: AbortSignal,
+): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: (text: string) => string }> {
+  const credentials = await listRunCredentials(services.db, run.id);
+  if (credentials.length > 0 && run.status === "queued" && !(await moveStep(services.db, lease, "authenticating"))) {
+    throw new RunStopped("lease_lost");
+  }
+  const targets = new Map<string, TargetSession>();
+  const secrets: string[] = [];
+  for (const credential of credentials) {
+    const origins = await originsOf(services, run, credential);
+    const strategy = must(
+      await findStrategyVersion(services.db, run.accountId, credential.strategyId, credential.strategyVersion),
+      "the credential's strategy",
+    );
+    const request = {
+      accountId: run.accountId,
+      credentialId: credential.credentialId,
+      strategyId: credential.strategyId,
+      runId: run.id,
+      strategy,
+      origins,
+    };
+    const loggedIn = await login(services, request, signal);
+    secrets.push(...loggedIn.secrets);
+    targets.set(credential.slot, openTarget(services.gate, origins, loggedIn.session));
+  }
+  const missing = plan.blueprint.credentials.find(({ slot }) => !targets.has(slot));
+  if (missing) throw new RunFailure("credential_deleted", `The slot "${missing.slot}" has no credential.`);
+  return { targets, redact: makeRedact(secrets) };
+}
+
+/** The hosts of the version that the run was triggered with; a list that was tightened since counts at once. */
+async function originsOf(
+  services: EngineServices,
+  run: ClaimedRun,
+  credential: RunCredential,
+): Promise<readonly string[]> {
+  const { strategyId, strategyVersion } = credential;
+  const then = must(await findStrategyVersion(services.db, run.accountId, strategyId, strategyVersion), "the strategy");
+  const now = must(await findStrategy(services.db, run.accountId, strategyId), "the strategy");
+  return then.strategy.hosts.filter((host) => now.strategy.hosts.includes(host));
+}
+
+async function carryNodes(loose: Omit<RunContext, "variables" | "expressions">): Promise<void> {
+  const { plan, run } = loose;
+  const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
+  const runVariable = { id: run.id, key: run.runKey, name: run.name?.toString("utf8") ?? "" };
+  const first = bindVariables({ ...loose }, { inputs: {}, metadata, run: runVariable });
+  const isInput = (planned: { node: { type: string } }) => planned.node.type === "input";
+  for (const planned of plan.nodes.filter(isInput)) await carryNode(first, planned);
+  const context = bindVariables({ ...loose }, { inputs: inputVariables(first), metadata, run: runVariable });
+  for (const planned of plan.nodes) {
+    if (isInput(planned) || context.outputs.has(planned.node.id)) continue;
+    context.signal.throwIfAborted();
+    await carryNode(context, planned);
+  }
+}
+
+function bindVariables(
+  loose: Omit<RunContext, "variables" | "expressions">,
+  variables: { readonly [name: string]: Json },
+): RunContext {
+  const expressions = loose.services.expressions.bind(variables);
+  loose.bindings.push(expressions);
+  return { ...loose, variables, expressions };
+}
+
+/** `$inputs`: what the input nodes gave, by refKey. */
+function inputVariables(context: RunContext): { readonly [refKey: string]: Json } {
+  const entries = context.plan.nodes.flatMap(({ node }): [string, Json][] => {
+    const output = node.type === "input" ? context.outputs.get(node.id) : undefined;
+    const variable = output?.kind === "value" ? inputVariable(output.value) : undefined;
+    return variable === undefined ? [] : [[String(node.config["refKey"]), variable]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The results and the terminal state are one transaction: `completed` means that every result is there. */
+async function complete(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  plan: RunPlan,
+  written: ReadonlyMap<string, NewResult>,
+): Promise<void> {
+  const keys = plan.blueprint.nodes.filter((node) => node.type === "output").flatMap((node) => resultKeysOf(node));
+  // An output that was skipped has no result key of its own records: it shows an empty set nowhere.
+  const results = keys.flatMap(({ key }) => written.get(key) ?? []);
+  const responseBytes = estimateResponseBytes(results, run.metadata.length);
+  await services.db.transaction(async (tx) => {
+    if (!(await completeRun(tx, lease, responseBytes))) throw new RunStopped("lease_lost");
+    await insertResults(tx, run.accountId, run.id, results);
+  });
+}

@@ -1,0 +1,179 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { releaseLogin, takeLogin, deleteLoginSession } from "#db/credentials.ts";
+import type { StrategyVersion } from "#db/config-documents.ts";
+import type { BoundExpressions, Scope } from "#domain/expression.ts";
+import { OutboundError } from "#domain/http-exchange.ts";
+import { isJsonObject, type Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { analyseTemplate } from "#expressions/analyse.ts";
+import { must } from "#lib/assert.ts";
+import { Secret } from "#lib/secret.ts";
+import { LoginFailure, type LoginContext, type LoginSession, type LoginType } from "#strategies/define-login.ts";
+import { loginTypes } from "#strategies/registry.ts";
+import { openJar, type SessionJar } from "#strategies/session-jar.ts";
+import {
+  cacheLogin,
+  openCachedLogin,
+  openCredential,
+  type CredentialFields,
+  type CredentialReference,
+} from "./open-credential.ts";
+import { RunFailure } from "./run-ended.ts";
+import type { EngineServices } from "./services.ts";
+import { openTarget } from "./target-session.ts";
+import { nextTotpCode } from "./totp-code.ts";
+
+export interface LoginRequest extends CredentialReference {
+  readonly runId: string;
+  /** The version that the run was triggered with. */
+  readonly strategy: StrategyVersion;
+  /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
+  readonly origins: readonly string[];
+}
+
+export interface LoggedIn {
+  readonly session: Secret<LoginSession>;
+  /** What the second net looks for in whatever the run stores. */
+  readonly secrets: readonly string[];
+}
+
+const LOGIN_POLL_MS = 200;
+
+/**
+ * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
+ * processes. Throws RunFailure.
+ */
+export async function login(services: EngineServices, request: LoginRequest, signal: AbortSignal): Promise<LoggedIn> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
+  while (!(await takeLogin(services.db, request.credentialId, request.runId, limits.loginTimeoutMs))) {
+    await sleep(LOGIN_POLL_MS, undefined, { signal });
+  }
+  try {
+    const fields = await openCredential(services, request);
+    if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
+    const session = await openSession(services, request, fields, bounded);
+    return { session, secrets: secretValues(request, fields, session) };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (bounded.aborted) throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
+    if (error instanceof LoginFailure || error instanceof OutboundError) {
+      throw new RunFailure("login", `${request.strategy.strategy.id}: ${error.message}`);
+    }
+    throw error;
+  } finally {
+    await releaseLogin(services.db, request.credentialId, request.runId);
+  }
+}
+
+async function openSession(
+  services: EngineServices,
+  request: LoginRequest,
+  fields: Secret<CredentialFields>,
+  signal: AbortSignal,
+): Promise<Secret<LoginSession>> {
+  const { strategy, version } = request.strategy;
+  const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
+  if (strategy.cacheMs > 0) {
+    const cached = await openCachedLogin(services, request, version);
+    if (cached && (await stillGood(services, request, type, fields, cached, signal))) return cached;
+    if (cached) await deleteLoginSession(services.db, request.credentialId);
+  }
+  const { type: _type, ...config } = strategy.login;
+  const context = loginContext(services, request, fields, openJar(), signal);
+  const session = new Secret(await type.login(context, config));
+  if (strategy.cacheMs > 0) await cacheLogin(services, request, version, session, strategy.cacheMs);
+  return session;
+}
+
+/** Design, page 3: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
+async function stillGood(
+  services: EngineServices,
+  request: LoginRequest,
+  type: LoginType,
+  fields: Secret<CredentialFields>,
+  cached: Secret<LoginSession>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { type: _type, ...config } = request.strategy.strategy.login;
+  if (!type.checkSession || !isJsonObject(config["check"])) return true;
+  const context = loginContext(services, request, fields, openJar(cached.reveal().cookies ?? undefined), signal, cached);
+  try {
+    await type.checkSession(context, config);
+    return true;
+  } catch (error) {
+    if (error instanceof LoginFailure || error instanceof OutboundError) return false;
+    throw error;
+  }
+}
+
+function loginContext(
+  services: EngineServices,
+  request: LoginRequest,
+  fields: Secret<CredentialFields>,
+  jar: SessionJar,
+  signal: AbortSignal,
+  session: Secret<LoginSession> | null = null,
+): LoginContext {
+  const target = openTarget(services.gate, request.origins, session, jar);
+  return {
+    strategy: request.strategy.strategy,
+    signal,
+    field: (key) => fields.reveal().get(key),
+    expressions: credentialExpressions(services, request, fields, signal),
+    send: async (outbound) => await target.send(outbound, signal),
+    cookies: () => jar.serialise(),
+  };
+}
+
+/** Expressions with `$credential` in scope. A template that uses a one-time code takes a fresh one each time it is rendered. */
+function credentialExpressions(
+  services: EngineServices,
+  request: LoginRequest,
+  fields: Secret<CredentialFields>,
+  signal: AbortSignal,
+): BoundExpressions {
+  const totpKeys = request.strategy.strategy.fields.filter((field) => field.type === "totp_secret").map(({ key }) => key);
+  const credential = async (template: Json): Promise<Json> => {
+    const variable: Record<string, Json> = {};
+    for (const [key, value] of fields.reveal()) variable[key] = totpKeys.includes(key) ? {} : value;
+    for (const key of usedCodes(template)) {
+      const stored = totpKeys.includes(key) ? fields.reveal().get(key) : undefined;
+      if (stored === undefined) continue;
+      variable[key] = { code: await nextTotpCode(services, request.credentialId, key, stored, signal) };
+    }
+    return variable;
+  };
+  const within = async (template: Json, scope: Scope | undefined): Promise<Scope> => ({
+    ...scope,
+    variables: { ...scope?.variables, credential: await credential(template) },
+  });
+  const bound = services.loginExpressions.bind({});
+  return {
+    evaluate: async (source, scope) => await bound.evaluate(source, await within(`{{ ${source} }}`, scope)),
+    render: async (template, scope) => await bound.render(template, await within(template, scope)),
+    evaluateBatch: async (sources, rows) => {
+      const scopes = await Promise.all(rows.map(async (row) => await within(sources.map((source) => `{{ ${source} }}`), row)));
+      return await bound.evaluateBatch(sources, scopes);
+    },
+  };
+}
+
+/** The fields whose `$credential.<field>.code` a template uses. */
+function usedCodes(template: Json): ReadonlySet<string> {
+  const uses = analyseTemplate(template).flatMap(({ analysis }) => (analysis.ok ? analysis.uses : []));
+  return new Set(
+    uses.filter((use) => use.name === "credential" && use.path[1] === "code").map((use) => use.path[0] ?? ""),
+  );
+}
+
+/** Values that must not be stored if a target echoes them: the secret fields, and what the login gave. User names are not. */
+function secretValues(
+  request: LoginRequest,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): readonly string[] {
+  const secretKeys = request.strategy.strategy.fields.filter((field) => field.secret).map(({ key }) => key);
+  const given = secretKeys.flatMap((key) => fields.reveal().get(key) ?? []);
+  const headers = Object.values(session.reveal().headers).map((value) => value.replace(/^(basic|bearer) /i, ""));
+  return [...given, ...headers];
+}

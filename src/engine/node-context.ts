@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { randomInt } from "node:crypto";
+import type { BoundExpressions } from "#domain/expression.ts";
+import type { Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import type { DataRecord } from "#domain/record.ts";
+import { must } from "#lib/assert.ts";
+import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
+import { resultKeysOf } from "#nodes/output.ts";
+import { writeResult } from "./record-outputs.ts";
+import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+
+const RANDOM_STEPS = 1_000_000;
+
+/** The capabilities of one node, and nothing else: no database, no file, no secret. */
+export function nodeContext(
+  run: RunContext,
+  planned: PlannedNode,
+  expressions: BoundExpressions,
+  signal: AbortSignal,
+  log: string[],
+): NodeContext {
+  const { node } = planned;
+  const target = node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login");
+  return {
+    node,
+    signal,
+    from: planned.edges.map((id) => readAgain(must(run.outputs.get(id), `the output of ${id}`))),
+    expressions,
+    input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
+    send: async (request) => await target.send(request, signal),
+    sleep: async (ms) => await sleep(ms, undefined, { signal }),
+    random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
+    writeResult: async (handle, batches) => {
+      const { key } = must(resultKeysOf(node).find((result) => result.handle === handle), "a handle of the output");
+      const result = await writeResult(
+        run.services,
+        { accountId: run.run.accountId, runId: run.run.id },
+        key,
+        batches,
+        run.scratch,
+        run.redact,
+      );
+      run.results.set(key, result);
+    },
+    log: (message, fields) => {
+      if (log.length < limits.stepLogLinesMax) log.push(run.redact(JSON.stringify({ message, ...fields })));
+    },
+  };
+}
+
+function readAgain(output: NodeOutput): Flow {
+  return output.kind === "value" ? output : { kind: "records", batches: output.open() };
+}
+
+/** `$nodes.<id>` for the nodes that the expressions name: the data of their records, or their value. */
+export async function nodesVariable(
+  outputs: ReadonlyMap<string, NodeOutput>,
+  ids: readonly string[],
+): Promise<{ readonly [id: string]: Json }> {
+  const nodes: Record<string, Json> = {};
+  for (const id of ids) {
+    const output = must(outputs.get(id), `the output of ${id}`);
+    if (output.kind === "value") {
+      if (output.value.form === "text") nodes[id] = output.value.text;
+      if (output.value.form === "json") nodes[id] = output.value.json;
+      continue;
+    }
+    const data: DataRecord["data"][] = [];
+    for await (const batch of output.open()) {
+      data.push(...batch.map((record) => record.data));
+      if (data.length > limits.nodesVariableRecordsMax) {
+        throw new NodeFailure(`$nodes.${id} has more than ${limits.nodesVariableRecordsMax} records; use \`from\` instead.`);
+      }
+    }
+    nodes[id] = data;
+  }
+  return nodes;
+}

@@ -1,0 +1,67 @@
+import { findLoginSession, findSealedCredential, saveLoginSession } from "#db/credentials.ts";
+import { Secret } from "#lib/secret.ts";
+import type { LoginSession } from "#strategies/define-login.ts";
+import type { EngineServices } from "./services.ts";
+
+/**
+ * The one module that opens secrets. Who may import it is a rule of `layers.ts`: the login, and nothing else, so that no
+ * node, expression or output can reach an opened credential.
+ */
+
+export type CredentialFields = ReadonlyMap<string, string>;
+
+export interface CredentialReference {
+  readonly accountId: string;
+  readonly credentialId: string;
+  readonly strategyId: string;
+}
+
+/** The fields that the end user gave. Undefined when the credential was deleted. Throws VaultError when it does not open. */
+export async function openCredential(
+  services: EngineServices,
+  reference: CredentialReference,
+): Promise<Secret<CredentialFields> | undefined> {
+  const sealed = await findSealedCredential(services.db, reference.accountId, reference.credentialId);
+  if (!sealed) return undefined;
+  const plain = await services.vault.open(sealed.sealed, binding("credential", reference));
+  const fields = JSON.parse(Buffer.from(plain).toString("utf8")) as [string, string][];
+  plain.fill(0);
+  return new Secret(new Map(fields));
+}
+
+/** The cached login of a credential for this version of its strategy, if there is one that still counts. */
+export async function openCachedLogin(
+  services: EngineServices,
+  reference: CredentialReference,
+  strategyVersion: number,
+): Promise<Secret<LoginSession> | undefined> {
+  const cached = await findLoginSession(services.db, reference.credentialId, strategyVersion);
+  if (!cached) return undefined;
+  const plain = await services.vault.open(cached.sealed, binding("login_session", reference));
+  const session = JSON.parse(Buffer.from(plain).toString("utf8")) as LoginSession;
+  plain.fill(0);
+  return new Secret(session);
+}
+
+export async function cacheLogin(
+  services: EngineServices,
+  reference: CredentialReference,
+  strategyVersion: number,
+  session: Secret<LoginSession>,
+  cacheMs: number,
+): Promise<void> {
+  const plain = Buffer.from(JSON.stringify(session.reveal()), "utf8");
+  const sealed = await services.vault.seal(plain, binding("login_session", reference));
+  plain.fill(0);
+  const { accountId, credentialId } = reference;
+  await saveLoginSession(services.db, { accountId, credentialId, strategyVersion, sealed, kid: services.vault.kid, cacheMs });
+}
+
+function binding(purpose: "credential" | "login_session", reference: CredentialReference) {
+  return {
+    purpose,
+    accountId: reference.accountId,
+    rowId: reference.credentialId,
+    strategyId: reference.strategyId,
+  };
+}

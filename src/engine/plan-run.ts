@@ -1,0 +1,72 @@
+import type { Blueprint, BlueprintNode } from "#domain/blueprint.ts";
+import { findExpressions } from "#domain/config-expressions.ts";
+import { executionOrder } from "#domain/config-order.ts";
+import type { JsonObject } from "#domain/json.ts";
+import { analyseExpression, analyseTemplate, type VariableUse } from "#expressions/analyse.ts";
+import { must } from "#lib/assert.ts";
+import { edgesOf, type NodeType } from "#nodes/define-node.ts";
+import { nodeTypes } from "#nodes/registry.ts";
+
+export interface PlannedNode {
+  readonly node: BlueprintNode;
+  readonly type: NodeType;
+  readonly config: JsonObject;
+  readonly gives: "records" | "value" | "results";
+  /** Ids of its sources, in the order of `NodeContext.from`. */
+  readonly edges: readonly string[];
+  /** The `<id>` of every `$nodes.<id>` in its expressions. */
+  readonly readsNodes: readonly string[];
+  /** Its `when` asks `$counts` of its `from`. */
+  readonly asksCounts: boolean;
+  /** Its records are kept for the length of the run: read more than once, or counted before they are used. */
+  readonly kept: boolean;
+}
+
+/** What a Blueprint version means for execution. */
+export interface RunPlan {
+  readonly nodes: readonly PlannedNode[];
+  readonly blueprint: Blueprint;
+}
+
+/** The nodes in the order in which they run. */
+export function planRun(blueprint: Blueprint): RunPlan {
+  const loose = blueprint.nodes.map((node) => {
+    const type = must(nodeTypes.get(node.type), `node type ${node.type}`);
+    const uses = variableUses(node, type);
+    return {
+      node,
+      type,
+      config: node.config,
+      gives: type.gives(node.config),
+      edges: edgesOf(node),
+      readsNodes: [...new Set(uses.filter((use) => use.name === "nodes").flatMap((use) => use.path.slice(0, 1)))],
+      asksCounts: uses.some((use) => use.name === "counts"),
+    };
+  });
+  const order = executionOrder(
+    blueprint,
+    new Map(loose.map(({ node, edges, readsNodes }) => [node.id, [...edges, ...readsNodes]])),
+  );
+  const kept = (id: string): boolean => {
+    const readers = loose.filter(({ edges, readsNodes }) => edges.includes(id) || readsNodes.includes(id));
+    return (
+      readers.length > 1 ||
+      readers.some(({ edges, readsNodes, asksCounts }) => readsNodes.includes(id) || (asksCounts && edges.includes(id)))
+    );
+  };
+  const nodes = order.map((id) => {
+    const planned = must(loose.find(({ node }) => node.id === id), `node ${id}`);
+    return { ...planned, kept: kept(id) };
+  });
+  return { nodes, blueprint };
+}
+
+function variableUses(node: BlueprintNode, type: NodeType): readonly VariableUse[] {
+  const sources = findExpressions(type.schema, node.config).flatMap((place) =>
+    place.form === "expression"
+      ? [analyseExpression(place.source)]
+      : analyseTemplate(place.template).map(({ analysis }) => analysis),
+  );
+  if (node.when !== null) sources.push(analyseExpression(node.when));
+  return sources.flatMap((analysis) => (analysis.ok ? analysis.uses : []));
+}

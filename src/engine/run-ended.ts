@@ -1,0 +1,31 @@
+import type { RunErrorKind } from "#domain/run.ts";
+
+/** Why a run stops before its end: the reason of its AbortSignal, and what is thrown at the next boundary. */
+export type StopReason =
+  /** The service shuts down: the run is handed back. */
+  | "drain"
+  /** Another worker has it, or it is terminal already: nothing more is written. */
+  | "lease_lost"
+  | "timeout"
+  | "credential_deleted";
+
+export class RunStopped extends Error {
+  override readonly name = "RunStopped";
+  readonly reason: StopReason;
+
+  constructor(reason: StopReason) {
+    super(`the run was stopped: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** The run fails. `message` is the operator's story; callers see only the fixed sentence of `kind`. */
+export class RunFailure extends Error {
+  override readonly name = "RunFailure";
+  readonly kind: RunErrorKind;
+
+  constructor(kind: RunErrorKind, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.kind = kind;
+  }
+}

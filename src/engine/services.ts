@@ -1,0 +1,21 @@
+import type { BlobStore } from "#blobs/store.ts";
+import type { Database } from "#db/pool.ts";
+import type { Evaluator } from "#expressions/evaluator.ts";
+import type { Log } from "#lib/log.ts";
+import type { Gate } from "#outbound/gate.ts";
+import type { Vault } from "#vault/vault.ts";
+
+/** What carries runs. Made once a worker process, in `assemble.ts`. */
+export interface EngineServices {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly vault: Vault;
+  readonly gate: Gate;
+  /** For Blueprints. */
+  readonly expressions: Evaluator;
+  /** For logins alone: no author's expression ever shares a thread with a secret. */
+  readonly loginExpressions: Evaluator;
+  readonly log: Log;
+  /** Folder for what a run holds only while it runs. */
+  readonly scratchFolder: string;
+}

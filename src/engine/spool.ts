@@ -1,0 +1,90 @@
+import { createReadStream } from "node:fs";
+import { mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { DataRecord, RecordBatches } from "#domain/record.ts";
+import { limits } from "#domain/limits.ts";
+import { randomBase62 } from "#lib/new-id.ts";
+
+/** How many records went by. */
+export interface RecordCounts {
+  total: number;
+  valid: number;
+}
+
+/** Replaces what must not be stored. The second net: no node sees a secret in the first place. */
+export type Redact = (text: string) => string;
+
+const NEWLINE = 0x0a;
+
+/** Record sets as newline-delimited JSON, one record a line. Counts as it goes. */
+export async function* encodeRecords(
+  batches: RecordBatches,
+  redact: Redact,
+  counts: RecordCounts,
+): AsyncIterable<Uint8Array> {
+  for await (const batch of batches) {
+    if (batch.length === 0) continue;
+    counts.total += batch.length;
+    for (const record of batch) if (record.isValid) counts.valid++;
+    yield Buffer.from(redact(batch.map((record) => JSON.stringify(record)).join("\n") + "\n"), "utf8");
+  }
+}
+
+/** The lines of a byte stream, as bytes, without their newline. */
+export async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Buffer[]> {
+  let rest: Buffer[] = [];
+  for await (const chunk of bytes) {
+    const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const lines: Buffer[] = [];
+    let start = 0;
+    for (let end = buffer.indexOf(NEWLINE); end >= 0; end = buffer.indexOf(NEWLINE, start)) {
+      const tail = buffer.subarray(start, end);
+      lines.push(rest.length > 0 ? Buffer.concat([...rest, tail]) : tail);
+      rest = [];
+      start = end + 1;
+    }
+    if (start < buffer.length) rest.push(buffer.subarray(start));
+    if (lines.length > 0) yield lines;
+  }
+  if (rest.length > 0) yield [Buffer.concat(rest)];
+}
+
+export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBatches {
+  let batch: DataRecord[] = [];
+  for await (const lines of splitLines(bytes)) {
+    for (const line of lines) {
+      batch.push(JSON.parse(line.toString("utf8")) as DataRecord);
+      if (batch.length >= limits.recordBatchSizeMax) {
+        yield batch;
+        batch = [];
+      }
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Files of one run, gone with it. */
+export class Scratch {
+  readonly #folder: string;
+
+  constructor(parent: string, runId: string, epoch: number) {
+    this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
+  }
+
+  /** Writes a stream to a new file and gives a reader of it. */
+  async keep(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, randomBase62(12));
+    const file = await open(path, "wx", 0o600);
+    try {
+      await file.writeFile(bytes);
+    } finally {
+      await file.close();
+    }
+    return () => createReadStream(path) as AsyncIterable<Uint8Array>;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,77 @@
+import { OutboundError, type OutboundRequest, type OutboundResponse, type SendOutbound } from "#domain/http-exchange.ts";
+import { limits } from "#domain/limits.ts";
+import type { Secret } from "#lib/secret.ts";
+import type { Gate } from "#outbound/gate.ts";
+import type { LoginSession } from "#strategies/define-login.ts";
+import { openJar, type SessionJar } from "#strategies/session-jar.ts";
+
+/** A way to one target: its origins, and what a login gave (nothing for a node without a credential). */
+export interface TargetSession {
+  readonly send: SendOutbound;
+  readonly jar: SessionJar;
+}
+
+/**
+ * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
+ * accepted for one of these origins: cookies by the jar's own rules, the login's headers to the origin of the request only.
+ */
+export function openTarget(
+  gate: Gate,
+  origins: readonly string[],
+  login: Secret<LoginSession> | null,
+  jar: SessionJar = openJar(login?.reveal().cookies ?? undefined),
+): TargetSession {
+  const send = async (request: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> => {
+    const url = absoluteUrl(request, origins);
+    return await gate.send(
+      {
+        method: request.method,
+        url,
+        headers: request.headers ?? [],
+        ...(request.body === undefined ? {} : { body: request.body }),
+      },
+      {
+        origins,
+        redirectsMax: request.redirectsMax ?? 0,
+        maxBytes: request.maxBytes ?? limits.responseBytesMax,
+        timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
+        prepareHop: (hop, { sameOriginAsFirst }) => hopHeaders(hop, sameOriginAsFirst, login, jar),
+        absorb: (hop, setCookies) => jar.absorb(hop, setCookies),
+      },
+      signal,
+    );
+  };
+  return { send: async (request, signal) => await mapGateErrors(send(request, signal)), jar };
+}
+
+function hopHeaders(
+  hop: URL,
+  sameOriginAsFirst: boolean,
+  login: Secret<LoginSession> | null,
+  jar: SessionJar,
+): readonly (readonly [string, string])[] {
+  const headers: [string, string][] = [];
+  const cookie = jar.cookieHeader(hop);
+  if (cookie) headers.push(["cookie", cookie]);
+  if (login && sameOriginAsFirst) headers.push(...Object.entries(login.reveal().headers));
+  return headers;
+}
+
+/** Design, page 3: a relative URL is resolved against the first of the hosts. */
+function absoluteUrl(request: OutboundRequest, origins: readonly string[]): URL {
+  if (!URL.canParse(request.url, origins[0])) throw new OutboundError("refused", "the request's URL is not a URL");
+  const url = new URL(request.url, origins[0]);
+  for (const [name, value] of request.query ?? []) url.searchParams.append(name, value);
+  return url;
+}
+
+/** The gate's errors in the words of the domain: it lives below it and can't know them. */
+async function mapGateErrors(response: Promise<OutboundResponse>): Promise<OutboundResponse> {
+  try {
+    return await response;
+  } catch (error) {
+    const { failure, message } = error as { failure?: OutboundError["failure"]; message: string };
+    if (failure === undefined || error instanceof OutboundError) throw error;
+    throw new OutboundError(failure, message);
+  }
+}

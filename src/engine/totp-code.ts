@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { readClock } from "#db/clock.ts";
+import { takeTotpStep } from "#db/credentials.ts";
+import { parseTotpSecret, totpCode } from "#domain/totp.ts";
+import { LoginFailure } from "#strategies/define-login.ts";
+import type { EngineServices } from "./services.ts";
+
+/** With less of a step left than this, the next one is waited for. Design, page 6, 5.7. */
+const LEFT_MS_MIN = 5_000;
+const STEPS_WAITED_MAX = 4;
+
+/**
+ * A one-time code that nobody has sent before: its time step is taken in the database before it is used, so that parallel
+ * runs of one credential never send the same code twice. By the database's clock. Waits for the next step when needed.
+ */
+export async function nextTotpCode(
+  services: EngineServices,
+  credentialId: string,
+  fieldKey: string,
+  stored: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const secret = parseTotpSecret(stored);
+  if (!secret.ok) throw new LoginFailure(`the authenticator secret in "${fieldKey}" can't be used`);
+  for (let waited = 0; waited <= STEPS_WAITED_MAX; waited++) {
+    const { code, step, validForMs } = totpCode(secret.secret, await readClock(services.db));
+    if (validForMs >= LEFT_MS_MIN && (await takeTotpStep(services.db, credentialId, fieldKey, step))) return code;
+    await sleep(validForMs + 50, undefined, { signal });
+  }
+  throw new LoginFailure(`no unused one-time code of "${fieldKey}" came free: too many runs log in with it at once`);
+}
