@@ -145,7 +145,8 @@ export const FENCES: readonly Fence[] = [
   {
     what: "fetch and the other network globals",
     why: "every request to another system passes the egress gate",
-    where: { only: ["outbound"] },
+    // The demo plays the customer's backend, from outside.
+    where: { only: ["outbound", "cli/demo"] },
     globals: ["fetch", "WebSocket", "EventSource", "XMLHttpRequest"],
     properties: [{ object: "globalThis", property: "fetch" }],
   },

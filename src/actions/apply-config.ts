@@ -1,0 +1,106 @@
+import { listAccounts, saveAccount } from "#db/accounts.ts";
+import { listAppliedDocuments, listStrategies, saveBlueprintVersion, saveStrategyVersion } from "#db/config-documents.ts";
+import type { Database } from "#db/pool.ts";
+import { readAccount } from "#domain/account.ts";
+import type { ConfigProblem } from "#domain/config-problem.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { must } from "#lib/assert.ts";
+import { newId } from "#lib/new-id.ts";
+import { checkConfig, type CheckedDocument, type KnownConfig } from "./config/check-config.ts";
+import { readDocuments } from "./config/read-documents.ts";
+
+export interface ConfigSource {
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface PlannedChange {
+  readonly change: "create" | "update" | "retire" | "unchanged";
+  readonly kind: CheckedDocument["kind"];
+  readonly account: string;
+  readonly id: string;
+}
+
+export type ApplyOutcome =
+  | { readonly ok: true; readonly changes: readonly PlannedChange[] }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map() };
+
+/** Checks documents by themselves: `latchkey validate`. No database. */
+export function validateConfig(sources: readonly ConfigSource[]): {
+  readonly checked: readonly CheckedDocument[];
+  readonly problems: readonly ConfigProblem[];
+} {
+  return checkSources(sources, NOTHING_KNOWN);
+}
+
+function checkSources(sources: readonly ConfigSource[], known: KnownConfig) {
+  const read = readDocuments(sources);
+  const { checked, problems } = checkConfig(read.documents, known);
+  return { checked, problems: [...read.problems, ...problems] };
+}
+
+/**
+ * Creates and updates what the documents name, in one transaction, and leaves everything else alone. One wrong document
+ * refuses the whole set, with every problem listed. Applying the same documents again changes nothing.
+ */
+export async function applyConfig(db: Database, sources: readonly ConfigSource[]): Promise<ApplyOutcome> {
+  return await db.transaction(async (tx) => {
+    // Two at once follow each other: the second plans on what the first has made.
+    await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
+    const { checked, problems } = checkSources(sources, await readKnown(tx));
+    if (problems.length > 0) return { ok: false, problems };
+    const applied = new Map(
+      (await listAppliedDocuments(tx)).map((row) => [keyOf(row.kind, row.account, row.id), row.document]),
+    );
+    const changes: PlannedChange[] = [];
+    // Accounts first, then what belongs to them: a document may come before its account in the files.
+    for (const kind of ["account", "strategy", "blueprint"] as const) {
+      for (const document of checked.filter((each) => each.kind === kind)) {
+        changes.push(await applyDocument(tx, document, applied.get(keyOf(kind, document.account, document.id))));
+      }
+    }
+    return { ok: true, changes };
+  });
+}
+
+const keyOf = (kind: string, account: string, id: string): string => JSON.stringify([kind, account, id]);
+
+async function readKnown(db: Database): Promise<KnownConfig> {
+  const accounts = await listAccounts(db);
+  const slugs = new Map(accounts.map((account) => [account.id, account.slug]));
+  const strategies = await listStrategies(db);
+  return {
+    accounts: new Set(slugs.values()),
+    strategies: new Map(
+      strategies.map(({ accountId, strategy }) => [
+        `${slugs.get(accountId)}/${strategy.id}`,
+        {
+          fieldKeys: strategy.fields.map((field) => field.key),
+          hosts: strategy.hosts,
+          loginType: strategy.login.type,
+        },
+      ]),
+    ),
+  };
+}
+
+async function applyDocument(
+  tx: Database,
+  checked: CheckedDocument,
+  before: string | undefined,
+): Promise<PlannedChange> {
+  const { kind, account, id, retired } = checked;
+  const document = JSON.stringify(checked.document);
+  if (before === document) return { change: "unchanged", kind, account, id };
+  if (kind === "account") {
+    await saveAccount(tx, { ...readAccount(checked.document), id: newId(ID_PREFIX.account), document });
+  } else {
+    const accountId = must((await listAccounts(tx)).find((each) => each.slug === account), "the document's account").id;
+    if (kind === "strategy") await saveStrategyVersion(tx, { accountId, id, document, retired });
+    else await saveBlueprintVersion(tx, { newId: newId(ID_PREFIX.blueprint), accountId, key: id, document, retired });
+  }
+  const change = before === undefined ? "create" : retired ? "retire" : "update";
+  return { change, kind, account, id };
+}

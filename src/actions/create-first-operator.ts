@@ -1,0 +1,18 @@
+import { countOperators, insertOperator } from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { newId, randomBase62 } from "#lib/new-id.ts";
+import { hashPassword } from "#lib/password.ts";
+
+const PASSWORD_CHARACTERS = 20;
+
+/** The first operator, an admin, with a password that is shown once; null when there are operators already. */
+export async function createFirstOperator(
+  db: Database,
+  email: string,
+): Promise<{ readonly email: string; readonly password: string } | null> {
+  if ((await countOperators(db)) > 0) return null;
+  const password = randomBase62(PASSWORD_CHARACTERS);
+  const operator = { id: newId(ID_PREFIX.operator), email, passwordHash: await hashPassword(password), role: "admin" };
+  return (await insertOperator(db, operator)) ? { email, password } : null;
+}

@@ -1,0 +1,88 @@
+import { readClock } from "#db/clock.ts";
+import { findAccountById } from "#db/accounts.ts";
+import { findStrategyVersion } from "#db/config-documents.ts";
+import { completeSession, findSessionByToken, type StoredSession } from "#db/credential-sessions.ts";
+import { checkFormValues } from "#domain/form-values.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { limits } from "#domain/limits.ts";
+import { appendSessionId, checkReturnUrl } from "#domain/return-url.ts";
+import type { Strategy } from "#domain/strategy.ts";
+import { must } from "#lib/assert.ts";
+import { newId } from "#lib/new-id.ts";
+import type { Services } from "./services.ts";
+
+/** What the hosted page shows of a session. */
+export interface HostedSession {
+  readonly session: StoredSession;
+  readonly accountName: string;
+  readonly strategy: Strategy;
+  /** Where the end user goes after submitting; null: the success page. */
+  readonly redirectTo: string | null;
+}
+
+const TOKEN = /^[\w-]{43}$/;
+
+/** The session behind a hosted link, in whatever state it is; undefined for an unknown link. Changes nothing. */
+export async function findHostedSession(services: Services, token: string): Promise<HostedSession | undefined> {
+  if (!TOKEN.test(token)) return undefined;
+  const session = await findSessionByToken(services.db, services.signing.tokenLookup(token));
+  if (!session) return undefined;
+  const account = must(await findAccountById(services.db, session.accountId), "the session's account");
+  const version = must(
+    await findStrategyVersion(services.db, session.accountId, session.strategyId, session.strategyVersion),
+    "the session's strategy",
+  );
+  // Checked again at the redirect: the allow-list may have changed since the session was made (design, page 1, return_url).
+  const { returnUrl } = session;
+  const allowed = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
+  return {
+    session,
+    accountName: account.name,
+    strategy: version.strategy,
+    redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
+  };
+}
+
+/** A fresh value for one rendered form, which needs no cookie. */
+export async function issueCsrf(services: Services, token: string): Promise<string> {
+  return services.signing.csrf(token, await readClock(services.db));
+}
+
+export async function isCsrfGood(services: Services, token: string, value: string): Promise<boolean> {
+  const nowMs = await readClock(services.db);
+  return services.signing.verifyCsrf(token, value, { nowMs, lifetimeMs: limits.formLifetimeMs });
+}
+
+export type SubmitOutcome =
+  | { readonly kind: "completed" }
+  /** By field key, for the end user; nothing was kept. */
+  | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, string> }
+  /** Completed by another submit, or expired, between rendering and now. */
+  | { readonly kind: "closed" };
+
+/**
+ * Vaults what the end user typed and completes the session: one conditional write, so that of any number of submits exactly
+ * one makes a credential. Spec, Credential session, `pending` → `completed`.
+ */
+export async function submitCredentials(
+  services: Services,
+  hosted: HostedSession,
+  submitted: ReadonlyMap<string, string>,
+): Promise<SubmitOutcome> {
+  const { session, strategy } = hosted;
+  const { values, errors } = checkFormValues(strategy.fields, submitted);
+  if (errors.size > 0) return { kind: "invalid", errors };
+  const id = newId(ID_PREFIX.credential);
+  const plain = Buffer.from(JSON.stringify([...values]), "utf8");
+  const sealed = await services.vault.seal(plain, {
+    purpose: "credential",
+    accountId: session.accountId,
+    rowId: id,
+    strategyId: session.strategyId,
+  });
+  plain.fill(0);
+  const won = await services.db.transaction(
+    async (tx) => await completeSession(tx, session, { id, sealed, kid: services.vault.kid }),
+  );
+  return { kind: won ? "completed" : "closed" };
+}

@@ -1,0 +1,112 @@
+import { createBrotliDecompress } from "node:zlib";
+import { Readable } from "node:stream";
+import { findResultBlob, listResults } from "#db/run-results.ts";
+import { readClock } from "#db/clock.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem } from "#domain/problem.ts";
+import { decideDelivery, type DeliveryMethod, type StoredResult } from "#domain/run-results.ts";
+import { must } from "#lib/assert.ts";
+import { findVisibleRun } from "./read-run.ts";
+import type { Caller, Services } from "./services.ts";
+
+/** The results of a run as the text of the response body. Throws Problem 404, 403, 400 (purged), 409 (not completed). */
+export async function readRunResults(
+  services: Services,
+  caller: Caller,
+  reference: string,
+  asked: DeliveryMethod | undefined,
+): Promise<string> {
+  const run = await findVisibleRun(services, caller, reference);
+  if (run.purgedAt !== null) throw purged();
+  // Spec, Results 3; design, page 1: 409 in every status but `completed`.
+  if (run.status !== "completed") {
+    throw new Problem("conflict", `The run is ${run.status}; results exist once it is completed.`);
+  }
+  const results = await listResults(services.db, run.id);
+  const delivery = decideDelivery(asked, must(run.responseBytes, "the estimated size of a completed run"));
+  const values =
+    delivery === "direct" ? await readDirect(services, results) : await presign(services, caller, run.id, results);
+  const metadata = {
+    runKey: run.runKey,
+    metadata: JSON.parse(run.metadata.toString("utf8")) as unknown,
+    timings: {
+      // Design, page 1: executionBeganAt = started_at.
+      executionBeganAt: must(run.startedAt, "started_at").toISOString(),
+      executionCompletedAt: must(run.endedAt, "ended_at").toISOString(),
+    },
+  };
+  const entries = results.map((result, index) => `${JSON.stringify(result.key)}:${values[index]}`);
+  return `{"dataDeliveryMethod":"${delivery}","results":{${entries.join(",")}},"executionMetadata":${JSON.stringify(metadata)}}`;
+}
+
+/** Spec, Results 4. */
+function purged(): Problem {
+  const message = "The run's data has been purged.";
+  return new Problem("validation_error", message, { status: 400, details: [{ message, code: "run_data_purged" }] });
+}
+
+/** The stored JSON of each key, as it was written. A purge that wins the race gives the whole answer 400. */
+async function readDirect(services: Services, results: readonly StoredResult[]): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for (const result of results) {
+    const chunks: Buffer[] = [];
+    try {
+      // compose, not pipe: an error of the store must reach this loop.
+      const bytes = Readable.from(services.blobs.open(result.blobKey)).compose(createBrotliDecompress());
+      for await (const chunk of bytes) chunks.push(chunk as Buffer);
+    } catch (error) {
+      if ((error as Error).name === "BlobMissing") throw purged();
+      throw error;
+    }
+    texts.push(Buffer.concat(chunks).toString("utf8"));
+  }
+  return texts;
+}
+
+async function presign(
+  services: Services,
+  caller: Caller,
+  runId: string,
+  results: readonly StoredResult[],
+): Promise<readonly string[]> {
+  const expiresAtMs = Math.floor(await readClock(services.db)) + limits.presignedUrlLifetimeMs;
+  return results.map((result) => {
+    const signature = services.signing.presign({ accountId: caller.account.id, runId, key: result.key, expiresAtMs });
+    const path = `${encodeURIComponent(caller.account.id)}/${encodeURIComponent(runId)}/${encodeURIComponent(result.key)}`;
+    return JSON.stringify(`${services.publicUrl()}/downloads/${path}?expires=${expiresAtMs}&signature=${signature}`);
+  });
+}
+
+export interface Download {
+  readonly key: string;
+  readonly sizeBytes: number;
+  open(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
+}
+
+/**
+ * The object behind a presigned URL. Spec, Results 2: two hours, by the database's clock. Throws Problem 403 when the URL was
+ * changed or is over its time, 404 when the data is gone.
+ */
+export async function openDownload(
+  services: Services,
+  url: {
+    readonly accountId: string;
+    readonly runId: string;
+    readonly key: string;
+    readonly expires: string;
+    readonly signature: string;
+  },
+): Promise<Download> {
+  const expiresAtMs = /^\d{1,15}$/.test(url.expires) ? Number(url.expires) : 0;
+  const signed = services.signing.verifyPresigned(
+    { accountId: url.accountId, runId: url.runId, key: url.key, expiresAtMs },
+    url.signature,
+  );
+  if (!signed) throw new Problem("authorization_error", "The download link is not valid.");
+  if ((await readClock(services.db)) >= expiresAtMs) {
+    throw new Problem("authorization_error", "The download link has expired. Ask for the run's results again.");
+  }
+  const blob = await findResultBlob(services.db, url.runId, url.key);
+  if (!blob) throw new Problem("not_found", "The run's data is no longer there.");
+  return { key: url.key, sizeBytes: blob.sizeBytes, open: (range) => services.blobs.open(blob.blobKey, range) };
+}

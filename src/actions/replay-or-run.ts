@@ -1,0 +1,110 @@
+import { claimKey, findAnswer, storeAnswer } from "#db/idempotency.ts";
+import type { Database } from "#db/pool.ts";
+import { hashIdempotencyKey } from "#domain/idempotency.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem } from "#domain/problem.ts";
+import { must } from "#lib/assert.ts";
+import type { Services } from "./services.ts";
+
+/** What an effect answers. The one secret an answer may hold is a session's hosted token; it is never stored. */
+export interface Answer {
+  readonly status: number;
+  /** The exact bytes, as text. */
+  readonly body: string;
+  readonly tokenOfSession?: string | undefined;
+}
+
+export interface IdempotentRequest {
+  readonly accountId: string;
+  /** null: the caller sent no key. */
+  readonly key: string | null;
+  readonly fingerprint: Buffer;
+}
+
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/**
+ * Runs the effect, its answer and its record in one transaction, or replays the recorded answer. Spec, Idempotency 2 to 4.
+ * A refused or failed effect rolls everything back and records nothing (design, page 1, "What is recorded").
+ */
+export async function replayOrRun(
+  services: Services,
+  request: IdempotentRequest,
+  effect: (tx: Database) => Promise<Answer>,
+): Promise<{ readonly answer: Answer; readonly replayed: boolean }> {
+  if (request.key === null) return { answer: await services.db.transaction(effect), replayed: false };
+  const keyHash = hashIdempotencyKey(request.key);
+  try {
+    return await services.db.transaction(async (tx) => {
+      const won = await claimKey(tx, {
+        accountId: request.accountId,
+        keyHash,
+        fingerprint: request.fingerprint,
+        windowMs: limits.idempotencyWindowMs,
+        waitMs: limits.idempotencyWaitMs,
+      });
+      if (!won) return { answer: await replay(services, tx, request, keyHash), replayed: true };
+      const answer = await effect(tx);
+      await record(services, tx, request.accountId, keyHash, answer);
+      return { answer, replayed: false };
+    });
+  } catch (error) {
+    if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) throw inUse();
+    throw error;
+  }
+}
+
+async function replay(
+  services: Services,
+  tx: Database,
+  request: IdempotentRequest,
+  keyHash: Buffer,
+): Promise<Answer> {
+  const stored = await findAnswer(tx, request.accountId, keyHash);
+  // The first one's row went between the claim and here (the sweeper at the 24th hour): the caller tries again.
+  if (!stored) throw inUse();
+  if (!stored.fingerprint.equals(request.fingerprint)) throw reused();
+  if (stored.tokenSessionId === null) return { status: stored.status, body: stored.body.toString("utf8") };
+  const at = must(stored.tokenAt, "the token's place");
+  const token = services.signing.hostedToken(stored.tokenSessionId);
+  const body = Buffer.concat([stored.body.subarray(0, at), Buffer.from(token), stored.body.subarray(at)]);
+  return { status: stored.status, body: body.toString("utf8"), tokenOfSession: stored.tokenSessionId };
+}
+
+async function record(
+  services: Services,
+  tx: Database,
+  accountId: string,
+  keyHash: Buffer,
+  answer: Answer,
+): Promise<void> {
+  let body = Buffer.from(answer.body, "utf8");
+  let tokenAt: number | null = null;
+  if (answer.tokenOfSession !== undefined) {
+    const token = Buffer.from(services.signing.hostedToken(answer.tokenOfSession));
+    tokenAt = body.indexOf(token);
+    body = Buffer.concat([body.subarray(0, tokenAt), body.subarray(tokenAt + token.length)]);
+  }
+  await storeAnswer(tx, accountId, keyHash, {
+    status: answer.status,
+    body,
+    tokenSessionId: answer.tokenOfSession ?? null,
+    tokenAt,
+  });
+}
+
+/** Spec, Idempotency 4: same key, different body → 409. */
+function reused(): Problem {
+  const message = "The Idempotency-Key was used earlier with a different request.";
+  return new Problem("conflict", message, {
+    details: [{ message, code: "idempotency_key_reuse", field: "Idempotency-Key" }],
+  });
+}
+
+function inUse(): Problem {
+  const message = "A request with this Idempotency-Key is still being processed. Try again in a second.";
+  return new Problem("conflict", message, {
+    details: [{ message, code: "idempotency_key_in_use", field: "Idempotency-Key" }],
+    headers: { "Retry-After": "1" },
+  });
+}

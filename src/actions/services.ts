@@ -1,0 +1,25 @@
+import type { BlobStore } from "#blobs/store.ts";
+import type { Account } from "#db/accounts.ts";
+import type { Database } from "#db/pool.ts";
+import type { Log } from "#lib/log.ts";
+import type { Signing } from "#lib/signing.ts";
+import type { Vault } from "#vault/vault.ts";
+
+/** What actions work with. Made once, in `assemble.ts`. */
+export interface Services {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly signing: Signing;
+  readonly vault: Vault;
+  readonly log: Log;
+  /** Without a trailing slash. */
+  readonly publicUrl: () => string;
+}
+
+/** Who calls: the first thing every action of the public API wants, so that none can be reached without it. */
+export interface Caller {
+  readonly keyId: string;
+  /** null = every Blueprint of the account */
+  readonly blueprintKeys: readonly string[] | null;
+  readonly account: Account;
+}

@@ -1,0 +1,181 @@
+import { findBlueprintByKey, findStrategy, type BlueprintVersion } from "#db/config-documents.ts";
+import { findCredentials } from "#db/credentials.ts";
+import type { Database } from "#db/pool.ts";
+import { insertRun, type NewRun, type NewRunInput } from "#db/runs.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { isWellFormedName } from "#domain/names.ts";
+import { invalidField, notFound, Problem, type ProblemDetail } from "#domain/problem.ts";
+import {
+  fillSlots,
+  missingMetadata,
+  readCredentialIds,
+  routeTrigger,
+  type BodyValue,
+  type RoutedTrigger,
+  type RoutingTable,
+  type TriggerBody,
+} from "#domain/trigger-routing.ts";
+import type { Value } from "#domain/value.ts";
+import { must } from "#lib/assert.ts";
+import { newId, newRunKey } from "#lib/new-id.ts";
+import { checkInput } from "#nodes/input.ts";
+import { authorizeBlueprint } from "./authenticate.ts";
+import type { Answer } from "./replay-or-run.ts";
+import type { Caller, Services } from "./services.ts";
+
+/** The Blueprint that a trigger names. Throws Problem 404, then 403 (design, page 1, Order of checks). */
+export async function findTriggeredBlueprint(
+  services: Services,
+  caller: Caller,
+  blueprintKey: string,
+): Promise<BlueprintVersion> {
+  const version = await findBlueprintByKey(services.db, caller.account.id, blueprintKey);
+  if (!version || version.retired) throw notFound("Blueprint");
+  authorizeBlueprint(caller, blueprintKey);
+  return version;
+}
+
+/** The keys of a body that this Blueprint knows. */
+export function routingTableOf(version: BlueprintVersion): RoutingTable {
+  return {
+    inputRefKeys: new Set(inputNodes(version).map((node) => String(node.config["refKey"]))),
+    metadata: version.blueprint.metadata,
+  };
+}
+
+const inputNodes = (version: BlueprintVersion) => version.blueprint.nodes.filter((node) => node.type === "input");
+
+/** `POST /blueprints/{blueprintKey}/trigger`, inside the caller's transaction. The 202 leaves after COMMIT. */
+export async function triggerRun(
+  tx: Database,
+  caller: Caller,
+  version: BlueprintVersion,
+  body: TriggerBody,
+): Promise<Answer> {
+  const table = routingTableOf(version);
+  const routed = routeTrigger(body, table);
+  refuseMissingMetadata(routed, table);
+  refuseFilesElsewhere(routed);
+  const credentials = await findSlotCredentials(tx, caller, version, routed);
+  const inputs = readInputs(version, routed);
+  const run: NewRun = {
+    id: newId(ID_PREFIX.run),
+    runKey: newRunKey(),
+    accountId: caller.account.id,
+    blueprintId: version.id,
+    blueprintVersion: version.version,
+    apiKeyId: caller.keyId,
+    name: readRunName(routed),
+    metadata: JSON.stringify(Object.fromEntries([...routed.metadata].map(([name, value]) => [name, textOf(value)]))),
+    ignoredKeys: routed.ignoredKeys,
+    timeoutMs: version.blueprint.timeoutMs,
+    retentionMs: version.blueprint.retentionMs ?? caller.account.retentionMs,
+    credentials,
+    inputs,
+  };
+  await insertRun(tx, run);
+  return { status: 202, body: JSON.stringify({ id: run.id, run_key: run.runKey, status: "queued" }) };
+}
+
+/** Strings as they are, everything else as JSON text. Spec, Top-level key routing. */
+const textOf = (value: BodyValue): string => (value.kind === "file" ? "" : value.text);
+
+/** Spec, Trigger rule 2: a required metadata item that is omitted is a `400`, one detail each. */
+function refuseMissingMetadata(routed: RoutedTrigger, table: RoutingTable): void {
+  const missing = missingMetadata(routed, table);
+  if (missing.length === 0) return;
+  const details = missing.map<ProblemDetail>((name) => ({
+    message: `The required metadata item "${name}" is missing.`,
+    code: "invalid_input_data",
+    field: name,
+  }));
+  throw new Problem("validation_error", "Required metadata is missing.", { status: 400, details });
+}
+
+/** Design, page 1, Multipart: a file part for a reserved or metadata key is `422`. */
+function refuseFilesElsewhere(routed: RoutedTrigger): void {
+  const named: [string, BodyValue][] = [
+    ...routed.credentials.map(({ field, value }): [string, BodyValue] => [field, value]),
+    ...routed.metadata,
+  ];
+  if (routed.runName) named.push(["run_name", routed.runName]);
+  for (const [field, value] of named) {
+    if (value.kind === "file") throw invalidField(field, `"${field}" must be a text, not a file.`);
+    if (field === "run_name" || routed.metadata.has(field)) {
+      if (value.text.includes("\u0000")) throw invalidField(field, `"${field}" must not hold U+0000.`);
+    }
+  }
+}
+
+function readRunName(routed: RoutedTrigger): string | null {
+  const name = routed.runName && textOf(routed.runName);
+  if (name !== null && !isWellFormedName(name)) {
+    throw invalidField("run_name", "`run_name` must have at most 255 characters.");
+  }
+  return name;
+}
+
+/** Spec, Trigger rule 1: credentials of the account, each in a slot of its strategy. */
+async function findSlotCredentials(
+  tx: Database,
+  caller: Caller,
+  version: BlueprintVersion,
+  routed: RoutedTrigger,
+): Promise<NewRun["credentials"]> {
+  const asked = new Map<string, string>();
+  for (const { field, value } of routed.credentials) {
+    const { ids, malformed } = readCredentialIds(value);
+    if (malformed !== null) throw invalidField(field, `\`${field}\` must name credentials of this account (cred_…).`);
+    for (const id of ids) if (!asked.has(id)) asked.set(id, field);
+  }
+  const found = new Map((await findCredentials(tx, caller.account.id, [...asked.keys()])).map((row) => [row.id, row]));
+  for (const [id, field] of asked) {
+    if (!found.has(id)) throw invalidField(field, `\`${field}\` names a credential that does not exist in this account.`);
+  }
+  const credentials = [...asked.keys()].map((id) => must(found.get(id), "a found credential"));
+  const { filled, problem } = fillSlots(version.blueprint.credentials, credentials);
+  if (problem !== null) throw invalidField(routed.credentials[0]?.field ?? "credential_id", problem);
+  return await Promise.all(
+    filled.map(async ({ slot, credential }) => {
+      const strategy = must(await findStrategy(tx, caller.account.id, credential.strategyId), "the slot's strategy");
+      return {
+        slot,
+        credentialId: credential.id,
+        strategyId: credential.strategyId,
+        strategyVersion: strategy.version,
+        concurrency: strategy.strategy.concurrency,
+      };
+    }),
+  );
+}
+
+/** Design, page 1, INPUT values: checked here only when the node has `required` or a `schema`. */
+function readInputs(version: BlueprintVersion, routed: RoutedTrigger): readonly NewRunInput[] {
+  const details: ProblemDetail[] = [];
+  for (const node of inputNodes(version)) {
+    const refKey = String(node.config["refKey"]);
+    for (const problem of checkInput(node.config, valueOf(routed.inputs.get(refKey)))) {
+      const field = problem.field === null ? refKey : `${refKey}.${problem.field}`;
+      details.push({ message: problem.message, code: "invalid_input_data", field });
+    }
+  }
+  if (details.length > 0) throw new Problem("validation_error", "An input of the Blueprint is invalid.", { details });
+  return [...routed.inputs].map(([refKey, value]) => newInput(refKey, value));
+}
+
+function valueOf(value: BodyValue | undefined): Value {
+  if (!value) return { form: "absent" };
+  if (value.kind !== "file") return { form: "text", text: value.text };
+  const { filename, contentType, sizeBytes } = value;
+  return { form: "file", filename, contentType, sizeBytes, open: () => (async function* () {})() };
+}
+
+function newInput(refKey: string, value: BodyValue): NewRunInput {
+  if (value.kind === "file") {
+    const { blobKey, filename, contentType, sizeBytes, sha256 } = value;
+    return { refKey, kind: "file", content: null, blobKey, filename, contentType, sizeBytes, sha256 };
+  }
+  const content = Buffer.from(value.text, "utf8");
+  const kind = value.kind === "string" ? "text" : "json";
+  return { refKey, kind, content, blobKey: null, filename: null, contentType: null, sizeBytes: content.length, sha256: null };
+}

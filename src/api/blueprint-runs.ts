@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { authenticate } from "#actions/authenticate.ts";
+import { readRunResults } from "#actions/read-run-results.ts";
+import { findVisibleRun, readRunStatus } from "#actions/read-run.ts";
+import type { Services } from "#actions/services.ts";
+import { invalidField } from "#domain/problem.ts";
+import type { DeliveryMethod } from "#domain/run-results.ts";
+import { sendJson } from "./answer.ts";
+import { authorizationOf, pathParameter } from "./request.ts";
+
+/** Spec, GET /blueprint-runs/{runId}/status. */
+export async function getRunStatus(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await authenticate(services, authorizationOf(request));
+  return sendJson(reply, JSON.stringify(await readRunStatus(services, caller, pathParameter(request, "runId"))));
+}
+
+/** Spec, GET /blueprint-runs/{runId}/results. */
+export async function getRunResults(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await authenticate(services, authorizationOf(request));
+  const reference = pathParameter(request, "runId");
+  await findVisibleRun(services, caller, reference);
+  return sendJson(reply, await readRunResults(services, caller, reference, readDeliveryMethod(request)));
+}
+
+/** Spec: `direct` or `presigned_url`; when omitted, the large-dataset mode applies. Throws Problem 422. */
+function readDeliveryMethod(request: FastifyRequest): DeliveryMethod | undefined {
+  const value = (request.query as Record<string, unknown>)["deliveryMethod"];
+  if (value === undefined || value === "direct" || value === "presigned_url") return value;
+  throw invalidField("deliveryMethod", "`deliveryMethod` must be direct or presigned_url, given once.");
+}

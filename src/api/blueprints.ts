@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { authenticate } from "#actions/authenticate.ts";
+import { admitSoon } from "#actions/admit-runs.ts";
+import { replayOrRun } from "#actions/replay-or-run.ts";
+import type { Services } from "#actions/services.ts";
+import { findTriggeredBlueprint, triggerRun } from "#actions/trigger-run.ts";
+import { fingerprint } from "#domain/idempotency.ts";
+import { sendAnswer } from "./answer.ts";
+import { readIdempotencyKey } from "./read-idempotency-key.ts";
+import { readTriggerBody } from "./read-trigger-body.ts";
+import { authorizationOf, pathParameter } from "./request.ts";
+
+/** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is design, page 1's. */
+export async function postTrigger(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await authenticate(services, authorizationOf(request));
+  const blueprintKey = pathParameter(request, "blueprintKey");
+  const version = await findTriggeredBlueprint(services, caller, blueprintKey);
+  const key = readIdempotencyKey(request);
+  const body = await readTriggerBody(services, request, caller.account.id);
+  let used = false;
+  try {
+    const outcome = await replayOrRun(
+      services,
+      { accountId: caller.account.id, key, fingerprint: fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print) },
+      async (tx) => await triggerRun(tx, caller, version, body.values),
+    );
+    used = !outcome.replayed;
+    if (used) admitSoon(services, caller.account.id);
+    return sendAnswer(reply, outcome);
+  } finally {
+    // Files of a request that made no run are nobody's.
+    if (!used) await body.discard();
+  }
+}

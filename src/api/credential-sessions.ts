@@ -1,0 +1,67 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { authenticate } from "#actions/authenticate.ts";
+import { createCredentialSession, type SessionRequest } from "#actions/create-credential-session.ts";
+import { readCredentialSession } from "#actions/read-credential-session.ts";
+import { replayOrRun } from "#actions/replay-or-run.ts";
+import type { Services } from "#actions/services.ts";
+import { fingerprint } from "#domain/idempotency.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem, type ProblemDetail } from "#domain/problem.ts";
+import { canonicalJsonText, type JsonTree } from "#lib/json-text.ts";
+import { sendAnswer, sendJson } from "./answer.ts";
+import { authorizationOf, pathParameter } from "./request.ts";
+import { readJsonObject } from "./read-body.ts";
+import { readIdempotencyKey } from "./read-idempotency-key.ts";
+
+/** Spec, POST /credential-sessions. */
+export async function postCredentialSession(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await authenticate(services, authorizationOf(request));
+  const key = readIdempotencyKey(request);
+  const body = await readJsonObject(request, limits.jsonBodyBytesMax);
+  const canonical = canonicalJsonText(body);
+  const outcome = await replayOrRun(
+    services,
+    {
+      accountId: caller.account.id,
+      key,
+      fingerprint: fingerprint("POST", ["credential-sessions"], { kind: "json", canonical }),
+    },
+    async (tx) => await createCredentialSession(services, tx, caller, readSessionRequest(body)),
+  );
+  return sendAnswer(reply, outcome);
+}
+
+/** Unknown keys are ignored; an explicit `null` is an omitted field (design, page 1, Session object). Throws Problem 422. */
+function readSessionRequest(body: ReadonlyMap<string, JsonTree>): SessionRequest {
+  const details: ProblemDetail[] = [];
+  const text = (field: string, required: boolean): string | null => {
+    const value = body.get(field) ?? null;
+    if (typeof value === "string") return value;
+    if (value !== null || required) {
+      const message = value === null ? `\`${field}\` is required.` : `\`${field}\` must be a string.`;
+      details.push({ message, code: "invalid_input_data", field });
+    }
+    return null;
+  };
+  const parsed = {
+    strategyId: text("strategy_id", true) ?? "",
+    name: text("name", false),
+    returnUrl: text("return_url", false),
+  };
+  if (details.length > 0) throw new Problem("validation_error", details[0]?.message ?? "The body is invalid.", { details });
+  return parsed;
+}
+
+/** Spec, GET /credential-sessions/{id}. */
+export async function getCredentialSession(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await authenticate(services, authorizationOf(request));
+  return sendJson(reply, JSON.stringify(await readCredentialSession(services, caller, pathParameter(request, "id"))));
+}

@@ -1,0 +1,70 @@
+import type { FastifyRequest } from "fastify";
+import { limits } from "#domain/limits.ts";
+import { Problem } from "#domain/problem.ts";
+import { JsonTextError, parseJsonText, type JsonTree } from "#lib/json-text.ts";
+
+export function tooLarge(what: string): Problem {
+  // The rest of the body is not read: the connection ends with this answer.
+  return new Problem("validation_error", `${what} is too large.`, { status: 413, headers: { Connection: "close" } });
+}
+
+/** The whole body, at most `bytesMax` bytes. Throws Problem 413. */
+export async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
+  if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge("The body");
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request.raw) {
+    size += (chunk as Buffer).length;
+    if (size > bytesMax) throw tooLarge("The body");
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The media type without its parameters, in lower case; an empty text when the header is absent. */
+export function mediaType(request: FastifyRequest): string {
+  return (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+/**
+ * A JSON object body; an absent body counts as `{}` (design, page 1, Order of checks). Throws Problem 415 for another type,
+ * 413 over the limit, 422 for what is no JSON object.
+ */
+export async function readJsonObject(
+  request: FastifyRequest,
+  bytesMax: number,
+): Promise<ReadonlyMap<string, JsonTree>> {
+  const type = mediaType(request);
+  if (type !== "" && type !== "application/json") throw unsupportedType("application/json");
+  const bytes = await readBytes(request, bytesMax);
+  if (bytes.length === 0) return new Map();
+  if (type === "") throw unsupportedType("application/json");
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
+  if (charset !== undefined && charset.toLowerCase() !== "utf-8") throw unsupportedType("application/json in UTF-8");
+  const tree = parse(bytes);
+  if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
+  return tree as ReadonlyMap<string, JsonTree>;
+}
+
+export function unsupportedType(wanted: string): Problem {
+  return new Problem("validation_error", `The body must be ${wanted}; say so in the Content-Type header.`, {
+    status: 415,
+  });
+}
+
+export function malformed(message: string): Problem {
+  return new Problem("validation_error", message, { details: [{ message, code: "invalid_input_data" }] });
+}
+
+function parse(bytes: Buffer): JsonTree {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return parseJsonText(text, { depthMax: limits.jsonDepthMax, valuesMax: limits.jsonValuesMax });
+  } catch (error) {
+    if (error instanceof JsonTextError) {
+      if (error.reason !== "values") throw malformed(error.message);
+      throw new Problem("validation_error", error.message, { status: 413 });
+    }
+    throw malformed("The body is not valid UTF-8.");
+  }
+}

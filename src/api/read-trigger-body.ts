@@ -1,0 +1,38 @@
+import type { FastifyRequest } from "fastify";
+import type { Services } from "#actions/services.ts";
+import type { BodyPrint } from "#domain/idempotency.ts";
+import { limits } from "#domain/limits.ts";
+import type { BodyValue, TriggerBody } from "#domain/trigger-routing.ts";
+import { canonicalJsonText, writeJsonText, type JsonTree } from "#lib/json-text.ts";
+import { mediaType, readJsonObject, unsupportedType } from "./read-body.ts";
+import { readMultipart } from "./read-multipart.ts";
+
+export interface ReadBody {
+  readonly values: TriggerBody;
+  readonly print: BodyPrint;
+  /** Removes the files that were stored while the body was read. */
+  discard(): Promise<void>;
+}
+
+/** A trigger's body in either encoding; routing is the same for both. Throws Problem 415, 413, 422. */
+export async function readTriggerBody(
+  services: Services,
+  request: FastifyRequest,
+  accountId: string,
+): Promise<ReadBody> {
+  const type = mediaType(request);
+  if (type === "multipart/form-data") return await readMultipart(services, request, accountId);
+  if (type !== "" && type !== "application/json") throw unsupportedType("application/json or multipart/form-data");
+  const body = await readJsonObject(request, limits.triggerJsonBytesMax);
+  return {
+    values: new Map([...body].map(([key, value]) => [key, jsonValue(value)])),
+    print: { kind: "json", canonical: canonicalJsonText(body) },
+    discard: async () => {},
+  };
+}
+
+function jsonValue(value: JsonTree): BodyValue {
+  if (typeof value === "string") return { kind: "string", text: value };
+  const items = Array.isArray(value) && value.every((item) => typeof item === "string") ? (value as string[]) : null;
+  return { kind: "json", text: writeJsonText(value), isNull: value === null, items };
+}

@@ -1,0 +1,94 @@
+import type { FastifyReply } from "fastify";
+import { Problem } from "#domain/problem.ts";
+import { describeError, type Log } from "#lib/log.ts";
+
+/** Spec, Error object. The one place that knows the envelope. */
+export function problemBody(problem: Problem): string {
+  const details = problem.details.map((detail) => ({
+    message: detail.message,
+    code: detail.code ?? null,
+    field: detail.field ?? null,
+  }));
+  return JSON.stringify({
+    error: { type: problem.type, message: problem.message, ...(details.length > 0 ? { details } : {}) },
+  });
+}
+
+/** Design, page 1, 5xx: a fixed message; the cause goes to the log only. */
+const UNEXPECTED = "An unexpected error occurred. Quote the X-Request-Id header when you report it.";
+
+/** Anything thrown, as the Problem that the caller sees. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
+  if (typeof code === "string" && code.startsWith("FST_") && typeof statusCode === "number" && statusCode < 500) {
+    return frameworkProblem(code, statusCode);
+  }
+  if (isDatabaseDown(error)) {
+    return new Problem("internal_error", "The service is not available at the moment. Try again shortly.", {
+      status: 503,
+      headers: { "Retry-After": "1" },
+      cause: error,
+    });
+  }
+  return new Problem("internal_error", UNEXPECTED, { cause: error });
+}
+
+/** What the framework refuses by itself. Its own faults (5xx) are ours, and unexpected. */
+function frameworkProblem(code: string, statusCode: number): Problem {
+  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {
+    return new Problem("validation_error", "The Content-Type header is not a media type.", { status: 415 });
+  }
+  if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH" || statusCode === 404) {
+    return new Problem("not_found", "Not found.");
+  }
+  return new Problem("validation_error", "The request is malformed.", { status: statusCode === 400 ? 422 : statusCode });
+}
+
+const DATABASE_DOWN = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOENT",
+  "EPIPE",
+  "57P01",
+  "57P02",
+  "57P03",
+  "53300",
+  "53100",
+  "25006",
+  "57014",
+]);
+
+function isDatabaseDown(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (typeof code === "string") return DATABASE_DOWN.has(code);
+  return typeof message === "string" && /Connection terminated|timeout exceeded when trying to connect|Query read timeout/.test(message);
+}
+
+/** Answers with the envelope; what is not the caller's doing is logged, by request id. */
+export function renderProblem(log: Log, reply: FastifyReply, error: unknown): FastifyReply {
+  const problem = problemOf(error);
+  if (problem.status >= 500) {
+    log.error({ requestId: reply.request.id, route: reply.request.routeOptions.url, ...describeError(problem.cause) }, "request failed");
+  }
+  return reply
+    .code(problem.status)
+    .headers(problem.headers)
+    .type("application/json; charset=utf-8")
+    .send(problemBody(problem));
+}
+
+/** A whole answer, as bytes on the socket, to what the HTTP parser refuses before there is a request. */
+export function clientErrorAnswer(error: { readonly code?: string }): string {
+  const [status, reason] =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? [431, "Request Header Fields Too Large"]
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? [408, "Request Timeout"]
+        : [400, "Bad Request"];
+  const body = problemBody(new Problem("validation_error", `The request is malformed: ${reason.toLowerCase()}.`));
+  return (
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+  );
+}

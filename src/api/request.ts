@@ -1,0 +1,12 @@
+import type { FastifyRequest } from "fastify";
+
+/** Every `Authorization` header of the request: two are not one (Node would silently take the first). */
+export function authorizationOf(request: FastifyRequest): readonly string[] {
+  return request.raw.headersDistinct["authorization"] ?? [];
+}
+
+/** A decoded path parameter. */
+export function pathParameter(request: FastifyRequest, name: string): string {
+  const value = (request.params as Record<string, unknown>)[name];
+  return typeof value === "string" ? value : "";
+}

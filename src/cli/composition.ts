@@ -1,0 +1,31 @@
+import type { Database } from "#db/pool.ts";
+import type { Log } from "#lib/log.ts";
+import type { Secret } from "#lib/secret.ts";
+import type { Vault } from "#vault/vault.ts";
+
+/** Settings as far as commands look at them. */
+export interface CommandConfig {
+  readonly dataDir: string;
+  readonly databaseUrl: Secret | null;
+  readonly signingKey: Secret | null;
+  readonly masterKey: Secret | null;
+  readonly signingKeyFile: string;
+  readonly masterKeyFile: string;
+  readonly publicUrl: string | null;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What the composition root lends to the commands, which stand below it. */
+export interface Composition {
+  readonly config: () => CommandConfig;
+  /** Opens the database for one command, and closes it after; the embedded one is started when it does not run. */
+  withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T>;
+  /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */
+  openVault(db: Database): Promise<Vault>;
+  serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
+  readonly drainMs: () => number;
+  readonly log: () => Log;
+  /** Folder of the program: examples, migrations. */
+  readonly root: string;
+}

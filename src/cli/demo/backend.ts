@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CommandFailed } from "../output.ts";
+
+/** The customer's backend: what six endpoints need, and nothing of the service's inside. */
+export interface Backend {
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+}
+
+export interface CallOptions {
+  readonly body?: unknown;
+  readonly idempotencyKey?: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly replayed: boolean;
+  readonly body: Record<string, unknown>;
+}
+
+const TRIES = 100;
+const AGAIN_MS = 200;
+
+export function openBackend(serviceUrl: string, apiKey: string): Backend {
+  return {
+    call: async (method, path, options = {}) => {
+      // A service that is just being restarted is asked again: that is what idempotency keys are for.
+      for (let tries = 1; ; tries++) {
+        try {
+          return await send(`${serviceUrl}/api/v1${path}`, method, apiKey, options);
+        } catch (error) {
+          if (error instanceof CommandFailed || tries === TRIES) throw error;
+          await sleep(AGAIN_MS);
+        }
+      }
+    },
+  };
+}
+
+async function send(url: string, method: string, apiKey: string, options: CallOptions): Promise<Answer> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      ...(options.idempotencyKey === undefined ? {} : { "idempotency-key": options.idempotencyKey }),
+      ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+  });
+  const text = await response.text();
+  if (response.status === 503) throw new Error("not available yet");
+  if (!response.ok) throw new CommandFailed(`${method} ${url} answered ${response.status}: ${text}`);
+  return {
+    status: response.status,
+    replayed: response.headers.get("idempotent-replay") === "true",
+    body: (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>,
+  };
+}

@@ -1,0 +1,100 @@
+import type { Command } from "commander";
+import { createApiKey } from "#actions/create-api-key.ts";
+import { findAccountBySlug } from "#db/accounts.ts";
+import { listKeys, revokeKey, type ApiKey } from "#db/api-keys.ts";
+import { parseDuration } from "#domain/duration.ts";
+import { openSigning, readSigningKey } from "#lib/signing.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print, table, tell } from "./output.ts";
+
+export function addKeys(program: Command, composition: Composition): void {
+  const keys = program.command("keys").description("make, list and revoke API keys");
+  keys
+    .command("create")
+    .description("make an API key; it is shown once")
+    .requiredOption("--account <name>", "the account's name in its document")
+    .option("--name <label>", "a label for people", "")
+    .option("--blueprints <keys>", "only these Blueprints, separated by commas (default: all)")
+    .option("--expires <duration>", "for example 90d (default: never)")
+    .option("--json", 'print one line {"id", "key"}')
+    .addHelpText("after", "\nExample:\n  latchkey keys create --account acme --blueprints supplier-invoices --expires 90d")
+    .action(async (options: CreateOptions) => await create(composition, options));
+  keys
+    .command("list")
+    .description("list API keys; the keys themselves are stored nowhere")
+    .option("--account <name>", "only those of one account")
+    .option("--json", "print the list as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey keys list --account acme")
+    .action(async (options: { account?: string; json?: boolean }) => await list(composition, options));
+  keys
+    .command("revoke")
+    .description("revoke an API key at once")
+    .argument("<id>", "its id (key_…), as `keys list` shows it")
+    .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
+    .action(async (id: string) => {
+      const found = await composition.withDatabase(async (db) => await revokeKey(db, id));
+      if (!found) throw new CommandFailed(`There is no API key ${id}. \`latchkey keys list\` shows the ids.`);
+      print(`Revoked ${id}.`);
+    });
+}
+
+interface CreateOptions {
+  account: string;
+  name: string;
+  blueprints?: string;
+  expires?: string;
+  json?: boolean;
+}
+
+async function create(composition: Composition, options: CreateOptions): Promise<void> {
+  const lifetimeMs = options.expires === undefined ? null : parseDuration(options.expires);
+  if (lifetimeMs === undefined || lifetimeMs === 0) {
+    throw new CommandFailed("--expires must be a duration such as 12h or 90d.");
+  }
+  const { signingKey, signingKeyFile } = composition.config();
+  if (!signingKey) throw new CommandFailed(`There is no signing key (${signingKeyFile}). Run \`latchkey init\` first.`);
+  const blueprintKeys = options.blueprints?.split(",").map((key) => key.trim()).filter((key) => key !== "") ?? null;
+  const made = await composition.withDatabase(
+    async (db) =>
+      await createApiKey(db, openSigning(readSigningKey(signingKey.reveal())), {
+        account: options.account,
+        name: options.name,
+        blueprintKeys,
+        lifetimeMs,
+      }),
+  );
+  if (options.json) return print(JSON.stringify(made));
+  tell(`API key ${made.id} of account ${options.account}. It is shown this once; keep it where secrets are kept:`);
+  print(made.key);
+}
+
+async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
+  const rows = await composition.withDatabase(async (db) => {
+    if (options.account === undefined) return await listKeys(db, null);
+    const account = await findAccountBySlug(db, options.account);
+    if (!account) throw new CommandFailed(`There is no account "${options.account}".`);
+    return await listKeys(db, account.id);
+  });
+  if (options.json) return print(JSON.stringify(rows));
+  if (rows.length === 0) return print("There are no API keys yet. Make one: latchkey keys create --account NAME");
+  const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "never";
+  print(
+    table(
+      ["ID", "ACCOUNT", "NAME", "BLUEPRINTS", "STATE", "CREATED", "LAST USED"],
+      rows.map((key) => [
+        key.id,
+        key.account,
+        key.name,
+        key.blueprintKeys?.join(",") ?? "all",
+        stateOf(key),
+        day(key.createdAt),
+        day(key.lastUsedAt),
+      ]),
+    ),
+  );
+}
+
+function stateOf(key: ApiKey): string {
+  if (key.revokedAt) return "revoked";
+  return key.expiresAt ? `until ${key.expiresAt.toISOString().slice(0, 10)}` : "live";
+}

@@ -1,0 +1,45 @@
+import { styleText } from "node:util";
+
+/** A command could not do what was asked; the message is all that people see. Exit code 1. */
+export class CommandFailed extends Error {
+  override readonly name = "CommandFailed";
+}
+
+/** Results go to standard output. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Progress and messages go to standard error, so that scripts can read the result alone. */
+export function tell(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Colour on a terminal, plain text elsewhere and with NO_COLOR. */
+export function paint(style: Style, text: string): string {
+  return styleText(style, text, { stream: process.stdout });
+}
+
+const PATIENCE_MS = 800;
+
+/** Says what is being waited for when it takes longer than a moment. */
+export async function withProgress<T>(what: string, work: Promise<T>): Promise<T> {
+  const timer = setTimeout(() => tell(`${what} …`), PATIENCE_MS);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Rows as aligned columns under their headings. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length)),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd();
+  return [paint("bold", line(headings)), ...rows.map(line)].join("\n");
+}

@@ -1,0 +1,62 @@
+import { Command, CommanderError } from "commander";
+import { OperatorError } from "#actions/create-api-key.ts";
+import { describeError } from "#lib/log.ts";
+import { addApply, addValidate } from "./apply.ts";
+import type { Composition } from "./composition.ts";
+import { addDemo } from "./demo.ts";
+import { addDoctor } from "./doctor.ts";
+import { addInit } from "./init.ts";
+import { addKeys } from "./keys.ts";
+import { CommandFailed, tell } from "./output.ts";
+import { addServe } from "./serve.ts";
+
+/** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage. */
+const FAILED = 1;
+const USAGE = 2;
+
+/** Runs one command line and gives its exit code. Never asks anything: every command works without a terminal. */
+export async function runProgram(composition: Composition, arguments_: readonly string[]): Promise<number> {
+  const program = new Command("latchkey")
+    .description("Connect your users' third-party accounts and run Blueprints against them.")
+    .version("0.1.0")
+    .exitOverride()
+    .showHelpAfterError("(add --help for usage)")
+    .addHelpText("after", "\nStart here:\n  latchkey init\n  latchkey serve\n\nSettings come from the environment: docs/configuration.md.");
+  addInit(program, composition);
+  addServe(program, composition);
+  addApply(program, composition);
+  addValidate(program);
+  addKeys(program, composition);
+  addDoctor(program, composition);
+  addDemo(program, composition);
+  for (const command of program.commands) command.exitOverride().commands.forEach((sub) => sub.exitOverride());
+  try {
+    await program.parseAsync([...arguments_], { from: "user" });
+    return 0;
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+/** Errors that we wrote for people: their message is enough. */
+const FOR_PEOPLE = new Set([
+  CommandFailed.name,
+  OperatorError.name,
+  "ConfigError",
+  "StartRefused",
+  "VaultSetupError",
+  "MasterKeyError",
+  "SigningKeyError",
+]);
+
+function explain(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+  if (error instanceof Error && FOR_PEOPLE.has(error.name)) {
+    tell(error.message);
+    return FAILED;
+  }
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE") tell(`The port is taken. Choose another with LATCHKEY_PORT, or stop what listens there.`);
+  else tell(`latchkey: ${message ?? "an unexpected error"} (${JSON.stringify(describeError(error))})`);
+  return FAILED;
+}

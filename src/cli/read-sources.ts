@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { extname, join } from "node:path";
+import type { ConfigSource } from "#actions/apply-config.ts";
+import { CommandFailed } from "./output.ts";
+
+const ENDINGS = new Set([".yaml", ".yml", ".json"]);
+
+/** The documents under files and folders, in a stable order; of a folder the YAML and JSON files at any depth. */
+export function readSources(paths: readonly string[]): readonly ConfigSource[] {
+  const files = [...new Set(paths.flatMap((path) => filesUnder(path)))];
+  if (files.length === 0) throw new CommandFailed(`No YAML or JSON file under ${paths.join(", ")}.`);
+  return files.map((file) => ({ file, text: readFileSync(file, "utf8") }));
+}
+
+function filesUnder(path: string): readonly string[] {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) throw new CommandFailed(`${path} does not exist.`);
+  if (!found.isDirectory()) return [path];
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => !entry.name.startsWith(".") && entry.name !== "node_modules")
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const inside = join(path, entry.name);
+      if (entry.isDirectory()) return filesUnder(inside);
+      return ENDINGS.has(extname(entry.name)) ? [inside] : [];
+    });
+}

@@ -1,0 +1,209 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
+import { Secret } from "#lib/secret.ts";
+import { parseEgressAllow } from "#outbound/egress-allow.ts";
+import { limits } from "#domain/limits.ts";
+
+/** Everything the environment decides. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** Where callers and end users reach the service, without a trailing slash. null: from host and the port in use. */
+  readonly publicUrl: string | null;
+  readonly dataDir: string;
+  /** null: the embedded PostgreSQL in the data folder. */
+  readonly databaseUrl: Secret | null;
+  /** The key's text, or null when neither a value nor a file gives one. */
+  readonly signingKey: Secret | null;
+  readonly masterKey: Secret | null;
+  readonly signingKeyFile: string;
+  readonly masterKeyFile: string;
+  readonly egressAllow: readonly string[];
+  readonly logLevel: LogLevel;
+  readonly logFormat: "json" | "pretty";
+  readonly workerConcurrency: number;
+  readonly drainMs: number;
+}
+
+/** One setting. The documentation page is generated from this table. */
+export interface Setting {
+  readonly name: string;
+  readonly type: string;
+  readonly default: string;
+  readonly description: string;
+}
+
+export const SETTINGS: readonly Setting[] = [
+  { name: "LATCHKEY_HOST", type: "address", default: "127.0.0.1", description: "Address that the service listens on." },
+  {
+    name: "LATCHKEY_PORT",
+    type: "port",
+    default: "8080",
+    description: "Port that the service listens on. 0 takes any free one.",
+  },
+  {
+    name: "LATCHKEY_PUBLIC_URL",
+    type: "URL",
+    default: "from host and port",
+    description: "Where callers and end users reach the service; the start of every hosted and download URL.",
+  },
+  {
+    name: "LATCHKEY_DATA_DIR",
+    type: "folder",
+    default: "./.latchkey",
+    description: "Data folder: embedded database, keys, stored objects. Relative to the working directory.",
+  },
+  {
+    name: "DATABASE_URL",
+    type: "PostgreSQL URL",
+    default: "the embedded PostgreSQL",
+    description: "The PostgreSQL (15 or newer) to use instead of the embedded one.",
+  },
+  {
+    name: "LATCHKEY_SIGNING_KEY",
+    type: "key",
+    default: "from the file",
+    description: "Signing key: the root of API-key hashes, hosted links and download URLs. Every role needs it.",
+  },
+  {
+    name: "LATCHKEY_SIGNING_KEY_FILE",
+    type: "file",
+    default: "signing.key in the data folder",
+    description: "File that holds the signing key.",
+  },
+  {
+    name: "LATCHKEY_MASTER_KEY",
+    type: "key",
+    default: "from the file",
+    description: "Master key: the vault's private keys. Only the worker role needs it.",
+  },
+  {
+    name: "LATCHKEY_MASTER_KEY_FILE",
+    type: "file",
+    default: "master.key in the data folder",
+    description: "File that holds the master key.",
+  },
+  {
+    name: "LATCHKEY_EGRESS_ALLOW",
+    type: "list of CIDR or host:port",
+    default: "empty",
+    description: "Private addresses that Blueprints and logins may reach, separated by commas. Public ones need no entry.",
+  },
+  {
+    name: "LATCHKEY_LOG_LEVEL",
+    type: LOG_LEVELS.join(" | "),
+    default: "info",
+    description: "Least serious log lines that are written.",
+  },
+  {
+    name: "LATCHKEY_LOG_FORMAT",
+    type: "json | pretty",
+    default: "pretty on a terminal, else json",
+    description: "Form of the log lines, which go to standard error.",
+  },
+  {
+    name: "LATCHKEY_WORKER_CONCURRENCY",
+    type: "1 to 1000",
+    default: "20",
+    description: "Runs that one worker process executes at once.",
+  },
+  {
+    name: "LATCHKEY_DRAIN_SECONDS",
+    type: "0 to 600",
+    default: String(limits.drainMs / 1_000),
+    description: "Longest wait for requests and runs under way when the service is told to stop.",
+  },
+];
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Every problem of the environment at once, each with its remedy. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The settings have ${problems.length === 1 ? "a problem" : `${problems.length} problems`}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    this.problems = problems;
+  }
+}
+
+/** Reads the settings. An empty variable counts as unset; a wrong or unknown `LATCHKEY_*` one throws ConfigError. */
+export function readConfig(environment: Environment = process.env, cwd: string = process.cwd()): Config {
+  const problems: string[] = unknownNames(environment);
+  const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  const checked = <T>(name: string, parse: (text: string) => T | undefined, wants: string, fallback: T): T => {
+    const text = read(name);
+    if (text === undefined) return fallback;
+    const value = parse(text);
+    if (value === undefined) problems.push(`${name} must be ${wants}.`);
+    return value ?? fallback;
+  };
+  const whole = (least: number, most: number) => (text: string) =>
+    /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
+  const oneOf = <T extends string>(names: readonly T[]) => (text: string) => names.find((name) => name === text);
+  const dataDir = resolve(cwd, read("LATCHKEY_DATA_DIR") ?? ".latchkey");
+  const signingKeyFile = resolve(cwd, read("LATCHKEY_SIGNING_KEY_FILE") ?? join(dataDir, "signing.key"));
+  const masterKeyFile = resolve(cwd, read("LATCHKEY_MASTER_KEY_FILE") ?? join(dataDir, "master.key"));
+  const config: Config = {
+    host: checked("LATCHKEY_HOST", (text) => (/^[^\s/]+$/.test(text) ? text : undefined), "a host name or address", "127.0.0.1"),
+    port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
+    publicUrl: checked<string | null>("LATCHKEY_PUBLIC_URL", readPublicUrl, "an http or https URL without query", null),
+    dataDir,
+    databaseUrl: checked<Secret | null>("DATABASE_URL", readDatabaseUrl, "a postgres:// or postgresql:// URL", null),
+    signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
+    masterKey: readKey(environment, "LATCHKEY_MASTER_KEY", masterKeyFile, problems),
+    signingKeyFile,
+    masterKeyFile,
+    egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
+    logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
+    logFormat: checked("LATCHKEY_LOG_FORMAT", oneOf(["json", "pretty"]), "json or pretty", process.stderr.isTTY ? "pretty" : "json"),
+    workerConcurrency: checked("LATCHKEY_WORKER_CONCURRENCY", whole(1, 1_000), "a number from 1 to 1000", 20),
+    drainMs: checked("LATCHKEY_DRAIN_SECONDS", whole(0, 600), "a number of seconds from 0 to 600", limits.drainMs / 1_000) * 1_000,
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+/** Names that npm, the launcher and the tests set for themselves. */
+const OWN_NAMES = ["LATCHKEY_CHROMIUM", "LATCHKEY_TEST_DATABASE"];
+
+function unknownNames(environment: Environment): string[] {
+  const known = new Set([...SETTINGS.map((setting) => setting.name), ...OWN_NAMES]);
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("LATCHKEY_") && !known.has(name) && environment[name])
+    .map((name) => `${name} is no setting. The settings are: ${SETTINGS.map((setting) => setting.name).join(", ")}.`);
+}
+
+function readPublicUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  const plain = !url.search && !url.hash && !url.username && !url.password;
+  return plain && /^https?:$/.test(url.protocol) ? text.replace(/\/+$/, "") : undefined;
+}
+
+function readDatabaseUrl(text: string): Secret | undefined {
+  return /^postgres(ql)?:\/\//.test(text) ? new Secret(text) : undefined;
+}
+
+function readEgressAllow(text: string | undefined, problems: string[]): readonly string[] {
+  const parsed = parseEgressAllow(text ?? "");
+  if (parsed.ok) return parsed.items;
+  for (const problem of parsed.problems) problems.push(`LATCHKEY_EGRESS_ALLOW: ${problem}`);
+  return [];
+}
+
+/** The variable wins over the file. A file that was named must be there; the default one may be missing (`init` makes it). */
+function readKey(environment: Environment, name: string, file: string, problems: string[]): Secret | null {
+  const value = environment[name]?.trim();
+  if (value) return new Secret(value);
+  try {
+    return new Secret(readFileSync(file, "utf8").trim());
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" && !environment[`${name}_FILE`]?.trim()) return null;
+    problems.push(`${name}_FILE: ${file} can't be read (${code ?? "unknown error"}).`);
+    return null;
+  }
+}

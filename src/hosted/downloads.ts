@@ -1,0 +1,62 @@
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { openDownload, type Download } from "#actions/read-run-results.ts";
+import type { Services } from "#actions/services.ts";
+
+/**
+ * A presigned download: the Brotli stream of a result key. No `Content-Encoding`, so that no client decompresses it twice
+ * (design, page 1, Presigned download). Range requests work.
+ */
+export async function sendDownload(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { accountId, runId, key } = request.params as { accountId: string; runId: string; key: string };
+  const { expires, signature } = request.query as { expires?: unknown; signature?: unknown };
+  const download = await openDownload(services, {
+    accountId,
+    runId,
+    key,
+    expires: typeof expires === "string" ? expires : "",
+    signature: typeof signature === "string" ? signature : "",
+  });
+  const name = encodeURIComponent(`${download.key}.json.br`);
+  reply.headers({
+    "Cache-Control": "private, no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Type": "application/octet-stream",
+    "Content-Disposition": `attachment; filename="${asciiName(download.key)}.json.br"; filename*=UTF-8''${name}`,
+    "Accept-Ranges": "bytes",
+  });
+  return sendRange(reply, download, request.headers.range);
+}
+
+/** For clients that don't read `filename*`: what a quoted string may hold. */
+const asciiName = (key: string): string => key.replace(/[^\w.-]/g, "_");
+
+function sendRange(reply: FastifyReply, download: Download, header: string | undefined): FastifyReply {
+  const range = readRange(header, download.sizeBytes);
+  if (range === "unsatisfiable") {
+    return reply.code(416).header("Content-Range", `bytes */${download.sizeBytes}`).send();
+  }
+  const { start, end } = range ?? { start: 0, end: download.sizeBytes - 1 };
+  if (range) reply.code(206).header("Content-Range", `bytes ${start}-${end}/${download.sizeBytes}`);
+  reply.header("Content-Length", String(end - start + 1));
+  if (reply.request.method === "HEAD") return reply.send();
+  return reply.send(Readable.from(download.open(range ?? undefined), { objectMode: false }));
+}
+
+/** One range of bytes (RFC 9110, 14.2); several, or another unit, count as none: the whole object is sent. */
+function readRange(
+  header: string | undefined,
+  size: number,
+): { readonly start: number; readonly end: number } | "unsatisfiable" | null {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
+  if (!match || (match[1] === "" && match[2] === "")) return null;
+  const [first, last] = [match[1] ?? "", match[2] ?? ""];
+  const start = first === "" ? Math.max(size - Number(last), 0) : Number(first);
+  const end = first === "" || last === "" ? size - 1 : Math.min(Number(last), size - 1);
+  if (first !== "" && last !== "" && Number(last) < Number(first)) return null;
+  return start > end ? "unsatisfiable" : { start, end };
+}

@@ -1,0 +1,142 @@
+import { readFileSync } from "node:fs";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import {
+  findHostedSession,
+  isCsrfGood,
+  issueCsrf,
+  submitCredentials,
+  type HostedSession,
+} from "#actions/hosted-session.ts";
+import type { Services } from "#actions/services.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem } from "#domain/problem.ts";
+import type { Html } from "#lib/html.ts";
+import { describeError } from "#lib/log.ts";
+import { sendDownload } from "./downloads.ts";
+import { renderForm } from "./pages/form-page.ts";
+import { hostedHeaders } from "./pages/headers.ts";
+import {
+  renderExpired,
+  renderForbidden,
+  renderProblem,
+  renderSuccess,
+  renderTooLarge,
+  renderUnknown,
+  renderUsed,
+} from "./pages/message-pages.ts";
+import { readForm } from "./read-form.ts";
+
+const STYLE = readFileSync(new URL("./pages/style.css", import.meta.url), "utf8");
+
+/** The pages that end users see, and the temporary downloads. */
+export function registerHosted(app: FastifyInstance, services: Services): void {
+  app.register(async (pages) => {
+    pages.setErrorHandler(async (error, request, reply) => {
+      if (error instanceof Problem && error.status === 413) return await sendPage(reply, 413, renderTooLarge());
+      services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
+      return await sendPage(reply, 500, renderProblem());
+    });
+    pages.get("/connect/style.css", async (_request, reply) =>
+      reply
+        .headers({ "Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff" })
+        .type("text/css; charset=utf-8")
+        .send(STYLE),
+    );
+    pages.get("/connect/:token", async (request, reply) => await getForm(services, request, reply));
+    pages.post("/connect/:token", async (request, reply) => await postForm(services, request, reply));
+  });
+  app.get("/downloads/:accountId/:runId/:key", async (request, reply) => await sendDownload(services, request, reply));
+}
+
+const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
+
+async function sendPage(reply: FastifyReply, status: number, page: Html, kind: "form" | "page" = "page"): Promise<FastifyReply> {
+  return reply
+    .code(status)
+    .headers(hostedHeaders(kind))
+    .type("text/html; charset=utf-8")
+    // A String object: the framework sends primitive strings.
+    .send(page.toString());
+}
+
+/** GET changes nothing: link previews and prefetches may open the link as often as they like. */
+async function getForm(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const token = tokenOf(request);
+  const hosted = await findHostedSession(services, token);
+  if (!hosted) return await sendPage(reply, 404, renderUnknown());
+  if (hosted.session.status !== "pending") return await sendClosed(reply, hosted);
+  return await sendForm(services, reply, token, hosted, 200, new Map(), new Map());
+}
+
+async function sendClosed(reply: FastifyReply, hosted: HostedSession): Promise<FastifyReply> {
+  return await sendPage(reply, 410, hosted.session.status === "expired" ? renderExpired() : renderUsed());
+}
+
+async function sendForm(
+  services: Services,
+  reply: FastifyReply,
+  token: string,
+  hosted: HostedSession,
+  status: number,
+  values: ReadonlyMap<string, string>,
+  errors: ReadonlyMap<string, string>,
+): Promise<FastifyReply> {
+  const { strategy, accountName, redirectTo } = hosted;
+  const shown = strategy.fields.filter((field) => !field.secret && values.has(field.key));
+  const page = renderForm({
+    accountName,
+    strategyName: strategy.name,
+    description: strategy.description,
+    targetHosts: strategy.hosts.map((host) => new URL(host).host),
+    returnHost: redirectTo === null ? null : new URL(redirectTo).host,
+    fields: strategy.fields,
+    values: new Map(shown.map((field) => [field.key, values.get(field.key) ?? ""])),
+    errors,
+    csrf: await issueCsrf(services, token),
+    // Relative, so that a public URL with a path of its own works too.
+    action: token,
+  });
+  return await sendPage(reply, status, page, "form");
+}
+
+async function postForm(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const token = tokenOf(request);
+  const hosted = await findHostedSession(services, token);
+  if (!hosted) return await sendPage(reply, 404, renderUnknown());
+  if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden());
+  const submitted = await readForm(request, { bytesMax: limits.formBodyBytesMax, fieldsMax: limits.formFieldsMax });
+  if (!(await isCsrfGood(services, token, submitted.get("_csrf") ?? ""))) {
+    return await sendPage(reply, 403, renderForbidden());
+  }
+  if (hosted.session.status === "completed") return await sendDone(reply, hosted);
+  if (hosted.session.status === "expired") return await sendPage(reply, 410, renderExpired());
+  const outcome = await submitCredentials(services, hosted, submitted);
+  if (outcome.kind === "invalid") {
+    return await sendForm(services, reply, token, hosted, 422, submitted, outcome.errors);
+  }
+  if (outcome.kind === "closed") {
+    const now = await findHostedSession(services, token);
+    // The loser of a double submit sees what the winner sees (design, page 6, 5.4).
+    return now?.session.status === "completed" ? await sendDone(reply, now) : await sendPage(reply, 410, renderExpired());
+  }
+  return await sendDone(reply, hosted);
+}
+
+/** Spec, Credential session: the redirect with `session_id`, or a success page where no return URL was given. */
+async function sendDone(reply: FastifyReply, hosted: HostedSession): Promise<FastifyReply> {
+  if (hosted.redirectTo !== null) {
+    return reply.headers(hostedHeaders("page")).header("Location", hosted.redirectTo).code(303).send();
+  }
+  return await sendPage(reply, 200, renderSuccess({ accountName: hosted.accountName, strategyName: hosted.strategy.name }));
+}
+
+/**
+ * Design, page 1, Hosted form against forgery: refused when `Sec-Fetch-Site` is present and not `same-origin`, or `Origin` is
+ * present and neither ours nor `null`. With neither, the CSRF value decides.
+ */
+function isSameOrigin(services: Services, request: FastifyRequest): boolean {
+  const site = request.headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin") return false;
+  const origin = request.headers.origin;
+  return origin === undefined || origin === "null" || origin === new URL(services.publicUrl()).origin;
+}

@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import Fastify, { type FastifyInstance } from "fastify";
+import { registerApi } from "#api/routes.ts";
+import { clientErrorAnswer, renderProblem } from "#api/render-problem.ts";
+import { readHealth } from "#actions/read-health.ts";
+import type { Services } from "#actions/services.ts";
+import { Problem } from "#domain/problem.ts";
+import { registerHosted } from "#hosted/routes.ts";
+import { newId } from "#lib/new-id.ts";
+
+export interface Server {
+  /** Where it listens, e.g. `http://127.0.0.1:8080`. */
+  readonly url: string;
+  /** Refuses new work, waits for requests under way (at most `drainMs`), then cuts what is left. */
+  close(drainMs: number): Promise<void>;
+}
+
+const MS = { request: 300_000, headers: 10_000, keepAlive: 30_000 } as const;
+const PARAMETER_CHARACTERS_MAX = 500;
+
+/** The HTTP server of a process. A worker alone answers health checks and nothing else. */
+export async function openServer(
+  services: Services,
+  options: { readonly host: string; readonly port: number; readonly api: boolean },
+): Promise<Server> {
+  const state = { draining: false };
+  const app = Fastify({
+    logger: false,
+    genReqId: () => newId("req_"),
+    // Framework defaults are 0 or long (design, page 6, T28).
+    requestTimeout: MS.request,
+    keepAliveTimeout: MS.keepAlive,
+    http: { headersTimeout: MS.headers },
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
+    frameworkErrors: (error, _request, reply) => void renderProblem(services.log, reply, error),
+    clientErrorHandler: (error, socket) => {
+      if (!socket.writable) return void socket.destroy();
+      socket.end(clientErrorAnswer(error));
+    },
+  });
+  // Bodies are read by the handlers, after authentication: the framework hands the stream through.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("X-Request-Id", request.id);
+    if (state.draining) reply.header("Connection", "close");
+  });
+  app.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
+  app.setNotFoundHandler(async () => {
+    throw new Problem("not_found", "Not found.");
+  });
+  registerHealth(app, services, state);
+  if (options.api) {
+    registerApi(app, services);
+    registerHosted(app, services);
+  }
+  const url = await app.listen({ host: options.host, port: options.port });
+  return {
+    url,
+    close: async (drainMs) => {
+      state.draining = true;
+      app.server.closeIdleConnections();
+      const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
+      await Promise.race([app.close(), cut.then(() => app.close())]);
+    },
+  };
+}
+
+/** Design, page 1, Extensions: outside `/api/v1`, no account data. */
+function registerHealth(app: FastifyInstance, services: Services, state: { readonly draining: boolean }): void {
+  app.get("/healthz", async (_request, reply) => reply.header("Cache-Control", "no-store").send({ status: "ok" }));
+  app.get("/readyz", async (_request, reply) => {
+    reply.header("Cache-Control", "no-store");
+    if (state.draining) return await reply.code(503).send({ status: "draining" });
+    try {
+      await readHealth(services);
+    } catch {
+      return await reply.code(503).send({ status: "database unavailable" });
+    }
+    return await reply.send({ status: "ready" });
+  });
+}
