@@ -3,6 +3,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import type { EmbeddedPostgres } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
+import { migrateJobs } from "#db/jobs.ts";
 import { migrate, readMigrations } from "#db/migrate.ts";
 import type { Database, DatabaseSource } from "#db/pool.ts";
 import { openPool, urlOf } from "#db/pool.ts";
@@ -75,6 +76,7 @@ export async function prepareTemplate(source: DatabaseSource): Promise<string> {
       const target = openPool(onDatabase(source, draft), { applicationName: "latchkey-test", ...patience });
       try {
         await migrate(target, migrationsFolder);
+        await migrateJobs(target);
       } finally {
         await target.end();
       }

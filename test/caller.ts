@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** An answer of the public API. */
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body; undefined for an empty one. */
+  readonly body: any;
+}
+
+/** A customer's backend. */
+export interface Caller {
+  get(path: string): Promise<ApiAnswer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
+  delete(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
+  /** Polls until the run is terminal (20 s at most) and gives the last projection, with every step seen on the way. */
+  waitForRun(runId: string, timeoutMs?: number): Promise<{ readonly body: any; readonly steps: readonly string[] }>;
+}
+
+const POLL_MS = 25;
+
+export function openCaller(serviceUrl: string, apiKey: string): Caller {
+  const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<ApiAnswer> => {
+    const isForm = body instanceof FormData;
+    const response = await fetch(`${serviceUrl}/api/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(body === undefined || isForm ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: isForm || typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: text === "" ? undefined : JSON.parse(text) };
+  };
+  const caller: Caller = {
+    get: async (path) => await call("GET", path),
+    post: async (path, body, headers) => await call("POST", path, body, headers),
+    delete: async (path, headers) => await call("DELETE", path, undefined, headers),
+    waitForRun: async (runId, timeoutMs = 20_000) => {
+      const steps: string[] = [];
+      const deadline = performance.now() + timeoutMs;
+      for (;;) {
+        const { body } = await caller.get(`/blueprint-runs/${runId}/status`);
+        const step = `${body.status}/${body.progress_step}`;
+        if (steps.at(-1) !== step) steps.push(step);
+        if (body.ended_at !== null) return { body, steps };
+        if (performance.now() > deadline) throw new Error(`run ${runId} did not end in time: ${steps.join(", ")}`);
+        await sleep(POLL_MS);
+      }
+    },
+  };
+  return caller;
+}
+
+/** Opens the hosted form and submits it as a browser without script would. */
+export async function submitHostedForm(hostedUrl: string, values: Readonly<Record<string, string>>): Promise<Response> {
+  const page = await (await fetch(hostedUrl)).text();
+  const form = new URLSearchParams();
+  for (const [input] of page.matchAll(/<input\b[^>]*>/g)) {
+    const attribute = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(input)?.[1] ?? "";
+    if (attribute("type") === "hidden") form.set(attribute("name"), attribute("value"));
+  }
+  for (const [name, value] of Object.entries(values)) form.set(name, value);
+  return await fetch(hostedUrl, { method: "POST", body: form, redirect: "manual" });
+}
+
+/** A credential of a strategy, collected through the hosted form. Gives its id. */
+export async function connect(caller: Caller, strategyId: string, values: Readonly<Record<string, string>>): Promise<string> {
+  const session = await caller.post("/credential-sessions", { strategy_id: strategyId });
+  const submitted = await submitHostedForm(session.body.hosted_url, values);
+  if (submitted.status >= 400) throw new Error(`the hosted form answered ${submitted.status}: ${await submitted.text()}`);
+  const { body } = await caller.get(`/credential-sessions/${session.body.id}`);
+  return body.credential_id;
+}
