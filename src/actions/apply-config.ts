@@ -2,7 +2,7 @@ import { listAccounts, saveAccount } from "#db/accounts.ts";
 import { listAppliedDocuments, listStrategies, saveBlueprintVersion, saveStrategyVersion } from "#db/config-documents.ts";
 import type { Database } from "#db/pool.ts";
 import { readAccount } from "#domain/account.ts";
-import type { ConfigProblem } from "#domain/config-problem.ts";
+import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
@@ -38,7 +38,7 @@ export function validateConfig(sources: readonly ConfigSource[]): {
 function checkSources(sources: readonly ConfigSource[], known: KnownConfig) {
   const read = readDocuments(sources);
   const { checked, problems } = checkConfig(read.documents, known);
-  return { checked, problems: [...read.problems, ...problems] };
+  return { checked, problems: sortProblems([...read.problems, ...problems]) };
 }
 
 /**

@@ -29,11 +29,12 @@ export function checkReturnUrl(text: string, allowedOrigins: readonly string[]):
   return { ok: true };
 }
 
-/** An origin as `checkReturnUrl` compares it, or undefined when the text is more or less than a web origin. */
+/** An origin as `checkReturnUrl` compares it, or undefined when the text is more or less than one web origin. */
 export function canonicalOrigin(text: string): string | undefined {
   const read = readWebUrl(text);
   if ("reason" in read) return undefined;
-  return /^https?:\/\/[^/?#]+\/?$/i.test(text) ? read.url.origin : undefined;
+  // To the parser `*` is a letter like any other; to whoever wrote it, it is a wildcard, which there is not.
+  return /^https?:\/\/[^/?#*]+\/?$/i.test(text) ? read.url.origin : undefined;
 }
 
 function readWebUrl(text: string): { readonly url: URL } | { readonly reason: string } {
@@ -47,8 +48,9 @@ function readWebUrl(text: string): { readonly url: URL } | { readonly reason: st
   if (authority.includes("@")) return { reason: "`return_url` must not hold a user name or a password." };
   const url = new URL(text);
   const host = authority.replace(/:\d*$/, "");
-  if (host.endsWith(".") || url.hostname.endsWith("."))
+  if (host.endsWith(".") || url.hostname.endsWith(".")) {
     return { reason: "The host of `return_url` must not end with a dot." };
+  }
   if (!isPlainHost(host, url.hostname)) {
     return {
       reason: "The host of `return_url` must be written plainly, as it stands in a browser's address bar.",
@@ -80,8 +82,7 @@ export function appendSessionId(returnUrl: string, sessionId: string): string {
     .split("&")
     .filter((parameter) => !isSessionId(parameter))
     .join("&");
-  const joint = kept === "" || kept.endsWith("&") ? "" : "&";
-  return `${base}?${kept}${joint}session_id=${encodeURIComponent(sessionId)}${fragment}`;
+  return `${base}?${kept === "" ? "" : `${kept}&`}session_id=${encodeURIComponent(sessionId)}${fragment}`;
 }
 
 /** The text before the first `mark`, and the rest with it. */

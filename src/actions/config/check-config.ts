@@ -1,0 +1,189 @@
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import {
+  formatPath,
+  quote,
+  sortProblems,
+  type ConfigFinding,
+  type ConfigProblem,
+} from "#domain/config-problem.ts";
+import { suggestion } from "#domain/config-nearest.ts";
+import { checkAccount } from "./check-account.ts";
+import { checkBlueprint, type SlotStrategy } from "./check-blueprint.ts";
+import { checkStrategy } from "./check-strategy.ts";
+import { readOrigins } from "./check-values.ts";
+import { identifyDocument, type DocumentKind } from "./identify-document.ts";
+import type { SourceDocument } from "./read-documents.ts";
+
+export interface KnownStrategy {
+  readonly fieldKeys: readonly string[];
+  readonly hosts: readonly string[];
+  readonly loginType: string;
+}
+
+/** What the service has already; empty where there is no database (`latchkey validate`). */
+export interface KnownConfig {
+  /** Slugs. */
+  readonly accounts: ReadonlySet<string>;
+  /** By `<account>/<strategy id>`. */
+  readonly strategies: ReadonlyMap<string, KnownStrategy>;
+}
+
+/** A document without a mistake. */
+export interface CheckedDocument {
+  readonly kind: DocumentKind;
+  /** Its account's slug (its own, for an account). */
+  readonly account: string;
+  /** A slug, a `strat_…`, or a Blueprint key. */
+  readonly id: string;
+  readonly document: JsonObject;
+  readonly retired: boolean;
+  readonly file: string;
+  readonly line: number;
+}
+
+/** A document of the set, as far as it says what it is. */
+interface Identified {
+  readonly source: SourceDocument;
+  readonly kind: DocumentKind | null;
+  readonly id: string | null;
+  readonly account: string | null;
+  readonly findings: readonly ConfigFinding[];
+}
+
+/**
+ * Checks a set of documents against each other and against what the service has. Every problem of every document is
+ * listed, by file and line. `checked` are the documents without one: accounts first, then strategies, then Blueprints.
+ */
+export function checkConfig(
+  documents: readonly SourceDocument[],
+  known: KnownConfig,
+): { readonly checked: readonly CheckedDocument[]; readonly problems: readonly ConfigProblem[] } {
+  const set = documents.map(identify);
+  const accounts = new Set([
+    ...known.accounts,
+    ...set.flatMap(({ kind, id }) => (kind === "account" && id !== null ? [id] : [])),
+  ]);
+  const strategies = collectStrategies(set, known);
+  const repeated = findRepeated(set);
+  const checked: CheckedDocument[] = [];
+  const problems: ConfigProblem[] = [];
+  for (const each of set) {
+    const findings = [
+      ...each.findings,
+      ...(repeated.get(each) ?? []),
+      ...checkAccountExists(each, accounts),
+      ...checkKind(each, strategies.get(each.account ?? "") ?? new Map()),
+    ];
+    problems.push(...findings.map((finding) => locate(each.source, finding)));
+    if (findings.length === 0 && each.kind !== null && each.id !== null && each.account !== null) {
+      const { source, kind, id, account } = each;
+      const retired = source.value["retired"] === true;
+      checked.push({
+        kind,
+        account,
+        id,
+        document: source.value,
+        retired,
+        file: source.file,
+        line: source.position([]).line,
+      });
+    }
+  }
+  const rank: Record<DocumentKind, number> = { account: 0, strategy: 1, blueprint: 2 };
+  return {
+    checked: checked.toSorted((a, b) => rank[a.kind] - rank[b.kind]),
+    problems: sortProblems(problems),
+  };
+}
+
+const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
+
+function identify(source: SourceDocument): Identified {
+  const { kind, findings } = identifyDocument(source.value);
+  const id = kind === null ? null : text(source.value[kind]);
+  return { source, kind, id, account: text(source.value["account"]), findings };
+}
+
+function checkKind(
+  { kind, source }: Identified,
+  strategies: ReadonlyMap<string, SlotStrategy>,
+): readonly ConfigFinding[] {
+  switch (kind) {
+    case "account":
+      return checkAccount(source.value);
+    case "strategy":
+      return checkStrategy(source.value);
+    case "blueprint":
+      return checkBlueprint(source.value, strategies);
+    case null:
+      return [];
+  }
+}
+
+/** By account, then by id. A document of the set stands instead of what the service has, even if it is wrong elsewhere. */
+function collectStrategies(
+  set: readonly Identified[],
+  known: KnownConfig,
+): ReadonlyMap<string, ReadonlyMap<string, SlotStrategy>> {
+  const strategies = new Map<string, Map<string, SlotStrategy>>();
+  const put = (account: string, id: string, strategy: SlotStrategy) => {
+    const ofAccount = strategies.get(account) ?? new Map<string, SlotStrategy>();
+    strategies.set(account, ofAccount.set(id, strategy));
+  };
+  for (const [key, { hosts }] of known.strategies) {
+    const slash = key.indexOf("/");
+    put(key.slice(0, slash), key.slice(slash + 1), { hosts });
+  }
+  for (const { kind, id, account, source } of set) {
+    if (kind !== "strategy" || id === null || account === null) continue;
+    put(account, id, { hosts: readHosts(source.value) });
+  }
+  return strategies;
+}
+
+/** Null when a host could not be read: then no URL can be said to be outside of the hosts. */
+function readHosts({ hosts, login }: JsonObject): readonly string[] | null {
+  const read = readOrigins(hosts);
+  if (hosts === undefined) return isJsonObject(login) && login["type"] === "none" ? [] : null;
+  return Array.isArray(hosts) && hosts.length === read.length ? read : null;
+}
+
+function checkAccountExists(
+  { kind, account }: Identified,
+  accounts: ReadonlySet<string>,
+): readonly ConfigFinding[] {
+  if (kind === null || kind === "account" || account === null || accounts.has(account)) return [];
+  const remedy =
+    accounts.size > 0
+      ? suggestion(account, accounts, "there are")
+      : "; add its document (`account: …`) to the files";
+  return [{ path: ["account"], message: `there is no account ${quote(account)}${remedy}` }];
+}
+
+/** Ids are unique within their account. */
+function findRepeated(set: readonly Identified[]): ReadonlyMap<Identified, readonly ConfigFinding[]> {
+  const first = new Map<string, Identified>();
+  const repeated = new Map<Identified, readonly ConfigFinding[]>();
+  for (const each of set) {
+    const { kind, id, account } = each;
+    if (kind === null || id === null) continue;
+    const key = JSON.stringify([kind, kind === "account" ? null : account, id]);
+    const before = first.get(key);
+    if (before === undefined) {
+      first.set(key, each);
+      continue;
+    }
+    const place = `${before.source.file}:${before.source.position([kind], "key").line}`;
+    repeated.set(each, [
+      {
+        path: [kind],
+        message: `the ${kind} ${quote(id)} is defined at ${place} already; remove one of the two`,
+      },
+    ]);
+  }
+  return repeated;
+}
+
+function locate(source: SourceDocument, { path, at, message }: ConfigFinding): ConfigProblem {
+  return { file: source.file, ...source.position(path, at), path: formatPath(path), message };
+}

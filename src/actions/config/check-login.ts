@@ -1,0 +1,88 @@
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { quote, quoteList, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
+import { suggestion } from "#domain/config-nearest.ts";
+import { commonLoginKeys, configLimits } from "#domain/config-schema.ts";
+import type { LoginType } from "#strategies/define-login.ts";
+import { loginTypes, UNBUILT_LOGIN_TYPES } from "#strategies/registry.ts";
+import { checkLoginVariables } from "./check-login-variables.ts";
+import { checkCredentialUrls, findRequestUrls } from "./check-request-urls.ts";
+import { checkDuration, readOrigins, withoutSamePlace } from "./check-values.ts";
+import { readExpressions } from "./read-expressions.ts";
+import { checkTyped, ownKeys, withCommonKeys } from "./typed-config.ts";
+
+const PATH = ["login"] as const;
+
+/** A strategy's `login`: its type, the keys of the type, what its expressions name, where its requests go. */
+export function checkLogin(login: JsonObject, strategy: JsonObject): readonly ConfigFinding[] {
+  const { type } = login;
+  const cache = checkDuration(login["cache"], [...PATH, "cache"], {
+    maxMs: configLimits.cacheMsMax,
+    zero: true,
+  });
+  const loginType = typeof type === "string" ? loginTypes.get(type) : undefined;
+  if (loginType === undefined) return [...cache, explainType(type)];
+  const fields = readFieldTypes(strategy["fields"]);
+  const { uses, findings } = readExpressions(withCommonKeys(commonLoginKeys, loginType), login, PATH);
+  const ofType = checkTyped(loginType, login, {
+    common: commonLoginKeys,
+    path: PATH,
+    check: (config) => loginType.check?.(config, { fieldKeys: [...fields.keys()] }) ?? [],
+  });
+  const ofRequests = [...findings, ...checkUrls(login, strategy["hosts"])];
+  return [
+    ...cache,
+    ...ofType,
+    ...withoutSamePlace(ofRequests, ofType),
+    ...checkLoginVariables(uses, {
+      fields: Array.isArray(strategy["fields"]) ? fields : null,
+      extractedBefore: (path) => extractedBefore(loginType, login, path),
+    }),
+  ];
+}
+
+/** With a host that can't be read, no URL can be said to be outside of the hosts; that is reported at `hosts`. */
+function checkUrls(login: JsonObject, hosts: Json | undefined): readonly ConfigFinding[] {
+  const read = readOrigins(hosts);
+  const isWhole = Array.isArray(hosts) && hosts.length > 0 && hosts.length === read.length;
+  return isWhole ? checkCredentialUrls(findRequestUrls(login, PATH), read, "this strategy") : [];
+}
+
+function explainType(type: Json | undefined): ConfigFinding {
+  const built = [...loginTypes.keys()];
+  if (type === undefined)
+    return { path: PATH, message: `the key \`type\` is missing; login types: ${quoteList(built)}` };
+  const path = [...PATH, "type"];
+  if (typeof type !== "string") return { path, message: `must be one of ${quoteList(built)}` };
+  if ((UNBUILT_LOGIN_TYPES as readonly string[]).includes(type)) {
+    return { path, message: `login type ${quote(type)} is not built yet; built: ${quoteList(built)}` };
+  }
+  return { path, message: `unknown login type ${quote(type)}${suggestion(type, built, "there are")}` };
+}
+
+function readFieldTypes(fields: Json | undefined): ReadonlyMap<string, string | null> {
+  const list: readonly Json[] = Array.isArray(fields) ? fields : [];
+  return new Map(
+    list.flatMap((field) => {
+      if (!isJsonObject(field) || typeof field["key"] !== "string") return [];
+      return [[field["key"], typeof field["type"] === "string" ? field["type"] : null] as const];
+    }),
+  );
+}
+
+/** Names that the steps before a place extract. The `check` of a cached login runs without any step. */
+function extractedBefore(type: LoginType, login: JsonObject, path: ConfigPath): readonly string[] {
+  const [key, step] = path.slice(PATH.length);
+  if (key === "check") return [];
+  const { steps } = login;
+  if (key !== "steps" || typeof step !== "number" || !Array.isArray(steps)) return extractsOf(type, login);
+  return extractsOf(type, { ...login, steps: steps.slice(0, step) });
+}
+
+/** `extracts` expects a login that its schema accepts; of a broken one it may not make sense of a step. */
+function extractsOf(type: LoginType, login: JsonObject): readonly string[] {
+  try {
+    return type.extracts?.(ownKeys(login, commonLoginKeys)) ?? [];
+  } catch {
+    return [];
+  }
+}

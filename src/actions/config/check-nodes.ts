@@ -1,0 +1,103 @@
+import { isJsonObject, type Json } from "#domain/json.ts";
+import { quote, quoteList, type ConfigFinding } from "#domain/config-problem.ts";
+import { suggestion } from "#domain/config-nearest.ts";
+import { commonNodeKeys, configLimits } from "#domain/config-schema.ts";
+import { parseDuration } from "#domain/duration.ts";
+import { BUILT_IN_STEPS } from "#domain/run.ts";
+import { nodeTypes, UNBUILT_NODE_TYPES } from "#nodes/registry.ts";
+import Type from "typebox";
+import { checkShape } from "./check-shape.ts";
+import { checkDuration, checkUnique } from "./check-values.ts";
+import { commonOf, type DraftNode } from "./read-nodes.ts";
+import { checkTyped } from "./typed-config.ts";
+
+/** Of a node whose type is not known, the common keys can be checked, and no others. */
+const untypedNode = Type.Object(commonNodeKeys);
+
+/** Every node by itself: its type, its keys, its ids; not what it is connected with. */
+export function checkNodes(nodes: Json | undefined, drafts: readonly DraftNode[]): readonly ConfigFinding[] {
+  const notObjects = (Array.isArray(nodes) ? nodes : []).flatMap((node: Json, index: number) =>
+    isJsonObject(node)
+      ? []
+      : [{ path: ["nodes", index], message: "a node must have keys: `id`, `type` and those of its type" }],
+  );
+  const ids = drafts.flatMap(({ id, path }) => (id === null ? [] : [{ name: id, path: [...path, "id"] }]));
+  return [
+    ...notObjects,
+    ...checkUnique(ids, (id) => `another node has the id ${quote(id)} already; choose another one`),
+    ...drafts.flatMap(checkNode),
+    ...checkResults(drafts),
+  ];
+}
+
+function checkNode(draft: DraftNode): readonly ConfigFinding[] {
+  const { nodeType, value, path, type } = draft;
+  const typed =
+    nodeType === null
+      ? [
+          ...checkShape(untypedNode, value, path),
+          ...(type === null ? [] : [{ path: [...path, "type"], message: explainType(type) }]),
+        ]
+      : checkTyped(nodeType, value, {
+          common: commonNodeKeys,
+          path,
+          check: (config) => nodeType.check?.(config, commonOf(draft)) ?? [],
+        });
+  return [...typed, ...checkCommon(draft)];
+}
+
+function explainType(type: string): string {
+  const built = [...nodeTypes.keys()];
+  if ((UNBUILT_NODE_TYPES as readonly string[]).includes(type))
+    return `node type ${quote(type)} is not built yet; built: ${quoteList(built)}`;
+  return `unknown node type ${quote(type)}${suggestion(type, built, "there are")}`;
+}
+
+function checkCommon({ value, path }: DraftNode): readonly ConfigFinding[] {
+  const milestone = value["milestone"];
+  const retry = isJsonObject(value["retry"]) ? value["retry"] : {};
+  const delays = { maxMs: configLimits.retryDelayMsMax, zero: true };
+  const initial = parseDuration(retry["initial"] ?? "500ms");
+  const longest = parseDuration(retry["max"] ?? "5s");
+  const isReversed = initial !== undefined && longest !== undefined && initial > longest;
+  return [
+    ...(typeof milestone === "string" && BUILT_IN_STEPS.includes(milestone)
+      ? [
+          {
+            path: [...path, "milestone"],
+            message: `${quote(milestone)} is a built-in progress step; choose another name`,
+          },
+        ]
+      : []),
+    ...checkDuration(value["timeout"], [...path, "timeout"], { maxMs: configLimits.nodeTimeoutMsMax }),
+    ...checkDuration(retry["initial"], [...path, "retry", "initial"], delays),
+    ...checkDuration(retry["max"], [...path, "retry", "max"], delays),
+    ...(isReversed
+      ? [{ path: [...path, "retry"], message: "`initial` is longer than `max` (default 5s); raise `max`" }]
+      : []),
+  ];
+}
+
+/** A Blueprint gives results, each under a key of its own. Handles have dots of their own, so `a.b` can't collide. */
+function checkResults(drafts: readonly DraftNode[]): readonly ConfigFinding[] {
+  const outputs = drafts.filter((draft) => draft.gives === "results");
+  const refKeys = outputs.flatMap(({ config, path }) =>
+    typeof config["refKey"] === "string" ? [{ name: config["refKey"], path: [...path, "refKey"] }] : [],
+  );
+  return [
+    ...(outputs.length === 0 && drafts.length > 0
+      ? [
+          {
+            path: ["nodes"],
+            at: "key" as const,
+            message:
+              "there is no output node; add one, as in `{ id: out, type: output, refKey: items, from: … }`",
+          },
+        ]
+      : []),
+    ...checkUnique(
+      refKeys,
+      (refKey) => `another output has the refKey ${quote(refKey)} already; choose another one`,
+    ),
+  ];
+}

@@ -1,0 +1,92 @@
+import type { BlueprintNode } from "#domain/blueprint.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import type { ConfigPath } from "#domain/config-problem.ts";
+import { commonNodeKeys } from "#domain/config-schema.ts";
+import { edgesOf, type FlowKind, type NodeType } from "#nodes/define-node.ts";
+import { nodeTypes } from "#nodes/registry.ts";
+import { ownKeys } from "./typed-config.ts";
+
+/** A node of a document that may be wrong anywhere: what of it could be read. */
+export interface DraftNode {
+  readonly path: ConfigPath;
+  readonly id: string | null;
+  readonly type: string | null;
+  /** Null when the type is unknown or not built. */
+  readonly nodeType: NodeType | null;
+  readonly value: JsonObject;
+  /** The keys of its type. */
+  readonly config: JsonObject;
+  /** What it reads, and where that is written. */
+  readonly sources: readonly { readonly path: ConfigPath; readonly source: string }[];
+  /** Null when that can't be known. */
+  readonly gives: FlowKind | "results" | null;
+}
+
+export function readNodes(nodes: Json | undefined): readonly DraftNode[] {
+  return (Array.isArray(nodes) ? nodes : []).flatMap((value: Json, index: number) =>
+    isJsonObject(value) ? [readNode(value, ["nodes", index])] : [],
+  );
+}
+
+const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
+
+function readNode(value: JsonObject, path: ConfigPath): DraftNode {
+  const type = text(value["type"]);
+  const nodeType = (type === null ? undefined : nodeTypes.get(type)) ?? null;
+  const config = ownKeys(value, commonNodeKeys);
+  const sources = readSources(value, config, path);
+  return {
+    path,
+    id: text(value["id"]),
+    type,
+    nodeType,
+    value,
+    config,
+    sources,
+    gives: readGives(nodeType, config),
+  };
+}
+
+/** As `edgesOf`, with the places: the common `from` first, then whatever other key of the node names the source. */
+function readSources(value: JsonObject, config: JsonObject, path: ConfigPath): DraftNode["sources"] {
+  const { from } = value;
+  const common: DraftNode["sources"] = Array.isArray(from)
+    ? from.flatMap((source: Json, index: number) =>
+        typeof source === "string" ? [{ path: [...path, "from", index], source }] : [],
+      )
+    : typeof from === "string"
+      ? [{ path: [...path, "from"], source: from }]
+      : [];
+  const edges = edgesOf({ type: text(value["type"]) ?? "", from: [], config });
+  const own = edges.flatMap((source) =>
+    placesOf(source, config, path).map((place) => ({ path: place, source })),
+  );
+  return [...common, ...own];
+}
+
+/** Where the keys of a node's own name a source: `for_each`, `with`, `handles.<key>.from`. */
+function placesOf(source: string, config: JsonObject, path: ConfigPath): readonly ConfigPath[] {
+  const places: ConfigPath[] = ["for_each", "with"]
+    .filter((key) => config[key] === source)
+    .map((key) => [...path, key]);
+  const handles = isJsonObject(config["handles"]) ? config["handles"] : {};
+  for (const [key, handle] of Object.entries(handles)) {
+    if (isJsonObject(handle) && handle["from"] === source) places.push([...path, "handles", key, "from"]);
+  }
+  return places.length > 0 ? places : [path];
+}
+
+/** `gives` expects a config that its schema accepts; of a broken one it may not make sense of a key. */
+function readGives(nodeType: NodeType | null, config: JsonObject): DraftNode["gives"] {
+  try {
+    return nodeType?.gives(config) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** What a type's `check` may know of the common keys. */
+export function commonOf(node: DraftNode): Pick<BlueprintNode, "from" | "credential"> {
+  const common = node.sources.filter(({ path }) => path[node.path.length] === "from");
+  return { from: common.map(({ source }) => source), credential: text(node.value["credential"]) };
+}

@@ -1,0 +1,80 @@
+import Type, { type TObject, type TProperties } from "typebox";
+import { Check } from "typebox/value";
+import type { Json, JsonObject } from "#domain/json.ts";
+import type { ConfigFinding, ConfigPath } from "#domain/config-problem.ts";
+import { checkShape } from "./check-shape.ts";
+
+/** What the parts that a type defines (a node's, a login's) have in common for the check. */
+interface ConfigType {
+  readonly schema: TObject;
+}
+
+const merged = new WeakMap<TObject, TObject>();
+
+/** The keys that every node (or login) has, with those of its type: one list, so that a misspelling finds the nearest of all. */
+export function withCommonKeys(common: TProperties, type: ConfigType): TObject {
+  let schema = merged.get(type.schema);
+  if (schema === undefined) {
+    const { properties, required: _required, type: _type, ...options } = type.schema;
+    schema = Type.Object({ ...common, ...properties }, { ...options, additionalProperties: false });
+    merged.set(type.schema, schema);
+  }
+  return schema;
+}
+
+/** The keys of the type itself. */
+export function ownKeys(value: JsonObject, common: TProperties): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !Object.hasOwn(common, key)));
+}
+
+/**
+ * The shape of a node or a login, and its type's own `check`. That one may only see a config that satisfies the schema, so a
+ * config with wrong keys is checked without them if that is possible: the author gets as many mistakes at once as there are.
+ */
+export function checkTyped(
+  type: ConfigType,
+  value: JsonObject,
+  {
+    common,
+    path,
+    check,
+  }: {
+    readonly common: TProperties;
+    readonly path: ConfigPath;
+    readonly check: (config: JsonObject) => readonly ConfigFinding[];
+  },
+): readonly ConfigFinding[] {
+  const shape = checkShape(withCommonKeys(common, type), value, path);
+  const config = soundPart(
+    type.schema,
+    ownKeys(value, common),
+    shape.map((finding) => finding.path[path.length]),
+  );
+  const own =
+    config === null
+      ? []
+      : check(config).map(({ path: inside, at, message }) => ({
+          path: [...path, ...inside],
+          at,
+          message: asClause(message),
+        }));
+  return [...shape, ...own];
+}
+
+function soundPart(
+  schema: TObject,
+  config: JsonObject,
+  wrongKeys: readonly (string | number | undefined)[],
+): JsonObject | null {
+  if (Check(schema, config)) return config;
+  const sound: Readonly<Record<string, Json>> = Object.fromEntries(
+    Object.entries(config).filter(([key]) => !wrongKeys.includes(key)),
+  );
+  return Check(schema, sound) ? sound : null;
+}
+
+/** Types write sentences; a problem's line goes on behind its place. */
+function asClause(sentence: string): string {
+  const clause = /[^.]\.$/.test(sentence) ? sentence.slice(0, -1) : sentence;
+  return /^[A-Z][a-z ]/.test(clause) ? `${clause.charAt(0).toLowerCase()}${clause.slice(1)}` : clause;
+}

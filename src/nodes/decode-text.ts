@@ -1,0 +1,52 @@
+import { isUtf8 } from "node:buffer";
+import { TextDecoder } from "node:util";
+import { NodeFailure } from "./define-node.ts";
+
+/** The charset that a content type names, lower case, or null. */
+export function charsetOf(contentType: string | null | undefined): string | null {
+  const match = /;\s*charset\s*=\s*"?([\w.:-]{1,40})"?/i.exec(contentType ?? "");
+  return match?.[1]?.toLowerCase() ?? null;
+}
+
+/** Bytes to text as they come. Without a charset: UTF-8. Bytes that aren't text in that charset are a NodeFailure, never `\uFFFD`. */
+export async function* decodeChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  charset: string | null,
+  place: string,
+): AsyncIterable<string> {
+  const decoder = decoderFor(charset ?? "utf-8", place);
+  for await (const chunk of chunks)
+    yield decoded(() => decoder.decode(chunk, { stream: true }), decoder.encoding, place);
+  yield decoded(() => decoder.decode(), decoder.encoding, place);
+}
+
+export function decodeWhole(bytes: Uint8Array, charset: string | null, place: string): string {
+  const decoder = decoderFor(charset ?? "utf-8", place);
+  return decoded(() => decoder.decode(bytes), decoder.encoding, place);
+}
+
+/** As browsers do: a page that isn't UTF-8 and whose content type says nothing may say its charset at its top. */
+export function decodeHtml(bytes: Uint8Array, charset: string | null, place: string): string {
+  if (charset !== null || isUtf8(bytes)) return decodeWhole(bytes, charset, place);
+  const top = new TextDecoder("latin1").decode(bytes.subarray(0, 1_024));
+  const meta = /<meta[^>]{1,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(top);
+  return decodeWhole(bytes, meta?.[1] ?? null, place);
+}
+
+function decoderFor(charset: string, place: string): TextDecoder {
+  try {
+    return new TextDecoder(charset, { fatal: true });
+  } catch {
+    throw new NodeFailure(`${place} has a charset that is not known: ${charset}.`);
+  }
+}
+
+function decoded(decode: () => string, charset: string, place: string): string {
+  try {
+    return decode();
+  } catch {
+    throw new NodeFailure(
+      `${place} is not ${charset} text. A file that isn't text can't be parsed; text in another charset must say so in its content type.`,
+    );
+  }
+}

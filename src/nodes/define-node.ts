@@ -1,0 +1,98 @@
+import type { TObject } from "typebox";
+import type { BoundExpressions } from "#domain/expression.ts";
+import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import type { BlueprintNode } from "#domain/blueprint.ts";
+import type { Value } from "#domain/value.ts";
+
+/** What flows along an edge. */
+export type Flow =
+  | { readonly kind: "value"; readonly value: Value }
+  | { readonly kind: "records"; readonly batches: RecordBatches };
+
+export type FlowKind = Flow["kind"];
+
+/** The capabilities of a node, and all it has. No node sees a secret: `send` adds the credential behind its back. */
+export interface NodeContext {
+  readonly node: BlueprintNode;
+  /** Aborted when the run is cancelled, times out or loses its lease. */
+  readonly signal: AbortSignal;
+  /** What the node's `from` gives, in its order. A skipped source gives an empty record set, or an absent value. */
+  readonly from: readonly Flow[];
+  /** With `$inputs`, `$metadata`, `$run` and `$nodes` bound. */
+  readonly expressions: BoundExpressions;
+  /** The value of an INPUT by its refKey, as the trigger stored it. */
+  input(refKey: string): Value;
+  /** Through the egress gate, with the node's credential applied, restricted to its hosts. Throws OutboundError. */
+  send(request: OutboundRequest): Promise<OutboundResponse>;
+  /** Waits, and ends early with a throw when `signal` aborts. */
+  sleep(ms: number): Promise<void>;
+  /** A number in [0, 1) for jitter. */
+  random(): number;
+  /**
+   * Writes one result key whole; `null` is the bare refKey. Only for nodes that give `results`. Several may be open at once,
+   * and each must be able to go on while the others wait: handles that share a source are written in one pass over it.
+   */
+  writeResult(handle: string | null, batches: RecordBatches): Promise<void>;
+  /** To the operator's step log: no values of the data, only counts and names. */
+  log(message: string, fields?: Record<string, number | string | boolean>): void;
+}
+
+/** A mistake in a node's configuration that its schema can't express. `path` is inside the node, e.g. `["request", "method"]`. */
+export interface ConfigFinding {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** What a node type's `check` may know of the common keys, if the caller has them. */
+export type CheckedCommon = Pick<BlueprintNode, "from" | "credential">;
+
+export interface NodeType {
+  readonly type: string;
+  readonly description: string;
+  /**
+   * The keys of its own, besides the common ones (`additionalProperties: false`). Expressions and templates are marked by
+   * the annotations of `#domain/expression.ts`, so that `apply` finds and checks every one.
+   */
+  readonly schema: TObject;
+  /** What `from` must give; `none`: the node takes no `from`. `none-or-records`: it may be left out. */
+  readonly takes: "none" | "value" | "records";
+  /** Whether the node may (`optional`), must or can't name a credential slot or send requests. */
+  readonly usesCredential: boolean;
+  gives(config: JsonObject): FlowKind | "results";
+  /** `none`: pure, streamed and recomputed after a crash. Others are checkpointed in the journal. */
+  effect(config: JsonObject): "none" | "read" | "write";
+  /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
+  check?(config: JsonObject, common?: CheckedCommon): readonly ConfigFinding[];
+  run(context: NodeContext, config: JsonObject): Promise<Flow | null>;
+}
+
+/** A Blueprint node type: one file in `nodes/`, whose name is the type. */
+export function defineNode(type: NodeType): NodeType {
+  return type;
+}
+
+/**
+ * The sources of a node, each once: its `from`, then the sources that its own keys name. They are edges of the graph, and
+ * `NodeContext.from` is in this order. Design, page 3: "Order is by dependency".
+ */
+export function edgesOf(node: Pick<BlueprintNode, "type" | "from" | "config">): readonly string[] {
+  const named = (value: Json | undefined): readonly string[] => (typeof value === "string" ? [value] : []);
+  const { config } = node;
+  const edges = [...node.from];
+  if (node.type === "output" && isJsonObject(config["handles"])) {
+    for (const handle of Object.values(config["handles"]))
+      if (isJsonObject(handle)) edges.push(...named(handle["from"]));
+  }
+  if (node.type === "http" || node.type === "browser") edges.push(...named(config["for_each"]));
+  if (node.type === "join") edges.push(...named(config["with"]));
+  return [...new Set(edges)];
+}
+
+/** The node failed; the run fails with it. The message is for the operator: names and counts, no values of the data. */
+export class NodeFailure extends Error {
+  override readonly name = "NodeFailure";
+}
+
+export type { Json };

@@ -1,0 +1,122 @@
+import { isUtf8 } from "node:buffer";
+import {
+  OutboundError,
+  type OutboundFailure,
+  type OutboundRequest,
+  type OutboundResponse,
+} from "#domain/http-exchange.ts";
+import { limits } from "#domain/limits.ts";
+import { charsetOf } from "./decode-text.ts";
+import { NodeFailure, type NodeContext } from "./define-node.ts";
+import { effectOf, type HttpConfig } from "./http-config.ts";
+import type { Pairs, PreparedRequest } from "./http-request.ts";
+
+/** Design, page 3, Defaults: what a read is retried for. */
+const RETRIED_STATUSES = new Set([429, 502, 503, 504]);
+const RETRIED_FAILURES: ReadonlySet<OutboundFailure> = new Set(["connection", "timeout"]);
+/** A target may ask for patience, but not for more than this at a time. */
+const RETRY_AFTER_MS_MAX = 60_000;
+
+/** Sends a request, again where that may help, and gives the response that the node expects. Throws NodeFailure. `place` begins its messages. */
+export async function exchange(
+  context: NodeContext,
+  config: HttpConfig,
+  request: Pick<PreparedRequest, "method" | "url" | "headers" | "body"> & { readonly query: Pairs },
+  place: string,
+): Promise<OutboundResponse> {
+  const { retry, timeoutMs } = context.node;
+  const attempts = effectOf(config) === "read" ? Math.max(1, retry.attempts) : 1;
+  const outbound: OutboundRequest = {
+    ...request,
+    maxBytes: config.max_bytes ?? limits.responseBytesMax,
+    redirectsMax: limits.redirectsMax,
+    timeoutMs: timeoutMs ?? limits.requestTimeoutMs,
+  };
+  for (let attempt = 1; ; attempt += 1) {
+    context.signal.throwIfAborted();
+    const answer = await attemptOnce(context, outbound);
+    const isRetried =
+      answer instanceof OutboundError ? RETRIED_FAILURES.has(answer.failure) : isPassing(answer, config);
+    if (!isRetried || attempt >= attempts) return expected(answer, config, place, attempt);
+    const waitMs = delayMs(context, attempt, answer instanceof OutboundError ? null : retryAfterMs(answer));
+    const reason = answer instanceof OutboundError ? answer.failure : answer.status;
+    context.log("retry", { attempt, reason, waitMs });
+    await context.sleep(waitMs);
+  }
+}
+
+async function attemptOnce(
+  context: NodeContext,
+  request: OutboundRequest,
+): Promise<OutboundResponse | OutboundError> {
+  try {
+    return await context.send(request);
+  } catch (error) {
+    if (error instanceof OutboundError && error.failure !== "cancelled") return error;
+    throw error;
+  }
+}
+
+/** A status that may be another one soon, unless the node expects just that. */
+function isPassing(response: OutboundResponse, config: HttpConfig): boolean {
+  return RETRIED_STATUSES.has(response.status) && config.expect?.status?.includes(response.status) !== true;
+}
+
+function delayMs(context: NodeContext, attempt: number, asked: number | null): number {
+  const { backoff, initialMs, maxMs } = context.node.retry;
+  const full = backoff === "fixed" ? initialMs : Math.min(maxMs, initialMs * 2 ** (attempt - 1));
+  // Half of it is chance, so that many runs that failed together don't come back together.
+  const jittered = Math.round(full / 2 + (full / 2) * context.random());
+  return Math.max(jittered, Math.min(asked ?? 0, RETRY_AFTER_MS_MAX));
+}
+
+/** RFC 9110, 10.2.3: seconds, or a date, which is measured against the response's own clock. Null without one that can be read. */
+function retryAfterMs(response: OutboundResponse): number | null {
+  const value = response.headers.get("retry-after")?.trim();
+  if (value === undefined) return null;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
+  const wait = Date.parse(value) - Date.parse(response.headers.get("date") ?? "");
+  return Number.isFinite(wait) && wait > 0 ? wait : null;
+}
+
+function expected(
+  answer: OutboundResponse | OutboundError,
+  config: HttpConfig,
+  place: string,
+  attempts: number,
+): OutboundResponse {
+  const tries = attempts === 1 ? "" : ` (after ${attempts} attempts)`;
+  if (answer instanceof OutboundError)
+    throw new NodeFailure(`${place}: ${answer.message}${tries}`, { cause: answer });
+  const { status, text, not_text: notText } = config.expect ?? {};
+  if (status === undefined ? answer.status < 200 || answer.status > 299 : !status.includes(answer.status)) {
+    throw new NodeFailure(
+      `${place} answered ${answer.status}; expected is ${status?.join(", ") ?? "200 to 299"}${tries}.`,
+    );
+  }
+  if (text !== undefined || notText !== undefined) {
+    const body = answer.text();
+    if (text !== undefined && !body.includes(text))
+      throw new NodeFailure(`${place}: the response does not hold the text of expect.text.`);
+    if (notText !== undefined && body.includes(notText))
+      throw new NodeFailure(`${place}: the response holds the text of expect.not_text.`);
+  }
+  return answer;
+}
+
+/** The body as text. Bytes that aren't text (a PDF, an image) are a NodeFailure, never mangled. */
+export function responseText(response: OutboundResponse, place: string): string {
+  const contentType = response.headers.get("content-type");
+  const charset = charsetOf(contentType);
+  if ((charset === null || charset === "utf-8" || charset === "utf8") && !isUtf8(response.body)) {
+    throw new NodeFailure(
+      `${place}: the response (${mediaType(contentType)}) is not UTF-8 text. Saving a file is not built yet.`,
+    );
+  }
+  return response.text();
+}
+
+export function mediaType(contentType: string | undefined): string {
+  const match = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(contentType ?? "");
+  return match?.[0] ?? "no content type";
+}

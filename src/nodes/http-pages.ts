@@ -1,0 +1,157 @@
+import type { Json } from "#domain/json.ts";
+import type { OutboundResponse } from "#domain/http-exchange.ts";
+import { limits } from "#domain/limits.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import { must } from "#lib/assert.ts";
+import { charsetOf } from "./decode-text.ts";
+import { NodeFailure, type NodeContext } from "./define-node.ts";
+import { kindOf, valueOf } from "./expression-value.ts";
+import type { HttpConfig, Paginate } from "./http-config.ts";
+import { exchange, mediaType, responseText } from "./http-exchange.ts";
+import type { Pairs, PreparedRequest } from "./http-request.ts";
+import { nextLink } from "./link-header.ts";
+import { parseRecords } from "./parse-records.ts";
+import { readJson } from "./read-json.ts";
+import { inBatches, recordsFromJson } from "./record-flow.ts";
+
+/** Where a page is: the pairs go over the query of the node, or, with a url of its own, stand instead of it. */
+interface PageAt {
+  readonly url: string | null;
+  readonly pairs: Pairs;
+  /** The page number or the offset; 0 where there is none. */
+  readonly position: number;
+}
+
+interface Page {
+  readonly batches: RecordBatches;
+  readonly cursor: Json | undefined;
+}
+
+/** The records of every page, page by page. Throws NodeFailure when there is more to come after `max_pages`. */
+export async function* recordsOfPages(
+  context: NodeContext,
+  config: HttpConfig,
+  request: PreparedRequest,
+): RecordBatches {
+  const { paginate } = config;
+  const pagesMax = paginate?.max_pages ?? limits.pagesMax;
+  let at = firstPage(paginate);
+  for (let number = 1; ; number += 1) {
+    const place = `${request.method} ${config.request.url}${paginate === undefined ? "" : `, page ${number}`}`;
+    const response = await exchange(context, config, pageRequest(request, at), place);
+    const page = await readPage(context, config, response, place);
+    let records = 0;
+    for await (const batch of page.batches) {
+      records += batch.length;
+      yield batch;
+    }
+    context.log("page", { page: number, status: response.status, records });
+    const next =
+      paginate === undefined
+        ? null
+        : nextPage(paginate, at, { response, records, cursor: page.cursor, place });
+    if (next === null) return;
+    if (number === pagesMax)
+      throw new NodeFailure(`There are more pages than max_pages (${pagesMax}) allows.`);
+    at = next;
+  }
+}
+
+function pageRequest(request: PreparedRequest, at: PageAt): PreparedRequest {
+  if (at.url !== null) return { ...request, url: at.url, query: [] };
+  const own = new Set(at.pairs.map(([name]) => name));
+  return { ...request, query: [...request.query.filter(([name]) => !own.has(name)), ...at.pairs] };
+}
+
+function firstPage(paginate: Paginate | undefined): PageAt {
+  const position = paginate?.page ?? paginate?.offset;
+  if (paginate === undefined || position === undefined) return { url: null, pairs: [], position: 0 };
+  return numberedPage(paginate, position);
+}
+
+function numberedPage(paginate: Paginate, position: number): PageAt {
+  const { size, size_param: sizeParam } = paginate;
+  const sizePairs: Pairs = size !== undefined && sizeParam !== undefined ? [[sizeParam, String(size)]] : [];
+  return { url: null, pairs: [[must(paginate.param, "param"), String(position)], ...sizePairs], position };
+}
+
+interface PageRead {
+  readonly response: OutboundResponse;
+  readonly records: number;
+  readonly cursor: Json | undefined;
+  readonly place: string;
+}
+
+/** Design, page 3: when the pages end. Null = this was the last one. */
+function nextPage(paginate: Paginate, at: PageAt, read: PageRead): PageAt | null {
+  if (paginate.cursor !== undefined) {
+    const { cursor } = read;
+    if (cursor === undefined || cursor === null || cursor === false || cursor === "") return null;
+    if (typeof cursor !== "string" && typeof cursor !== "number") {
+      throw new NodeFailure(
+        `${read.place}: paginate.cursor gives ${kindOf(cursor)}; it must give a text, a number, or nothing at the end.`,
+      );
+    }
+    return { url: null, pairs: [[must(paginate.param, "param"), String(cursor)]], position: 0 };
+  }
+  if (paginate.link_header !== undefined) return linkedPage(read);
+  if (read.records === 0) return null;
+  if (paginate.page !== undefined) return numberedPage(paginate, at.position + 1);
+  return paginate.size !== undefined && read.records < paginate.size
+    ? null
+    : numberedPage(paginate, at.position + read.records);
+}
+
+/** The gate refuses a link that leads out of the node's hosts. */
+function linkedPage({ response, place }: PageRead): PageAt | null {
+  const link = nextLink(response.headers.get("link") ?? "");
+  if (link === null) return null;
+  const url = URL.parse(link, response.url);
+  if (url === null) throw new NodeFailure(`${place}: the Link header's rel=next is not a url.`);
+  return { url: url.href, pairs: [], position: 0 };
+}
+
+async function readPage(
+  context: NodeContext,
+  config: HttpConfig,
+  response: OutboundResponse,
+  place: string,
+): Promise<Page> {
+  const { parse, paginate } = config;
+  if (parse !== undefined && parse.format !== "json") {
+    const charset = charsetOf(response.headers.get("content-type"));
+    const { expressions, signal } = context;
+    const open = async function* () {
+      yield response.body;
+    };
+    return {
+      batches: parseRecords({ form: "bytes", open, charset }, parse, { expressions, signal, place }),
+      cursor: undefined,
+    };
+  }
+  // RFC 9110, 15.3.5: 204 has no content, so no records either.
+  if (response.status === 204) return { batches: batched([]), cursor: undefined };
+  const body = readJson(responseText(response, place));
+  if (!body.ok)
+    throw new NodeFailure(
+      `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${body.problem}.`,
+    );
+  const records = config.records ?? parse?.records;
+  const sources = [records, paginate?.cursor].filter((source) => source !== undefined);
+  // One hop for both: the body is the large part of it.
+  const [outcomes] =
+    sources.length === 0 ? [] : await context.expressions.evaluateBatch(sources, [{ root: body.json }]);
+  const value = records === undefined ? body.json : valueOf(outcomes?.[0], `${place}: records`);
+  const cursor =
+    paginate?.cursor === undefined ? undefined : valueOf(outcomes?.at(-1), `${place}: paginate.cursor`);
+  return {
+    batches: batched(
+      recordsFromJson(value, `${place}: ${records === undefined ? "the response" : "records"}`),
+    ),
+    cursor,
+  };
+}
+
+async function* batched(records: ReturnType<typeof recordsFromJson>): RecordBatches {
+  yield* inBatches(records);
+}

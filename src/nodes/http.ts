@@ -1,0 +1,30 @@
+import { defineNode } from "./define-node.ts";
+import { effectOf, httpFindings, httpSchema } from "./http-config.ts";
+import { exchange, responseText } from "./http-exchange.ts";
+import { recordsOfPages } from "./http-pages.ts";
+import { prepareRequest } from "./http-request.ts";
+import { readConfig } from "./read-config.ts";
+
+/** Design, page 3, the table of nodes: `http`. The node's `timeout` is that of one request. */
+export const node = defineNode({
+  type: "http",
+  description:
+    "Sends a request, or one per page, and gives the records of the answers, or the answer's text.",
+  schema: httpSchema,
+  takes: "none",
+  usesCredential: true,
+  gives: (config) => (config["records"] === undefined && config["parse"] === undefined ? "value" : "records"),
+  effect: (config) => effectOf(readConfig(httpSchema, config)),
+  check: httpFindings,
+  run: async (context, raw) => {
+    const config = readConfig(httpSchema, raw);
+    const request = await prepareRequest(context, config);
+    if (config.records !== undefined || config.parse !== undefined) {
+      return { kind: "records", batches: recordsOfPages(context, config, request) };
+    }
+    const place = `${request.method} ${config.request.url}`;
+    const response = await exchange(context, config, request, place);
+    context.log("response", { status: response.status, bytes: response.body.byteLength });
+    return { kind: "value", value: { form: "text", text: responseText(response, place) } };
+  },
+});

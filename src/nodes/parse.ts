@@ -1,0 +1,44 @@
+import type { RecordBatches } from "#domain/record.ts";
+import type { Value } from "#domain/value.ts";
+import { assert } from "#lib/assert.ts";
+import { charsetOf } from "./decode-text.ts";
+import { defineNode, type NodeContext } from "./define-node.ts";
+import {
+  parseFindings,
+  parseRecords,
+  parseSchema,
+  type ParseConfig,
+  type ParseSource,
+} from "./parse-records.ts";
+import { readConfig } from "./read-config.ts";
+
+/** Design, page 3, the table of nodes: `parse`. */
+export const node = defineNode({
+  type: "parse",
+  description: "Makes records of a text, a file, or a value that an input has parsed.",
+  schema: parseSchema,
+  takes: "value",
+  usesCredential: false,
+  gives: () => "records",
+  effect: () => "none",
+  check: (config) => parseFindings(readConfig(parseSchema, config)),
+  run: (context, config) =>
+    Promise.resolve({ kind: "records", batches: parsed(context, readConfig(parseSchema, config)) }),
+});
+
+async function* parsed(context: NodeContext, config: ParseConfig): RecordBatches {
+  const { expressions, signal } = context;
+  for (const flow of context.from) {
+    assert(flow.kind === "value", "a parse node takes values");
+    const source = sourceOf(flow.value);
+    const place = flow.value.form === "file" ? "The file" : "The value";
+    if (source !== null) yield* parseRecords(source, config, { expressions, signal, place });
+  }
+}
+
+function sourceOf(value: Value): ParseSource | null {
+  if (value.form === "absent") return null;
+  return value.form === "file"
+    ? { form: "bytes", open: value.open, charset: charsetOf(value.contentType) }
+    : value;
+}

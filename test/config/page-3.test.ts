@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { readAccount } from "#domain/account.ts";
+import { readBlueprint } from "#domain/blueprint.ts";
+import { readStrategy } from "#domain/strategy.ts";
+import { check } from "./problems-of.ts";
+
+function folder(name: string) {
+  const url = new URL(`fixtures/${name}/`, import.meta.url);
+  return readdirSync(url)
+    .sort()
+    .map((file) => ({ file, text: readFileSync(new URL(file, url), "utf8") }));
+}
+
+test("of the examples of design page 3, exactly what is not built is refused, by name and place", () => {
+  assert.deepEqual(check(folder("page-3")).problems, [
+    "account.yaml:4:1 embed_origins `embed_origins` is not built yet; remove it",
+    "account.yaml:7:1 rate_limit `rate_limit` is not built yet; remove it",
+    "account.yaml:9:1 branding `branding` is not built yet; remove it",
+    "account.yaml:10:1 webhooks `webhooks` is not built yet; remove it",
+    "blueprint.yaml:32:11 nodes[5].type node type `review` is not built yet; built: `filter`, `http`, `input`, `map`, `output`, `parse`, `validate`",
+  ]);
+});
+
+test("the examples of design page 3 without what is not built are accepted, accounts first", () => {
+  const { checked, problems } = check(folder("built"));
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    checked.map(({ kind, account, id, retired, file, line }) => ({ kind, account, id, retired, file, line })),
+    [
+      { kind: "account", account: "acme", id: "acme", retired: false, file: "account.yaml", line: 1 },
+      {
+        kind: "strategy",
+        account: "acme",
+        id: "strat_acme_portal",
+        retired: false,
+        file: "strategy.yaml",
+        line: 1,
+      },
+      {
+        kind: "blueprint",
+        account: "acme",
+        id: "supplier-invoices",
+        retired: false,
+        file: "blueprint.yaml",
+        line: 1,
+      },
+    ],
+  );
+});
+
+test("what is accepted can be read: the readers of the domain find no shape that they don't know", () => {
+  const [account, strategy, blueprint] = check(folder("built")).checked.map(({ document }) => document);
+  assert.ok(account && strategy && blueprint);
+  assert.equal(readAccount(account).sessionLifetimeMs, 7 * 86_400_000);
+  assert.deepEqual(
+    readStrategy(strategy).fields.map(({ key, required }) => [key, required]),
+    [
+      ["username", true],
+      ["password", true],
+      ["totp", false],
+    ],
+  );
+  assert.equal(readStrategy(strategy).cacheMs, 900_000);
+  assert.deepEqual(
+    readBlueprint(blueprint).nodes.map(({ id, from }) => [id, from]),
+    [
+      ["period", []],
+      ["upload", []],
+      ["invoices", []],
+      ["lines", ["invoices"]],
+      ["checked", ["lines"]],
+      ["out", []],
+    ],
+  );
+});
+
+test("a folder with ten mistakes lists all ten, each with file, line, column, path and a remedy", () => {
+  const { checked, problems } = check(folder("ten-mistakes"));
+  assert.deepEqual(problems, [
+    "account.yaml:3:19 allowed_origins[0] must be scheme, host and port only; write `https://app.acme.example`",
+    "account.yaml:4:1 retension unknown key `retension`; did you mean `retention`?",
+    "blueprint.yaml:4:23 credentials.portal.strategy the account has no strategy `strat_portl`; did you mean `strat_portal`?",
+    "blueprint.yaml:9:51 nodes[0].request.query.from no INPUT has the refKey `period`",
+    "blueprint.yaml:13:11 nodes[1].from there is no node `lists`; did you mean `list`?",
+    "blueprint.yaml:14:16 nodes[1].milestone `completed` is a built-in progress step; choose another name",
+    'blueprint.yaml:15:22 nodes[1].fields.total the expression doesn\'t compile: Expected ")" before end of expression (`$number(total`)',
+    "blueprint.yaml:19:24 nodes[0].type node type `sort` is not built yet; built: `filter`, `http`, `input`, `map`, `output`, `parse`, `validate`",
+    "strategy.yaml:4:1 feilds unknown key `feilds`; did you mean `fields`?",
+    "strategy.yaml:7:40 fields[1].type field type `file` is not built yet; built: `text`, `email`, `password`, `totp_secret`",
+  ]);
+  assert.deepEqual(checked, []);
+});

@@ -1,0 +1,106 @@
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import type { JsonObject } from "#domain/json.ts";
+import { check } from "./node-context.ts";
+
+const http = (request: JsonObject, rest: JsonObject = {}): JsonObject => ({ type: "http", request, ...rest });
+const refusal = (document: JsonObject) =>
+  check(document).map(({ path, message }) => `${path.join(".")}: ${message}`);
+
+test("check: what isn't built yet is refused by name, as known keys", () => {
+  for (const key of ["for_each", "concurrency", "throttle", "save", "verify", "on_unknown"]) {
+    assert.deepEqual(refusal(http({ url: "/" }, { [key]: "x" })), [`${key}: \`${key}\` is not built yet`]);
+  }
+  assert.deepEqual(refusal(http({ url: "/", multipart: {} })), [
+    "request.multipart: `multipart` is not built yet",
+  ]);
+  const write = "write effects are not built yet; say `effect: read` if this request only reads";
+  assert.deepEqual(refusal(http({ url: "/", method: "POST" })), [`request.method: ${write}`]);
+  assert.deepEqual(refusal(http({ url: "/" }, { effect: "write" })), [`effect: ${write}`]);
+  assert.deepEqual(refusal(http({ url: "/", method: "DELETE" }, { effect: "read" })), []);
+  assert.match(
+    refusal(http({ url: "/" }, { parse: { format: "xlsx" } }))[0] ?? "",
+    /^parse.format: .*not built yet/,
+  );
+  assert.match(refusal(http({ url: "/" }, { recods: "x" }))[0] ?? "", /schema/);
+});
+
+test("check: the host part of a url holds no expression, no login and no other scheme", () => {
+  const fine = [
+    "/",
+    "/a/{{ x }}",
+    "a/b",
+    "a/{{ x }}",
+    "https://h.example/{{ x }}",
+    "https://h.example?a={{ x }}",
+    "{{ $inputs.url }}",
+    "/{{ {'a': '}}'}.a }}",
+    "?a={{ x }}",
+  ];
+  for (const url of fine) assert.deepEqual(refusal(http({ url })), [], url);
+  const wrong = [
+    ...[
+      "https://{{ x }}/",
+      "https://a.{{ x }}.example/",
+      "https://h.example{{ x }}",
+      "https://h.example:{{ x }}/",
+      "{{ x }}/a",
+      "{{ x }}{{ y }}",
+      "a{{ x }}",
+    ],
+    ...[
+      "//h.example/",
+      "\\\\h.example",
+      "ftp://h.example/",
+      "javascript:x",
+      "data:,x",
+      "https://u:p@h.example/",
+      "https://{{ x }}@h.example/",
+      "/a b",
+      "/{{ x",
+    ],
+    ...["https:h.example/{{ x }}", "/a\n"],
+  ];
+  for (const url of wrong) assert.match(refusal(http({ url })).join(), /^request.url: /, url);
+});
+
+test("check: one body, none for GET, and no header that the service or the login sets", () => {
+  const first = (request: JsonObject, rest: JsonObject = {}) =>
+    refusal(http({ url: "/", ...request }, rest))[0] ?? "";
+  assert.match(
+    first({ method: "POST", json: {}, text: "x" }, { effect: "read" }),
+    /^request.text: a request has one body/,
+  );
+  assert.match(first({ json: {} }), /^request.json: a GET request has no body/);
+  for (const name of ["Host", "Content-Length", "transfer-encoding", "Connection", "Cookie"])
+    assert.match(first({ headers: { [name]: "x" } }), /may not set/);
+  assert.match(first({ headers: { "a b": "x" } }), /not a header name/);
+  assert.match(first({ headers: { "x-a": "1", "X-A": "2" } }), /there twice/);
+  assert.match(first({ headers: { "x-a": "1\r\nb: 2" } }), /line breaks/);
+  assert.match(first({ headers: { Authorization: "x" } }, { credential: "portal" }), /has a credential/);
+  assert.equal(first({ headers: { Authorization: "x" } }), "");
+});
+
+test("check: paginate has one kind, with its own keys, and only records have pages", () => {
+  const first = (paginate: JsonObject, rest: JsonObject = { records: "$" }) =>
+    refusal(http({ url: "/" }, { paginate, ...rest }))[0] ?? "";
+  assert.match(first({}), /exactly one/);
+  assert.match(first({ page: 1, offset: 0, param: "p" }), /exactly one/);
+  assert.match(first({ page: 1 }), /needs `param`/);
+  assert.match(first({ link_header: true, param: "p" }), /takes no `param`/);
+  assert.match(first({ link_header: false }), /schema/);
+  assert.match(first({ page: 1, param: "p", size: 3 }), /belongs to `offset`/);
+  assert.match(first({ offset: 0, param: "p", size_param: "n" }), /size/);
+  assert.match(first({ page: 1, param: "p", max_pages: 0 }), /schema/);
+  assert.match(first({ page: 1, param: "p" }, {}), /only records have pages/);
+  assert.match(first({ cursor: "c", param: "p" }, { parse: { format: "csv" } }), /read from a JSON body/);
+  assert.match(refusal(http({ url: "/" }, { records: "$", parse: { format: "json" } }))[0] ?? "", /one of/);
+  for (const paginate of [
+    { page: 0, param: "p" },
+    { offset: 0, param: "p", size: 9, size_param: "n" },
+    { link_header: true },
+    { cursor: "a.b", param: "p" },
+  ]) {
+    assert.equal(first(paginate), "");
+  }
+});

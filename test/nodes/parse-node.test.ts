@@ -1,0 +1,283 @@
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "#domain/json.ts";
+import type { Value } from "#domain/value.ts";
+import type { Flow } from "#nodes/define-node.ts";
+import { check, dataOf, fileValue, recordsOf, runNode } from "./node-context.ts";
+
+const parse = async (config: JsonObject, value: Value | string, signal?: AbortSignal): Promise<Json[]> => {
+  const from: Flow[] = [
+    { kind: "value", value: typeof value === "string" ? { form: "text", text: value } : value },
+  ];
+  const { flow } = await runNode(
+    { type: "parse", from: "x", ...config },
+    { from, ...(signal && { signal }) },
+  );
+  return dataOf(flow);
+};
+const csv = (value: Value | string, config: JsonObject = {}) => parse({ format: "csv", ...config }, value);
+const bytes = (text: string | readonly number[]) =>
+  fileValue(typeof text === "string" ? Buffer.from(text) : Uint8Array.from(text));
+
+test("json: a list gives one record an item, an object one, null and an absent value none", async () => {
+  assert.deepEqual(await parse({ format: "json" }, '[{"a":1},{"a":2}]'), [{ a: 1 }, { a: 2 }]);
+  assert.deepEqual(await parse({ format: "json" }, '\ufeff{"a":1}'), [{ a: 1 }]);
+  assert.deepEqual(await parse({ format: "json" }, "null"), []);
+  assert.deepEqual(await parse({ format: "json" }, { form: "absent" }), []);
+  assert.deepEqual(await parse({ format: "json" }, bytes('[{"a":"ä€"}]')), [{ a: "ä€" }]);
+});
+
+test("json: takes a value that an input has parsed, and records over it", async () => {
+  const json = { data: { items: [{ a: 1 }], one: { b: 2 }, none: [] } };
+  assert.deepEqual(await parse({ format: "json", records: "data.items" }, { form: "json", json }), [
+    { a: 1 },
+  ]);
+  assert.deepEqual(await parse({ format: "json", records: "data.one" }, { form: "json", json }), [{ b: 2 }]);
+  assert.deepEqual(await parse({ format: "json", records: "data.none" }, { form: "json", json }), []);
+  assert.deepEqual(await parse({ format: "json", records: "data.nope" }, { form: "json", json }), []);
+});
+
+test("json: what isn't records fails with its place and without the data", async () => {
+  await assert.rejects(parse({ format: "json" }, "{secret"), {
+    name: "NodeFailure",
+    message: "The value is not JSON.",
+  });
+  await assert.rejects(parse({ format: "json" }, " "), /is empty, not JSON/);
+  await assert.rejects(
+    parse({ format: "json" }, "[{},7]"),
+    /The value: item 1 is a number; every record must be an object/,
+  );
+  await assert.rejects(parse({ format: "json" }, '"secret"'), /The value gives a text/);
+  await assert.rejects(
+    parse({ format: "json", records: "$number(a)" }, '{"a":"secret"}'),
+    /records: expression `\$number\(a\)`: a value can't be read as a number/,
+  );
+  await assert.rejects(
+    parse({ format: "json" }, "[".repeat(5_000) + "]".repeat(5_000)),
+    /nested deeper than 500 levels/,
+  );
+});
+
+test("json: a field named __proto__ is an ordinary field", async () => {
+  const [record] = await parse({ format: "json" }, '[{"__proto__":{"a":1},"b":2}]');
+  assert.deepEqual(Object.keys(record as object), ["__proto__", "b"]);
+  const [row] = await csv("__proto__,constructor\n1,2\n");
+  assert.deepEqual(Object.entries(row as object), [
+    ["__proto__", "1"],
+    ["constructor", "2"],
+  ]);
+});
+
+test("csv: the first row is the header, values stay texts, empty lines don't count", async () => {
+  assert.deepEqual(await csv('no,total, name \r\n007,1.50," a, ""b"" "\r\n\r\n008,,\r\n'), [
+    { no: "007", total: "1.50", name: ' a, "b" ' },
+    { no: "008", total: "", name: "" },
+  ]);
+  assert.deepEqual(await csv('a;b\n1;"2\n3"\n', { delimiter: ";" }), [{ a: "1", b: "2\n3" }]);
+  assert.deepEqual(await csv("a,\n1,2\n"), [{ a: "1", column_2: "2" }]);
+  assert.deepEqual(await csv(""), []);
+  assert.deepEqual(await csv("a,b\n"), []);
+});
+
+test("csv: line ends may be mixed, a byte order mark is no part of the first name, and characters may be split over chunks", async () => {
+  assert.deepEqual(await csv(bytes("\ufeffä,b\r\n€,2\n3,4\r5,6")), [
+    { ä: "€", b: "2" },
+    { ä: "3", b: "4" },
+    { ä: "5", b: "6" },
+  ]);
+});
+
+test("csv: a ragged row, an open quote and a stray one are named by their line, without the data", async () => {
+  const fails = (text: string, message: string) =>
+    assert.rejects(csv(text), { name: "NodeFailure", message });
+  await fails("a,b\n1,2\n\n3\n", "The value, line 4: the row has 1 values, and the header names 2 columns.");
+  await fails("a,b\n1,2,3\n", "The value, line 2: the row has 3 values, and the header names 2 columns.");
+  await fails('a,b\n1,"secret\n', "The value, line 2: a quoted value is never closed.");
+  await fails('a,b\n"secret"x,2\n', "The value, line 2: a quoted value goes on after its closing quote.");
+  await fails(
+    'a,b\nsecret"x",2\n',
+    "The value, line 2: a value that doesn't begin with a quote has one inside.",
+  );
+  await fails(
+    "a,b,a\n1,2,3\n",
+    "The value, line 1: the columns 1 and 3 have the same name, so one would hide the other.",
+  );
+});
+
+test("csv: a quote that is never closed in a large file fails early, not after the file is in memory", async () => {
+  let opened = 0;
+  const open = async function* () {
+    yield Buffer.from('a\n"');
+    for (let chunk = 0; chunk < 1_000; chunk += 1) {
+      opened += 65_536;
+      yield Buffer.alloc(65_536, "x");
+    }
+  };
+  await assert.rejects(
+    csv({ form: "file", filename: null, contentType: null, sizeBytes: 65_536_000, open }),
+    /The file, line \d: a row is longer than 1000000 characters/,
+  );
+  assert(opened < 4_000_000, String(opened));
+});
+
+test("csv: rows before a bad one have flowed already, and batches stay small", async () => {
+  const text = `n\n${Array.from({ length: 1_200 }, (_, index) => index).join("\n")}\nx,y\n`;
+  const { flow } = await runNode(
+    { type: "parse", from: "x", format: "csv" },
+    { from: [{ kind: "value", value: { form: "text", text } }] },
+  );
+  assert(flow?.kind === "records");
+  const sizes: number[] = [];
+  await assert.rejects(async () => {
+    for await (const batch of flow.batches) sizes.push(batch.length);
+  }, /line 1202/);
+  assert.deepEqual(sizes, [500, 500]);
+});
+
+test("csv: a million-row file is read as it comes; who stops early stops the reading", async () => {
+  let chunks = 0;
+  const open = async function* () {
+    yield Buffer.from("n,m\n");
+    for (; chunks < 10_000; chunks += 1) yield Buffer.from("1,2\n".repeat(100));
+  };
+  const value: Value = { form: "file", filename: null, contentType: null, sizeBytes: 1, open };
+  const { flow } = await runNode(
+    { type: "parse", from: "x", format: "csv" },
+    { from: [{ kind: "value", value }] },
+  );
+  assert(flow?.kind === "records");
+  for await (const batch of flow.batches) {
+    assert.equal(batch.length, 500);
+    break;
+  }
+  assert(chunks < 5_000, `${chunks} chunks were read for one batch`);
+});
+
+test("text in another charset must say so; bytes that are no text are never mangled", async () => {
+  await assert.rejects(csv(bytes([0x61, 0x0a, 0xe4, 0x0a])), /The file is not utf-8 text/);
+  const latin: Value = {
+    ...fileValue(Uint8Array.from([0x61, 0x0a, 0xe4, 0x0a]), "text/csv; charset=ISO-8859-1"),
+  };
+  assert.deepEqual(await csv(latin), [{ a: "ä" }]);
+  await assert.rejects(
+    csv({ ...latin, contentType: "text/csv; charset=klingon" }),
+    /a charset that is not known: klingon/,
+  );
+  await assert.rejects(parse({ format: "json" }, bytes([0xff, 0xfe])), /not utf-8 text/);
+});
+
+const PAGE = `<html><body><table id=t><tr data-id=7><td class=no> A&amp;1
+ </td><td><a href="/x?a=1&amp;b=2">go <b>there</b></a></td></tr><tr><td class=no>B</td></tr></table></body></html>`;
+
+test("html: columns are the text, an attribute, or an attribute of the row; null where there is none", async () => {
+  const columns = { no: "td.no", link: "a@href", text: "a", id: "@data-id", whole: ":scope" };
+  assert.deepEqual(await parse({ format: "html", rows: "#t tr", columns }, PAGE), [
+    { no: "A&1", link: "/x?a=1&b=2", text: "go there", id: "7", whole: "A&1\n go there" },
+    { no: "B", link: null, text: null, id: null, whole: "B" },
+  ]);
+  assert.deepEqual(await parse({ format: "html", rows: ".none", columns }, PAGE), []);
+  assert.deepEqual(
+    await parse({ format: "html", rows: 'a[href*="@"]', columns: { a: "@href" } }, '<a href="x@y">1</a>'),
+    [{ a: "x@y" }],
+  );
+});
+
+test("html: scripts don't run, entities and field names don't leak, and the charset of a meta element counts", async () => {
+  const page = `<p id=1 onclick="x()">&lt;script&gt;</p><script>globalThis.pwned = 1; while(true){}</script><p id=2><img src=x onerror=y()>ok`;
+  assert.deepEqual(
+    await parse({ format: "html", rows: "p", columns: { __proto__x: "@id", text: ":scope" } }, page),
+    [
+      { __proto__x: "1", text: "<script>" },
+      { __proto__x: "2", text: "ok" },
+    ],
+  );
+  const latin = Buffer.from('<meta charset="windows-1252"><p>\xe4\x80</p>', "latin1");
+  assert.deepEqual(
+    await parse({ format: "html", rows: "p", columns: { text: ":scope" } }, fileValue(latin)),
+    [{ text: "ä€" }],
+  );
+  await assert.rejects(
+    parse(
+      { format: "html", rows: "p", columns: { text: ":scope" } },
+      fileValue(Buffer.from("<p>\xe4", "latin1")),
+    ),
+    /not utf-8 text/,
+  );
+});
+
+test("html: a page made to be slow or deep does not hold the event loop, and is stopped with the run", async () => {
+  const html = "<b>".repeat(60_000) + "</p>".repeat(60_000);
+  const stop = new AbortController();
+  let turns = 0;
+  const clock = setInterval(() => (turns += 1), 10);
+  const started = performance.now();
+  setTimeout(() => stop.abort(new Error("run cancelled")), 500);
+  await assert.rejects(
+    parse({ format: "html", rows: "b", columns: { a: "b" } }, html, stop.signal),
+    /run cancelled/,
+  );
+  clearInterval(clock);
+  assert(performance.now() - started < 2_000);
+  assert(turns > 20, `${turns} turns of the event loop`);
+  const deep = "<div>".repeat(20_000);
+  await assert.rejects(
+    parse({ format: "html", rows: "body", columns: { a: ":scope" } }, deep),
+    /nested too deeply/,
+  );
+  // The thread after a killed one works again.
+  assert.deepEqual(await parse({ format: "html", rows: "p", columns: { a: ":scope" } }, "<p>1"), [
+    { a: "1" },
+  ]);
+});
+
+test("html: rows that repeat the page over and over are refused before they fill the memory", async () => {
+  const html = "<i>".repeat(400) + "x".repeat(400_000);
+  await assert.rejects(
+    parse({ format: "html", rows: "i", columns: { a: ":scope" } }, html),
+    /gives more than 50000000 characters/,
+  );
+});
+
+test("html: several pages at once each get their own rows", async () => {
+  const pages = await Promise.all(
+    [1, 2, 3].map((n) => parse({ format: "html", rows: "p", columns: { a: ":scope" } }, `<p>${n}`)),
+  );
+  assert.deepEqual(pages, [[{ a: "1" }], [{ a: "2" }], [{ a: "3" }]]);
+});
+
+test("only json takes a value that is JSON already", async () => {
+  await assert.rejects(parse({ format: "csv" }, { form: "json", json: {} }), /is JSON already/);
+});
+
+test("check names formats that aren't built, keys of another format, and what html needs", () => {
+  const messages = (config: JsonObject) =>
+    check({ type: "parse", from: "x", ...config }).map(
+      ({ path, message }) => `${path.join(".")}: ${message}`,
+    );
+  for (const format of ["ndjson", "xlsx", "xml", "pdf"])
+    assert.match(messages({ format })[0] ?? "", new RegExp(`format: the format ${format} is not built yet`));
+  assert.match(messages({ format: "docx" })[0] ?? "", /schema/);
+  assert.match(
+    messages({ format: "csv", records: "a" })[0] ?? "",
+    /records: `records` is not a key of the format csv/,
+  );
+  assert.match(messages({ format: "json", sheet: 1 })[0] ?? "", /sheet: `sheet` is not built yet/);
+  assert.match(messages({ format: "html", rows: "tr" })[0] ?? "", /needs `rows` and `columns`/);
+  assert.match(
+    messages({ format: "html", rows: "tr[", columns: { a: "td" } })[0] ?? "",
+    /rows: `tr\[` is not a CSS selector/,
+  );
+  assert.match(messages({ format: "html", rows: "tr", columns: { a: "td:nope(" } })[0] ?? "", /columns.a/);
+  assert.match(messages({ format: "csv", delimiter: '"' })[0] ?? "", /delimiter/);
+  assert.deepEqual(messages({ format: "html", rows: "tr", columns: { a: "td@title", b: "@id" } }), []);
+});
+
+test("a run that was stopped stops a csv", async () => {
+  const stop = new AbortController();
+  stop.abort(new Error("run cancelled"));
+  const { flow } = await runNode(
+    { type: "parse", from: "x", format: "csv" },
+    { from: [{ kind: "value", value: { form: "text", text: "a\n1\n" } }], signal: stop.signal },
+  );
+  await assert.rejects(recordsOf(flow));
+});
