@@ -81,8 +81,10 @@ export const LAYERS = [
 /** Places smaller than a folder that a fence opens for; `within` names the place whose other rules hold too. */
 export const SMALL_PLACES = [
   { name: "assemble.ts", within: "root", files: ["src/assemble.ts"] },
+  { name: "server.ts", within: "root", files: ["src/server.ts"] },
   { name: "config.ts", within: "root", files: ["src/config.ts"] },
   { name: "db/embedded", within: "db", files: ["src/db/embedded*", "src/db/embedded*/**"] },
+  { name: "engine/login.ts", within: "engine", files: ["src/engine/login.ts"] },
   { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
 ] as const;
 
@@ -106,7 +108,7 @@ export type Fence = {
   properties?: readonly { object: string; property: string }[];
 };
 
-const SERVER_PLACES = ["api", "hosted", "operator", "assemble.ts"] as const;
+const SERVER_PLACES = ["api", "hosted", "operator", "server.ts"] as const;
 
 const CIPHER_NAMES = (
   "createCipheriv createDecipheriv Cipheriv Decipheriv publicEncrypt publicDecrypt privateEncrypt privateDecrypt " +
@@ -122,6 +124,12 @@ export const FENCES: readonly Fence[] = [
     why: "db/ holds the only SQL in the service",
     where: { only: ["db"] },
     modules: ["^pg($|[-/])"],
+  },
+  {
+    what: "the module that opens credentials",
+    why: "an opened secret reaches the login and nothing else",
+    where: { only: ["engine/login.ts"] },
+    modules: ["^(\\./|#engine/)open-credential"],
   },
   {
     what: "graphile-worker",

@@ -51,12 +51,12 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
 export type Role = "api" | "worker";
 
 /** What is missing to start, and how to make it. */
-export class StartRefused extends Error {
+class StartRefused extends Error {
   override readonly name = "StartRefused";
 }
 
 /** Everything that the API, the pages and the commands work with. `publicUrl` is asked late: a port may be taken. */
-export async function openServices(
+async function openServices(
   config: Config,
   log: Log,
   database: OpenDatabase,

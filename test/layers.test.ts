@@ -86,6 +86,8 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "config.ts": ["src/config.ts"],
   "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
   "cli/demo": ["src/cli/demo.ts", "src/cli/demo/portal.ts"],
+  "engine/login.ts": ["src/engine/login.ts"],
+  "server.ts": ["src/server.ts"],
 };
 
 type TestPlace = { name: Place; within: Place; files: readonly string[] };

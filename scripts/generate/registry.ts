@@ -1,5 +1,7 @@
+import { configurationPage } from "./configuration.ts";
 import { lintConfig } from "./lint-config.ts";
 import { architecturePage } from "./layer-diagram.ts";
+import { schemaSql } from "./schema.ts";
 
 /** A committed file that a script writes. */
 export type Generated = {
@@ -15,4 +17,6 @@ export const ROOT = new URL("../../", import.meta.url);
 export const GENERATED: readonly Generated[] = [
   { path: ".oxlintrc.json", content: lintConfig },
   { path: "ARCHITECTURE.md", content: () => architecturePage(ROOT) },
+  { path: "docs/configuration.md", content: configurationPage },
+  { path: "schema.sql", content: () => schemaSql(ROOT) },
 ];

@@ -18,6 +18,7 @@ import {
 import type { Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
+import { refKeyOf } from "#nodes/define-node.ts";
 import { checkInput } from "#nodes/input.ts";
 import { authorizeBlueprint } from "./authenticate.ts";
 import type { Answer } from "./replay-or-run.ts";
@@ -36,9 +37,9 @@ export async function findTriggeredBlueprint(
 }
 
 /** The keys of a body that this Blueprint knows. */
-export function routingTableOf(version: BlueprintVersion): RoutingTable {
+function routingTableOf(version: BlueprintVersion): RoutingTable {
   return {
-    inputRefKeys: new Set(inputNodes(version).map((node) => String(node.config["refKey"]))),
+    inputRefKeys: new Set(inputNodes(version).map(refKeyOf)),
     metadata: version.blueprint.metadata,
   };
 }
@@ -153,7 +154,7 @@ async function findSlotCredentials(
 function readInputs(version: BlueprintVersion, routed: RoutedTrigger): readonly NewRunInput[] {
   const details: ProblemDetail[] = [];
   for (const node of inputNodes(version)) {
-    const refKey = String(node.config["refKey"]);
+    const refKey = refKeyOf(node);
     for (const problem of checkInput(node.config, valueOf(routed.inputs.get(refKey)))) {
       const field = problem.field === null ? refKey : `${refKey}.${problem.field}`;
       details.push({ message: problem.message, code: "invalid_input_data", field });

@@ -1,7 +1,17 @@
 import type { FastifyRequest } from "fastify";
+import type { BodyPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
+import type { TriggerBody } from "#domain/trigger-routing.ts";
 import { JsonTextError, parseJsonText, type JsonTree } from "#lib/json-text.ts";
+
+/** A trigger's body in either encoding, read. */
+export interface ReadBody {
+  readonly values: TriggerBody;
+  readonly print: BodyPrint;
+  /** Removes the files that were stored while the body was read. */
+  discard(): Promise<void>;
+}
 
 export function tooLarge(what: string): Problem {
   // The rest of the body is not read: the connection ends with this answer.
@@ -9,7 +19,7 @@ export function tooLarge(what: string): Problem {
 }
 
 /** The whole body, at most `bytesMax` bytes. Throws Problem 413. */
-export async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
+async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge("The body");
   const chunks: Buffer[] = [];
   let size = 0;

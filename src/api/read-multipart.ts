@@ -8,8 +8,7 @@ import type { PartPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { invalidField, Problem } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
-import { malformed, tooLarge } from "./read-body.ts";
-import type { ReadBody } from "./read-trigger-body.ts";
+import { malformed, tooLarge, type ReadBody } from "./read-body.ts";
 
 interface Part {
   readonly name: string;

@@ -1,18 +1,10 @@
 import type { FastifyRequest } from "fastify";
 import type { Services } from "#actions/services.ts";
-import type { BodyPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
-import type { BodyValue, TriggerBody } from "#domain/trigger-routing.ts";
+import type { BodyValue } from "#domain/trigger-routing.ts";
 import { canonicalJsonText, writeJsonText, type JsonTree } from "#lib/json-text.ts";
-import { mediaType, readJsonObject, unsupportedType } from "./read-body.ts";
+import { mediaType, readJsonObject, unsupportedType, type ReadBody } from "./read-body.ts";
 import { readMultipart } from "./read-multipart.ts";
-
-export interface ReadBody {
-  readonly values: TriggerBody;
-  readonly print: BodyPrint;
-  /** Removes the files that were stored while the body was read. */
-  discard(): Promise<void>;
-}
 
 /** A trigger's body in either encoding; routing is the same for both. Throws Problem 415, 413, 422. */
 export async function readTriggerBody(

@@ -3,7 +3,7 @@ import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
 
 /** Spec, Error object. The one place that knows the envelope. */
-export function problemBody(problem: Problem): string {
+function problemBody(problem: Problem): string {
   const details = problem.details.map((detail) => ({
     message: detail.message,
     code: detail.code ?? null,
@@ -18,7 +18,7 @@ export function problemBody(problem: Problem): string {
 const UNEXPECTED = "An unexpected error occurred. Quote the X-Request-Id header when you report it.";
 
 /** Anything thrown, as the Problem that the caller sees. */
-export function problemOf(error: unknown): Problem {
+function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   if (typeof code === "string" && code.startsWith("FST_") && typeof statusCode === "number" && statusCode < 500) {

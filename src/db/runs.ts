@@ -220,11 +220,6 @@ export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Whether the lease still stands. A worker asks before it goes on from a long step. */
-export async function holdsLease(db: Database, held: Lease): Promise<boolean> {
-  const rows = await db.query(`select 1 from run where id = $1 and ${HELD}`, lease(held));
-  return rows.length > 0;
-}
 
 export interface RunCredential {
   readonly slot: string;
@@ -271,13 +266,4 @@ export async function failIdleRunsOf(db: Database, credentialId: string): Promis
   );
 }
 
-/** Whether any of the run's credentials is gone: asked at every node boundary. */
-export async function lostCredential(db: Database, runId: string): Promise<boolean> {
-  const rows = await db.query(
-    `select 1 from run_credential used where used.run_id = $1
-       and not exists (select 1 from credential where credential.id = used.credential_id)`,
-    [runId],
-  );
-  return rows.length > 0;
-}
 

@@ -1,6 +1,6 @@
 import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
-import type { Json, JsonObject } from "./json.ts";
+import { texts, type Json, type JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
 
 export interface AccountSettings {
@@ -25,7 +25,7 @@ export function readAccount(document: JsonObject): AccountSettings {
   return {
     slug,
     name: text(document["name"]) ?? slug,
-    allowedOrigins: (Array.isArray(origins) ? origins : []).map((origin: Json) => new URL(String(origin)).origin),
+    allowedOrigins: texts(origins).map((origin) => new URL(origin).origin),
     sessionLifetimeMs: duration(document["session_lifetime"], limits.sessionLifetimeMs),
     retentionMs: duration(document["retention"], limits.retentionMs),
     concurrency: typeof document["concurrency"] === "number" ? document["concurrency"] : limits.accountConcurrency,

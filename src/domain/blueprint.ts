@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 import { parseDuration } from "./duration.ts";
 import { must } from "#lib/assert.ts";
 import { limits } from "./limits.ts";
@@ -65,7 +65,7 @@ export function readBlueprint(document: JsonObject): Blueprint {
     key: must(text(document["blueprint"]), "blueprint"),
     account: must(text(document["account"]), "account"),
     name: text(document["name"]) ?? must(text(document["blueprint"]), "blueprint"),
-    hosts: list(document["hosts"]).map(String),
+    hosts: texts(document["hosts"]),
     credentials: Object.entries(object(document["credentials"])).map(([slot, value]) => ({
       slot,
       strategyId: must(text(object(value)["strategy"]), "strategy"),
@@ -90,7 +90,7 @@ function readNode(node: JsonObject): BlueprintNode {
     id: must(text(node["id"]), "node id"),
     type: must(text(node["type"]), "node type"),
     name: text(node["name"]),
-    from: typeof from === "string" ? [from] : list(from).map(String),
+    from: typeof from === "string" ? [from] : texts(from),
     when: text(node["when"]),
     credential: text(node["credential"]),
     milestone: text(node["milestone"]),

@@ -5,6 +5,11 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** The texts of a list; an empty list for anything else. */
+export function texts(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}
+
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
-import { isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 
 /** Field types that are built. The others of design page 3 are refused by `apply`, by name. */
 export const FIELD_TYPES = ["text", "email", "password", "totp_secret"] as const;
@@ -52,9 +52,9 @@ export function readStrategy(document: JsonObject): Strategy {
     account: must(text(document["account"]), "account"),
     name: text(document["name"]) ?? id,
     description: text(document["description"]),
-    hosts: (Array.isArray(document["hosts"]) ? document["hosts"] : []).map((host: Json) => new URL(String(host)).origin),
+    hosts: texts(document["hosts"]).map((host) => new URL(host).origin),
     fields: (Array.isArray(document["fields"]) ? document["fields"] : []).map(readField),
-    login: { ...rest, type: String(rest["type"]) },
+    login: { ...rest, type: must(text(rest["type"]), "login type") },
     cacheMs: cache === undefined ? 0 : must(parseDuration(cache), "a checked duration"),
     concurrency: number(document["concurrency"]),
     retired: document["retired"] === true,

@@ -19,6 +19,7 @@ import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
 import { must } from "#lib/assert.ts";
 import { describeError } from "#lib/log.ts";
+import { refKeyOf } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import { carryNode } from "./carry-node.ts";
 import { readJournal } from "./journal.ts";
@@ -217,7 +218,7 @@ function inputVariables(context: RunContext): { readonly [refKey: string]: Json 
   const entries = context.plan.nodes.flatMap(({ node }): [string, Json][] => {
     const output = node.type === "input" ? context.outputs.get(node.id) : undefined;
     const variable = output?.kind === "value" ? inputVariable(output.value) : undefined;
-    return variable === undefined ? [] : [[String(node.config["refKey"]), variable]];
+    return variable === undefined ? [] : [[refKeyOf(node), variable]];
   });
   return Object.fromEntries(entries);
 }

@@ -12,6 +12,7 @@ import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Html } from "#lib/html.ts";
 import { describeError } from "#lib/log.ts";
+import { sendDocs } from "./docs.ts";
 import { sendDownload } from "./downloads.ts";
 import { renderForm } from "./pages/form-page.ts";
 import { hostedHeaders } from "./pages/headers.ts";
@@ -25,6 +26,9 @@ import {
   renderUsed,
 } from "./pages/message-pages.ts";
 import { readForm } from "./read-form.ts";
+
+/** Our own hidden inputs, which no strategy counts: `_csrf`. */
+const OWN_FIELDS = 1;
 
 const STYLE = readFileSync(new URL("./pages/style.css", import.meta.url), "utf8");
 
@@ -45,6 +49,7 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
     pages.get("/connect/:token", async (request, reply) => await getForm(services, request, reply));
     pages.post("/connect/:token", async (request, reply) => await postForm(services, request, reply));
   });
+  app.get("/docs", async (_request, reply) => await sendDocs(reply, services.publicUrl()));
   app.get("/downloads/:accountId/:runId/:key", async (request, reply) => await sendDownload(services, request, reply));
 }
 
@@ -104,7 +109,7 @@ async function postForm(services: Services, request: FastifyRequest, reply: Fast
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendPage(reply, 404, renderUnknown());
   if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden());
-  const submitted = await readForm(request, { bytesMax: limits.formBodyBytesMax, fieldsMax: limits.formFieldsMax });
+  const submitted = await readForm(request, { bytesMax: limits.formBodyBytesMax, fieldsMax: limits.formFieldsMax + OWN_FIELDS });
   if (!(await isCsrfGood(services, token, submitted.get("_csrf") ?? ""))) {
     return await sendPage(reply, 403, renderForbidden());
   }

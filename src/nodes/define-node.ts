@@ -1,3 +1,4 @@
+import { must } from "#lib/assert.ts";
 import type { TObject } from "typebox";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
@@ -5,6 +6,12 @@ import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import type { Value } from "#domain/value.ts";
+
+/** The refKey of an `input` or `output` node of a checked Blueprint. */
+export function refKeyOf(node: Pick<BlueprintNode, "config">): string {
+  const { refKey } = node.config;
+  return must(typeof refKey === "string" ? refKey : undefined, "refKey");
+}
 
 /** What flows along an edge. */
 export type Flow =

@@ -17,7 +17,7 @@ import {
   type ConfigPath,
   type ConfigProblem,
 } from "#domain/config-problem.ts";
-import { TooMuchYaml, yamlToJson, type AliasTargets, type ExpansionBudget } from "./yaml-to-json.ts";
+import { keyText, TooMuchYaml, yamlToJson, type AliasTargets, type ExpansionBudget } from "./yaml-to-json.ts";
 
 /** A configuration file is written by hand; one over 1 MiB is a mistake. */
 const FILE_CHARACTERS_MAX = 1_048_576;
@@ -159,7 +159,7 @@ class LocatedDocument implements SourceDocument {
       if (isAlias(node)) node = this.#targets.get(node) ?? null;
       const last = depth === path.length - 1;
       if (isMap(node)) {
-        const pair = node.items.find(({ key }) => isScalar(key) && String(key.value ?? "") === part);
+        const pair = node.items.find(({ key }) => isScalar(key) && keyText(key) === part);
         if (pair === undefined) break;
         const value = pair.value as Node | null;
         const keyOffset = (pair.key as Node).range?.[0] ?? offset;

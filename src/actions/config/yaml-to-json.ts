@@ -83,11 +83,15 @@ function convertAlias(node: Alias, path: ConfigPath, conversion: Conversion): Js
   return convert(target, path, conversion);
 }
 
+/** The text of a key; keys that are not text were refused by the parser (`stringKeys`). */
+export function keyText(key: unknown): string {
+  return isScalar(key) && typeof key.value === "string" ? key.value : "";
+}
+
 function convertMap(node: Node & { items: unknown[] }, path: ConfigPath, conversion: Conversion): JsonObject {
   const object: Record<string, Json> = {};
   for (const item of node.items as { key: Node; value: Node | null }[]) {
-    // Keys that are not text were refused by the parser (`stringKeys`).
-    const key = isScalar(item.key) ? String(item.key.value ?? "") : "";
+    const key = keyText(item.key);
     const value = convert(item.value, [...path, key], conversion);
     const refuse = (message: string) =>
       conversion.findings.push({ offset: offsetOf(item.key), path: [...path, key], at: "key", message });

@@ -1,0 +1,334 @@
+-- Generated from the migrations by `npm run generate`. Not run: read, and compared.
+
+create table account (
+  id text not null,
+  slug text not null,
+  document text not null,
+  name text not null,
+  allowed_origins text[] not null,
+  session_lifetime_ms bigint not null,
+  retention_ms bigint not null,
+  concurrency integer not null,
+  created_at timestamp with time zone default app_now() not null,
+  updated_at timestamp with time zone default app_now() not null,
+  constraint account_pkey PRIMARY KEY (id),
+  constraint account_slug_key UNIQUE (slug),
+  constraint account_concurrency_check CHECK ((concurrency > 0)),
+  constraint account_retention_ms_check CHECK ((retention_ms >= 0)),
+  constraint account_session_lifetime_ms_check CHECK ((session_lifetime_ms > 0))
+);
+
+create table api_key (
+  id text not null,
+  account_id text not null,
+  name text not null,
+  hash bytea not null,
+  blueprint_keys text[],
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  constraint api_key_pkey PRIMARY KEY (id),
+  constraint api_key_hash_key UNIQUE (hash),
+  constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint api_key_hash_check CHECK ((octet_length(hash) = 32))
+);
+CREATE INDEX api_key_account ON public.api_key USING btree (account_id);
+
+create table blob (
+  key text not null,
+  account_id text not null,
+  run_id text,
+  purpose text not null,
+  size_bytes bigint not null,
+  sha256 bytea not null,
+  created_at timestamp with time zone default app_now() not null,
+  constraint blob_pkey PRIMARY KEY (key),
+  constraint blob_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint blob_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint blob_purpose_check CHECK ((purpose = ANY (ARRAY['input'::text, 'step'::text, 'result'::text])))
+);
+CREATE INDEX blob_run ON public.blob USING btree (run_id);
+
+create table blueprint (
+  id text not null,
+  account_id text not null,
+  key text not null,
+  current_version integer not null,
+  retired boolean not null,
+  constraint blueprint_pkey PRIMARY KEY (id),
+  constraint blueprint_account_id_id_key UNIQUE (account_id, id),
+  constraint blueprint_account_id_key_key UNIQUE (account_id, key),
+  constraint blueprint_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint blueprint_account_id_id_current_version_fkey FOREIGN KEY (account_id, id, current_version) REFERENCES blueprint_version(account_id, blueprint_id, version) DEFERRABLE INITIALLY DEFERRED
+);
+
+create table blueprint_version (
+  account_id text not null,
+  blueprint_id text not null,
+  version integer not null,
+  document text not null,
+  created_at timestamp with time zone default app_now() not null,
+  constraint blueprint_version_pkey PRIMARY KEY (account_id, blueprint_id, version),
+  constraint blueprint_version_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id) DEFERRABLE INITIALLY DEFERRED
+);
+
+create table credential (
+  id text not null,
+  account_id text not null,
+  strategy_id text not null,
+  session_id text not null,
+  name text,
+  sealed bytea not null,
+  kid text not null,
+  created_at timestamp with time zone default app_now() not null,
+  login_run_id text,
+  login_until timestamp with time zone,
+  constraint credential_pkey PRIMARY KEY (id),
+  constraint credential_account_id_id_key UNIQUE (account_id, id),
+  constraint credential_session_id_key UNIQUE (session_id),
+  constraint credential_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint credential_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id),
+  constraint credential_check CHECK (((login_run_id IS NULL) = (login_until IS NULL)))
+);
+CREATE INDEX credential_kid ON public.credential USING btree (kid);
+
+create table credential_session (
+  id text not null,
+  account_id text not null,
+  strategy_id text not null,
+  strategy_version integer not null,
+  name text,
+  return_url text,
+  token_lookup bytea not null,
+  status text default 'pending'::text not null,
+  credential_id text,
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  constraint credential_session_pkey PRIMARY KEY (id),
+  constraint credential_session_token_lookup_key UNIQUE (token_lookup),
+  constraint credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint credential_session_account_id_strategy_id_strategy_version_fkey FOREIGN KEY (account_id, strategy_id, strategy_version) REFERENCES strategy_version(account_id, strategy_id, version),
+  constraint credential_session_check CHECK (((status = 'completed'::text) = (credential_id IS NOT NULL))),
+  constraint credential_session_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+  constraint credential_session_check2 CHECK (((completed_at IS NULL) OR (completed_at < expires_at))),
+  constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
+);
+CREATE INDEX credential_session_account ON public.credential_session USING btree (account_id, created_at);
+
+create table idempotency_key (
+  account_id text not null,
+  key_hash bytea not null,
+  fingerprint bytea not null,
+  expires_at timestamp with time zone not null,
+  status integer,
+  body bytea,
+  token_session_id text,
+  token_at integer,
+  constraint idempotency_key_pkey PRIMARY KEY (account_id, key_hash),
+  constraint idempotency_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint idempotency_key_check CHECK (((token_session_id IS NULL) = (token_at IS NULL)))
+);
+CREATE INDEX idempotency_key_expiry ON public.idempotency_key USING btree (expires_at);
+
+create table login_session (
+  account_id text not null,
+  credential_id text not null,
+  strategy_version integer not null,
+  sealed bytea not null,
+  kid text not null,
+  expires_at timestamp with time zone not null,
+  constraint login_session_pkey PRIMARY KEY (credential_id),
+  constraint login_session_account_id_credential_id_fkey FOREIGN KEY (account_id, credential_id) REFERENCES credential(account_id, id) ON DELETE CASCADE
+);
+
+create table operator (
+  id text not null,
+  email text not null,
+  password_hash text not null,
+  role text not null,
+  created_at timestamp with time zone default app_now() not null,
+  constraint operator_pkey PRIMARY KEY (id),
+  constraint operator_email_key UNIQUE (email),
+  constraint operator_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'reviewer'::text, 'viewer'::text])))
+);
+
+create table run (
+  id text not null,
+  run_key uuid not null,
+  account_id text not null,
+  blueprint_id text not null,
+  blueprint_version integer not null,
+  api_key_id text not null,
+  name bytea,
+  metadata bytea not null,
+  ignored_keys bytea not null,
+  status text default 'queued'::text not null,
+  progress_step text default 'queued'::text not null,
+  created_at timestamp with time zone default app_now() not null,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  deadline_at timestamp with time zone,
+  timeout_ms bigint not null,
+  retention_ms bigint not null,
+  error_kind text,
+  error_detail text,
+  admitted_at timestamp with time zone,
+  lease_owner text,
+  lease_epoch integer default 0 not null,
+  lost_leases integer default 0 not null,
+  response_bytes bigint,
+  purged_at timestamp with time zone,
+  constraint run_pkey PRIMARY KEY (id),
+  constraint run_account_id_id_key UNIQUE (account_id, id),
+  constraint run_run_key_key UNIQUE (run_key),
+  constraint run_account_id_blueprint_id_blueprint_version_fkey FOREIGN KEY (account_id, blueprint_id, blueprint_version) REFERENCES blueprint_version(account_id, blueprint_id, version),
+  constraint run_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint run_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_key(id),
+  constraint run_check CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
+  constraint run_check1 CHECK (((status = 'failed'::text) = (error_kind IS NOT NULL))),
+  constraint run_check2 CHECK (((status <> 'queued'::text) OR (started_at IS NULL))),
+  constraint run_check3 CHECK (((status <> ALL (ARRAY['running'::text, 'completed'::text])) OR (started_at IS NOT NULL))),
+  constraint run_check4 CHECK (((started_at IS NULL) OR (ended_at IS NULL) OR (started_at <= ended_at))),
+  constraint run_check5 CHECK (((status = 'completed'::text) = (response_bytes IS NOT NULL))),
+  constraint run_check6 CHECK (((lease_owner IS NULL) OR (ended_at IS NULL))),
+  constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
+CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
+CREATE INDEX run_lease ON public.run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX run_purge ON public.run USING btree (ended_at) WHERE ((ended_at IS NOT NULL) AND (purged_at IS NULL));
+CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL));
+
+create table run_credential (
+  account_id text not null,
+  run_id text not null,
+  slot text not null,
+  credential_id text not null,
+  strategy_id text not null,
+  strategy_version integer not null,
+  concurrency integer,
+  constraint run_credential_pkey PRIMARY KEY (run_id, slot),
+  constraint run_credential_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_credential_account_id_strategy_id_strategy_version_fkey FOREIGN KEY (account_id, strategy_id, strategy_version) REFERENCES strategy_version(account_id, strategy_id, version)
+);
+CREATE INDEX run_credential_credential ON public.run_credential USING btree (credential_id);
+
+create table run_input (
+  account_id text not null,
+  run_id text not null,
+  ref_key text not null,
+  kind text not null,
+  content bytea,
+  blob_key text,
+  filename bytea,
+  content_type bytea,
+  constraint run_input_pkey PRIMARY KEY (run_id, ref_key),
+  constraint run_input_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_input_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
+  constraint run_input_check CHECK (((kind = 'file'::text) = (blob_key IS NOT NULL))),
+  constraint run_input_check1 CHECK (((kind = 'file'::text) = (content IS NULL))),
+  constraint run_input_kind_check CHECK ((kind = ANY (ARRAY['text'::text, 'json'::text, 'file'::text])))
+);
+
+create table run_result (
+  account_id text not null,
+  run_id text not null,
+  ordinal integer not null,
+  key text not null,
+  total_records bigint not null,
+  json_bytes bigint not null,
+  blob_key text not null,
+  constraint run_result_pkey PRIMARY KEY (run_id, key),
+  constraint run_result_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_result_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key)
+);
+
+create table run_step (
+  account_id text not null,
+  run_id text not null,
+  node_id text not null,
+  status text not null,
+  epoch integer not null,
+  attempts integer default 1 not null,
+  started_at timestamp with time zone default app_now() not null,
+  ended_at timestamp with time zone,
+  output_kind text,
+  blob_key text,
+  records_total bigint,
+  records_valid bigint,
+  error_detail text,
+  log bytea,
+  constraint run_step_pkey PRIMARY KEY (run_id, node_id),
+  constraint run_step_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_step_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
+  constraint run_step_check CHECK (((status = 'started'::text) = (ended_at IS NULL))),
+  constraint run_step_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text]))),
+  constraint run_step_status_check CHECK ((status = ANY (ARRAY['started'::text, 'done'::text, 'failed'::text])))
+);
+
+create table schema_migration (
+  version integer not null,
+  name text not null,
+  sha256 text not null,
+  applied_at timestamp with time zone default now() not null,
+  constraint schema_migration_pkey PRIMARY KEY (version)
+);
+
+create table strategy (
+  account_id text not null,
+  id text not null,
+  current_version integer not null,
+  retired boolean not null,
+  constraint strategy_pkey PRIMARY KEY (account_id, id),
+  constraint strategy_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint strategy_account_id_id_current_version_fkey FOREIGN KEY (account_id, id, current_version) REFERENCES strategy_version(account_id, strategy_id, version) DEFERRABLE INITIALLY DEFERRED
+);
+
+create table strategy_version (
+  account_id text not null,
+  strategy_id text not null,
+  version integer not null,
+  document text not null,
+  created_at timestamp with time zone default app_now() not null,
+  constraint strategy_version_pkey PRIMARY KEY (account_id, strategy_id, version),
+  constraint strategy_version_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id) DEFERRABLE INITIALLY DEFERRED
+);
+
+create table totp_use (
+  credential_id text not null,
+  field_key text not null,
+  step bigint not null,
+  used_at timestamp with time zone default app_now() not null,
+  constraint totp_use_pkey PRIMARY KEY (credential_id, field_key, step),
+  constraint totp_use_credential_id_fkey FOREIGN KEY (credential_id) REFERENCES credential(id) ON DELETE CASCADE
+);
+
+create table vault_key (
+  kid text not null,
+  public_jwk text not null,
+  sentinel bytea not null,
+  is_primary boolean not null,
+  created_at timestamp with time zone default app_now() not null,
+  constraint vault_key_pkey PRIMARY KEY (kid)
+);
+CREATE UNIQUE INDEX vault_key_one_primary ON public.vault_key USING btree (is_primary) WHERE is_primary;
+
+create table worker (
+  id text not null,
+  lock_key bigint not null,
+  pool_ids text[] default '{}'::text[] not null,
+  hostname text not null,
+  pid integer not null,
+  started_at timestamp with time zone default app_now() not null,
+  heartbeat_at timestamp with time zone default app_now() not null,
+  constraint worker_pkey PRIMARY KEY (id),
+  constraint worker_lock_key_key UNIQUE (lock_key)
+);
+
+CREATE OR REPLACE FUNCTION public.app_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+RETURN date_trunc('milliseconds'::text, statement_timestamp());

@@ -1,0 +1,23 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startEmbeddedPostgres } from "#db/embedded/start.ts";
+import { migrate } from "#db/migrate.ts";
+import { openPool } from "#db/pool.ts";
+import { dumpSchema } from "#db/schema-dump.ts";
+
+/** `schema.sql`: what the migrations make, from a real and empty PostgreSQL. Reviewed with each migration. */
+export async function schemaSql(root: URL): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "latchkey-schema-"));
+  const server = await startEmbeddedPostgres({ dataDir: folder });
+  const db = openPool(server.connection, { applicationName: "latchkey schema", max: 1 });
+  try {
+    await migrate(db, fileURLToPath(new URL("migrations", root)));
+    return await dumpSchema(db);
+  } finally {
+    await db.end();
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,104 @@
+import type { StrategyField } from "#domain/strategy.ts";
+import { html, type Html } from "#lib/html.ts";
+import { LOCK, renderDocument } from "./document.ts";
+import { controlId, isSecret, renderControl } from "./form-control.ts";
+
+export interface FormPage {
+  /** Who asks. */
+  readonly accountName: string;
+  /** For which system. */
+  readonly strategyName: string;
+  readonly description: string | null;
+  /** The hosts that may receive the credential, as people know them: `portal.example.com`. */
+  readonly targetHosts: readonly string[];
+  /** Where the user goes next; null: stays here. */
+  readonly returnHost: string | null;
+  readonly fields: readonly StrategyField[];
+  /** What was typed before, by field key. Secret ones are left out here, whatever is given. */
+  readonly values: ReadonlyMap<string, string>;
+  /** By field key. One that is no field's is shown in the summary alone. */
+  readonly errors: ReadonlyMap<string, string>;
+  readonly csrf: string;
+  /** Where the form is sent, an address of ours. */
+  readonly action: string;
+}
+
+/** The form: who asks, for which system, what for, where next. Design, page 6, 5.4 and T22. */
+export function renderForm(page: FormPage): Html {
+  const heading = `Connect ${page.strategyName}`;
+  const wrong = page.errors.size > 0;
+  return renderDocument(
+    wrong ? `Error: ${heading}` : heading,
+    html`${wrong && renderSummary(page)} ${renderPair(page.accountName, page.strategyName)}
+      <h1>${heading}</h1>
+      <p class="lead">
+        <strong>${page.accountName}</strong> would like to connect to your
+        <strong>${page.strategyName}</strong> account.
+      </p>
+      ${page.description !== null && html`<p class="description">${page.description}</p>`}
+      ${renderFacts(page)}
+      <form method="post" action="${page.action}" novalidate>
+        <input type="hidden" name="_csrf" value="${page.csrf}" />
+        ${page.fields.map((field) => renderControl(field, page.values.get(field.key), page.errors.get(field.key)))}
+        <button type="submit">Connect</button>
+      </form>
+      <p class="caution">
+        If you did not come here from ${page.accountName}, close this page: nothing has been shared.
+      </p>`,
+  );
+}
+
+/** Two letters and a line between them: decoration, hidden from assistive technology. */
+function renderPair(from: string, to: string): Html {
+  return html`<div class="pair" aria-hidden="true">
+    <span class="tile">${initial(from)}</span><span class="line"></span><span class="badge">${LOCK}</span
+    ><span class="line"></span><span class="tile tile-target">${initial(to)}</span>
+  </div>`;
+}
+
+function initial(name: string): string {
+  const [first] = new Intl.Segmenter("en").segment(name.trim());
+  return first?.segment.toUpperCase() ?? "";
+}
+
+function renderFacts({ targetHosts, returnHost }: FormPage): Html {
+  return html`<dl class="facts">
+    ${
+      targetHosts.length > 0 &&
+      html`<div>
+        <dt>Used only at</dt>
+        ${targetHosts.map((host) => html`<dd>${host}</dd>`)}
+      </div>`
+    }
+    <div>
+      <dt>Stored</dt>
+      <dd>Encrypted, and never shown again</dd>
+    </div>
+    <div>
+      <dt>Afterwards</dt>
+      ${
+        returnHost === null
+          ? html`<dd>You can close this page</dd>`
+          : html`<dd>You go back to ${returnHost}</dd>`
+      }
+    </div>
+  </dl>`;
+}
+
+/** What is wrong, in one place, with links to the controls; announced when the page opens. */
+function renderSummary({ fields, errors }: FormPage): Html {
+  const keys = new Set(fields.map((field) => field.key));
+  const general = [...errors]
+    .filter(([key]) => !keys.has(key))
+    .map(([, message]) => html`<li>${message}</li>`);
+  const ofFields = fields
+    .filter((field) => errors.has(field.key))
+    .map((field) => html`<li><a href="#${controlId(field.key)}">${errors.get(field.key)}</a></li>`);
+  return html`<div class="summary" role="alert" tabindex="-1" autofocus>
+    <h2>Please check what you entered</h2>
+    <ul>
+      ${general}${ofFields}
+    </ul>
+    ${fields.some(isSecret) && html`<p>For your safety, secret values are not filled in again. Please enter them once more.</p>`}
+  </div>`;
+}

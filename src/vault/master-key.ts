@@ -1,0 +1,145 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+} from "node:crypto";
+import { assert } from "#lib/assert.ts";
+import { CURVE, KEY_ALGORITHM } from "./sealed-format.ts";
+
+/** The vault's private keys, as a key source holds them: one seals and opens, others (from before a rotation) only open. */
+export interface MasterKey {
+  /** Of the primary key. */
+  readonly kid: string;
+  /** The primary key's public half, JSON. */
+  readonly publicJwk: string;
+  readonly privateKeys: ReadonlyMap<string, KeyObject>;
+}
+
+/** A key text that can't be used. Its message says what to do and never holds any of the text. */
+export class MasterKeyError extends Error {
+  override readonly name = "MasterKeyError";
+}
+
+/** 96 bits of the JWK thumbprint: what a `kid` is made of. */
+const KID_CHARACTERS = 16;
+
+/**
+ * A new master key: `fileText` is what its file holds, `{"keys": [private JWK, …], "primary": kid}`, so that a rotation adds a
+ * key and changes no format.
+ */
+export function generateMasterKey(): { fileText: string; publicJwk: string; kid: string } {
+  const { privateKey } = generateKeyPairSync("x25519");
+  const { x, d } = privateKey.export({ format: "jwk" });
+  assert(typeof x === "string" && typeof d === "string", "an X25519 key has x and d");
+  const kid = keyId(x);
+  const key = { kty: "OKP", crv: CURVE, kid, use: "enc", alg: KEY_ALGORITHM, x, d };
+  return {
+    fileText: `${JSON.stringify({ keys: [key], primary: kid }, null, 2)}\n`,
+    publicJwk: writePublicJwk(kid, x),
+    kid,
+  };
+}
+
+/** Reads what `generateMasterKey` made. Throws MasterKeyError. */
+export function readMasterKey(fileText: string): MasterKey {
+  const text = fileText.trim();
+  if (text === "") throw new MasterKeyError("The master key is empty. Restore its file from your backup.");
+  if (text.startsWith("lks_"))
+    throw new MasterKeyError("This is a signing key, not a master key. Were the two exchanged?");
+  const file = parseKeySet(text);
+  const privateKeys = new Map(file.keys.map((jwk, index) => readPrivateKey(jwk, index + 1)));
+  if (privateKeys.size !== file.keys.length)
+    throw new MasterKeyError("The master key holds one key twice. Remove one of them.");
+  const primary = privateKeys.get(file.primary);
+  if (primary === undefined) {
+    throw new MasterKeyError(
+      "The master key's `primary` names none of its keys. Set it to the `kid` of one of them.",
+    );
+  }
+  return { kid: file.primary, publicJwk: writePublicJwk(file.primary, publicPart(primary)), privateKeys };
+}
+
+/** A public key from the database or a key file, and its `kid`. Throws MasterKeyError. */
+export function readPublicKey(publicJwk: string): { kid: string; key: KeyObject } {
+  const jwk = parseJson(publicJwk);
+  if (!isObject(jwk) || jwk["kty"] !== "OKP" || jwk["crv"] !== CURVE || typeof jwk["x"] !== "string") {
+    throw new MasterKeyError(`The vault's public key is not a JSON Web Key on ${CURVE}.`);
+  }
+  if ("d" in jwk)
+    throw new MasterKeyError("The vault's public key holds a private key, which must never be stored there.");
+  const { x } = jwk;
+  if (jwk["kid"] !== keyId(x)) throw new MasterKeyError("The vault's public key does not match its `kid`.");
+  try {
+    return { kid: keyId(x), key: createPublicKey({ key: { kty: "OKP", crv: CURVE, x }, format: "jwk" }) };
+  } catch {
+    throw new MasterKeyError("The vault's public key is damaged.");
+  }
+}
+
+function parseKeySet(text: string): { keys: readonly unknown[]; primary: string } {
+  const value = parseJson(text);
+  if (value === undefined && text.startsWith("{")) {
+    throw new MasterKeyError(
+      "The master key is cut off or damaged: it is no complete JSON. Restore its file from your backup.",
+    );
+  }
+  const keys = isObject(value) ? value["keys"] : undefined;
+  const primary = isObject(value) ? value["primary"] : undefined;
+  if (!Array.isArray(keys) || keys.length === 0 || typeof primary !== "string") {
+    throw new MasterKeyError(
+      'This is no master key. Its file holds JSON: {"keys": [private JWK, …], "primary": "<kid>"}.',
+    );
+  }
+  return { keys, primary };
+}
+
+function readPrivateKey(jwk: unknown, place: number): [kid: string, key: KeyObject] {
+  const refuse = (reason: string) => new MasterKeyError(`Key ${place} of the master key ${reason}`);
+  if (!isObject(jwk) || jwk["kty"] !== "OKP" || jwk["crv"] !== CURVE) {
+    throw refuse(`has the wrong type. It must be a JSON Web Key on ${CURVE} ("kty": "OKP").`);
+  }
+  const { x, d, kid } = jwk;
+  if (typeof d !== "string") throw refuse("is only a public key. The private one (with `d`) is needed.");
+  const damaged = "is cut off or damaged. Restore the file from your backup.";
+  if (typeof x !== "string" || kid !== keyId(x)) throw refuse(damaged);
+  let key: KeyObject;
+  try {
+    key = createPrivateKey({ key: { kty: "OKP", crv: CURVE, x, d }, format: "jwk" });
+  } catch {
+    // The cause would say which bytes were wrong.
+    throw refuse(damaged);
+  }
+  // A private half that belongs to another public half would seal what it can't open.
+  if (publicPart(key) !== x) throw refuse(damaged);
+  return [kid, key];
+}
+
+function publicPart(key: KeyObject): string {
+  const { x } = createPublicKey(key).export({ format: "jwk" });
+  assert(typeof x === "string", "an X25519 key has x");
+  return x;
+}
+
+function writePublicJwk(kid: string, x: string): string {
+  return JSON.stringify({ kty: "OKP", crv: CURVE, kid, use: "enc", alg: KEY_ALGORITHM, x });
+}
+
+/** RFC 7638: SHA-256 of the key's required members, in alphabetical order. */
+function keyId(x: string): string {
+  const members = JSON.stringify({ crv: CURVE, kty: "OKP", x });
+  return createHash("sha256").update(members).digest("base64url").slice(0, KID_CHARACTERS);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // V8's message quotes the text.
+    return undefined;
+  }
+}
