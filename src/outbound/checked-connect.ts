@@ -1,0 +1,57 @@
+import { lookup } from "node:dns/promises";
+import { isIP, type LookupFunction } from "node:net";
+import { buildConnector } from "undici";
+import type { AddressRules } from "./address-rules.ts";
+import { bareHost } from "./addresses.ts";
+import { GateError } from "./gate-error.ts";
+
+/** All addresses of a name. */
+export type Resolve = (hostname: string) => Promise<readonly string[]>;
+
+const CONNECT_MS = 10_000;
+
+export const resolveBySystem: Resolve = async (hostname) =>
+  (await lookup(hostname, { all: true })).map(({ address }) => address);
+
+/**
+ * Dials one origin. Every connect resolves the name once, checks all its addresses, and dials those very addresses: there is
+ * no second look-up that could answer differently (design, page 6, 5.8.3). The name stays in TLS (SNI, certificate).
+ */
+export function checkedConnect(origin: URL, rules: AddressRules, resolve: Resolve): buildConnector.connector {
+  const host = bareHost(origin.hostname);
+  const port = Number(origin.port) || (origin.protocol === "https:" ? 443 : 80);
+  const refusalOf = (address: string): GateError | null => {
+    const reason = rules.explainRefusal(address, origin.hostname, port);
+    return reason === null ? null : new GateError("refused", `${origin.host} refused: ${reason}`);
+  };
+  const checkedLookup: LookupFunction = (hostname, options, callback) => {
+    const answer = (error: Error | null, addresses: readonly string[]): void => {
+      const list = addresses.map((address) => ({ address, family: isIP(address) }));
+      if (options.all === true) callback(error, list);
+      else callback(error, list[0]?.address ?? "", list[0]?.family);
+    };
+    resolve(hostname).then(
+      (addresses) => {
+        // One bad address is enough: a name with a public and a loopback address is an attack, or a mistake.
+        const refusal = addresses.map(refusalOf).find((each) => each !== null);
+        if (refusal !== undefined) answer(refusal, []);
+        else if (addresses.length === 0)
+          answer(new GateError("connection", `${origin.host} has no address`), []);
+        else answer(null, addresses);
+      },
+      (error: unknown) => answer(error instanceof Error ? error : new Error("the look-up failed"), []),
+    );
+  };
+  const dial = buildConnector({
+    timeout: CONNECT_MS,
+    allowH2: false,
+    autoSelectFamily: true,
+    lookup: checkedLookup,
+  });
+  return (options, callback) => {
+    // Design, page 6, finding 7: a look-up is not called for literals.
+    const refusal = isIP(host) === 0 ? null : refusalOf(host);
+    if (refusal !== null) queueMicrotask(() => callback(refusal, null));
+    else dial(options, callback);
+  };
+}

@@ -1,0 +1,23 @@
+export type GateFailure =
+  /** Not allowed, whatever the other side says: origin, address, method, header, encoding. */
+  | "refused"
+  /** A redirect led outside the allowed origins, or would have carried a secret to another one. */
+  | "redirect_outside"
+  | "too_large"
+  | "timeout"
+  | "connection"
+  | "cancelled";
+
+/**
+ * An exchange that gave no response. The message names the host and the reason, never a path, a header, a query or a body,
+ * and there is no cause: errors of the network libraries quote what was sent (design, page 6, T11).
+ */
+export class GateError extends Error {
+  override readonly name = "GateError";
+  readonly failure: GateFailure;
+
+  constructor(failure: GateFailure, message: string) {
+    super(message);
+    this.failure = failure;
+  }
+}

@@ -1,0 +1,242 @@
+import { Agent, Pool, type Dispatcher } from "undici";
+import { assert } from "#lib/assert.ts";
+import { addressRules } from "./address-rules.ts";
+import { checkedConnect, resolveBySystem, type Resolve } from "./checked-connect.ts";
+import { startDeadline, type Deadline } from "./deadline.ts";
+import { GateError } from "./gate-error.ts";
+import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding } from "./read-body.ts";
+import { nextHop, redirectTarget, type Hop } from "./redirect.ts";
+import { headersOf, type Header } from "./request-headers.ts";
+
+export interface GateRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: readonly Header[];
+  readonly body?: string | Uint8Array | undefined;
+}
+
+/** What one request may do. Belongs to the request, not to the connection: connections are shared, permissions are not. */
+export interface GatePolicy {
+  /** Exactly the origins (scheme, host and port, as `URL.origin` writes them) that any hop may reach. */
+  readonly origins: readonly string[];
+  /** 0: a redirect is itself the response. */
+  readonly redirectsMax: number;
+  /** Longest body, decompressed. */
+  readonly maxBytes: number;
+  /** For everything: connecting, all hops, the whole body. */
+  readonly timeoutMs: number;
+  /** More headers for one hop: its cookies, and the session's where it may have them. They win over the request's own. */
+  prepareHop?(url: URL, info: { readonly sameOriginAsFirst: boolean }): readonly Header[];
+  /** Gets the `set-cookie` lines of every hop. */
+  absorb?(url: URL, setCookie: readonly string[]): void;
+}
+
+export interface GateResponse {
+  readonly status: number;
+  /** Where the response came from, after redirects. */
+  readonly url: string;
+  /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Uint8Array;
+  text(): string;
+}
+
+/** The only way out of the service for HTTP (design, page 6, 5.8). */
+export interface Gate {
+  /** Throws GateError, and nothing else of its own. */
+  send(request: GateRequest, policy: GatePolicy, signal: AbortSignal): Promise<GateResponse>;
+  /** Cuts what is still open. */
+  close(): Promise<void>;
+}
+
+export interface GateOptions {
+  /** Items of LATCHKEY_EGRESS_ALLOW, as `parseEgressAllow` gives them. */
+  readonly allow: readonly string[];
+  /** How names become addresses; the system's resolver unless given. The answers are checked in any case. */
+  readonly resolve?: Resolve | undefined;
+}
+
+const HEADER_BYTES_MAX = 65_536;
+const CONNECTIONS_MAX = 128;
+/** A redirect's body is read up to here to keep the connection; a longer one costs the connection. */
+const DISCARDED_BYTES_MAX = 65_536;
+
+const DEFAULT_HEADERS: readonly Header[] = [
+  ["accept", "*/*"],
+  ["accept-encoding", ACCEPTED_ENCODINGS],
+  ["user-agent", "Latchkey"],
+];
+
+export function openGate({ allow, resolve = resolveBySystem }: GateOptions): Gate {
+  const rules = addressRules(allow);
+  const agent = new Agent({
+    // One connector an origin: the rules look at host and port, and a TLS session is never offered to another host.
+    factory: (origin, options) =>
+      new Pool(origin, {
+        ...(options as Pool.Options),
+        connect: checkedConnect(new URL(origin), rules, resolve),
+      }),
+    allowH2: false,
+    connections: CONNECTIONS_MAX,
+    pipelining: 1,
+    maxHeaderSize: HEADER_BYTES_MAX,
+    // The deadline rules over all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  return {
+    async send(request, policy, signal) {
+      const deadline = startDeadline(signal, policy.timeoutMs);
+      try {
+        return await follow(agent, request, policy, deadline);
+      } finally {
+        deadline.end();
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+async function follow(
+  agent: Agent,
+  request: GateRequest,
+  policy: GatePolicy,
+  deadline: Deadline,
+): Promise<GateResponse> {
+  checkMethod(request);
+  let hop: Hop = {
+    method: request.method,
+    url: new URL(request.url),
+    headers: request.headers,
+    body: request.body,
+  };
+  const { origin } = hop.url;
+  checkOrigin(hop.url, policy, null);
+  for (let followed = 0; ; followed++) {
+    const { url } = hop;
+    const added = policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin }) ?? [];
+    const answer = await dispatch(agent, hop, added, policy, deadline);
+    const setCookie = answer.headers["set-cookie"] ?? [];
+    policy.absorb?.(url, typeof setCookie === "string" ? [setCookie] : setCookie);
+    try {
+      const target =
+        policy.redirectsMax === 0 ? null : redirectTarget(answer.statusCode, answer.headers["location"], url);
+      if (target === null) return await readResponse(answer, url, policy, deadline);
+      if (followed >= policy.redirectsMax)
+        throw new GateError("refused", `${url.host} redirected more than ${policy.redirectsMax} times`);
+      checkOrigin(target, policy, url);
+      hop = nextHop(hop, answer.statusCode, target, added);
+      await answer.body
+        .dump({ limit: DISCARDED_BYTES_MAX, signal: deadline.signal })
+        .catch((error: unknown) => {
+          throw gateError(error, url.host, policy, deadline);
+        });
+    } catch (error) {
+      answer.body.on("error", () => undefined).destroy();
+      throw error;
+    }
+  }
+}
+
+/** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (page 6, I-3). */
+function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): void {
+  const refuse = (reason: string): GateError =>
+    redirectedFrom === null
+      ? new GateError("refused", `${url.host || "the request"} refused: ${reason}`)
+      : new GateError(
+          "redirect_outside",
+          `${redirectedFrom.host} redirected to ${url.host || "another scheme"}: ${reason}`,
+        );
+  // Design, page 6, finding 5: `blob:` URLs have the origin of what they wrap.
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw refuse("only http and https are possible");
+  if (url.username !== "" || url.password !== "")
+    throw refuse("a URL must not carry a user name or a password");
+  if (!policy.origins.includes(url.origin)) throw refuse(`${url.origin} is not one of the allowed hosts`);
+}
+
+function checkMethod({ method, url }: GateRequest): void {
+  if (!/^[A-Z]{1,32}$/.test(method) || ["CONNECT", "TRACE", "TRACK"].includes(method)) {
+    throw new GateError("refused", `the request to ${url.host} has a method that is not possible`);
+  }
+}
+
+async function dispatch(
+  agent: Agent,
+  hop: Hop,
+  added: readonly Header[],
+  policy: GatePolicy,
+  deadline: Deadline,
+): Promise<Dispatcher.ResponseData> {
+  const { url, method, body } = hop;
+  const headers = headersOf(hop.headers, added, DEFAULT_HEADERS, url.host).flat();
+  try {
+    // The library would still connect for it.
+    deadline.signal.throwIfAborted();
+    return await agent.request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers,
+      body: body ?? null,
+      signal: deadline.signal,
+    });
+  } catch (error) {
+    throw gateError(error, url.host, policy, deadline);
+  }
+}
+
+async function readResponse(
+  answer: Dispatcher.ResponseData,
+  url: URL,
+  policy: GatePolicy,
+  deadline: Deadline,
+): Promise<GateResponse> {
+  const headers = new Map<string, string>();
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (name !== "set-cookie" && value !== undefined)
+      headers.set(name, typeof value === "string" ? value : value.join(", "));
+  }
+  const coding = readCoding(headers.get("content-encoding") ?? "", url.host);
+  try {
+    const body = await readBody(answer.body, coding, policy.maxBytes, url.host);
+    return {
+      status: answer.statusCode,
+      url: url.href,
+      headers,
+      body,
+      text: () => decodeText(body, headers.get("content-type")),
+    };
+  } catch (error) {
+    throw gateError(error, url.host, policy, deadline);
+  }
+}
+
+/** What went wrong, without what the network libraries say about it: their messages and causes quote requests. */
+function gateError(error: unknown, host: string, policy: GatePolicy, deadline: Deadline): GateError {
+  if (deadline.failure === "cancelled")
+    return new GateError("cancelled", `the request to ${host} was cancelled`);
+  if (deadline.failure === "timeout")
+    return new GateError("timeout", `${host} gave no complete response within ${policy.timeoutMs} ms`);
+  if (error instanceof GateError) return error;
+  assert(error instanceof Error, "the network library throws errors");
+  const code =
+    "code" in error && typeof error.code === "string" && /^[A-Z0-9_]{1,60}$/.test(error.code)
+      ? error.code
+      : null;
+  switch (code) {
+    case "UND_ERR_HEADERS_OVERFLOW":
+      return new GateError("too_large", `the response headers of ${host} are over ${HEADER_BYTES_MAX} bytes`);
+    case "UND_ERR_CONNECT_TIMEOUT":
+      return new GateError("timeout", `no connection to ${host} in time`);
+    case "UND_ERR_DESTROYED":
+    case "UND_ERR_CLOSED":
+      return new GateError("cancelled", `the request to ${host} was cancelled, because the service stops`);
+    case "UND_ERR_INVALID_ARG":
+      return new GateError("refused", `the request to ${host} is not valid HTTP`);
+    default:
+      return new GateError(
+        "connection",
+        `the connection to ${host} failed${code === null ? "" : ` (${code})`}`,
+      );
+  }
+}

@@ -1,0 +1,79 @@
+import { GateError } from "./gate-error.ts";
+
+export type Header = readonly [name: string, value: string];
+
+/** Set by the connection itself. An own `host` would send a credential to whom the allowed host is a front for. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(
+  "host content-length transfer-encoding connection keep-alive proxy-connection upgrade te trailer expect http2-settings".split(
+    " ",
+  ),
+);
+/** Say nothing about who asks; all that a request keeps when a redirect leads it to another origin. */
+const PLAIN_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "accept-language",
+  "user-agent",
+]);
+/** Describe a body. */
+const BODY_HEADERS = /^content-/;
+
+/** The headers of one hop: the request's own, those that the hop adds (they win; cookies are joined), and our defaults. */
+export function headersOf(
+  own: readonly Header[],
+  added: readonly Header[],
+  defaults: readonly Header[],
+  host: string,
+): readonly Header[] {
+  const cookies = [...own, ...added].filter(([name]) => isNamed(name, "cookie")).map(([, value]) => value);
+  const names = new Set(added.map(([name]) => name.toLowerCase()));
+  const kept = [...own.filter(([name]) => !names.has(name.toLowerCase())), ...added].filter(
+    ([name]) => !isNamed(name, "cookie"),
+  );
+  const missing = defaults.filter(([name]) => !kept.some(([each]) => isNamed(each, name)));
+  const headers: readonly Header[] = [
+    ...kept,
+    ...missing,
+    ...(cookies.length > 0 ? [["cookie", cookies.join("; ")] as const] : []),
+  ];
+  for (const [name, value] of headers) checkHeader(name, value, host);
+  return headers;
+}
+
+function checkHeader(name: string, value: string, host: string): void {
+  if (OWN_HEADERS.has(name.toLowerCase())) {
+    throw new GateError(
+      "refused",
+      `the request to ${host} sets the header ${name.toLowerCase()}, which belongs to the connection`,
+    );
+  }
+  // Neither is shown: a slip may have put a secret into a name.
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+    throw new GateError("refused", `the request to ${host} has a malformed header name`);
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    throw new GateError(
+      "refused",
+      `the request to ${host} has a header value with characters that a header can't hold`,
+    );
+  }
+}
+
+function isNamed(name: string, lowerCase: string): boolean {
+  return name.toLowerCase() === lowerCase;
+}
+
+export function plainHeaders(headers: readonly Header[]): readonly Header[] {
+  return headers.filter(([name]) => PLAIN_HEADERS.has(name.toLowerCase()));
+}
+
+export function withoutBodyHeaders(headers: readonly Header[]): readonly Header[] {
+  return headers.filter(([name]) => !BODY_HEADERS.test(name.toLowerCase()));
+}
+
+/** Whether a header may carry a secret. Cookies are not looked at: their jar decides where they may go. */
+export function carriesSecret(headers: readonly Header[]): boolean {
+  return headers.some(([name]) => {
+    const lowerCase = name.toLowerCase();
+    return lowerCase !== "cookie" && !PLAIN_HEADERS.has(lowerCase) && !BODY_HEADERS.test(lowerCase);
+  });
+}

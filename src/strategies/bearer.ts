@@ -1,0 +1,28 @@
+import { Type } from "typebox";
+import { Value } from "typebox/value";
+import { defineLogin, LoginFailure } from "./define-login.ts";
+import { checkFieldKey } from "./login-headers.ts";
+import { readConfig } from "./read-config.ts";
+
+const schema = Type.Object(
+  { token: Type.String({ minLength: 1, description: "The key of the field that holds the token." }) },
+  { additionalProperties: false },
+);
+
+/** Design, page 3, the table of login types: `bearer`. */
+export const login = defineLogin({
+  type: "bearer",
+  description: "A token in the Authorization header.",
+  schema,
+  check: (config, { fieldKeys }) =>
+    Value.Check(schema, config) ? checkFieldKey(config.token, ["token"], fieldKeys) : [],
+  login(context, config) {
+    const key = readConfig(schema, config).token;
+    // A pasted token often brings a line break along.
+    const token = context.field(key)?.trim() ?? "";
+    if (token === "") throw new LoginFailure(`login (bearer): the field ${key} is empty`);
+    if (!/^[\x21-\x7e]+$/.test(token))
+      throw new LoginFailure(`login (bearer): the field ${key} has characters that no token has`);
+    return Promise.resolve({ headers: { authorization: `Bearer ${token}` }, cookies: null });
+  },
+});

@@ -1,0 +1,110 @@
+import { load } from "cheerio/slim";
+import { RE2JS } from "re2js";
+import { quote, quoteList } from "#domain/config-problem.ts";
+import type { ConfigFinding } from "./define-login.ts";
+import type { ExtractConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
+import { checkHeaderNames } from "./login-headers.ts";
+import { urlTemplateProblem } from "./url-template.ts";
+
+type Path = ConfigFinding["path"];
+
+/** Design, page 3: an `extract` may not take the name of a reserved variable. */
+const RESERVED: ReadonlySet<string> = new Set(
+  "credential inputs metadata run index isValid errors counts nodes token".split(" "),
+);
+
+const KINDS = ["css", "json", "regex", "header", "cookie"] as const;
+const BODIES = ["json", "form", "text"] as const;
+
+/** Mistakes of an `http` login that its schema can't express. */
+export function checkHttpConfig(config: HttpLogin): readonly ConfigFinding[] {
+  return [
+    ...config.steps.flatMap((step, index) => checkStep(step, ["steps", index])),
+    ...(config.check === undefined ? [] : checkRequest(config.check.request, ["check", "request"])),
+    ...checkHeaderNames(config.session?.headers, ["session", "headers"]),
+  ];
+}
+
+function checkStep(step: StepConfig, path: Path): readonly ConfigFinding[] {
+  const extracts = Object.entries(step.extract ?? {});
+  return [
+    ...checkRequest(step.request, [...path, "request"]),
+    ...extracts.flatMap(([name]) => checkName(name, [...path, "extract", name])),
+    ...extracts.flatMap(([name, extract]) => checkExtract(extract, [...path, "extract", name])),
+  ];
+}
+
+function checkRequest(request: RequestConfig, path: Path): readonly ConfigFinding[] {
+  const bodies = BODIES.filter((key) => request[key] !== undefined);
+  const [first, second] = bodies;
+  const findings = [...checkHeaderNames(request.headers, [...path, "headers"])];
+  const urlProblem = urlTemplateProblem(request.url);
+  if (urlProblem !== null) findings.push({ path: [...path, "url"], message: urlProblem });
+  if (second !== undefined)
+    findings.push({
+      path: [...path, second],
+      at: "key",
+      message: `a request has one body; leave out all but one of ${quoteList(bodies)}`,
+    });
+  if (first !== undefined && ["GET", "HEAD"].includes(request.method ?? "GET")) {
+    const message =
+      request.method === undefined
+        ? "a request with a body needs a `method`, e.g. POST"
+        : `a ${request.method} has no body; write another method, or \`query\``;
+    findings.push({ path: [...path, first], at: "key", message });
+  }
+  return findings;
+}
+
+function checkName(name: string, path: Path): readonly ConfigFinding[] {
+  const finding = (message: string): readonly ConfigFinding[] => [{ path, at: "key", message }];
+  if (RESERVED.has(name))
+    return finding(`${quote(name)} is a reserved variable; extract it under another name`);
+  if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
+    return finding(`${quote(name)} is no variable name; letters, digits and _ are`);
+  return [];
+}
+
+function checkExtract(extract: ExtractConfig, path: Path): readonly ConfigFinding[] {
+  const kinds = KINDS.filter((kind) => extract[kind] !== undefined);
+  if (kinds.length !== 1) return [{ path, message: `an extract has exactly one of ${quoteList(KINDS)}` }];
+  const findings: ConfigFinding[] = [];
+  if (extract.attr !== undefined && extract.css === undefined)
+    findings.push({ path: [...path, "attr"], at: "key", message: "`attr` goes with `css`" });
+  if (extract.group !== undefined && extract.regex === undefined)
+    findings.push({ path: [...path, "group"], at: "key", message: "`group` goes with `regex`" });
+  if (extract.css !== undefined && !isSelector(extract.css))
+    findings.push({ path: [...path, "css"], message: `${quote(extract.css)} is no CSS selector` });
+  if (extract.regex !== undefined) findings.push(...checkRegex(extract.regex, extract.group ?? 0, path));
+  return findings;
+}
+
+function isSelector(css: string): boolean {
+  try {
+    load("<p></p>")(css);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function checkRegex(regex: string, group: number, path: Path): readonly ConfigFinding[] {
+  let groups: number;
+  try {
+    groups = RE2JS.compile(regex).groupCount();
+  } catch (error) {
+    // RE2 knows neither look-around nor back references: they are what makes a regular expression hang.
+    const reason = error instanceof Error ? error.message : "it does not compile";
+    return [
+      { path: [...path, "regex"], message: `${quote(regex)} is no RE2 regular expression (${reason})` },
+    ];
+  }
+  return group <= groups
+    ? []
+    : [
+        {
+          path: [...path, "group"],
+          message: `the regular expression has ${groups} ${groups === 1 ? "group" : "groups"}`,
+        },
+      ];
+}

@@ -1,0 +1,135 @@
+import { Type, type Static } from "typebox";
+import { EXPRESSION, TEMPLATE } from "#domain/expression.ts";
+
+const closed = { additionalProperties: false } as const;
+
+const request = Type.Object(
+  {
+    method: Type.Optional(
+      Type.Enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], { description: "GET unless given." }),
+    ),
+    url: Type.String({
+      minLength: 1,
+      [TEMPLATE]: "login",
+      description: "Absolute, or relative to the first of the strategy's hosts.",
+    }),
+    query: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { [TEMPLATE]: "login" })),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { [TEMPLATE]: "login" })),
+    json: Type.Optional(Type.Unknown({ [TEMPLATE]: "login", description: "The body, as JSON." })),
+    form: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        [TEMPLATE]: "login",
+        description: "The body, as an HTML form sends it.",
+      }),
+    ),
+    text: Type.Optional(Type.String({ [TEMPLATE]: "login", description: "The body, as it is." })),
+  },
+  closed,
+);
+
+const expect = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 200, maximum: 599 }), {
+        minItems: 1,
+        description: "200 to 299 unless given.",
+      }),
+    ),
+    text: Type.Optional(Type.String({ minLength: 1, description: "The body must contain this." })),
+    not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not contain this." })),
+    json: Type.Optional(
+      Type.String({
+        minLength: 1,
+        [EXPRESSION]: "login-response",
+        description: "Must be true of the JSON body.",
+      }),
+    ),
+  },
+  closed,
+);
+
+const extract = Type.Object(
+  {
+    css: Type.Optional(
+      Type.String({ minLength: 1, description: "The first element of the HTML body that matches." }),
+    ),
+    attr: Type.Optional(
+      Type.String({ minLength: 1, description: "With `css`: the attribute; its text unless given." }),
+    ),
+    json: Type.Optional(
+      Type.String({
+        minLength: 1,
+        [EXPRESSION]: "login-response",
+        description: "What it gives of the JSON body.",
+      }),
+    ),
+    regex: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 1000, description: "The first match in the body, RE2 syntax." }),
+    ),
+    group: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 99,
+        description: "With `regex`: the group; unless given the first, or the whole match if there is none.",
+      }),
+    ),
+    header: Type.Optional(Type.String({ minLength: 1, description: "A header of the response." })),
+    cookie: Type.Optional(Type.String({ minLength: 1, description: "A cookie of the session." })),
+    required: Type.Optional(
+      Type.Boolean({ description: "Unless false, the login fails when nothing is found." }),
+    ),
+  },
+  closed,
+);
+
+const step = Type.Object(
+  {
+    when: Type.Optional(
+      Type.String({
+        minLength: 1,
+        [EXPRESSION]: "login",
+        description: "The step is skipped unless this is true.",
+      }),
+    ),
+    request,
+    follow: Type.Optional(
+      Type.Boolean({ description: "Whether redirects are followed; false unless given." }),
+    ),
+    extract: Type.Optional(
+      Type.Record(Type.String(), extract, { description: "Variable name to where its value is found." }),
+    ),
+    expect: Type.Optional(expect),
+  },
+  closed,
+);
+
+export const httpSchema = Type.Object(
+  {
+    steps: Type.Array(step, { minItems: 1, maxItems: 50 }),
+    check: Type.Optional(
+      Type.Object(
+        { request, expect: Type.Optional(expect) },
+        { ...closed, description: "Tells whether a session is logged in; also how a cached one is tested." },
+      ),
+    ),
+    session: Type.Optional(
+      Type.Object(
+        {
+          headers: Type.Record(Type.String(), Type.String(), {
+            minProperties: 1,
+            [TEMPLATE]: "login",
+            description: "Go along with every request, besides the cookies.",
+          }),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
+export type HttpLogin = Static<typeof httpSchema>;
+export type RequestConfig = Static<typeof request>;
+export type ExpectConfig = Static<typeof expect>;
+export type ExtractConfig = Static<typeof extract>;
+export type StepConfig = Static<typeof step>;

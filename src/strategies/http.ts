@@ -1,0 +1,45 @@
+import { Value } from "typebox/value";
+import { isJsonObject, type JsonObject } from "#domain/json.ts";
+import { defineLogin, type LoginContext, type LoginSession } from "./define-login.ts";
+import { checkHttpConfig } from "./http-check-config.ts";
+import { httpSchema } from "./http-schema.ts";
+import { runCheck, runStep } from "./http-steps.ts";
+import { renderAt, type Variables } from "./login-expressions.ts";
+import { sessionHeaders } from "./login-headers.ts";
+import { readConfig } from "./read-config.ts";
+
+/** Design, page 3, the table of login types: `http`. */
+export const login = defineLogin({
+  type: "http",
+  description: "A sequence of requests with a cookie jar; the session is the jar and `session.headers`.",
+  schema: httpSchema,
+  check: (config) => (Value.Check(httpSchema, config) ? checkHttpConfig(config) : []),
+  extracts: extractNames,
+  login: runLogin,
+  checkSession,
+});
+
+function extractNames({ steps }: JsonObject): readonly string[] {
+  const extracts = (Array.isArray(steps) ? steps : []).map((step: unknown) =>
+    isJsonObject(step) ? step["extract"] : undefined,
+  );
+  return [...new Set(extracts.flatMap((extract) => (isJsonObject(extract) ? Object.keys(extract) : [])))];
+}
+
+async function runLogin(context: LoginContext, config: JsonObject): Promise<LoginSession> {
+  const read = readConfig(httpSchema, config);
+  let variables: Variables = {};
+  for (const [index, step] of read.steps.entries())
+    variables = await runStep(context, step, index + 1, variables);
+  const place = "login: session.headers";
+  const rendered = await renderAt(context.expressions, place, read.session?.headers ?? {}, { variables });
+  const headers = sessionHeaders(rendered, place);
+  // The check is the one for cached sessions, which know nothing of the steps: it sees no variables here either.
+  await runCheck(context, read, headers);
+  return { headers, cookies: context.cookies() };
+}
+
+/** Tests a cached session by the `check` of its login. Throws LoginFailure when it is not logged in any more. */
+export async function checkSession(context: LoginContext, config: JsonObject): Promise<void> {
+  await runCheck(context, readConfig(httpSchema, config), {});
+}

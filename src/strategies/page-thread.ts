@@ -1,0 +1,27 @@
+/** The main program of the thread that reads pages; see `page-reader.ts`. */
+import { parentPort } from "node:worker_threads";
+import { load, type CheerioAPI } from "cheerio";
+import { RE2JS } from "re2js";
+import { must } from "#lib/assert.ts";
+import type { PageAnswers, PageJob, PageQuery } from "./page-reader.ts";
+
+const port = must(parentPort, "the port of a thread");
+
+port.on("message", (job: PageJob) => port.postMessage(readJob(job)));
+
+function readJob({ text, queries }: PageJob): PageAnswers {
+  let page: CheerioAPI | null = null;
+  return queries.map((query) => {
+    if (query.kind === "regex") return firstMatch(text, query);
+    page ??= load(text);
+    const element = page(query.css).first();
+    if (element.length === 0) return null;
+    return query.attr === null ? element.text().trim() : (element.attr(query.attr) ?? null);
+  });
+}
+
+function firstMatch(text: string, { regex, group }: Extract<PageQuery, { kind: "regex" }>): string | null {
+  const matcher = RE2JS.compile(regex).matcher(text);
+  if (!matcher.find()) return null;
+  return matcher.group(group ?? Math.min(1, matcher.groupCount())) ?? null;
+}

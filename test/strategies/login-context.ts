@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { after, type TestContext } from "node:test";
+import { Value } from "typebox/value";
+import { openTarget } from "#engine/target-session.ts";
+import { openEvaluator } from "#expressions/evaluator.ts";
+import type { BoundExpressions } from "#domain/expression.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
+import { readStrategy, type Strategy } from "#domain/strategy.ts";
+import { must } from "#lib/assert.ts";
+import { Secret } from "#lib/secret.ts";
+import { openGate } from "#outbound/gate.ts";
+import {
+  LoginFailure,
+  type ConfigFinding,
+  type LoginContext,
+  type LoginSession,
+} from "#strategies/define-login.ts";
+import { loginTypes } from "#strategies/registry.ts";
+import { openJar } from "#strategies/session-jar.ts";
+import { CANARY } from "../outbound/targets.ts";
+
+/** The service's own expressions, in their threads; one set for a test file. */
+const evaluator = openEvaluator();
+after(() => evaluator.close());
+
+export const FIELDS: readonly JsonObject[] = [
+  { key: "username", label: "Username", type: "text" },
+  { key: "password", label: "Password", type: "password" },
+  { key: "totp", label: "Authenticator secret", type: "totp_secret", required: false },
+];
+
+export interface LoginSetup {
+  readonly hosts: readonly string[];
+  readonly credential?: { readonly [key: string]: string } | undefined;
+  /** One-time codes in the order in which renderings take them. */
+  readonly codes?: string[] | undefined;
+  /** A cached session to go on with. */
+  readonly session?: LoginSession | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A login's capabilities over the real gate, jar and expressions; only the credential and its codes are the test's own. */
+export function loginContext(t: TestContext, setup: LoginSetup): LoginContext {
+  const gate = openGate({ allow: ["127.0.0.0/8", "::1/128"] });
+  t.after(() => gate.close());
+  const signal = setup.signal ?? new AbortController().signal;
+  const jar = openJar(setup.session?.cookies);
+  const target = openTarget(
+    gate,
+    setup.hosts,
+    setup.session === undefined ? null : new Secret(setup.session),
+    jar,
+  );
+  const credential = setup.credential ?? { username: "dana", password: CANARY };
+  return {
+    strategy: strategyOf(setup.hosts),
+    signal,
+    field: (key) => credential[key],
+    expressions: withCodes(credential, setup.codes ?? []),
+    send: (request) => target.send(request, signal),
+    cookies: () => jar.serialise(),
+  };
+}
+
+function strategyOf(hosts: readonly string[]): Strategy {
+  return readStrategy({
+    strategy: "strat_test",
+    account: "acme",
+    hosts,
+    fields: FIELDS,
+    login: { type: "none" },
+  });
+}
+
+/** As the engine does it: each rendering that uses the code takes a fresh one. */
+function withCodes(credential: { readonly [key: string]: string }, codes: string[]): BoundExpressions {
+  const bound = (template: Json): BoundExpressions => {
+    const totp =
+      credential["totp"] === undefined
+        ? {}
+        : { totp: JSON.stringify(template).includes(".code") ? { code: must(codes.shift(), "a code") } : {} };
+    return evaluator.bind({ credential: { ...credential, ...totp } });
+  };
+  return {
+    evaluate: (source, scope) => bound(source).evaluate(source, scope),
+    render: (template, scope) => bound(template).render(template, scope),
+    evaluateBatch: (sources, rows) => bound([...sources]).evaluateBatch(sources, rows),
+  };
+}
+
+/** What `apply` would find: the schema's word first, then the type's own check. */
+export function check(type: string, config: JsonObject): readonly ConfigFinding[] {
+  const login = must(loginTypes.get(type), type);
+  const errors = Value.Errors(login.schema, config);
+  if (errors.length > 0)
+    return errors.map((error) => ({
+      path: error.instancePath.split("/").slice(1),
+      message: `schema: ${error.message}`,
+    }));
+  return login.check?.(config, { fieldKeys: FIELDS.map(({ key }) => String(key)) }) ?? [];
+}
+
+export const findings = (type: string, config: JsonObject): readonly string[] =>
+  check(type, config).map(({ path, message }) => `${path.join(".")}: ${message}`);
+
+/** Checks the config as `apply` does, and logs in. */
+export async function logIn(
+  t: TestContext,
+  type: string,
+  config: JsonObject,
+  setup: LoginSetup,
+): Promise<LoginSession> {
+  assert.deepEqual(findings(type, config), []);
+  return must(loginTypes.get(type), type).login(loginContext(t, setup), config);
+}
+
+/** The login fails with this message, which holds no secret. */
+export async function assertLoginFails(login: Promise<unknown>, message: RegExp): Promise<void> {
+  const error: unknown = await login.then(
+    () => assert.fail("the login should have failed"),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof LoginFailure, `a LoginFailure, not ${String(error)}`);
+  assert.match(error.message, message);
+  assert.ok(!`${error.message}${error.stack ?? ""}`.includes(CANARY), error.message);
+  assert.equal(error.cause, undefined);
+}

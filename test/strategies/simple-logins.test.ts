@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadLoginTypes, loginTypes, UNBUILT_LOGIN_TYPES } from "#strategies/registry.ts";
+import { CANARY } from "../outbound/targets.ts";
+import { assertLoginFails, findings, logIn } from "./login-context.ts";
+
+const hosts = ["http://127.0.0.1:1"];
+
+test("the registry has every built type by its file's name, and the unbuilt ones of the design by name only", () => {
+  assert.deepEqual([...loginTypes.keys()], ["basic", "bearer", "headers", "http", "none"]);
+  for (const [name, { type }] of loginTypes) assert.equal(type, name);
+  for (const name of UNBUILT_LOGIN_TYPES) assert.equal(loginTypes.has(name), false);
+});
+
+test("a login type in a file of another name is refused at start", async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), "latchkey-logins-"));
+  context.after(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "wrong.ts"), 'export const login = { type: "right" };\n');
+  await assert.rejects(loadLoginTypes(folder), /"right" must be in a file named right\.ts, not in wrong\.ts/);
+});
+
+test("none gives an empty session", async (t) => {
+  assert.deepEqual(await logIn(t, "none", {}, { hosts }), { headers: {}, cookies: null });
+});
+
+test("basic gives an Authorization header in UTF-8", async (t) => {
+  const config = { username: "username", password: "password" };
+  const session = await logIn(t, "basic", config, {
+    hosts,
+    credential: { username: "zoë", password: "pä:ss €" },
+  });
+  const [scheme, token = ""] = session.headers["authorization"]?.split(" ") ?? [];
+  assert.equal(scheme, "Basic");
+  assert.equal(Buffer.from(token, "base64").toString("utf8"), "zoë:pä:ss €");
+  const keyOnly = await logIn(t, "basic", config, { hosts, credential: { username: "key" } });
+  assert.equal(keyOnly.headers["authorization"], `Basic ${Buffer.from("key:").toString("base64")}`);
+  await assertLoginFails(
+    logIn(t, "basic", config, { hosts, credential: {} }),
+    /the fields username and password are empty/,
+  );
+  await assertLoginFails(
+    logIn(t, "basic", config, { hosts, credential: { username: `a:${CANARY}`, password: "x" } }),
+    /holds a colon/,
+  );
+});
+
+test("bearer gives an Authorization header, and takes the line break off a pasted token", async (t) => {
+  const config = { token: "password" };
+  const session = await logIn(t, "bearer", config, { hosts, credential: { password: " tok.en\n" } });
+  assert.deepEqual(session, { headers: { authorization: "Bearer tok.en" }, cookies: null });
+  await assertLoginFails(
+    logIn(t, "bearer", config, { hosts, credential: {} }),
+    /the field password is empty/,
+  );
+  await assertLoginFails(
+    logIn(t, "bearer", config, { hosts, credential: { password: `${CANARY}\nx-evil: 1` } }),
+    /has characters that no token has/,
+  );
+});
+
+test("headers are rendered, lower-cased, and left out when they give nothing", async (t) => {
+  const config = {
+    headers: {
+      "X-Api-Key": "{{ $credential.password }}",
+      "X-Mixed": "id={{ $credential.username }}",
+      "X-None": "{{ $credential.totp }}",
+    },
+  };
+  const session = await logIn(t, "headers", config, {
+    hosts,
+    credential: { username: "dana", password: "k" },
+  });
+  assert.deepEqual(session, { headers: { "x-api-key": "k", "x-mixed": "id=dana" }, cookies: null });
+  const only = { headers: { "X-Api-Key": "{{ $credential.password }}" } };
+  await assertLoginFails(logIn(t, "headers", only, { hosts, credential: {} }), /every header is empty/);
+  await assertLoginFails(
+    logIn(t, "headers", only, { hosts, credential: { password: `${CANARY}\r\nx: y` } }),
+    /the header X-Api-Key has characters/,
+  );
+  const broken = { headers: { "X-Api-Key": "{{ $number($credential.password) }}" } };
+  await assertLoginFails(
+    logIn(t, "headers", broken, { hosts }),
+    /the expression `\$number\(\$credential\.password\)` failed/,
+  );
+});
+
+test("apply refuses field keys that the strategy doesn't have, with the nearest", () => {
+  assert.deepEqual(findings("basic", { username: "user_name", password: "password" }), [
+    "username: the strategy has no field `user_name`; did you mean `username`?",
+  ]);
+  assert.deepEqual(findings("bearer", { token: "passwrd" }), [
+    "token: the strategy has no field `passwrd`; did you mean `password`?",
+  ]);
+  assert.match(findings("bearer", { token: "zzzzzzz" })[0] ?? "", /no field `zzzzzzz`; it has: `username`/);
+});
+
+test("apply refuses header names that can't be, that belong to the connection, or that stand twice", () => {
+  const headers = {
+    "X Key": "a",
+    Host: "b",
+    "content-length": "1",
+    "x-a": "1",
+    "X-A": "2",
+    "": "x",
+    "x-ok": "1",
+  };
+  assert.deepEqual(
+    findings("headers", { headers }).map((finding) => finding.replace(/`; .*$|; .*$/, "")),
+    [
+      "headers.X Key: `X Key` is no header name",
+      "headers.Host: the header `Host` belongs to the connection",
+      "headers.content-length: the header `content-length` belongs to the connection",
+      "headers.X-A: the header `X-A` is written twice, in different case",
+      "headers.: `` is no header name",
+    ],
+  );
+});
+
+test("apply refuses `from` of headers by name, because its field type isn't built", () => {
+  assert.match(
+    findings("headers", { from: "extra" })[0] ?? "",
+    /^from: `from` is not built yet, because the field type `headers` isn't/,
+  );
+  assert.match(findings("headers", {})[0] ?? "", /the key `headers` is missing/);
+});
+
+test("unknown keys are refused by every type", () => {
+  for (const [type, config] of Object.entries({
+    none: {},
+    basic: { username: "username", password: "password" },
+    bearer: { token: "password" },
+    headers: { headers: { a: "b" } },
+  })) {
+    assert.deepEqual(findings(type, config), []);
+    assert.match(findings(type, { ...config, extra: 1 })[0] ?? "", /schema/, type);
+  }
+});
