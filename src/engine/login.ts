@@ -3,7 +3,7 @@ import { releaseLogin, takeLogin, deleteLoginSession } from "#db/credentials.ts"
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
-import { isJsonObject, type Json } from "#domain/json.ts";
+import { isJsonObject, texts, type Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { analyseTemplate } from "#expressions/analyse.ts";
 import { must } from "#lib/assert.ts";
@@ -175,5 +175,15 @@ function secretValues(
   const secretKeys = request.strategy.strategy.fields.filter((field) => field.secret).map(({ key }) => key);
   const given = secretKeys.flatMap((key) => fields.reveal().get(key) ?? []);
   const headers = Object.values(session.reveal().headers).map((value) => value.replace(/^(basic|bearer) /i, ""));
-  return [...given, ...headers];
+  return [...given, ...headers, ...sessionCookies(session)];
+}
+
+/** Shorter ones (`lang=english`) are no secret, and would be found in ordinary text. */
+const COOKIE_CHARACTERS_MIN = 16;
+
+function sessionCookies(session: Secret<LoginSession>): readonly string[] {
+  const cookies = session.reveal().cookies?.["cookies"];
+  if (!Array.isArray(cookies)) return [];
+  const values = cookies.flatMap((cookie: Json) => (isJsonObject(cookie) ? texts([cookie["value"] ?? null]) : []));
+  return values.filter((value) => value.length >= COOKIE_CHARACTERS_MIN);
 }

@@ -3,7 +3,7 @@ import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { defineNode, NodeFailure, type Flow } from "./define-node.ts";
 import { kindOf, valueOf } from "./expression-value.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 import { indexedBatches, recordScopes } from "./record-flow.ts";
 import type { Json } from "#domain/json.ts";
 

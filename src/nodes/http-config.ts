@@ -4,8 +4,8 @@ import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { parseFindings, parseSchema } from "./parse-records.ts";
-import { readConfig } from "./read-config.ts";
-import { urlTemplateProblem } from "./url-template.ts";
+import { readConfig } from "#domain/read-config.ts";
+import { urlTemplateProblem } from "#domain/url-template.ts";
 
 const unbuilt = (what: string) => Type.Optional(Type.Unsafe<Json>({ description: `${what} Not built yet.` }));
 const template = (description: string) =>

@@ -3,7 +3,7 @@ import { must } from "#lib/assert.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
 import { kindOf } from "./expression-value.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { splitUrlTemplate, type UrlPart } from "./url-template.ts";
+import { splitUrlTemplate, type UrlPart } from "#domain/url-template.ts";
 
 export type Pairs = readonly (readonly [name: string, value: string])[];
 

@@ -3,7 +3,7 @@ import { effectOf, httpFindings, httpSchema } from "./http-config.ts";
 import { exchange, responseText } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
 import { prepareRequest } from "./http-request.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 
 /** Design, page 3, the table of nodes: `http`. The node's `timeout` is that of one request. */
 export const node = defineNode({

@@ -5,7 +5,7 @@ import { compileAuthorSchema } from "#domain/record-schema.ts";
 import type { Value } from "#domain/value.ts";
 import { assert } from "#lib/assert.ts";
 import { defineNode, NodeFailure, type ConfigFinding } from "./define-node.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 import { readJson } from "./read-json.ts";
 
 const schema = Type.Object(

@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from "#domain/json.ts";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { defineNode, NodeFailure, type ConfigFinding, type Flow } from "./define-node.ts";
 import { kindOf, valueOf } from "./expression-value.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 import { inBatches, indexedBatches, recordScopes } from "./record-flow.ts";
 
 const schema = Type.Object(

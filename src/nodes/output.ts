@@ -6,7 +6,7 @@ import { must } from "#lib/assert.ts";
 import { defineNode, edgesOf, type ConfigFinding, type NodeContext } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { isWanted } from "./filter.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 import { indexedBatches, recordScopes, recordsOf } from "./record-flow.ts";
 import { splitRecords, type RecordSplit } from "./split-records.ts";
 

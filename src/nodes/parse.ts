@@ -10,7 +10,7 @@ import {
   type ParseConfig,
   type ParseSource,
 } from "./parse-records.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 
 /** Design, page 3, the table of nodes: `parse`. */
 export const node = defineNode({

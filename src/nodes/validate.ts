@@ -5,7 +5,7 @@ import type { DataRecord, RecordBatches, RecordError } from "#domain/record.ts";
 import { compileAuthorSchema, type AuthorSchema } from "#domain/record-schema.ts";
 import { assert } from "#lib/assert.ts";
 import { defineNode, NodeFailure, type Flow } from "./define-node.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 import { indexedBatches, recordScopes } from "./record-flow.ts";
 
 const schema = Type.Object(

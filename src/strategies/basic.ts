@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { Value } from "typebox/value";
 import { defineLogin, LoginFailure } from "./define-login.ts";
 import { checkFieldKey } from "./login-headers.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 
 const schema = Type.Object(
   {

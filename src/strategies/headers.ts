@@ -3,7 +3,7 @@ import { TEMPLATE } from "#domain/expression.ts";
 import { isJsonObject } from "#domain/json.ts";
 import { defineLogin, LoginFailure } from "./define-login.ts";
 import { checkHeaderNames, sessionHeaders } from "./login-headers.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 import { renderAt } from "./login-expressions.ts";
 
 const schema = Type.Object(

@@ -4,7 +4,7 @@ import { quote, quoteList } from "#domain/config-problem.ts";
 import type { ConfigFinding } from "./define-login.ts";
 import type { ExtractConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
 import { checkHeaderNames } from "./login-headers.ts";
-import { urlTemplateProblem } from "./url-template.ts";
+import { urlTemplateProblem } from "#domain/url-template.ts";
 
 type Path = ConfigFinding["path"];
 

@@ -7,7 +7,7 @@ import { LoginFailure, type LoginContext } from "./define-login.ts";
 import type { RequestConfig } from "./http-schema.ts";
 import { renderAt, type Variables } from "./login-expressions.ts";
 import { headerValue, textPairs } from "./login-headers.ts";
-import { splitUrlTemplate, type UrlPart } from "./url-template.ts";
+import { splitUrlTemplate, type UrlPart } from "#domain/url-template.ts";
 
 /** `POST /login`, as the document says it: never a rendered value. */
 export function describeRequest(request: RequestConfig): string {

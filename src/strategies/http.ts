@@ -6,7 +6,7 @@ import { httpSchema } from "./http-schema.ts";
 import { runCheck, runStep } from "./http-steps.ts";
 import { renderAt, type Variables } from "./login-expressions.ts";
 import { sessionHeaders } from "./login-headers.ts";
-import { readConfig } from "./read-config.ts";
+import { readConfig } from "#domain/read-config.ts";
 
 /** Design, page 3, the table of login types: `http`. */
 export const login = defineLogin({
