@@ -46,7 +46,6 @@ export const limits = {
 
   /** Design, page 3, Expressions: 1 s an expression. */
   expressionMs: 1_000,
-  expressionDepthMax: 500,
   expressionThreadMiB: 256,
   /** Design, page 3: `$nodes.<id>` for sets up to this many records. */
   nodesVariableRecordsMax: 10_000,

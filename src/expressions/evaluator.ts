@@ -1,0 +1,179 @@
+import { ExpressionError } from "#domain/expression.ts";
+import type { BoundExpressions, Outcome, Scope } from "#domain/expression.ts";
+import { isJsonObject } from "#domain/json.ts";
+import type { Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { assert, must } from "#lib/assert.ts";
+import { boundedCache } from "./bounded-cache.ts";
+import { SupervisedThread } from "./supervised-thread.ts";
+import type { KillReason } from "./supervised-thread.ts";
+import { holdsExpression, parseTemplate, renderParts } from "./template.ts";
+import type { ParsedTemplate, TemplatePart } from "./template.ts";
+import type { Cell } from "./thread-messages.ts";
+import type { Binding } from "./thread-task.ts";
+
+export interface EvaluatorOptions {
+  readonly threads?: number | undefined;
+  /** For one evaluation on one row. */
+  readonly timeoutMs?: number | undefined;
+  /** For a thread's heap. */
+  readonly memoryMiB?: number | undefined;
+  /** Told which expression made a thread die. The text is the author's, without data. */
+  readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
+}
+
+/** Expressions with their variables; they are forgotten, in every thread, at `release`. */
+export type Bound = BoundExpressions & { release(): void };
+
+export interface Evaluator {
+  bind(variables: { readonly [name: string]: Json }): Bound;
+  /** Ends the threads; what is going on is rejected. */
+  close(): Promise<void>;
+}
+
+const TEMPLATES_MAX = 1_000;
+
+/**
+ * Evaluates JSONata in worker threads that are ended when an expression takes too long or too much memory (design, page 3,
+ * "Expressions", and page 6, finding 12). No thread runs until the first expression, and none keeps the process alive
+ * while nothing is evaluated.
+ */
+export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
+  const threadLimits = {
+    timeoutMs: options.timeoutMs ?? limits.expressionMs,
+    memoryMiB: options.memoryMiB ?? limits.expressionThreadMiB,
+    onKill: options.onKill,
+  };
+  const threads = Array.from({ length: options.threads ?? 1 }, () => new SupervisedThread(threadLimits));
+  const templates = boundedCache<ParsedTemplate>(TEMPLATES_MAX);
+  let lastId = 0;
+  const nextId = (): number => (lastId = (lastId % 0x7fff_ffff) + 1);
+
+  function run(
+    binding: Binding,
+    sources: readonly string[],
+    rows: readonly Scope[],
+  ): Promise<readonly Cell[]> {
+    const idlest = threads.reduce((best, thread) => (thread.pending < best.pending ? thread : best));
+    return new Promise((resolve, reject) => {
+      idlest.submit({
+        id: nextId(),
+        binding,
+        sources,
+        rowCount: rows.length,
+        rows: JSON.stringify(rows.map(({ root, variables }) => ({ root, variables }))),
+        failures: new Map(),
+        attempts: 0,
+        resolve,
+        reject,
+      });
+    });
+  }
+
+  function bind(variables: { readonly [name: string]: Json }): Bound {
+    const binding = { id: nextId(), payload: JSON.stringify(variables) };
+    let released = false;
+    const runBound = (sources: readonly string[], rows: readonly Scope[]): Promise<readonly Cell[]> => {
+      assert(!released, "the variables of these expressions are still bound");
+      return run(binding, sources, rows);
+    };
+    return {
+      async evaluate(source, scope = {}) {
+        const [cell] = await runBound([source], [scope]);
+        return valueOf(source, cell);
+      },
+      async render(template, scope = {}) {
+        const strings = parseStrings(template, templates);
+        const sources = [...new Set([...strings.values()].flatMap(expressionsOf))];
+        if (sources.length === 0) return template;
+        const cells = await runBound(sources, [scope]);
+        const values = new Map(sources.map((source, index) => [source, valueOf(source, cells[index])]));
+        return fill(template, strings, values);
+      },
+      async evaluateBatch(sources, rows) {
+        if (sources.length === 0 || rows.length === 0) return rows.map(() => []);
+        const cells = await runBound(sources, rows);
+        return rows.map((_, row) =>
+          sources.map((source, column) => outcomeOf(source, cells[row * sources.length + column])),
+        );
+      },
+      release() {
+        released = true;
+        for (const thread of threads) thread.release(binding);
+      },
+    };
+  }
+
+  return {
+    bind,
+    async close() {
+      await Promise.all(threads.map((thread) => thread.close()));
+    },
+  };
+}
+
+function valueOf(source: string, cell: Cell | undefined): Json | undefined {
+  const { v, e } = must(cell, "result of an expression");
+  if (e !== undefined) throw new ExpressionError(source, e);
+  return v;
+}
+
+function outcomeOf(source: string, cell: Cell | undefined): Outcome {
+  const { v, e } = must(cell, "result of an expression");
+  return e === undefined
+    ? { ok: true, value: v }
+    : { ok: false, message: new ExpressionError(source, e).message };
+}
+
+type Parsed = ReadonlyMap<string, readonly TemplatePart[]>;
+
+/** The parts of every string of a template that holds expressions. Throws ExpressionError. */
+function parseStrings(
+  template: Json,
+  cache: { get: (key: string, make: typeof parseTemplate) => ParsedTemplate },
+): Parsed {
+  const parsed = new Map<string, readonly TemplatePart[]>();
+  const visit = (value: Json): void => {
+    if (typeof value === "string") {
+      if (!holdsExpression(value) || parsed.has(value)) return;
+      const result = cache.get(value, parseTemplate);
+      if (!result.ok) throw new ExpressionError(value, `${result.message} (at character ${result.position})`);
+      parsed.set(value, result.parts);
+    } else if (Array.isArray(value)) {
+      for (const item of value) visit(item);
+    } else if (isJsonObject(value)) {
+      for (const item of Object.values(value)) visit(item);
+    }
+  };
+  visit(template);
+  return parsed;
+}
+
+function expressionsOf(parts: readonly TemplatePart[]): string[] {
+  return parts.flatMap((part) => (typeof part === "string" ? [] : [part.expression]));
+}
+
+/** Design, page 3: one expression keeps its type; what gives nothing is left out; keys aren't templates. */
+function fill(
+  template: Json,
+  parsed: Parsed,
+  values: ReadonlyMap<string, Json | undefined>,
+): Json | undefined {
+  if (typeof template === "string") {
+    const parts = parsed.get(template);
+    if (parts === undefined) return template;
+    const [only] = parts;
+    if (parts.length === 1 && typeof only === "object") return values.get(only.expression);
+    return renderParts(
+      parts,
+      expressionsOf(parts).map((source) => values.get(source)),
+    );
+  }
+  if (Array.isArray(template)) {
+    return template.map((item: Json) => fill(item, parsed, values)).filter((item) => item !== undefined);
+  }
+  if (!isJsonObject(template)) return template;
+  const filled = Object.entries(template).map(([key, item]) => [key, fill(item, parsed, values)] as const);
+  // Unlike assignment this makes `__proto__` a key like any other.
+  return Object.fromEntries(filled.filter((entry): entry is [string, Json] => entry[1] !== undefined));
+}

@@ -1,0 +1,164 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
+import { guardedJsonata } from "./guarded-jsonata.ts";
+import type { Evaluated } from "./guarded-jsonata.ts";
+import { hardenThread } from "./harden.ts";
+import { Progress, STRIKES_MAX } from "./thread-messages.ts";
+import type { Cell, FromThread, TaskMessage, ThreadData, ToThread } from "./thread-messages.ts";
+
+/**
+ * Runs in a worker thread: expressions of several runs, one at a time, each in sight of its own binding's variables
+ * only. JSONata's evaluation is a chain of microtasks, so nothing comes between the steps of one evaluation; between
+ * evaluations a long batch lets others in.
+ */
+
+const SLICE_MS = 20;
+const PAYLOAD_CHARACTERS_MAX = 64_000_000;
+/** JSONata evaluates the items of `[…]` and the groups of `{…}` side by side and counts them all as depth. */
+const DEPTH_MAX = 50_000;
+const ITEMS_MAX = 1_000_000;
+
+const port = must(parentPort, "parentPort");
+const data = workerData as ThreadData;
+const progress = new Int32Array(data.progress);
+const bindings = new Map<number, { readonly payload: string; shared?: Shared }>();
+
+/** Parsed JSON that several evaluations read. */
+interface Shared {
+  readonly value: unknown;
+  readonly emptyLists: readonly unknown[][];
+}
+
+interface Row {
+  readonly root?: unknown;
+  readonly variables?: unknown;
+}
+
+hardenThread({ charactersMax: limits.responseBytesMax, itemsMax: ITEMS_MAX });
+const evaluate = await guardedJsonata({
+  timeoutMs: data.timeoutMs,
+  depthMax: DEPTH_MAX,
+  itemsMax: ITEMS_MAX,
+  charactersMax: limits.responseBytesMax,
+});
+
+/** Fails the evaluation that is going on. */
+let abandon: (() => void) | undefined;
+
+port.on("message", (message: ToThread) => {
+  abandon?.();
+  if (message.kind === "bind") bindings.set(message.id, { payload: message.payload });
+  else if (message.kind === "release") bindings.delete(message.id);
+  else void runTask(message);
+});
+
+/**
+ * Lets microtasks end and other tasks in. An evaluation that isn't over by now never will be (`await` waits for an object
+ * that has a function called `then`), so it fails.
+ */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(() => {
+      abandon?.();
+      resolve();
+    });
+  });
+}
+
+async function runTask(task: TaskMessage): Promise<void> {
+  mark(task.id, -1);
+  const bound = boundVariables(task.binding);
+  const rows = JSON.parse(task.rows) as readonly Row[];
+  mark(0, -1);
+  const skip = new Set(task.skip);
+  const strikes = task.sources.map(() => 0);
+  let cells = "";
+  let sliceEnds = performance.now() + SLICE_MS;
+  for (const [index, row] of rows.entries()) {
+    const own = protect(row);
+    for (const [column, source] of task.sources.entries()) {
+      const place = index * task.sources.length + column;
+      let cell: Cell | Evaluated = {};
+      if ((strikes[column] ?? 0) >= STRIKES_MAX)
+        cell = { e: `not tried: it timed out on ${STRIKES_MAX} earlier rows` };
+      else if (!skip.has(place)) {
+        mark(task.id, place);
+        cell = await evaluateCell(source, row, [bound, own]);
+        if (!cell.ok) {
+          // `[a, b]` fails with the first of its items while the others go on: let them end before the next one.
+          await turn();
+          if (cell.timedOut) strikes[column] = (strikes[column] ?? 0) + 1;
+        }
+        mark(0, -1);
+      }
+      cells += `${cells === "" ? "" : ","}${cellText(cell, PAYLOAD_CHARACTERS_MAX - cells.length)}`;
+    }
+    if (performance.now() > sliceEnds) {
+      await turn();
+      sliceEnds = performance.now() + SLICE_MS;
+    }
+  }
+  port.postMessage({ id: task.id, cells: `[${cells}]` } satisfies FromThread);
+}
+
+async function evaluateCell(source: string, row: Row, shared: readonly Shared[]): Promise<Evaluated> {
+  const variables: Record<string, unknown> = Object.create(null);
+  Object.assign(variables, shared[0]?.value, row.variables);
+  const restore = (): void => {
+    for (const { emptyLists } of shared) for (const list of emptyLists) list.length = 0;
+  };
+  return new Promise((resolve) => {
+    const stop = (): void => settle({ ok: false, reason: "never comes to an end", timedOut: false });
+    const settle = (result: Evaluated): void => {
+      if (abandon === stop) abandon = undefined;
+      resolve(result);
+    };
+    abandon = stop;
+    void evaluate(source, row.root, variables, restore).then(settle);
+  });
+}
+
+/** Records where the thread is, for whoever has to end it. */
+function mark(task: number, cell: number): void {
+  Atomics.store(progress, Progress.cell, cell);
+  Atomics.store(progress, Progress.task, task);
+  Atomics.add(progress, Progress.ticks, 1);
+}
+
+function cellText(cell: Cell | Evaluated, charactersLeft: number): string {
+  if (!("ok" in cell)) return JSON.stringify(cell);
+  if (!cell.ok) return JSON.stringify({ e: cell.reason });
+  if (cell.text === undefined) return "{}";
+  if (cell.text.length > charactersLeft)
+    return JSON.stringify({ e: "the results of this batch are too large together" });
+  return `{"v":${cell.text}}`;
+}
+
+function boundVariables(id: number): Shared {
+  const binding = must(bindings.get(id), "binding");
+  binding.shared ??= protect(JSON.parse(binding.payload));
+  return binding.shared;
+}
+
+/**
+ * jsonata writes into data in two places: it notes `token` and `position` on an object that is called like a function, and
+ * pushes an item into an empty list that is grouped (`list{…}`). The first is stopped, the second undone.
+ */
+function protect(value: unknown): Shared {
+  const emptyLists: unknown[][] = [];
+  // Not by recursion: data may nest deeper than the stack.
+  const left: unknown[] = [value];
+  while (left.length > 0) {
+    const item = left.pop();
+    if (typeof item !== "object" || item === null) continue;
+    if (Array.isArray(item)) {
+      if (item.length === 0) emptyLists.push(item);
+      for (const element of item) left.push(element);
+    } else {
+      for (const key of Object.keys(item)) left.push(Reflect.get(item, key));
+      Object.freeze(item);
+    }
+  }
+  return { value, emptyLists };
+}

@@ -1,0 +1,110 @@
+import { measure } from "./json-text.ts";
+import { refuse } from "./refusal.ts";
+
+/**
+ * Prepares the expression thread before anything of an author's runs in it (design, page 6, I-22). After it
+ * - no expression can change what a later one meets: intrinsics are frozen, and there is no `__proto__` accessor, so
+ *   that `__proto__` in data is a key like any other;
+ * - no single step makes a text or list so large that V8 ends the whole process: its memory limit for a thread
+ *   stops a thread that fills up by and by, and fails the process on one allocation far over the limit.
+ */
+export function hardenThread(limits: { readonly charactersMax: number; readonly itemsMax: number }): void {
+  limitSizes(limits.charactersMax, limits.itemsMax);
+  // jsonata takes a stack trace for each of its errors and nobody reads it.
+  Error.stackTraceLimit = 0;
+  Reflect.deleteProperty(Object.prototype, "__proto__");
+  freezeIntrinsics();
+}
+
+/** The few built-in methods by which jsonata multiplies sizes: `&`, `$join`, `$pad`, `$split`, `$string`. */
+function limitSizes(charactersMax: number, itemsMax: number): void {
+  const tooLong = `makes a text of more than ${charactersMax} characters`;
+  wrapMethod(String.prototype, "concat", (text: string, others: string[], concat) => {
+    let length = text.length;
+    for (const other of others) length += other.length;
+    if (length > charactersMax) refuse(tooLong);
+    return concat(others);
+  });
+  wrapMethod(
+    String.prototype,
+    "split",
+    (_text: string, [separator, limit = Infinity]: [string, number?], split) => {
+      const parts = split([separator, Math.min(limit, itemsMax + 1)]) as string[];
+      if (parts.length > itemsMax) refuse(`makes a list of more than ${itemsMax} items`);
+      return parts;
+    },
+  );
+  wrapMethod(Array.prototype, "join", (items: unknown[], [separator = ","]: [string?], join) => {
+    let length = separator.length * Math.max(0, items.length - 1);
+    if (length > charactersMax) refuse(tooLong);
+    for (const item of items) if (typeof item === "string") length += item.length;
+    if (length > charactersMax) refuse(tooLong);
+    return join([separator]);
+  });
+  wrapMethod(JSON, "stringify", (_json: JSON, given: [unknown, ...unknown[]], stringify) => {
+    measure(given[0], charactersMax);
+    return stringify(given);
+  });
+}
+
+/** Replaces a method by one that gets `this`, the arguments and the original, and may refuse. */
+function wrapMethod<This, Given extends unknown[]>(
+  owner: object,
+  name: string,
+  wrapped: (self: This, given: Given, original: (given: unknown[]) => unknown) => unknown,
+): void {
+  const original = Reflect.get(owner, name) as (...given: unknown[]) => unknown;
+  const value = function (this: This, ...given: Given): unknown {
+    return wrapped(this, given, (passed) => Reflect.apply(original, this, passed));
+  };
+  Object.defineProperty(owner, name, { value, writable: true, enumerable: false, configurable: true });
+}
+
+const CONSTRUCTORS = [
+  ...[Object, Function, Array, String, Number, Boolean, Symbol, BigInt, RegExp, Date, Promise],
+  ...[Map, Set, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Uint8Array, Float64Array, Iterator],
+  ...[Error, TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError, AggregateError],
+];
+
+function freezeIntrinsics(): void {
+  // Assigning to an object a name that a frozen prototype has would fail: data may well have a key `constructor`.
+  for (const name of Object.getOwnPropertyNames(Object.prototype)) letOverride(Object.prototype, name);
+  // jsonata gives each sequence a `push` of its own.
+  letOverride(Array.prototype, "push");
+  for (const name of ["name", "message", "toString"]) letOverride(Error.prototype, name);
+  for (const constructor of CONSTRUCTORS) {
+    Object.freeze(constructor.prototype);
+    Object.freeze(constructor);
+  }
+  const unnamed = [
+    async () => {},
+    function* () {},
+    async function* () {},
+    [].values(),
+    new Map().values(),
+    "".matchAll(/x/g),
+  ];
+  for (const value of unnamed) Object.freeze(Object.getPrototypeOf(value));
+  for (const namespace of [Math, JSON, Reflect, Atomics]) Object.freeze(namespace);
+}
+
+/** Makes an inherited property one that assignment on an heir replaces, as it was before the freeze. */
+function letOverride(prototype: object, name: string): void {
+  const property = Object.getOwnPropertyDescriptor(prototype, name);
+  if (property === undefined || !("value" in property)) return;
+  const value: unknown = property.value;
+  Object.defineProperty(prototype, name, {
+    enumerable: false,
+    configurable: false,
+    get: () => value,
+    set(this: object, replacement: unknown) {
+      if (this === prototype) throw new TypeError("frozen");
+      Object.defineProperty(this, name, {
+        value: replacement,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
+    },
+  });
+}

@@ -1,0 +1,11 @@
+/** What marks our own refusals, so that jsonata's errors, which quote data, can't be taken for them. */
+const REFUSAL = Symbol("refusal");
+
+/** Stops an evaluation with a message that holds no data. */
+export function refuse(message: string): never {
+  throw Object.assign(new Error(message), { [REFUSAL]: true });
+}
+
+export function isRefusal(error: unknown): error is Error {
+  return error instanceof Error && REFUSAL in error;
+}

@@ -1,0 +1,210 @@
+import { Worker } from "node:worker_threads";
+import { must } from "#lib/assert.ts";
+import { tookTooLong } from "./failure-reason.ts";
+import { PROGRESS_BYTES, Progress } from "./thread-messages.ts";
+import type { Cell, FromThread, ThreadData, ToThread } from "./thread-messages.ts";
+import { answerTask, strikeTask } from "./thread-task.ts";
+import type { Binding, Task } from "./thread-task.ts";
+
+/** What made a thread die: too long, too much memory, or a failure of its own. */
+export type KillReason = "time" | "memory" | "crash";
+
+export interface ThreadLimits {
+  readonly timeoutMs: number;
+  readonly memoryMiB: number;
+  /** Told the expression that made the thread die, for a log. */
+  readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
+}
+
+const WATCH_MS = 50;
+/** The evaluation's own time limit comes first; this is for steps that don't look at the clock. */
+const GRACE_MS = 250;
+/**
+ * V8 ends the whole process when one allocation goes far over its limit, so that limit lies well above ours; and what is
+ * measured counts garbage, so a thread is ended half-way between the two.
+ */
+const HEADROOM_MIB = 512;
+/** Bindings are kept in a thread while their JSON text is at most this part of its memory, and while they are in use. */
+const BINDINGS_SHARE = 1 / 16;
+const STARTS_MAX = 3;
+const MIB = 1_048_576;
+
+interface Running {
+  readonly worker: Worker;
+  readonly progress: Int32Array;
+  /** Bindings that the thread has, the one used longest ago first. */
+  readonly bindings: Map<number, Binding>;
+  bindingCharacters: number;
+  /** How often the watch has found the thread at this tick. */
+  watched: { readonly ticks: number; readonly looks: number };
+}
+
+/** A worker thread that is started when it is needed, ended when it hangs or fills up, and replaced. */
+export class SupervisedThread {
+  readonly #limits: ThreadLimits;
+  readonly #tasks = new Map<number, Task>();
+  readonly #ending = new Set<Promise<unknown>>();
+  #running: Running | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(limits: ThreadLimits) {
+    this.#limits = limits;
+  }
+
+  get pending(): number {
+    return this.#tasks.size;
+  }
+
+  submit(task: Task): void {
+    if (this.#closed) return task.reject(closedError());
+    this.#tasks.set(task.id, task);
+    this.#dispatch(task);
+  }
+
+  release(binding: Binding): void {
+    const running = this.#running;
+    if (running?.bindings.delete(binding.id) !== true) return;
+    running.bindingCharacters -= binding.payload.length;
+    post(running.worker, { kind: "release", id: binding.id });
+  }
+
+  /** Ends the thread; what is pending is rejected. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const worker = this.#running?.worker;
+    this.#running = undefined;
+    for (const task of [...this.#tasks.values()]) {
+      this.#finish(task);
+      task.reject(closedError());
+    }
+    await Promise.all([...this.#ending, worker?.terminate()]);
+  }
+
+  #dispatch(task: Task): void {
+    const running = (this.#running ??= this.#start());
+    this.#sendBinding(running, task.binding);
+    const { id, sources, rows } = task;
+    post(running.worker, {
+      kind: "task",
+      id,
+      binding: task.binding.id,
+      sources,
+      rows,
+      skip: [...task.failures.keys()],
+    });
+    running.worker.ref();
+    this.#timer ??= setInterval(() => this.#watch(), WATCH_MS).unref();
+  }
+
+  #sendBinding(running: Running, binding: Binding): void {
+    const known = running.bindings.delete(binding.id);
+    running.bindings.set(binding.id, binding);
+    if (known) return;
+    post(running.worker, { kind: "bind", id: binding.id, payload: binding.payload });
+    running.bindingCharacters += binding.payload.length;
+    const charactersMax = this.#limits.memoryMiB * MIB * BINDINGS_SHARE;
+    if (running.bindingCharacters <= charactersMax) return;
+    const inUse = new Set([...this.#tasks.values()].map((task) => task.binding.id));
+    for (const held of [...running.bindings.values()]) {
+      if (running.bindingCharacters <= charactersMax) return;
+      if (!inUse.has(held.id)) this.release(held);
+    }
+  }
+
+  #start(): Running {
+    const shared = new SharedArrayBuffer(PROGRESS_BYTES);
+    const worker = new Worker(new URL("./expression-thread.ts", import.meta.url), {
+      workerData: { progress: shared, timeoutMs: this.#limits.timeoutMs } satisfies ThreadData,
+      // Nothing of the host's surroundings belongs in there.
+      env: {},
+      argv: [],
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMiB + HEADROOM_MIB },
+    });
+    const progress = new Int32Array(shared);
+    const watched = { ticks: 0, looks: 0 };
+    const running: Running = { worker, progress, bindings: new Map(), bindingCharacters: 0, watched };
+    worker.on("message", (message: FromThread) => this.#answered(message));
+    // An error is followed by the exit.
+    let cause: (Error & { code?: unknown }) | undefined;
+    worker.on("error", (error: Error) => (cause = error));
+    worker.on("exit", () => {
+      this.#died(running, cause?.code === "ERR_WORKER_OUT_OF_MEMORY" ? "memory" : "crash", cause);
+    });
+    return running;
+  }
+
+  #answered(message: FromThread): void {
+    const task = this.#tasks.get(message.id);
+    if (task === undefined) return;
+    this.#finish(task);
+    answerTask(task, JSON.parse(message.cells) as readonly Cell[]);
+  }
+
+  #finish(task: Task): void {
+    this.#tasks.delete(task.id);
+    if (this.#tasks.size > 0) return;
+    this.#running?.worker.unref();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Looks whether the thread is still at the same evaluation. Counts looks: a busy main thread misses some. */
+  #watch(): void {
+    const running = this.#running;
+    if (running === undefined) return;
+    const ticks = Atomics.load(running.progress, Progress.ticks);
+    const idle = Atomics.load(running.progress, Progress.task) === 0;
+    const looks = idle || ticks !== running.watched.ticks ? 0 : running.watched.looks + 1;
+    running.watched = { ticks, looks };
+    if (looks * WATCH_MS > this.#limits.timeoutMs + GRACE_MS) this.#died(running, "time", undefined);
+    else if (looks > 0) void this.#watchMemory(running);
+  }
+
+  async #watchMemory(running: Running): Promise<void> {
+    const heap = await running.worker.getHeapStatistics().catch(() => undefined);
+    if (heap === undefined) return;
+    const used = heap.used_heap_size + heap.external_memory;
+    if (used > (this.#limits.memoryMiB + HEADROOM_MIB / 2) * MIB) this.#died(running, "memory", undefined);
+  }
+
+  /** Ends a thread, fails the evaluation that it was at and gives everything else to a new one. */
+  #died(dead: Running, reason: KillReason, cause: Error | undefined): void {
+    if (dead !== this.#running) return;
+    this.#running = undefined;
+    const end: Promise<unknown> = dead.worker.terminate().finally(() => this.#ending.delete(end));
+    this.#ending.add(end);
+    const task = this.#tasks.get(Atomics.load(dead.progress, Progress.task));
+    if (task === undefined) this.#strikeAll(cause);
+    else {
+      const place = Atomics.load(dead.progress, Progress.cell);
+      this.#limits.onKill?.(reason, must(task.sources[Math.max(0, place) % task.sources.length], "source"));
+      if (strikeTask(task, place, this.#reasonText(reason))) this.#finish(task);
+    }
+    for (const left of [...this.#tasks.values()]) this.#dispatch(left);
+  }
+
+  #reasonText(reason: KillReason): string {
+    if (reason === "time") return tookTooLong(this.#limits.timeoutMs);
+    if (reason === "memory") return `needed more than ${this.#limits.memoryMiB} MiB of memory`;
+    return "made the expression thread fail";
+  }
+
+  /** The thread died before or between evaluations: it may not be able to start at all. */
+  #strikeAll(cause: Error | undefined): void {
+    for (const task of [...this.#tasks.values()]) {
+      if (++task.attempts < STARTS_MAX) continue;
+      this.#finish(task);
+      task.reject(new Error("the expression thread can't run", { cause }));
+    }
+  }
+}
+
+function post(worker: Worker, message: ToThread): void {
+  worker.postMessage(message);
+}
+
+function closedError(): Error {
+  return new Error("the expression evaluator is closed");
+}

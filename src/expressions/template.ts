@@ -1,0 +1,88 @@
+import type { Json } from "#domain/json.ts";
+import { skipLiteral } from "./skip-literal.ts";
+
+/** A part of a template: text as it stands, or an expression. */
+export type TemplatePart =
+  | string
+  | {
+      readonly expression: string;
+      /** Where the expression begins in the template, in UTF-16 units. */
+      readonly offset: number;
+    };
+
+export type ParsedTemplate =
+  | { readonly ok: true; readonly parts: readonly TemplatePart[] }
+  | { readonly ok: false; readonly message: string; readonly position: number };
+
+const OPEN = "{{";
+
+/** Whether a string has to be parsed at all. */
+export function holdsExpression(text: string): boolean {
+  return text.includes(OPEN);
+}
+
+/**
+ * Splits `a {{ expr }} b` (design, page 3). An expression may hold `}}` in strings, names, comments, regular expressions
+ * and between braces of its own. A literal `{{` is written `{{ "{{" }}`.
+ */
+export function parseTemplate(text: string): ParsedTemplate {
+  const parts: TemplatePart[] = [];
+  let at = 0;
+  for (let open = text.indexOf(OPEN); open !== -1; open = text.indexOf(OPEN, at)) {
+    if (open > at) parts.push(text.slice(at, open));
+    const start = open + OPEN.length;
+    const end = endOfExpression(text, start);
+    if (end === -1) {
+      return {
+        ok: false,
+        message: '{{ is never closed (a literal one is written {{ "{{" }})',
+        position: open,
+      };
+    }
+    const inside = text.slice(start, end);
+    const expression = inside.trim();
+    if (expression === "") return { ok: false, message: "{{ }} holds no expression", position: open };
+    parts.push({ expression, offset: start + inside.length - inside.trimStart().length });
+    at = end + OPEN.length;
+  }
+  if (at < text.length || parts.length === 0) parts.push(text.slice(at));
+  return { ok: true, parts };
+}
+
+/** The offset of the `}}` that closes an expression, or -1. */
+function endOfExpression(text: string, start: number): number {
+  let braces = 0;
+  for (let index = start; index < text.length; index++) {
+    const next = skipLiteral(text, start, index);
+    if (next > index) {
+      index = next - 1;
+    } else if (text[index] === "{") {
+      braces++;
+    } else if (text[index] === "}") {
+      if (braces === 0) return text[index + 1] === "}" ? index : -1;
+      braces--;
+    }
+  }
+  return -1;
+}
+
+/**
+ * The text of a template whose expressions gave `values`, in their order. What is inserted is never parsed again.
+ * `encode` treats each inserted text (a URL's `encodeURIComponent`, say), never the template's own.
+ */
+export function renderParts(
+  parts: readonly TemplatePart[],
+  values: readonly (Json | undefined)[],
+  encode: (text: string) => string = (text) => text,
+): string {
+  let index = 0;
+  return parts
+    .map((part) => (typeof part === "string" ? part : encode(insertedText(values[index++]))))
+    .join("");
+}
+
+/** Inside a longer string (design, page 3): text as it is, nothing is empty, anything else as JSON text. */
+function insertedText(value: Json | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

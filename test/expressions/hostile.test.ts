@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { ExpressionError } from "#domain/expression.ts";
+import { openEvaluator } from "#expressions/evaluator.ts";
+
+/** Doubles a text `n` times; the letters keep V8 from storing it in one byte each. */
+const DOUBLE = "$double := function($s, $n){ $n = 0 ? $s : $double($s & $s, $n - 1) }";
+
+const HOSTILE: readonly (readonly [string, RegExp])[] = [
+  ["($f := function($x){ $f($x) }; $f(1))", /took longer than 1 s/],
+  ["($f := function($x){ 1 + $f($x) }; $f(1))", /recurses too deeply|took longer/],
+  ["[1..9999999]", /too long/],
+  ["($f := function($s){ $f($s & $s) }; $f('x'))", /10000000 characters/],
+  [`(${DOUBLE}; $uppercase($double('ü€', 27)))`, /10000000 characters/],
+  ["$pad('x', 4e8)", /10000000 characters/],
+  ["$pad('xy', -4e8)", /10000000 characters/],
+  [`(${DOUBLE}; $replace($double('x', 22), 'x', $double('y', 20)))`, /too long/],
+  [`(${DOUBLE}; $length($replace($double('x', 12), 'x', $double('y', 12))))`, /10000000 characters/],
+  [`(${DOUBLE}; $join([$double('x', 23), $double('x', 23)]))`, /10000000 characters/],
+  [`(${DOUBLE}; $split($double('x', 22), ''))`, /list of more/],
+  ["($f := function($s, $n){ $n = 0 ? $s : $f($append($s, $s), $n - 1) }; $f([1, 2], 26))", /too long/],
+  [
+    "($f := function($s, $n){ $n = 0 ? $s : $f({'a': $s, 'b': $s}, $n - 1) }; $f('x', 40))",
+    /characters of JSON/,
+  ],
+  [
+    "($f := function($s, $n){ $n = 0 ? $s : $f({'a': $s, 'b': $s}, $n - 1) }; $string($f('x', 40)))",
+    /characters of JSON/,
+  ],
+  [
+    "($f := function($s, $n){ $n = 0 ? $s : $f([[$s], [$s]], $n - 1) }; $count({'a': $f('x', 40)}.*))",
+    /took longer|memory/,
+  ],
+  ["(function($f){ {'then': $f} })(function($resolve){ 1 })", /never comes to an end|took longer/],
+  ["[$error('first'), ($f := function($x){ $f($x) }; $f(1))]", /first/],
+  ["$eval('($f := function(){ $f() }; $f())')", /\$eval isn't available/],
+  ["($e := $lookup({'e': 'eval'}, 'e'); $e('1'))", /not a function/],
+  ["$formatInteger(1e308, 'I')", /recurses too deeply/],
+  ["$sort([1..900000], function($a, $b){ $a < $b })", /took longer|memory/],
+];
+
+test("a hostile expression fails with a reason, the process and everyone else's work go on", async (t) => {
+  const killed: string[] = [];
+  const evaluator = openEvaluator({ onKill: (reason) => killed.push(reason) });
+  t.after(() => evaluator.close());
+  const bound = evaluator.bind({ mine: 1 });
+  await bound.evaluate("1");
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  for (const [source, wanted] of HOSTILE) {
+    const started = performance.now();
+    const attack = bound.evaluate(source).then(
+      (value) => assert.fail(`${source} gave ${JSON.stringify(value)?.slice(0, 50)}`),
+      (error: unknown) => error,
+    );
+    const others = Array.from({ length: 5 }, (_, index) =>
+      bound.evaluate("$mine + $n", { variables: { n: index } }),
+    );
+    const error = await attack;
+    assert.ok(error instanceof ExpressionError, source);
+    assert.equal(error.source, source);
+    assert.match(error.message.slice(source.length), wanted, source);
+    assert.deepEqual(await Promise.all(others), [1, 2, 3, 4, 5], source);
+    assert.ok(performance.now() - started < 6_000, source);
+  }
+  delay.disable();
+  assert.ok(delay.percentile(99) < 100e6, `event loop p99 ${delay.percentile(99) / 1e6} ms`);
+  assert.ok(killed.length > 0);
+});
+
+test("a regular expression that backtracks for ever elsewhere is answered at once", async (t) => {
+  const evaluator = openEvaluator();
+  t.after(() => evaluator.close());
+  const bound = evaluator.bind({});
+  await bound.evaluate("1");
+  const started = performance.now();
+  const text = `${"a".repeat(40)}!`;
+  assert.equal(await bound.evaluate("$contains($, /^(a+)+$/)", { root: text }), false);
+  assert.equal(await bound.evaluate("$replace($, /(a|a)*b/, '')", { root: text }), text);
+  assert.ok(performance.now() - started < 500);
+});
+
+test("what no check inside the thread sees is ended from outside", async (t) => {
+  const killed: string[] = [];
+  const evaluator = openEvaluator({
+    timeoutMs: 300,
+    onKill: (reason, source) => killed.push(`${reason} ${source}`),
+  });
+  t.after(() => evaluator.close());
+  const bound = evaluator.bind({});
+  // One call of a built-in function that takes seconds; the loop of the interpreter never runs.
+  const source = "$distinct([1..200000])";
+  const started = performance.now();
+  await assert.rejects(bound.evaluate(source), /took longer than 0.3 s/);
+  assert.ok(performance.now() - started < 3_000);
+  assert.deepEqual(killed, [`time ${source}`]);
+  assert.equal(await bound.evaluate("1 + 1"), 2);
+});
+
+test("a thread that fills up is ended, and the process lives", async (t) => {
+  const killed: string[] = [];
+  const evaluator = openEvaluator({
+    timeoutMs: 20_000,
+    memoryMiB: 32,
+    onKill: (reason) => killed.push(reason),
+  });
+  t.after(() => evaluator.close());
+  const bound = evaluator.bind({});
+  const source =
+    "($f := function($l, $n){ $n = 0 ? $l : $f({'a': $l, 'b': [1..500000]}, $n - 1) }; $f(1, 2000).b[0])";
+  const others = bound.evaluateBatch(
+    ["$ + 1"],
+    Array.from({ length: 100 }, (_, index) => ({ root: index })),
+  );
+  await assert.rejects(bound.evaluate(source), /needed more than 32 MiB of memory/);
+  assert.deepEqual(killed, ["memory"]);
+  assert.equal(
+    (await others).every(([cell], index) => cell?.ok === true && cell.value === index + 1),
+    true,
+  );
+});
+
+test("in a batch only the rows that take too long fail, and after three the expression isn't tried any more", async (t) => {
+  const evaluator = openEvaluator({ timeoutMs: 200 });
+  t.after(() => evaluator.close());
+  const bound = evaluator.bind({});
+  const rows = Array.from({ length: 60 }, (_, index) => ({
+    root: { slow: index === 10 || index === 40, index },
+  }));
+  const loop = "($f := function(){ $f() }; slow ? $f() : index)";
+  const native = "slow ? $count($distinct([1..200000])) : index";
+  const answers = await bound.evaluateBatch([loop, native, "index"], rows);
+  for (const [index, row] of answers.entries()) {
+    const slow = index === 10 || index === 40;
+    assert.deepEqual(
+      row.map((cell) => cell.ok),
+      [!slow, !slow, true],
+      `row ${index}`,
+    );
+    if (slow)
+      for (const cell of row.slice(0, 2)) assert.match(JSON.stringify(cell), /took longer than 0.2 s/);
+  }
+  for (const source of ["($f := function(){ $f() }; $f())", "$count($distinct([1..200000]))"]) {
+    const all = await bound.evaluateBatch([source, "index"], rows);
+    assert.equal(
+      all.filter(
+        ([cell]) => cell?.ok === false && /took longer/.test(cell.message) && !/not tried/.test(cell.message),
+      ).length,
+      3,
+    );
+    assert.equal(all.filter(([cell]) => cell?.ok === false && /not tried/.test(cell.message)).length, 57);
+    assert.ok(all.every(([, cell]) => cell?.ok === true));
+  }
+});
+
+test("a long batch of honest rows is neither ended nor in the way of others", async (t) => {
+  const killed: string[] = [];
+  const evaluator = openEvaluator({ timeoutMs: 400, onKill: (reason) => killed.push(reason) });
+  t.after(() => evaluator.close());
+  const bound = evaluator.bind({});
+  await bound.evaluate("1");
+  const rows = Array.from({ length: 200 }, (_, index) => ({ root: index }));
+  const started = performance.now();
+  let done = false;
+  const batch = bound
+    .evaluateBatch(["$sum($map([1..3000], function($x){ $x * 2 })) + $"], rows)
+    .finally(() => (done = true));
+  const waits: number[] = [];
+  while (!done) {
+    const asked = performance.now();
+    assert.equal(await bound.evaluate("1 + 1"), 2);
+    waits.push(performance.now() - asked);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.equal(
+    (await batch).every(([cell], index) => cell?.ok === true && cell.value === 9_003_000 + index),
+    true,
+  );
+  assert.ok(performance.now() - started > 800, "the batch is long enough to show something");
+  assert.ok(waits.length > 5 && Math.max(...waits) < 500, `waited ${Math.max(...waits)} ms`);
+  assert.deepEqual(killed, []);
+});
+
+test("no expression reaches JavaScript's objects or leaves a trace in them", async (t) => {
+  const worker = new Worker(new URL("./probe-thread.ts", import.meta.url), { env: {}, execArgv: [] });
+  t.after(() => worker.terminate());
+  const root =
+    '{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}, "a": {"b": 1}, "f": {"_jsonata_function": true, "implementation": "x"}}';
+  const nothing = [
+    ...[
+      "$.__proto__.toString",
+      "a.constructor",
+      "a.__proto__",
+      "$string.constructor",
+      "($f := function(){ 1 }; $f.environment)",
+    ],
+    ...[
+      "$lookup(a, 'constructor')",
+      "$lookup(a, '__proto__')",
+      "a.toString",
+      "a.hasOwnProperty",
+      "'x'.length",
+      "/a/.lastIndex",
+    ],
+  ];
+  const anything = [
+    ...[
+      "$ ~> |$|{'__proto__': {'polluted': 1}}|",
+      "{} ~> |$|$$|",
+      "{} ~> |$|{'constructor': {'prototype': {'polluted': 1}}}|",
+    ],
+    ...[
+      "$ ~> |`__proto__`|{'polluted': 2}|",
+      "$ ~> |a.`__proto__`|{'polluted': 2}|",
+      "$ ~> |constructor.prototype|{'polluted': 2}|",
+    ],
+    ...[
+      "$ ~> |$spread($sum).implementation|{'apply': 1}|",
+      "$ ~> |$spread($sum).signature|{'validate': 1}|",
+      "$ ~> |$match|{'polluted': 1}|",
+    ],
+    ...[
+      "{'__proto__': {'polluted': 1}}.polluted",
+      "$merge([{'__proto__': {'polluted': 1}}, {}])",
+      "$sift($, function($v, $k){ $k = '__proto__' })",
+    ],
+    ...[
+      "$each($, function($v, $k){ {$k: {'polluted': 1}} })",
+      "{ $keys($)[0]: {'polluted': 1} }",
+      "a{ '__proto__': {'polluted': 1} }",
+      "f()",
+      "f.implementation()",
+    ],
+    ...[
+      "[].length",
+      "$.constructor.constructor('return process')()",
+      "$clone($)",
+      "($clone := function($x){ $x }; $ ~> |a|{'b': 2}|)",
+      "$map($keys($), function($k){ {$k: 1} })",
+    ],
+  ];
+  for (const source of [...nothing, ...anything]) {
+    worker.postMessage({ source, root });
+    const [answer] = (await once(worker, "message")) as [
+      { result: { ok: boolean; text?: string }; unchanged: boolean; polluted: boolean },
+    ];
+    assert.equal(answer.unchanged, true, source);
+    assert.equal(answer.polluted, false, source);
+    if (nothing.includes(source))
+      assert.equal(answer.result.text, undefined, `${source}: ${JSON.stringify(answer.result)}`);
+  }
+});
