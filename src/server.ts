@@ -5,7 +5,7 @@ import { clientErrorAnswer, renderProblem } from "#api/render-problem.ts";
 import { readHealth } from "#actions/read-health.ts";
 import type { Services } from "#actions/services.ts";
 import { Problem } from "#domain/problem.ts";
-import { registerHosted } from "#hosted/routes.ts";
+import { isHostedPath, registerHosted, sendUnknown } from "#hosted/routes.ts";
 import { newId } from "#lib/new-id.ts";
 
 export interface Server {
@@ -16,6 +16,7 @@ export interface Server {
 }
 
 const MS = { request: 300_000, headers: 10_000, keepAlive: 30_000 } as const;
+const SWEEP_MS = 50;
 const PARAMETER_CHARACTERS_MAX = 500;
 
 /** The HTTP server of a process. A worker alone answers health checks and nothing else. */
@@ -32,8 +33,11 @@ export async function openServer(
     keepAliveTimeout: MS.keepAlive,
     http: { headersTimeout: MS.headers },
     exposeHeadRoutes: false,
+    // While draining the handlers answer as ever (the framework's own 503 has another envelope): what they do is durable.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
-    frameworkErrors: (error, _request, reply) => void renderProblem(services.log, reply, error),
+    frameworkErrors: (error, request, reply) =>
+      void (isHostedPath(request.url) ? sendUnknown(reply) : renderProblem(services.log, reply, error)),
     clientErrorHandler: (error, socket) => {
       if (!socket.writable) return void socket.destroy();
       socket.end(clientErrorAnswer(error));
@@ -44,6 +48,8 @@ export async function openServer(
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   app.addHook("onRequest", async (request, reply) => {
     reply.header("X-Request-Id", request.id);
+  });
+  app.addHook("onSend", async (_request, reply) => {
     if (state.draining) reply.header("Connection", "close");
   });
   app.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
@@ -60,9 +66,12 @@ export async function openServer(
     url,
     close: async (drainMs) => {
       state.draining = true;
+      // Again and again: a caller may keep its connection after the answer that it waited for.
+      const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
       app.server.closeIdleConnections();
       const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
       await Promise.race([app.close(), cut.then(() => app.close())]);
+      clearInterval(sweep);
     },
   };
 }

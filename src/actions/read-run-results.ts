@@ -97,7 +97,8 @@ export async function openDownload(
     readonly signature: string;
   },
 ): Promise<Download> {
-  const expiresAtMs = /^\d{1,15}$/.test(url.expires) ? Number(url.expires) : 0;
+  // No zero before it: a link has one spelling, and every other one is refused.
+  const expiresAtMs = /^[1-9]\d{0,14}$/.test(url.expires) ? Number(url.expires) : 0;
   const signed = services.signing.verifyPresigned(
     { accountId: url.accountId, runId: url.runId, key: url.key, expiresAtMs },
     url.signature,

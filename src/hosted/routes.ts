@@ -12,7 +12,6 @@ import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Html } from "#lib/html.ts";
 import { describeError } from "#lib/log.ts";
-import { sendDocs } from "./docs.ts";
 import { sendDownload } from "./downloads.ts";
 import { renderForm } from "./pages/form-page.ts";
 import { hostedHeaders } from "./pages/headers.ts";
@@ -30,28 +29,50 @@ import { readForm } from "./read-form.ts";
 /** Our own hidden inputs, which no strategy counts: `_csrf`. */
 const OWN_FIELDS = 1;
 
+const PREFIX = "/connect";
 const STYLE = readFileSync(new URL("./pages/style.css", import.meta.url), "utf8");
 
 /** The pages that end users see, and the temporary downloads. */
 export function registerHosted(app: FastifyInstance, services: Services): void {
-  app.register(async (pages) => {
+  const registerPages = async (pages: FastifyInstance): Promise<void> => {
     pages.setErrorHandler(async (error, request, reply) => {
-      if (error instanceof Problem && error.status === 413) return await sendPage(reply, 413, renderTooLarge());
+      const status = error instanceof Problem ? error.status : (error as { statusCode?: unknown }).statusCode;
+      if (error instanceof Problem) reply.headers(error.headers);
+      if (status === 413) return await sendPage(reply, 413, renderTooLarge());
+      // Another content type, or none that can be read: our form sends neither.
+      if (status === 415) return await sendPage(reply, 415, renderForbidden());
       services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
       return await sendPage(reply, 500, renderProblem());
     });
-    pages.get("/connect/style.css", async (_request, reply) =>
+    pages.setNotFoundHandler(async (_request, reply) => await sendUnknown(reply));
+    pages.get("/style.css", async (_request, reply) =>
       reply
         .headers({ "Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff" })
         .type("text/css; charset=utf-8")
         .send(STYLE),
     );
-    pages.get("/connect/:token", async (request, reply) => await getForm(services, request, reply));
-    pages.post("/connect/:token", async (request, reply) => await postForm(services, request, reply));
+    pages.route({
+      // HEAD too: chats and mail filters look at a link with it.
+      method: ["GET", "HEAD"],
+      url: "/:token",
+      handler: async (request, reply) => await getForm(services, request, reply),
+    });
+    pages.post("/:token", async (request, reply) => await postForm(services, request, reply));
+  };
+  app.register(registerPages, { prefix: PREFIX });
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/downloads/:accountId/:runId/:key",
+    handler: async (request, reply) => await sendDownload(services, request, reply),
   });
-  app.get("/docs", async (_request, reply) => await sendDocs(reply, services.publicUrl()));
-  app.get("/downloads/:accountId/:runId/:key", async (request, reply) => await sendDownload(services, request, reply));
 }
+
+/** Whether end users see what is answered there: pages, then, also where the framework refuses an address by itself. */
+export const isHostedPath = (url: string): boolean => /^\/connect(?![^/?])/.test(url);
+
+/** 404 for an address under `/connect` that can't be any link's. */
+export const sendUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
+  await sendPage(reply, 404, renderUnknown());
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
 
@@ -68,7 +89,7 @@ async function sendPage(reply: FastifyReply, status: number, page: Html, kind: "
 async function getForm(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
-  if (!hosted) return await sendPage(reply, 404, renderUnknown());
+  if (!hosted) return await sendUnknown(reply);
   if (hosted.session.status !== "pending") return await sendClosed(reply, hosted);
   return await sendForm(services, reply, token, hosted, 200, new Map(), new Map());
 }
@@ -107,7 +128,7 @@ async function sendForm(
 async function postForm(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
-  if (!hosted) return await sendPage(reply, 404, renderUnknown());
+  if (!hosted) return await sendUnknown(reply);
   if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden());
   const submitted = await readForm(request, { bytesMax: limits.formBodyBytesMax, fieldsMax: limits.formFieldsMax + OWN_FIELDS });
   if (!(await isCsrfGood(services, token, submitted.get("_csrf") ?? ""))) {

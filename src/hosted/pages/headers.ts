@@ -11,11 +11,12 @@ const CONTENT_SECURITY_POLICY = [
   "require-trusted-types-for 'script'",
 ];
 
+/** Only names that Chromium knows on every system: it complains of others in the console. */
 const NO_FEATURES =
-  "accelerometer=(), autoplay=(), bluetooth=(), camera=(), display-capture=(), encrypted-media=(), fullscreen=(), " +
+  "accelerometer=(), autoplay=(), camera=(), display-capture=(), encrypted-media=(), fullscreen=(), " +
   "geolocation=(), gyroscope=(), hid=(), idle-detection=(), local-fonts=(), magnetometer=(), microphone=(), midi=(), " +
   "payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), " +
-  "usb=(), web-share=(), xr-spatial-tracking=()";
+  "usb=(), xr-spatial-tracking=()";
 
 /**
  * The headers of every hosted page and redirect. Design, page 6, 5.4, as page 1 amends it.

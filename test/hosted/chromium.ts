@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { chromium, type Browser } from "playwright-core";
+
+const run = promisify(execFile);
+
+const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/google-chrome"];
+const UNPACK = fileURLToPath(new URL("./unpack-chromium.ts", import.meta.url));
+
+/** Nothing but what the tests ask for goes over the network. */
+const FLAGS = [
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+interface Program {
+  readonly path: string;
+  readonly environment: Readonly<Record<string, string>>;
+  remove(): void;
+}
+
+/**
+ * A real Chromium: the one that LATCHKEY_CHROMIUM names, else the system's, else the one of the npm package
+ * `@sparticuz/chromium` (x64 only), which needs nothing from the system. `packaged` takes the last one in any case.
+ */
+export async function launchChromium(options: { readonly packaged?: boolean } = {}): Promise<Browser> {
+  const program = options.packaged === true ? await unpack() : (findInstalled() ?? (await unpack()));
+  try {
+    const browser = await chromium.launch({
+      executablePath: program.path,
+      args: FLAGS,
+      env: { ...ownEnvironment(), ...program.environment },
+      // As root Chromium refuses to start with its sandbox.
+      chromiumSandbox: process.getuid?.() !== 0,
+    });
+    browser.once("disconnected", () => program.remove());
+    return browser;
+  } catch (error) {
+    program.remove();
+    throw error;
+  }
+}
+
+const ownEnvironment = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+
+function findInstalled(): Program | undefined {
+  const named = process.env["LATCHKEY_CHROMIUM"];
+  const path = named === undefined || named === "" ? INSTALLED.find(isExecutable) : named;
+  return path === undefined ? undefined : { path, environment: {}, remove: () => undefined };
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Some 1.5 s and 200 MB, in a folder of its own that goes with the browser. */
+async function unpack(): Promise<Program> {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-chromium-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", remove);
+  try {
+    const { stdout } = await run(process.execPath, ["--disable-warning=ExperimentalWarning", UNPACK], {
+      env: { ...ownEnvironment(), TMPDIR: folder },
+    });
+    const path = stdout.trim();
+    // Without a fontconfig of the system's every page crashes; the package brings one.
+    const environment = { FONTCONFIG_PATH: join(folder, "fonts"), HOME: folder };
+    const libraries = { LD_LIBRARY_PATH: join(folder, "al2023", "lib") };
+    return {
+      path,
+      remove,
+      environment: (await starts(path)) ? environment : { ...environment, ...libraries },
+    };
+  } catch (error) {
+    remove();
+    throw new Error(
+      "No Chromium: install one (Debian: chromium-headless-shell) or name one in LATCHKEY_CHROMIUM.",
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Whether the system has every library that the program wants: without one the loader refuses it. */
+async function starts(path: string): Promise<boolean> {
+  return await run(path, ["--version"]).then(
+    () => true,
+    () => false,
+  );
+}
