@@ -6,6 +6,7 @@ import { ID_PREFIX } from "#domain/ids.ts";
 import { isWellFormedName } from "#domain/names.ts";
 import { invalidField } from "#domain/problem.ts";
 import { checkReturnUrl } from "#domain/return-url.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Answer } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
@@ -46,6 +47,7 @@ export async function createCredentialSession(
     tokenLookup: services.signing.tokenLookup(token),
     lifetimeMs: caller.account.sessionLifetimeMs,
   });
+  await failpoint("session.after_insert");
   const body = JSON.stringify(projectSession(session, hostedUrl(services, id)));
   return { status: 201, body, tokenOfSession: id };
 }

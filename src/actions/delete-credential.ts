@@ -3,6 +3,7 @@ import type { Database } from "#db/pool.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import type { Answer } from "./replay-or-run.ts";
 import type { Caller } from "./services.ts";
 
@@ -15,5 +16,6 @@ export async function deleteCredential(tx: Database, caller: Caller, id: string)
   const deleted = isId("credential", id) && (await deleteRow(tx, caller.account.id, id));
   if (!deleted) throw notFound("Credential");
   await failIdleRunsOf(tx, id);
+  await failpoint("credential.after_delete");
   return { status: 204, body: "" };
 }

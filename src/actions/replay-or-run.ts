@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { claimKey, findAnswer, storeAnswer } from "#db/idempotency.ts";
 import type { Database } from "#db/pool.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import type { Services } from "./services.ts";
 
 /** What an effect answers. The one secret an answer may hold is a session's hosted token; it is never stored. */
@@ -21,7 +23,21 @@ export interface IdempotentRequest {
   readonly fingerprint: Buffer;
 }
 
+export interface Outcome {
+  readonly answer: Answer;
+  readonly replayed: boolean;
+}
+
 const LOCK_NOT_AVAILABLE = "55P03";
+
+interface Underway {
+  readonly fingerprint: Buffer;
+  readonly outcome: Promise<Outcome>;
+}
+
+// Duplicates of one process wait here, for the first one's answer, and hold no connection while they do. Those of other
+// processes wait in the database, on the key's unique index.
+const underway = new WeakMap<Database, Map<string, Underway>>();
 
 /**
  * Runs the effect, its answer and its record in one transaction, or replays the recorded answer. Spec, Idempotency 2 to 4.
@@ -31,23 +47,75 @@ export async function replayOrRun(
   services: Services,
   request: IdempotentRequest,
   effect: (tx: Database) => Promise<Answer>,
-): Promise<{ readonly answer: Answer; readonly replayed: boolean }> {
-  if (request.key === null) return { answer: await services.db.transaction(effect), replayed: false };
+): Promise<Outcome> {
+  if (request.key === null) {
+    return { answer: await services.db.transaction(effect, { settle: true }), replayed: false };
+  }
   const keyHash = hashIdempotencyKey(request.key);
+  const name = `${request.accountId}/${keyHash.toString("hex")}`;
+  const mine = underwayOf(services.db);
+  const deadline = performance.now() + limits.idempotencyWaitMs;
+  for (let first = mine.get(name); first; first = mine.get(name)) {
+    const outcome = await settled(first, deadline);
+    if (outcome && first.fingerprint.equals(request.fingerprint)) return { answer: outcome.answer, replayed: true };
+    if (outcome) break;
+  }
+  const outcome = claimAndRun(services, request, keyHash, effect);
+  mine.set(name, { fingerprint: request.fingerprint, outcome });
   try {
-    return await services.db.transaction(async (tx) => {
-      const won = await claimKey(tx, {
-        accountId: request.accountId,
-        keyHash,
-        fingerprint: request.fingerprint,
-        windowMs: limits.idempotencyWindowMs,
-        waitMs: limits.idempotencyWaitMs,
-      });
-      if (!won) return { answer: await replay(services, tx, request, keyHash), replayed: true };
-      const answer = await effect(tx);
-      await record(services, tx, request.accountId, keyHash, answer);
-      return { answer, replayed: false };
-    });
+    return await outcome;
+  } finally {
+    mine.delete(name);
+  }
+}
+
+function underwayOf(db: Database): Map<string, Underway> {
+  const mine = underway.get(db) ?? new Map<string, Underway>();
+  underway.set(db, mine);
+  return mine;
+}
+
+/** What the first one answered; null when it was refused or failed, and so recorded nothing. Throws when it takes too long. */
+async function settled(first: Underway, deadline: number): Promise<Outcome | null> {
+  const limit = new AbortController();
+  const late = sleep(Math.max(deadline - performance.now(), 0), "late" as const, { signal: limit.signal });
+  late.catch(() => {});
+  try {
+    const outcome = await Promise.race([first.outcome.catch(() => null), late]);
+    if (outcome === "late") throw inUse();
+    return outcome;
+  } finally {
+    limit.abort();
+  }
+}
+
+async function claimAndRun(
+  services: Services,
+  request: IdempotentRequest,
+  keyHash: Buffer,
+  effect: (tx: Database) => Promise<Answer>,
+): Promise<Outcome> {
+  try {
+    const outcome = await services.db.transaction(
+      async (tx) => {
+        const won = await claimKey(tx, {
+          accountId: request.accountId,
+          keyHash,
+          fingerprint: request.fingerprint,
+          windowMs: limits.idempotencyWindowMs,
+          waitMs: limits.idempotencyWaitMs,
+        });
+        await failpoint("idempotency.after_claim");
+        if (!won) return { answer: await replay(services, tx, request, keyHash), replayed: true };
+        const answer = await effect(tx);
+        await record(services, tx, request.accountId, keyHash, answer);
+        await failpoint("idempotency.before_commit");
+        return { answer, replayed: false };
+      },
+      { settle: true },
+    );
+    await failpoint("idempotency.after_commit");
+    return outcome;
   } catch (error) {
     if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) throw inUse();
     throw error;

@@ -17,6 +17,7 @@ import {
 } from "#domain/trigger-routing.ts";
 import type { Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 import { checkInput } from "#nodes/input.ts";
@@ -74,7 +75,9 @@ export async function triggerRun(
     credentials,
     inputs,
   };
+  await failpoint("trigger.before_insert");
   await insertRun(tx, run);
+  await failpoint("trigger.after_insert");
   return { status: 202, body: JSON.stringify({ id: run.id, run_key: run.runKey, status: "queued" }) };
 }
 

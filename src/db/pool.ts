@@ -24,11 +24,14 @@ export type Database = {
   /**
    * All or nothing, on one connection. Inside a transaction, a part of it that can fail alone (a savepoint).
    * `retry`: up to three tries when the server says it may work (40001, 40P01); only for a repeatable `fn`.
+   * `settle`: when the connection dies while COMMIT is under way, the server is asked on another one what became of it.
    */
-  transaction<T>(fn: (tx: Database) => Promise<T>, options?: { retry?: boolean | undefined }): Promise<T>;
+  transaction<T>(fn: (tx: Database) => Promise<T>, options?: TransactionOptions): Promise<T>;
   end(): Promise<void>;
   pool: pg.Pool;
 };
+
+export type TransactionOptions = { retry?: boolean | undefined; settle?: boolean | undefined };
 
 export type PoolOptions = {
   /** Connections at most. */
@@ -69,8 +72,8 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
   let ended: Promise<void> | null = null;
   return {
     query: (statement, values) => withClient(pool, (client) => run(client, statement, values)),
-    transaction: (fn, { retry = false } = {}) =>
-      repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn))),
+    transaction: (fn, { retry = false, settle = false } = {}) =>
+      repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn, settle))),
     end: () => (ended ??= pool.end()),
     pool,
   };
@@ -229,13 +232,14 @@ async function inTransaction<T>(
   pool: pg.Pool,
   client: pg.PoolClient,
   fn: (tx: Database) => Promise<T>,
+  settle: boolean,
 ): Promise<T> {
   const { tx, close } = transactionOn(pool, client);
   try {
-    await send(client, { text: "begin" });
+    const xid = await begin(client, settle);
     const result = await fn(tx);
     close();
-    const { command } = await send(client, { text: "commit" });
+    const { command } = await commit(pool, client, xid);
     // The server answers COMMIT of a failed transaction with ROLLBACK, and no error.
     if (command !== "COMMIT")
       throw new Error(
@@ -246,6 +250,50 @@ async function inTransaction<T>(
     close();
     if (!broken.has(client)) await send(client, { text: "rollback" }).catch(() => broken.add(client));
     throw error;
+  }
+}
+
+/** Begins; with `settle` gives the transaction's id, in the same round trip. */
+async function begin(client: pg.PoolClient, settle: boolean): Promise<string | null> {
+  if (!settle) {
+    await send(client, { text: "begin" });
+    return null;
+  }
+  const [row] = await run<{ xid: string }>(client, "begin; select pg_current_xact_id()::text as xid");
+  assert(row !== undefined, "a transaction has an id");
+  return row.xid;
+}
+
+const settleMs = 2_000;
+
+/**
+ * Commits. When the connection breaks meanwhile, nobody knows whether the server did: a new connection asks it by the
+ * transaction's id (design, page 6, 4.2). Without an answer in two seconds the error stands.
+ */
+async function commit(pool: pg.Pool, client: pg.PoolClient, xid: string | null): Promise<{ command: string }> {
+  try {
+    return await send(client, { text: "commit" });
+  } catch (error) {
+    if (xid === null || !broken.has(client)) throw error;
+    const deadline = performance.now() + settleMs;
+    while (performance.now() < deadline) {
+      const status = await statusOf(pool, xid);
+      if (status === "committed") return { command: "COMMIT" };
+      if (status === "aborted") break;
+      await sleep(50);
+    }
+    throw error;
+  }
+}
+
+async function statusOf(pool: pg.Pool, xid: string): Promise<string | null> {
+  try {
+    return await withClient(pool, async (client) => {
+      const [row] = await run<{ status: string | null }>(client, "select pg_xact_status($1::text::xid8) as status", [xid]);
+      return row?.status ?? null;
+    });
+  } catch {
+    return null;
   }
 }
 
@@ -289,11 +337,17 @@ async function repeat<T>(retry: boolean, attempt: () => Promise<T>): Promise<T> 
   }
 }
 
+/** How the driver's and this file's own errors begin. A target that can't be reached speaks of a connection as well. */
+const LOST =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|There was an error establishing an SSL|The database connection broke|timeout exceeded when trying to connect|timeout expired|Query read timeout)/;
+
 /** Whether the database could not be reached, or went away: what was asked may work later. */
 export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(error.code ?? "");
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== undefined && /^(ECONN|EPIPE|ENOENT|ETIMEDOUT)/.test(code)) return true;
-  return /connection|timeout exceeded|Query read timeout/i.test(error.message);
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  // A file that is missing says ENOENT too: only the server's socket counts.
+  if (code === "ENOENT") return syscall === "connect";
+  if (code !== undefined && /^(ECONN|EPIPE|ETIMEDOUT)/.test(code)) return true;
+  return LOST.test(error.message);
 }

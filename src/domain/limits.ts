@@ -50,6 +50,8 @@ export const limits = {
   /** Design, page 3: `$nodes.<id>` for sets up to this many records. */
   nodesVariableRecordsMax: 10_000,
   recordBatchSizeMax: 500,
+  /** Levels of JSON that a target or a file may give. */
+  dataDepthMax: 500,
   stepLogLinesMax: 200,
 
   /** Design, page 1, Retention: 30 days after the run ended. */

@@ -17,8 +17,8 @@ export function readJson(text: string): ReadJson {
   } catch {
     return { ok: false, problem: text.trim() === "" ? "is empty, not JSON" : "is not JSON" };
   }
-  if (isDeeperThan(json, limits.expressionDepthMax)) {
-    return { ok: false, problem: `is nested deeper than ${limits.expressionDepthMax} levels` };
+  if (isDeeperThan(json, limits.dataDepthMax)) {
+    return { ok: false, problem: `is nested deeper than ${limits.dataDepthMax} levels` };
   }
   return { ok: true, json };
 }

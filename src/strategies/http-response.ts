@@ -121,7 +121,7 @@ function parseJson(text: string): Json | undefined {
   } catch {
     return undefined;
   }
-  return isDeeperThan(json, limits.expressionDepthMax) ? undefined : json;
+  return isDeeperThan(json, limits.dataDepthMax) ? undefined : json;
 }
 
 function isDeeperThan(json: Json, levels: number): boolean {
