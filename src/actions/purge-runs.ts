@@ -8,7 +8,12 @@ export async function purgeOldRuns(services: Pick<Services, "db" | "blobs">): Pr
   let purged = 0;
   for (let ids = await listRunsToPurge(services.db, BATCH); ids.length > 0; ids = await listRunsToPurge(services.db, BATCH)) {
     for (const id of ids) {
-      await services.blobs.remove(await purgeRun(services.db, id));
+      const taken = await purgeRun(services.db, id);
+      // Another process was first.
+      if (!taken) continue;
+      await services.blobs.remove(taken.blobKeys);
+      // What a killed worker left beside its journal has no row.
+      for (const kind of ["steps", "results"]) await services.blobs.removeAll(`${kind}/${taken.accountId}/${id}/`);
       purged++;
     }
   }

@@ -13,6 +13,8 @@ export interface BlobStore {
   open(key: string, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
   /** Removes objects; one that is not there is no error. */
   remove(keys: readonly string[]): Promise<void>;
+  /** Removes every object whose key begins with `prefix` (which ends in `/`), half-written ones too. */
+  removeAll(prefix: string): Promise<void>;
 }
 
 export class BlobMissing extends Error {

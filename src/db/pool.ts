@@ -348,6 +348,6 @@ export function isConnectionLost(error: unknown): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;
   // A file that is missing says ENOENT too: only the server's socket counts.
   if (code === "ENOENT") return syscall === "connect";
-  if (code !== undefined && /^(ECONN|EPIPE|ETIMEDOUT)/.test(code)) return true;
+  if (code !== undefined && /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/.test(code)) return true;
   return LOST.test(error.message);
 }

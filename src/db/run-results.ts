@@ -52,22 +52,26 @@ export async function findResultBlob(
 
 /**
  * Takes a run's data away: inputs, journal, results. The run row stays (design, page 1, Retention). Gives the keys of the
- * objects to remove from the store after COMMIT.
+ * objects to remove from the store after COMMIT; null when there is nothing to purge.
  */
-export async function purgeRun(db: Database, runId: string): Promise<readonly string[]> {
+export async function purgeRun(
+  db: Database,
+  runId: string,
+): Promise<{ readonly accountId: string; readonly blobKeys: readonly string[] } | null> {
   return await db.transaction(async (tx) => {
-    const runs = await tx.query(
+    const runs = await tx.query<{ accountId: string }>(
       `update run set purged_at = app_now(), name = null, metadata = convert_to('{}', 'UTF8'),
          ignored_keys = convert_to('[]', 'UTF8'), error_detail = null
-       where id = $1 and ended_at is not null and purged_at is null returning 1`,
+       where id = $1 and ended_at is not null and purged_at is null returning account_id as "accountId"`,
       [runId],
     );
-    if (runs.length === 0) return [];
+    const accountId = runs[0]?.accountId;
+    if (accountId === undefined) return null;
     await tx.query(`delete from run_result where run_id = $1`, [runId]);
     await tx.query(`delete from run_step where run_id = $1`, [runId]);
     await tx.query(`delete from run_input where run_id = $1`, [runId]);
     const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [runId]);
-    return blobs.map((blob) => blob.key);
+    return { accountId, blobKeys: blobs.map((blob) => blob.key) };
   });
 }
 

@@ -111,6 +111,7 @@ async function carry(services: EngineServices, run: ClaimedRun, lease: Lease, si
   const plan = planRun(version.blueprint);
   const { targets, redact } = await logIn(services, run, lease, plan, signal);
   if (!(await startRun(services.db, lease))) throw new RunStopped("lease_lost");
+  if (run.epoch > 1) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
   const inputs = inputValues(services.blobs, await listRunInputs(services.db, run.id));
   const context: Omit<RunContext, "variables" | "expressions"> = {

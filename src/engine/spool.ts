@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { mkdir, open, rm } from "node:fs/promises";
+import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { limits } from "#domain/limits.ts";
@@ -69,6 +69,14 @@ export class Scratch {
 
   constructor(parent: string, runId: string, epoch: number) {
     this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
+  }
+
+  /** Removes what killed workers left of this run; whoever holds its lease is the only one that may. */
+  static async sweep(parent: string, runId: string): Promise<void> {
+    const left = await readdir(parent).catch(() => []);
+    for (const name of left.filter((each) => each.startsWith(`${runId}-`))) {
+      await rm(join(parent, name), { recursive: true, force: true });
+    }
   }
 
   /** Writes a stream to a new file and gives a reader of it. */
