@@ -3,6 +3,7 @@ import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
+import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Vault } from "#vault/vault.ts";
 
 /** What actions work with. Made once, in `assemble.ts`. */
@@ -12,6 +13,8 @@ export interface Services {
   readonly signing: Signing;
   readonly vault: Vault;
   readonly log: Log;
+  /** Of this process. */
+  readonly buckets: TokenBuckets;
   /** Without a trailing slash. */
   readonly publicUrl: () => string;
 }

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate } from "#actions/authenticate.ts";
 import { readRunResults } from "#actions/read-run-results.ts";
 import { findVisibleRun, readRunStatus } from "#actions/read-run.ts";
 import type { Services } from "#actions/services.ts";
 import { invalidField } from "#domain/problem.ts";
 import type { DeliveryMethod } from "#domain/run-results.ts";
+import { enter } from "./enter.ts";
 import { sendJson } from "./answer.ts";
-import { authorizationOf, pathParameter } from "./request.ts";
+import { pathParameter } from "./request.ts";
 
 /** Spec, GET /blueprint-runs/{runId}/status. */
 export async function getRunStatus(
@@ -14,7 +14,7 @@ export async function getRunStatus(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(services, authorizationOf(request));
+  const caller = await enter(services, request, reply, "polls");
   return sendJson(reply, JSON.stringify(await readRunStatus(services, caller, pathParameter(request, "runId"))));
 }
 
@@ -24,7 +24,7 @@ export async function getRunResults(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(services, authorizationOf(request));
+  const caller = await enter(services, request, reply, "calls");
   const reference = pathParameter(request, "runId");
   await findVisibleRun(services, caller, reference);
   return sendJson(reply, await readRunResults(services, caller, reference, readDeliveryMethod(request)));

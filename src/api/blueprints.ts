@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate } from "#actions/authenticate.ts";
 import { admitSoon } from "#actions/admit-runs.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
 import { findTriggeredBlueprint, triggerRun } from "#actions/trigger-run.ts";
 import { fingerprint } from "#domain/idempotency.ts";
+import { enter } from "./enter.ts";
 import { sendAnswer } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { readTriggerBody } from "./read-trigger-body.ts";
-import { authorizationOf, pathParameter } from "./request.ts";
+import { pathParameter } from "./request.ts";
 
 /** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is design, page 1's. */
 export async function postTrigger(
@@ -16,7 +16,7 @@ export async function postTrigger(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(services, authorizationOf(request));
+  const caller = await enter(services, request, reply, "calls");
   const blueprintKey = pathParameter(request, "blueprintKey");
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const key = readIdempotencyKey(request);

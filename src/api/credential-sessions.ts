@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate } from "#actions/authenticate.ts";
 import { createCredentialSession, type SessionRequest } from "#actions/create-credential-session.ts";
 import { readCredentialSession } from "#actions/read-credential-session.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
@@ -8,8 +7,9 @@ import { fingerprint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import { canonicalJsonText, type JsonTree } from "#lib/json-text.ts";
+import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
-import { authorizationOf, pathParameter } from "./request.ts";
+import { pathParameter } from "./request.ts";
 import { readJsonObject } from "./read-body.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 
@@ -19,7 +19,7 @@ export async function postCredentialSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(services, authorizationOf(request));
+  const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
   const body = await readJsonObject(request, limits.jsonBodyBytesMax);
   const canonical = canonicalJsonText(body);
@@ -62,6 +62,6 @@ export async function getCredentialSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(services, authorizationOf(request));
+  const caller = await enter(services, request, reply, "polls");
   return sendJson(reply, JSON.stringify(await readCredentialSession(services, caller, pathParameter(request, "id"))));
 }

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate } from "#actions/authenticate.ts";
 import { deleteCredential } from "#actions/delete-credential.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";
+import { enter } from "./enter.ts";
 import { sendAnswer } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { authorizationOf, pathParameter } from "./request.ts";
+import { pathParameter } from "./request.ts";
 
 /** Spec, DELETE /credentials/{credentialId}. It has no body: what is sent as one is not looked at. */
 export async function deleteCredentialById(
@@ -14,7 +14,7 @@ export async function deleteCredentialById(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(services, authorizationOf(request));
+  const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
   const outcome = await replayOrRun(

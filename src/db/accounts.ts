@@ -6,7 +6,9 @@ export interface Account extends AccountSettings {
 }
 
 const ACCOUNT_COLUMNS = `id, slug, name, allowed_origins as "allowedOrigins", session_lifetime_ms as "sessionLifetimeMs",
-  retention_ms as "retentionMs", concurrency`;
+  retention_ms as "retentionMs", concurrency,
+  case when rate_per_second is null then null
+    else json_build_object('perSecond', rate_per_second, 'burst', rate_burst) end as "rateLimit"`;
 
 export async function findAccountBySlug(db: Database, slug: string): Promise<Account | undefined> {
   const rows = await db.query<Account>(`select ${ACCOUNT_COLUMNS} from account where slug = $1`, [slug]);
@@ -30,11 +32,13 @@ export async function saveAccount(
   account: AccountSettings & { readonly id: string; readonly document: string },
 ): Promise<string> {
   const rows = await db.query<{ id: string }>(
-    `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
+    `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency,
+       rate_per_second, rate_burst)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (slug) do update set document = excluded.document, name = excluded.name,
        allowed_origins = excluded.allowed_origins, session_lifetime_ms = excluded.session_lifetime_ms,
-       retention_ms = excluded.retention_ms, concurrency = excluded.concurrency, updated_at = app_now()
+       retention_ms = excluded.retention_ms, concurrency = excluded.concurrency,
+       rate_per_second = excluded.rate_per_second, rate_burst = excluded.rate_burst, updated_at = app_now()
      returning id`,
     [
       account.id,
@@ -45,6 +49,8 @@ export async function saveAccount(
       account.sessionLifetimeMs,
       account.retentionMs,
       account.concurrency,
+      account.rateLimit?.perSecond ?? null,
+      account.rateLimit?.burst ?? null,
     ],
   );
   return rows[0]?.id ?? account.id;

@@ -25,7 +25,9 @@ export async function findLiveKey(db: Database, hash: Uint8Array): Promise<Authe
     name: "find_live_key",
     text: `select key.id as "keyId", key.blueprint_keys as "blueprintKeys", account.id, account.slug, account.name,
         account.allowed_origins as "allowedOrigins", account.session_lifetime_ms as "sessionLifetimeMs",
-        account.retention_ms as "retentionMs", account.concurrency
+        account.retention_ms as "retentionMs", account.concurrency,
+        case when account.rate_per_second is null then null
+          else json_build_object('perSecond', account.rate_per_second, 'burst', account.rate_burst) end as "rateLimit"
       from api_key key join account on account.id = key.account_id
       where key.hash = $1 and key.revoked_at is null and (key.expires_at is null or key.expires_at > app_now())`,
     values: [hash],

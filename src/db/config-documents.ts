@@ -56,8 +56,12 @@ function readBlueprintRow(row: DocumentRow): BlueprintVersion {
 const STRATEGY_COLUMNS = `strategy.id, strategy.account_id as "accountId", version.version, strategy.retired, version.document`;
 const BLUEPRINT_COLUMNS = `blueprint.id, blueprint.account_id as "accountId", version.version, blueprint.retired, version.document`;
 
+/** PostgreSQL's text holds no U+0000: a name with one, which a caller may send, is nobody's. */
+const isStorable = (name: string): boolean => !name.includes("\u0000");
+
 /** The version in force, retired or not. */
 export async function findStrategy(db: Database, accountId: string, id: string): Promise<StrategyVersion | undefined> {
+  if (!isStorable(id)) return undefined;
   const rows = await db.query<DocumentRow>({
     name: "find_strategy",
     text: `select ${STRATEGY_COLUMNS} from strategy join strategy_version version
@@ -98,6 +102,7 @@ export async function findBlueprintByKey(
   accountId: string,
   key: string,
 ): Promise<BlueprintVersion | undefined> {
+  if (!isStorable(key)) return undefined;
   const rows = await db.query<DocumentRow>({
     name: "find_blueprint_by_key",
     text: `select ${BLUEPRINT_COLUMNS} from blueprint join blueprint_version version

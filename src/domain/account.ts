@@ -1,6 +1,6 @@
 import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
-import { texts, type Json, type JsonObject } from "./json.ts";
+import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
 
 export interface AccountSettings {
@@ -12,6 +12,8 @@ export interface AccountSettings {
   readonly retentionMs: number;
   /** Runs executing at once for this account. */
   readonly concurrency: number;
+  /** Requests of each API key; null: no limit. Polling has ten times as much. */
+  readonly rateLimit: { readonly perSecond: number; readonly burst: number } | null;
 }
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
@@ -29,5 +31,17 @@ export function readAccount(document: JsonObject): AccountSettings {
     sessionLifetimeMs: duration(document["session_lifetime"], limits.sessionLifetimeMs),
     retentionMs: duration(document["retention"], limits.retentionMs),
     concurrency: typeof document["concurrency"] === "number" ? document["concurrency"] : limits.accountConcurrency,
+    rateLimit: readRateLimit(document["rate_limit"]),
   };
+}
+
+function readRateLimit(value: Json | undefined): AccountSettings["rateLimit"] {
+  if (value === "off") return null;
+  const given = isJsonObject(value) ? value : {};
+  const whole = (key: string, fallback: number): number => {
+    const number = given[key];
+    return typeof number === "number" ? number : fallback;
+  };
+  const { perSecond, burst } = limits.rateLimit;
+  return { perSecond: whole("per_second", perSecond), burst: whole("burst", burst) };
 }

@@ -25,6 +25,7 @@ export const configLimits = {
   retryDelayMsMax: 3_600_000,
   retryAttemptsMax: 20,
   concurrencyMax: 10_000,
+  requestsMax: 1_000_000,
   nodesMax: 200,
   sourcesMax: 50,
   slotsMax: 20,
@@ -75,8 +76,23 @@ export const accountSchema = Type.Object(
     session_lifetime: duration("How long a hosted form can be opened; default 7d"),
     retention: duration("How long the data of ended runs is kept; default 30d"),
     concurrency: whole("Runs executing at once for this account; default 50", configLimits.concurrencyMax),
+    rate_limit: Type.Optional(
+      Type.Union(
+        [
+          Type.Literal("off"),
+          Type.Object(
+            {
+              per_second: whole("Requests a second; default 500", configLimits.requestsMax),
+              burst: whole("Requests at once; default 1000", configLimits.requestsMax),
+            },
+            closed,
+          ),
+        ],
+        { description: "Requests of each API key, or `off`. Polling has ten times as much" },
+      ),
+    ),
   },
-  { ...closed, [UNBUILT_KEYS]: ["rate_limit", "webhooks", "branding", "embed_origins"] },
+  { ...closed, [UNBUILT_KEYS]: ["webhooks", "branding", "embed_origins"] },
 );
 
 /** One entry of a strategy's `fields`. */

@@ -58,6 +58,12 @@ export const limits = {
   retentionMs: 30 * 86_400_000,
   accountConcurrency: 50,
 
+  /** Design, page 1, Rate limit: per API key; reads of sessions and run status have ten times as much. */
+  rateLimit: { perSecond: 500, burst: 1_000 },
+  pollsPerRequest: 10,
+  /** Failed authentications of one address. */
+  failedAuthentications: { perSecond: 200, burst: 2_000 },
+
   /** Design, page 2, The run engine. */
   heartbeatMs: 5_000,
   heartbeatStaleMs: 15_000,

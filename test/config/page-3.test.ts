@@ -16,7 +16,6 @@ function folder(name: string) {
 test("of the examples of design page 3, exactly what is not built is refused, by name and place", () => {
   assert.deepEqual(check(folder("page-3")).problems, [
     "account.yaml:4:1 embed_origins `embed_origins` is not built yet; remove it",
-    "account.yaml:7:1 rate_limit `rate_limit` is not built yet; remove it",
     "account.yaml:9:1 branding `branding` is not built yet; remove it",
     "account.yaml:10:1 webhooks `webhooks` is not built yet; remove it",
     "blueprint.yaml:32:11 nodes[5].type node type `review` is not built yet; built: `filter`, `http`, `input`, `map`, `output`, `parse`, `validate`",
