@@ -1,6 +1,7 @@
 import { configurationPage } from "./configuration.ts";
 import { lintConfig } from "./lint-config.ts";
 import { architecturePage } from "./layer-diagram.ts";
+import { openApiJson } from "./openapi.ts";
 import { schemaSql } from "./schema.ts";
 
 /** A committed file that a script writes. */
@@ -18,5 +19,6 @@ export const GENERATED: readonly Generated[] = [
   { path: ".oxlintrc.json", content: lintConfig },
   { path: "ARCHITECTURE.md", content: () => architecturePage(ROOT) },
   { path: "docs/configuration.md", content: configurationPage },
+  { path: "openapi.json", content: openApiJson },
   { path: "schema.sql", content: () => schemaSql(ROOT) },
 ];

@@ -29,6 +29,7 @@ export interface Outcome {
 }
 
 const LOCK_NOT_AVAILABLE = "55P03";
+const WAIT_LEAST_MS = 1_000;
 
 interface Underway {
   readonly fingerprint: Buffer;
@@ -60,12 +61,14 @@ export async function replayOrRun(
     if (outcome && first.fingerprint.equals(request.fingerprint)) return { answer: outcome.answer, replayed: true };
     if (outcome) break;
   }
-  const outcome = claimAndRun(services, request, keyHash, effect);
+  // A duplicate that has waited here for one that failed does not wait for the whole time once more in the database.
+  const waitMs = Math.max(Math.ceil(deadline - performance.now()), WAIT_LEAST_MS);
+  const outcome = claimAndRun(services, request, { keyHash, waitMs }, effect);
   mine.set(name, { fingerprint: request.fingerprint, outcome });
   try {
     return await outcome;
   } finally {
-    mine.delete(name);
+    if (mine.get(name)?.outcome === outcome) mine.delete(name);
   }
 }
 
@@ -92,31 +95,32 @@ async function settled(first: Underway, deadline: number): Promise<Outcome | nul
 async function claimAndRun(
   services: Services,
   request: IdempotentRequest,
-  keyHash: Buffer,
+  { keyHash, waitMs }: { readonly keyHash: Buffer; readonly waitMs: number },
   effect: (tx: Database) => Promise<Answer>,
 ): Promise<Outcome> {
+  const outcome = await services.db.transaction(
+    async (tx) => {
+      await failpoint("idempotency.before_claim");
+      const won = await claim(tx, request, keyHash, waitMs);
+      await failpoint("idempotency.after_claim");
+      if (!won) return { answer: await replay(services, tx, request, keyHash), replayed: true };
+      const answer = await effect(tx);
+      await record(services, tx, request.accountId, keyHash, answer);
+      await failpoint("idempotency.before_commit");
+      return { answer, replayed: false };
+    },
+    { settle: true },
+  );
+  await failpoint("idempotency.after_commit");
+  return outcome;
+}
+
+async function claim(tx: Database, request: IdempotentRequest, keyHash: Buffer, waitMs: number): Promise<boolean> {
+  const { accountId, fingerprint } = request;
   try {
-    const outcome = await services.db.transaction(
-      async (tx) => {
-        const won = await claimKey(tx, {
-          accountId: request.accountId,
-          keyHash,
-          fingerprint: request.fingerprint,
-          windowMs: limits.idempotencyWindowMs,
-          waitMs: limits.idempotencyWaitMs,
-        });
-        await failpoint("idempotency.after_claim");
-        if (!won) return { answer: await replay(services, tx, request, keyHash), replayed: true };
-        const answer = await effect(tx);
-        await record(services, tx, request.accountId, keyHash, answer);
-        await failpoint("idempotency.before_commit");
-        return { answer, replayed: false };
-      },
-      { settle: true },
-    );
-    await failpoint("idempotency.after_commit");
-    return outcome;
+    return await claimKey(tx, { accountId, keyHash, fingerprint, windowMs: limits.idempotencyWindowMs, waitMs });
   } catch (error) {
+    // Only here: an effect that waits too long for a lock of its own has no duplicate under way.
     if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) throw inUse();
     throw error;
   }

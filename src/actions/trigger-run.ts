@@ -38,7 +38,7 @@ export async function findTriggeredBlueprint(
 }
 
 /** The keys of a body that this Blueprint knows. */
-function routingTableOf(version: BlueprintVersion): RoutingTable {
+export function routingTableOf(version: BlueprintVersion): RoutingTable {
   return {
     inputRefKeys: new Set(inputNodes(version).map(refKeyOf)),
     metadata: version.blueprint.metadata,

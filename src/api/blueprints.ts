@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { admitSoon } from "#actions/admit-runs.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
-import { findTriggeredBlueprint, triggerRun } from "#actions/trigger-run.ts";
+import { findTriggeredBlueprint, routingTableOf, triggerRun } from "#actions/trigger-run.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer } from "./answer.ts";
@@ -21,18 +21,20 @@ export async function postTrigger(
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const key = readIdempotencyKey(request);
   const body = await readTriggerBody(services, request, caller.account.id);
-  let used = false;
+  let kept: ReadonlySet<string> = new Set();
   try {
     const outcome = await replayOrRun(
       services,
       { accountId: caller.account.id, key, fingerprint: fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print) },
       async (tx) => await triggerRun(tx, caller, version, body.values),
     );
-    used = !outcome.replayed;
-    if (used) admitSoon(services, caller.account.id);
+    if (!outcome.replayed) {
+      kept = routingTableOf(version).inputRefKeys;
+      admitSoon(services, caller.account.id);
+    }
     return sendAnswer(reply, outcome);
   } finally {
-    // Files of a request that made no run are nobody's.
-    if (!used) await body.discard();
+    // Files of a request that made no run are nobody's, and so are those under keys that the Blueprint ignores.
+    await body.discard(kept);
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyRequest } from "fastify";
 import type { BodyPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
@@ -9,8 +10,8 @@ import { JsonTextError, parseJsonText, type JsonTree } from "#lib/json-text.ts";
 export interface ReadBody {
   readonly values: TriggerBody;
   readonly print: BodyPrint;
-  /** Removes the files that were stored while the body was read. */
-  discard(): Promise<void>;
+  /** Removes the files that were stored while the body was read, but for those of these parts. */
+  discard(kept: ReadonlySet<string>): Promise<void>;
 }
 
 export function tooLarge(what: string): Problem {
@@ -23,7 +24,8 @@ async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buf
   if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge("The body");
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request.raw) {
+  // destroyOnReturn would close the connection under the answer.
+  for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
     size += (chunk as Buffer).length;
     if (size > bytesMax) throw tooLarge("The body");
     chunks.push(chunk as Buffer);
@@ -51,7 +53,7 @@ export async function readJsonObject(
   if (type === "") throw unsupportedType("application/json");
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
   if (charset !== undefined && charset.toLowerCase() !== "utf-8") throw unsupportedType("application/json in UTF-8");
-  const tree = parse(bytes);
+  const tree = bytes.length < LARGE_BYTES ? parse(bytes) : await parseInTurn(bytes);
   if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
   return tree as ReadonlyMap<string, JsonTree>;
 }
@@ -65,6 +67,23 @@ export function unsupportedType(wanted: string): Problem {
 export function malformed(message: string): Problem {
   return new Problem("validation_error", message, { details: [{ message, code: "invalid_input_data" }] });
 }
+
+/** From here on reading a body takes long enough to be felt by others. */
+const LARGE_BYTES = 65_536;
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** Long enough for a small request to be authenticated, looked up and answered. */
+const BETWEEN_MS = 20;
+
+/** Large bodies one at a time, with a pause between two: many at once must not hold up who asks for little. */
+async function parseInTurn(bytes: Buffer): Promise<JsonTree> {
+  const turn = lastTurn.then(() => parse(bytes));
+  lastTurn = turn.then(pause, pause);
+  return await turn;
+}
+
+const pause = async (): Promise<void> => await sleep(BETWEEN_MS, undefined, { ref: false });
 
 function parse(bytes: Buffer): JsonTree {
   try {

@@ -23,12 +23,15 @@ interface Part {
  */
 export async function readMultipart(services: Services, request: FastifyRequest, accountId: string): Promise<ReadBody> {
   const staged: string[] = [];
-  const discard = async (): Promise<void> => await services.blobs.remove(staged);
   try {
     const parts = await collectParts(services, request, accountId, staged);
+    const discard = async (kept: ReadonlySet<string>): Promise<void> => {
+      const left = parts.filter(({ name }) => !kept.has(name)).flatMap(({ value }) => (value.kind === "file" ? [value.blobKey] : []));
+      await services.blobs.remove(left);
+    };
     return { values: valuesOf(parts), print: { kind: "multipart", parts: printsOf(parts) }, discard };
   } catch (error) {
-    await discard();
+    await services.blobs.remove(staged);
     throw error;
   }
 }
@@ -48,9 +51,9 @@ function openParser(request: FastifyRequest): InstanceType<typeof Busboy> {
       fileSize: limits.multipartFileBytesMax,
       files: limits.multipartFilesMax,
       fieldSize: limits.jsonBodyBytesMax,
-      fieldNameSize: 1_024,
       parts: limits.multipartPartsMax,
       headerPairs: 20,
+      headerSize: limits.multipartHeaderBytesMax,
     },
   } as ConstructorParameters<typeof Busboy>[0]);
 }
@@ -64,34 +67,46 @@ async function collectParts(
   const parser = openParser(request);
   const fields: Part[] = [];
   const files: Promise<Part>[] = [];
+  const streams: Readable[] = [];
   const finished = new Promise<void>((resolve, reject) => {
     let bytes = 0;
     let inlineBytes = 0;
+    const count = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > limits.multipartBytesMax) fail(tooLarge("The body"));
+    };
     const fail = (error: Error): void => {
+      request.raw.off("data", count);
       request.raw.unpipe(parser);
       reject(error);
-      parser.destroy(error);
+      // Whoever stores a file waits for its end, which does not come any more.
+      for (const stream of streams) stream.destroy(error);
+      parser.destroy();
     };
-    parser.on("field", (name: string, value: string, nameTruncated: boolean, valueTruncated: boolean, _encoding: string, type: string) => {
+    parser.on("field", (name: string | undefined, value: string, _nameTruncated: boolean, valueTruncated: boolean, _encoding: string, type: string) => {
       inlineBytes += Buffer.byteLength(value);
-      if (nameTruncated || valueTruncated || inlineBytes > limits.triggerJsonBytesMax) fail(tooLarge("An inline part"));
-      else if (!value.isWellFormed() || !name.isWellFormed()) fail(malformed("A part holds a lone surrogate."));
-      else fields.push(fieldPart(name, value, type));
+      const problem = partProblem(name);
+      if (problem) fail(problem);
+      else if (valueTruncated || inlineBytes > limits.triggerJsonBytesMax) fail(tooLarge("An inline part"));
+      else if (!value.isWellFormed()) fail(malformed("A part holds a lone surrogate."));
+      else fields.push(fieldPart(name ?? "", value, type));
     });
-    parser.on("file", (name: string, stream: Readable & { truncated?: boolean }, filename: string | undefined, _encoding: string, type: string) => {
-      files.push(storeFile(services, accountId, staged, { name, stream, filename, type }).catch((error: Error) => {
-        fail(error);
-        throw error;
-      }));
+    parser.on("file", (name: string | undefined, stream: Readable & { truncated?: boolean }, filename: string | undefined, _encoding: string, type: string) => {
+      streams.push(stream);
+      // The library only emits it, and may do so before anybody reads: destroyed, the stream tells its later reader too.
+      stream.on("error", (error: Error) => stream.destroy(error));
+      const problem = partProblem(name);
+      if (problem) return fail(problem);
+      stream.on("limit", () => fail(tooLarge(`The file of part "${(name ?? "").slice(0, 100)}"`)));
+      const stored = storeFile(services, accountId, staged, { name: name ?? "", stream, filename, type });
+      stored.catch(fail);
+      files.push(stored);
     });
     for (const event of ["partsLimit", "filesLimit", "fieldsLimit"]) parser.on(event, () => fail(tooLarge("The number of parts")));
     parser.on("finish", resolve);
     // The library's messages quote the body.
-    parser.on("error", (error: Error) => reject(error instanceof Problem ? error : malformed("The multipart body is malformed.")));
-    request.raw.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > limits.multipartBytesMax) fail(tooLarge("The body"));
-    });
+    parser.on("error", (error: Error) => fail(error instanceof Problem ? error : malformed("The multipart body is malformed.")));
+    request.raw.on("data", count);
     request.raw.on("aborted", () => fail(malformed("The body ended early.")));
     request.raw.pipe(parser);
   });
@@ -102,6 +117,12 @@ async function collectParts(
     await Promise.allSettled(files);
   }
   return [...fields, ...(await Promise.all(files))];
+}
+
+function partProblem(name: string | undefined): Problem | null {
+  if (name === undefined) return malformed("A part has no name.");
+  if (Buffer.byteLength(name) > limits.multipartNameBytesMax) return tooLarge("The name of a part");
+  return name.isWellFormed() ? null : malformed("A part's name holds a lone surrogate.");
 }
 
 function fieldPart(name: string, value: string, type: string): Part {
@@ -142,7 +163,7 @@ function valuesOf(parts: readonly Part[]): ReadonlyMap<string, BodyValue> {
   for (const part of parts) {
     const earlier = values.get(part.name);
     if (!earlier) values.set(part.name, part.value);
-    else if (part.name.startsWith("credential_id") && earlier.kind === "string" && part.value.kind === "string") {
+    else if (/^credential_ids?$/.test(part.name) && earlier.kind === "string" && part.value.kind === "string") {
       values.set(part.name, { kind: "string", text: `${earlier.text},${part.value.text}` });
     } else throw invalidField(part.name, `The part "${part.name}" was sent more than once.`);
   }

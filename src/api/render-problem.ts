@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
+import { newId } from "#lib/new-id.ts";
 
 /** Spec, Error object. The one place that knows the envelope. */
 function problemBody(problem: Problem): string {
@@ -36,9 +37,6 @@ function problemOf(error: unknown): Problem {
 
 /** What the framework refuses by itself. Its own faults (5xx) are ours, and unexpected. */
 function frameworkProblem(code: string, statusCode: number): Problem {
-  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {
-    return new Problem("validation_error", "The Content-Type header is not a media type.", { status: 415 });
-  }
   if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH" || statusCode === 404) {
     return new Problem("not_found", "Not found.");
   }
@@ -56,6 +54,7 @@ const DATABASE_DOWN = new Set([
   "53300",
   "53100",
   "25006",
+  "55P03",
   "57014",
 ]);
 
@@ -89,6 +88,8 @@ export function clientErrorAnswer(error: { readonly code?: string }): string {
   const body = problemBody(new Problem("validation_error", `The request is malformed: ${reason.toLowerCase()}.`));
   return (
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    // Design, page 1, Every response.
+    `X-Request-Id: ${newId("req_")}\r\nCache-Control: no-store\r\n` +
     `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
   );
 }

@@ -1,16 +1,17 @@
-import type { FastifyInstance } from "fastify";
-import { authenticate } from "#actions/authenticate.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Services } from "#actions/services.ts";
 import { notFound } from "#domain/problem.ts";
 import { getRunResults, getRunStatus } from "./blueprint-runs.ts";
 import { postTrigger } from "./blueprints.ts";
 import { getCredentialSession, postCredentialSession } from "./credential-sessions.ts";
 import { deleteCredentialById } from "./credentials.ts";
+import { enter } from "./enter.ts";
+import { registerReference } from "./openapi-routes.ts";
 import { renderProblem } from "./render-problem.ts";
-import { authorizationOf } from "./request.ts";
 
 /** The public API, in the interface's order. */
 export function registerApi(app: FastifyInstance, services: Services): void {
+  registerReference(app, services);
   app.register(
     async (api) => {
       api.addHook("onSend", async (_request, reply) => {
@@ -18,8 +19,8 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       });
       api.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
       // Design, page 1: authentication comes first, for unknown paths too.
-      api.setNotFoundHandler(async (request) => {
-        await authenticate(services, authorizationOf(request));
+      api.setNotFoundHandler(async (request, reply) => {
+        await enter(services, request, reply, "calls");
         throw notFound("Path");
       });
 
@@ -32,4 +33,21 @@ export function registerApi(app: FastifyInstance, services: Services): void {
     },
     { prefix: "/api/v1" },
   );
+}
+
+/** An address that the framework can't read (`%ZZ`, over-long): under `/api/v1`, too, authentication comes first. */
+export async function refuseApiAddress(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+): Promise<FastifyReply> {
+  if (!/^\/api\/v1(?![^/?])/.test(request.url)) return renderProblem(services.log, reply, error);
+  reply.header("Cache-Control", "no-store");
+  try {
+    await enter(services, request, reply, "calls");
+  } catch (refused) {
+    return renderProblem(services.log, reply, refused);
+  }
+  return renderProblem(services.log, reply, error);
 }

@@ -110,7 +110,7 @@ export interface VisibleRun extends RunProjection {
 
 const VISIBLE_COLUMNS = `run.id, run.run_key as "runKey", run.account_id as "accountId", run.status,
   run.progress_step as "progressStep", run.created_at as "createdAt", run.started_at as "startedAt",
-  run.ended_at as "endedAt", run.error_kind as "errorKind", run.blueprint_id as "blueprintId",
+  run.ended_at as "endedAt", run.blueprint_id as "blueprintId",
   blueprint.key as "blueprintKey", run.metadata, run.response_bytes as "responseBytes", run.purged_at as "purgedAt"`;
 
 /** By `run_…` id or by run key. Spec, Identifier prefixes. */

@@ -27,6 +27,8 @@ export const limits = {
   multipartFilesMax: 20,
   multipartPartsMax: 200,
   multipartBoundaryCharactersMax: 70,
+  multipartHeaderBytesMax: 8_192,
+  multipartNameBytesMax: 1_024,
 
   /** Design, page 6, 5.4: the hosted form. */
   formBodyBytesMax: 65_536,

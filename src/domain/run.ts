@@ -32,17 +32,24 @@ export function runStatusesBefore(status: RunStatus): readonly RunStatus[] {
   return RUN_STATUSES.filter((from) => (RUN_TRANSITIONS[from] as readonly RunStatus[]).includes(status));
 }
 
-/** Design, page 1, `error`: one of a few fixed, safe sentences; never the raw error. */
-export const RUN_ERROR_MESSAGES = {
-  login: "The run could not log into the target system with the given credential.",
-  credential_deleted: "The credential of the run no longer exists.",
-  target: "The target system did not answer as the Blueprint expects.",
-  data: "The data could not be processed as the Blueprint demands.",
-  timeout: "The run took longer than its time limit.",
-  interrupted: "The run was interrupted too often and was given up.",
-  internal: "The run did not complete.",
+/** Why a run failed, for the operator. */
+export type RunErrorKind =
+  | "login"
+  | "credential_deleted"
+  | "target"
+  | "data"
+  | "timeout"
+  | "interrupted"
+  | "internal";
+
+/**
+ * What callers are told of every failed run. Spec, Errors: causes of failure "are not distinguishable through the API", so
+ * there is one sentence and not one for each cause.
+ */
+export const RUN_ERROR = {
+  code: "execution_failed",
+  message: "The run did not complete. The operator's dashboard shows why.",
 } as const;
-export type RunErrorKind = keyof typeof RUN_ERROR_MESSAGES;
 
 export interface RunProjection {
   readonly id: string;
@@ -52,7 +59,6 @@ export interface RunProjection {
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly endedAt: Date | null;
-  readonly errorKind: RunErrorKind | null;
   readonly blueprintId: string;
 }
 
@@ -68,10 +74,7 @@ export function projectRun(run: RunProjection) {
     started_at: run.startedAt?.toISOString() ?? null,
     ended_at: run.endedAt?.toISOString() ?? null,
     // Spec, Run terminal errors: non-null only when failed; `execution_failed` for every failed run today.
-    error:
-      run.status === "failed"
-        ? { code: "execution_failed", message: RUN_ERROR_MESSAGES[run.errorKind ?? "internal"] }
-        : null,
+    error: run.status === "failed" ? RUN_ERROR : null,
     blueprint_id: run.blueprintId,
   };
 }

@@ -37,9 +37,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     // The run's own end comes first: whatever a node throws while it is being stopped is only its echo.
     if (run.signal.aborted) throw run.signal.reason;
     if (error instanceof RunStopped || isConnectionLost(error)) throw error;
-    const failure = limit?.aborted
-      ? new RunFailure("timeout", `Node ${node.id} took longer than its timeout.`)
-      : failureOf(run, planned, error);
+    const failure = limit?.aborted ? overTime(node.id) : failureOf(run, planned, error);
     await noteFailure(run, planned, failure.message);
     throw failure;
   }
@@ -119,7 +117,8 @@ async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean>
 
 function countsOf(run: RunContext, planned: PlannedNode): Json {
   const counts = { total: 0, valid: 0 };
-  for (const id of planned.node.from) {
+  // The edges: an output with handles reads those of its handles.
+  for (const id of planned.edges) {
     const output = run.outputs.get(id);
     if (output?.kind !== "records" || !output.counts) continue;
     counts.total += output.counts.total;
@@ -128,9 +127,13 @@ function countsOf(run: RunContext, planned: PlannedNode): Json {
   return { ...counts, invalid: counts.total - counts.valid };
 }
 
+const overTime = (nodeId: string): RunFailure => new RunFailure("timeout", `Node ${nodeId} took longer than its timeout.`);
+
 /** Anything a node threw, as the failure of the run. The messages of our own errors hold no data; others are not repeated. */
 function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {
   if (error instanceof RunFailure) return error;
+  // The only signal of this kind is that of the node's own limit.
+  if (error instanceof DOMException && error.name === "TimeoutError") return overTime(planned.node.id);
   const place = `Node ${planned.node.id}: `;
   if (error instanceof OutboundError) return new RunFailure("target", place + error.message);
   if (error instanceof NodeFailure) {

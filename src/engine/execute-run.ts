@@ -193,11 +193,16 @@ async function originsOf(
 async function carryNodes(loose: Omit<RunContext, "variables" | "expressions">): Promise<void> {
   const { plan, run } = loose;
   const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
-  const runVariable = { id: run.id, key: run.runKey, name: run.name?.toString("utf8") ?? "" };
-  const first = bindVariables({ ...loose }, { inputs: {}, metadata, run: runVariable });
+  const runVariable = { id: run.id, key: run.runKey, ...(run.name && { name: run.name.toString("utf8") }) };
+  const bind = (inputs: Json): RunContext => bindVariables({ ...loose }, { inputs, metadata, run: runVariable });
   const isInput = (planned: { node: { type: string } }) => planned.node.type === "input";
-  for (const planned of plan.nodes.filter(isInput)) await carryNode(first, planned);
-  const context = bindVariables({ ...loose }, { inputs: inputVariables(first), metadata, run: runVariable });
+  let context = bind({});
+  // The `when` of an input sees the inputs without one, and those before it.
+  for (const planned of plan.nodes.filter(isInput).sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
+    if (planned.node.when !== null) context = bind(inputVariables(context));
+    await carryNode(context, planned);
+  }
+  context = bind(inputVariables(context));
   for (const planned of plan.nodes) {
     if (isInput(planned) || context.outputs.has(planned.node.id)) continue;
     context.signal.throwIfAborted();

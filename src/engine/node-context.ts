@@ -9,6 +9,7 @@ import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts"
 import { resultKeysOf } from "#nodes/output.ts";
 import { writeResult } from "./record-outputs.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import { abortableBatches, abortableExpressions } from "./until-aborted.ts";
 
 const RANDOM_STEPS = 1_000_000;
 
@@ -25,8 +26,8 @@ export function nodeContext(
   return {
     node,
     signal,
-    from: planned.edges.map((id) => readAgain(must(run.outputs.get(id), `the output of ${id}`))),
-    expressions,
+    from: planned.edges.map((id) => readAgain(must(run.outputs.get(id), `the output of ${id}`), signal)),
+    expressions: abortableExpressions(expressions, signal),
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) => await target.send(request, signal),
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
@@ -49,8 +50,8 @@ export function nodeContext(
   };
 }
 
-function readAgain(output: NodeOutput): Flow {
-  return output.kind === "value" ? output : { kind: "records", batches: output.open() };
+function readAgain(output: NodeOutput, signal: AbortSignal): Flow {
+  return output.kind === "value" ? output : { kind: "records", batches: abortableBatches(output.open(), signal) };
 }
 
 /** `$nodes.<id>` for the nodes that the expressions name: the data of their records, or their value. */

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What a named point does when it is reached: nothing, unless the process was started with the point armed. */
-type Action = "kill" | "throw" | "delay";
-
 /** Every point in the product, so that a test can enumerate them. A name that is not here does not compile. */
 export const FAILPOINTS = [
+  "idempotency.before_claim",
   "idempotency.after_claim",
   "idempotency.before_commit",
   "idempotency.after_commit",
@@ -15,27 +13,38 @@ export const FAILPOINTS = [
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 
-const DELAY_MS = 20_000;
-const armed = new Map<string, { readonly action: Action; hitsLeft: number }>();
+/** What a named point does, once, when it is reached for the `hit`th time. */
+export interface FailpointAction {
+  readonly name: Failpoint;
+  readonly action: "kill" | "throw" | "delay";
+  readonly hit: number;
+}
 
-/** Arms points: `name=kill`, `name=throw:3` (at the third hit), separated by commas. Gives what is wrong with the text. */
-export function armFailpoints(text: string): readonly string[] {
-  const problems: string[] = [];
-  for (const item of text.split(",").filter((part) => part !== "")) {
-    const match = /^([a-z_.]+)=(kill|throw|delay)(?::(\d+))?$/.exec(item);
-    if (!match || !FAILPOINTS.some((name) => name === match[1])) problems.push(`"${item}" is no fail-point with an action`);
-    else armed.set(match[1] ?? "", { action: match[2] as Action, hitsLeft: Number(match[3] ?? 1) });
-  }
-  return problems;
+const DELAY_MS = 20_000;
+const armed = new Map<Failpoint, { readonly action: FailpointAction["action"]; hitsLeft: number }>();
+
+/** Reads `name=kill`, `name=throw:3` (at the third hit), separated by commas. null: the text is wrong. */
+export function parseFailpoints(text: string): readonly FailpointAction[] | null {
+  const actions = text.split(",").map((item) => {
+    const match = /^([a-z_.]+)=(kill|throw|delay)(?::([1-9]\d{0,5}))?$/.exec(item.trim());
+    const name = FAILPOINTS.find((point) => point === match?.[1]);
+    return name && { name, action: match?.[2] as FailpointAction["action"], hit: Number(match?.[3] ?? 1) };
+  });
+  const known = actions.filter((action) => action !== undefined);
+  return known.length === actions.length ? known : null;
+}
+
+export function armFailpoints(actions: readonly FailpointAction[]): void {
+  for (const { name, action, hit } of actions) armed.set(name, { action, hitsLeft: hit });
 }
 
 /** A place where a test may make the process die, fail or hang. Costs one look into an empty map. */
 export async function failpoint(name: Failpoint): Promise<void> {
   if (armed.size === 0) return;
   const point = armed.get(name);
-  if (!point || --point.hitsLeft > 0) return;
-  if (point.hitsLeft < 0) return;
+  if (!point || --point.hitsLeft !== 0) return;
   if (point.action === "kill") process.kill(process.pid, "SIGKILL");
-  if (point.action === "throw") throw new Error(`fail-point ${name}`);
+  // The log shows an error's code: a test counts there which points were reached.
+  if (point.action === "throw") throw Object.assign(new Error(`fail-point ${name}`), { code: name });
   await sleep(DELAY_MS);
 }

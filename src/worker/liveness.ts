@@ -41,9 +41,15 @@ export async function join(
     applicationName: "latchkey liveness",
     onLost: () => lose("the liveness connection was lost"),
   });
-  await takeLivenessLock(connection, lockKey);
-  await insertWorker(db, { id: workerId, lockKey, hostname: hostname(), pid: process.pid });
-  await savePoolIds(db, workerId, poolIds);
+  try {
+    await takeLivenessLock(connection, lockKey);
+    await insertWorker(db, { id: workerId, lockKey, hostname: hostname(), pid: process.pid });
+    await savePoolIds(db, workerId, poolIds);
+  } catch (error) {
+    // It would stay open, with its lock, and keep the process from ending.
+    await connection.end();
+    throw error;
+  }
   const heart = setInterval(() => {
     beat(connection, workerId).then(
       (alive) => {

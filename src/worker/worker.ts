@@ -105,12 +105,14 @@ export class Worker {
       for (const stop of this.#carried.values()) stop.abort(new RunStopped("lease_lost"));
       void this.#rejoin();
     });
+    // Told to stop while it joined again: nobody else would leave.
+    if (this.#stopping) await this.#membership.leave();
   }
 
   async #rejoin(): Promise<void> {
     while (!this.#stopping && this.#membership === null) {
       await sleep(REJOIN_EVERY_MS);
-      if (this.#carried.size === 0) await this.#quietly(() => this.#join());
+      if (this.#carried.size === 0 && !this.#stopping) await this.#quietly(() => this.#join());
     }
   }
 

@@ -192,7 +192,7 @@ test("a wrong password fails the run at authenticating, with the fixed message a
   assert.match(body.ended_at, TIMESTAMP);
   assert.deepEqual(body.error, {
     code: "execution_failed",
-    message: "The run could not log into the target system with the given credential.",
+    message: "The run did not complete. The operator's dashboard shows why.",
   });
   assert.deepEqual(await historyOf(installation.database.db, run.body.id), [
     "queued/queued",

@@ -18,6 +18,7 @@ export function checkGraph(
     ...drafts.flatMap((draft) => [
       ...checkSources(draft, byId),
       ...checkCounts(draft, byId, usesOf.get(draft) ?? []),
+      ...checkInputWhen(draft, usesOf.get(draft) ?? []),
     ]),
     ...checkCycles(drafts, byId, usesOf),
   ];
@@ -85,6 +86,13 @@ function checkCounts(
       path,
       message: "`$counts` counts the records of the node's `from`, and this node reads none",
     }));
+}
+
+/** Inputs come before all other nodes, so that `$inputs` is the same for every one. */
+function checkInputWhen({ type }: DraftNode, uses: readonly LocatedUse[]): readonly ConfigFinding[] {
+  if (type !== "input") return [];
+  const message = "an input comes before all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it";
+  return uses.filter(({ name }) => name === "nodes").map(({ path }) => ({ path, message }));
 }
 
 function checkCycles(

@@ -1,0 +1,111 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
+import { Problem } from "#domain/problem.ts";
+import { clientErrorAnswer } from "./render-problem.ts";
+
+/** A body up to here is read to its end though nobody wants it, so that the connection can be used again. */
+const UNREAD_BYTES_MAX = 65_536;
+/** How long a refused connection stays open, unread, so that the answer arrives before the reset. */
+const LINGER_MS = 500;
+
+/** Node's own limit answers what is pipelined after it without our envelope. */
+const REQUESTS_PER_CONNECTION_MAX = 1_000;
+
+/** What is known of a connection: the answers that it is still owed, in order, and how many requests came. */
+interface Ledger {
+  readonly owed: Set<ServerResponse>;
+  requests: number;
+}
+
+const ledgers = new WeakMap<Duplex, Ledger>();
+
+/** What `node:http` would do by itself without our envelope, or before authentication. Design, page 6, T28 and T29. */
+export function guardConnections(server: Server): void {
+  server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
+    const ledger = ledgers.get(request.socket) ?? { owed: new Set(), requests: 0 };
+    ledgers.set(request.socket, ledger);
+    ledger.owed.add(response);
+    response.once("close", () => ledger.owed.delete(response));
+    if (++ledger.requests >= REQUESTS_PER_CONNECTION_MAX) response.shouldKeepAlive = false;
+  });
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    // `100 Continue` is said when somebody starts to read the body, which is after authentication.
+    const continueWhenRead = (event: string | symbol): void => {
+      if (event !== "data" && event !== "readable") return;
+      request.off("newListener", continueWhenRead);
+      if (!response.headersSent) response.writeContinue();
+    };
+    request.on("newListener", continueWhenRead);
+    server.emit("request", request, response);
+  });
+  // RFC 9110, 10.1.1: an expectation that we don't know may be ignored.
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    socket.on("error", () => {});
+    refuse(socket, {});
+  });
+}
+
+/** Answers what the HTTP parser refuses, after the answers to the requests before it. */
+export function refuseConnection(error: { readonly code?: string }, socket: Socket): void {
+  if (!socket.writable) return void socket.destroy();
+  const answers = [...(ledgers.get(socket)?.owed ?? [])];
+  // The last one is refused itself when its body is what the parser could not read.
+  const broken = answers.find((response) => !response.req.complete);
+  if (broken?.headersSent) return void socket.destroy();
+  const before = answers.findLast((response) => response.req.complete);
+  if (before === undefined) return refuse(socket, error);
+  before.once("close", () => refuse(socket, error));
+}
+
+function refuse(socket: Duplex, error: { readonly code?: string }): void {
+  if (!socket.writable) return void socket.destroy();
+  socket.pause();
+  socket.end(clientErrorAnswer(error));
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/**
+ * Refuses what is HTTP but no request for us: two `Host` headers, an absolute form, `Upgrade`. Throws Problem 400, and 503 for
+ * what is pipelined after a connection's last request.
+ */
+export function checkRequestShape(request: IncomingMessage): void {
+  if ((ledgers.get(request.socket)?.requests ?? 0) > REQUESTS_PER_CONNECTION_MAX) {
+    throw new Problem("internal_error", "The connection has carried its last request. Open another.", {
+      status: 503,
+      headers: { "Retry-After": "0", Connection: "close" },
+    });
+  }
+  const hosts = request.headersDistinct["host"]?.length ?? 0;
+  const isPlain = hosts === 1 || (hosts === 0 && request.httpVersion === "1.0");
+  if (isPlain && /^[/*]/.test(request.url ?? "") && request.headers.upgrade === undefined) return;
+  throw new Problem("validation_error", "The request is malformed: one Host header, a path, and no Upgrade are expected.", {
+    status: 400,
+    headers: { Connection: "close" },
+  });
+}
+
+/**
+ * Whether the connection must end with the answer, because reading what is left of the body costs too much. Then it lingers,
+ * unread, so that the caller gets the answer before the reset.
+ */
+export function endsWithAnswer(request: IncomingMessage): boolean {
+  if (!isBodyLeftUnread(request)) return false;
+  const { socket } = request;
+  // What Node calls when the answer is written: it would reset the connection at once, and the answer with it.
+  socket.destroySoon = () => {
+    socket.end();
+    // After Node's own reading on, which was for a connection that is kept.
+    setImmediate(() => socket.pause());
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+  return true;
+}
+
+function isBodyLeftUnread(request: IncomingMessage): boolean {
+  if (request.complete) return false;
+  if (request.headers["transfer-encoding"] !== undefined) return true;
+  const length = Number(request.headers["content-length"] ?? 0);
+  return length > UNREAD_BYTES_MAX || (length > 0 && request.headers.expect !== undefined);
+}

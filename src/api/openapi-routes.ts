@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Services } from "#actions/services.ts";
+import { openApiDocument } from "#contract/openapi.ts";
+import { REFERENCE_STYLE, renderReference } from "#contract/reference/page.ts";
+
+interface Resource {
+  readonly type: string;
+  readonly text: string;
+  readonly etag: string;
+}
+
+function makeResource(type: string, text: string): Resource {
+  return { type, text, etag: `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"` };
+}
+
+/** All that the page needs is one style sheet of its own. */
+const HEADERS = {
+  "Cache-Control": "public, max-age=300",
+  "Content-Security-Policy":
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+};
+
+/** Design, page 1, Extensions: `GET /openapi.json` and `GET /docs`, outside `/api/v1`, without an API key or account data. */
+export function registerReference(app: FastifyInstance, services: Pick<Services, "publicUrl">): void {
+  const style = makeResource("text/css; charset=utf-8", REFERENCE_STYLE);
+  // Made at the first request: before the service listens, its address may not be known.
+  let made: { readonly document: Resource; readonly page: Resource } | null = null;
+  const make = (): { readonly document: Resource; readonly page: Resource } => {
+    const document = openApiDocument(services.publicUrl());
+    return {
+      document: makeResource("application/json; charset=utf-8", `${JSON.stringify(document, null, 2)}\n`),
+      page: makeResource("text/html; charset=utf-8", renderReference(document).toString()),
+    };
+  };
+  const serve = (url: string, resource: () => Resource): void => {
+    app.route({
+      method: ["GET", "HEAD"],
+      url,
+      handler: async (request, reply) => await sendResource(request, reply, resource()),
+    });
+  };
+  serve("/openapi.json", () => (made ??= make()).document);
+  serve("/docs", () => (made ??= make()).page);
+  serve("/docs/style.css", () => style);
+}
+
+async function sendResource(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  resource: Resource,
+): Promise<FastifyReply> {
+  reply.headers({ ...HEADERS, ETag: resource.etag });
+  const known = (request.headers["if-none-match"] ?? "")
+    .split(",")
+    .map((tag) => tag.trim().replace(/^W\//, ""));
+  if (known.includes(resource.etag) || known.includes("*")) return await reply.code(304).send();
+  return await reply.type(resource.type).send(resource.text);
+}

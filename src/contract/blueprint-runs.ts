@@ -1,0 +1,104 @@
+import Type, { type Static } from "typebox";
+import { BUILT_IN_STEPS, RUN_ERROR, RUN_STATUSES } from "#domain/run.ts";
+import { notAuthorised, notFound } from "./failures.ts";
+import { EXAMPLE, id, nullable, openSet, runKey, timestamp } from "./fields.ts";
+import type { Operation } from "./operation.ts";
+import { runId } from "./parameters.ts";
+
+const runError = Type.Object(
+  {
+    code: Type.String({
+      description:
+        "`execution_failed` for every failed run today. An open set: take an unknown code for a failure to retry.",
+      examples: ["execution_failed"],
+    }),
+    message: Type.String({
+      description: "One of a few fixed sentences; never a value of the run.",
+      examples: [RUN_ERROR.message],
+    }),
+  },
+  { title: "RunError", description: "Why the run failed." },
+);
+
+/** Spec, Run status projection: exactly these nine fields, never run content. */
+const runStatus = Type.Object(
+  {
+    id: id("run", "The run's id."),
+    run_key: runKey,
+    status: openSet(
+      "Where the run stands. `completed`, `failed` and `cancelled` are terminal.",
+      RUN_STATUSES,
+    ),
+    progress_step: openSet(
+      "The finer step within the status; a Blueprint may add milestones of its own.",
+      BUILT_IN_STEPS,
+    ),
+    created_at: timestamp("When the run was triggered."),
+    started_at: nullable(
+      timestamp("", "2026-11-21T07:08:10.456Z"),
+      "When `status` became `running`; `null` before, and when the login failed.",
+    ),
+    ended_at: nullable(
+      timestamp("", "2026-11-21T07:08:12.789Z"),
+      "When the run became terminal; `null` before.",
+    ),
+    error: Type.Union([runError, Type.Null()], {
+      description: "Set only when `status` is `failed`.",
+    }),
+    blueprint_id: id("blueprint", "The Blueprint that the run executes."),
+  },
+  { title: "RunStatus", description: "Where a run stands: no inputs, outputs, file URLs or raw errors." },
+);
+
+export type RunStatusBody = Static<typeof runStatus>;
+
+const running: RunStatusBody = {
+  id: EXAMPLE.run,
+  run_key: EXAMPLE.runKey,
+  status: "running",
+  progress_step: "running",
+  created_at: "2026-11-21T07:08:09.123Z",
+  started_at: "2026-11-21T07:08:10.456Z",
+  ended_at: null,
+  error: null,
+  blueprint_id: EXAMPLE.blueprint,
+};
+
+const ended = { ...running, ended_at: "2026-11-21T07:08:12.789Z" };
+
+export const readRunStatus: Operation = {
+  id: "readRunStatus",
+  method: "get",
+  path: "/blueprint-runs/{runId}/status",
+  tag: "Runs",
+  summary: "Read a run's status",
+  description: "Poll it every 2 to 5 seconds until the status is terminal.",
+  parameters: [runId],
+  answers: [
+    {
+      status: 200,
+      description: "The run's status projection.",
+      content: {
+        "application/json": {
+          schema: runStatus,
+          examples: {
+            running,
+            completed: { ...ended, status: "completed", progress_step: "completed" },
+            failed: {
+              ...ended,
+              status: "failed",
+              progress_step: "failed",
+              started_at: null,
+              error: RUN_ERROR,
+            },
+          },
+        },
+      },
+    },
+  ],
+  failures: [notAuthorised, notFound("Run", "There is no such run in the account of the key.")],
+  curl: {
+    curl: `curl -sS "$BASE_URL/blueprint-runs/$RUN_ID/status" \\
+  -H "Authorization: Bearer $API_KEY"`,
+  },
+};

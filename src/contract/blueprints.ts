@@ -1,0 +1,200 @@
+import Type, { type Static } from "typebox";
+import { limits } from "#domain/limits.ts";
+import {
+  emptyKeyExample,
+  errorExample,
+  idempotencyConflict,
+  notAuthorised,
+  notFound,
+  tooLarge,
+  unsupportedType,
+} from "./failures.ts";
+import { EXAMPLE, id, runKey } from "./fields.ts";
+import type { Operation } from "./operation.ts";
+import { idempotencyKey, inPath } from "./parameters.ts";
+
+const ROUTED =
+  "An INPUT node's `refKey`: that node's input. A metadata item's name: stored with the run as text. Anything else is ignored.";
+
+/** Spec, Top-level key routing: `credential_id`, as text or as a list (design, page 1, Lists). */
+const credentialIds = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<string | readonly string[] | null>({
+      type: ["string", "array", "null"],
+      items: { type: "string" },
+      description,
+      examples: [EXAMPLE.credential, [EXAMPLE.credential]],
+    }),
+  );
+
+const runName = (more: object) =>
+  Type.Optional(
+    Type.Unsafe<string | null>({
+      maxLength: limits.nameCharactersMax,
+      description:
+        "The run's display name in the operator dashboard, at most 255 characters without U+0000. What is no string is turned into one like metadata.",
+      examples: ["November invoices"],
+      ...more,
+    }),
+  );
+
+/** Spec, Trigger: an open object with its reserved keys. Every other key belongs to the Blueprint. */
+const triggerRequest = Type.Object(
+  {
+    credential_id: credentialIds(
+      "The credentials that the run logs in with: one id, several separated by commas, or an array of ids.",
+    ),
+    credential_ids: credentialIds("Another name for `credential_id`; both given, they are united."),
+    run_name: runName({ type: ["string", "null"] }),
+  },
+  {
+    title: "TriggerRequest",
+    description:
+      "What the Blueprint takes. Strings pass through unchanged, objects and arrays as JSON with their numbers' digits as written; `null` is an omitted key.",
+    additionalProperties: Type.Unknown({ description: ROUTED }),
+  },
+);
+
+/** The same in multipart: the part's name is the key, and a part may be a file. */
+const triggerForm = Type.Object(
+  {
+    credential_id: Type.Optional(
+      Type.String({
+        description: "One id, or several separated by commas; a repeated part adds to the list.",
+        examples: [EXAMPLE.credential],
+      }),
+    ),
+    credential_ids: Type.Optional(
+      Type.String({ description: "Another name for `credential_id`; both given, they are united." }),
+    ),
+    run_name: runName({ type: "string" }),
+  },
+  {
+    title: "TriggerForm",
+    description:
+      "The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string, both mixed in one request.",
+    additionalProperties: Type.Unsafe<string>({
+      type: "string",
+      description: `${ROUTED} An INPUT's part may be a file.`,
+    }),
+  },
+);
+
+const runAccepted = Type.Object(
+  {
+    id: id("run", "The run's id."),
+    run_key: runKey,
+    status: Type.String({ description: "Always `queued`: the run has not begun.", examples: ["queued"] }),
+  },
+  { title: "RunAccepted", description: "A run that is queued." },
+);
+
+export type RunAcceptedBody = Static<typeof runAccepted>;
+
+const accepted: RunAcceptedBody = { id: EXAMPLE.run, run_key: EXAMPLE.runKey, status: "queued" };
+
+const refused = (field: string, message: string) =>
+  errorExample("validation_error", message, [{ code: "invalid_input_data", field }]);
+
+export const triggerBlueprint: Operation = {
+  id: "triggerBlueprint",
+  method: "post",
+  path: "/blueprints/{blueprintKey}/trigger",
+  tag: "Blueprints",
+  summary: "Trigger a run",
+  description:
+    "Queues a run of the Blueprint: `202` means queued, not done. Send JSON, or `multipart/form-data` when an INPUT takes a file; routing is the same in both.\n\nThe checks come in this order: 401, 429, 404, 403, the `Idempotency-Key` header (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422). A refused request changes nothing and may be sent again, corrected, with the same `Idempotency-Key`.",
+  parameters: [
+    idempotencyKey,
+    inPath("blueprintKey", "The trigger key of the Blueprint, given by the operator.", EXAMPLE.blueprintKey),
+  ],
+  body: {
+    required: false,
+    content: {
+      "application/json": {
+        schema: triggerRequest,
+        examples: {
+          invoices: {
+            credential_id: EXAMPLE.credential,
+            run_name: "November invoices",
+            purchase_order: "PO-2026-17",
+            period: { from: "2026-11-01" },
+          },
+        },
+      },
+      "multipart/form-data": {
+        schema: triggerForm,
+        examples: {
+          order: {
+            credential_id: EXAMPLE.credential,
+            purchase_order: "PO-2026-17",
+            order_file: "<bytes of order.csv>",
+          },
+        },
+      },
+    },
+  },
+  answers: [
+    {
+      status: 202,
+      description: "The run is queued.",
+      headers: ["Idempotent-Replay"],
+      content: { "application/json": { schema: runAccepted, examples: { accepted } } },
+    },
+  ],
+  failures: [
+    {
+      status: 400,
+      description: "A required metadata item is missing: one detail each, `field` is its name.",
+      examples: {
+        missing_metadata: errorExample("validation_error", "Required metadata is missing.", [
+          {
+            code: "invalid_input_data",
+            field: "purchase_order",
+            message: 'The required metadata item "purchase_order" is missing.',
+          },
+        ]),
+      },
+    },
+    notAuthorised,
+    notFound("Blueprint", "There is no such Blueprint in the account of the key."),
+    idempotencyConflict,
+    tooLarge(
+      "JSON: more than 5 MiB or more than 250,000 values. Multipart: a file over 50 MiB, inline parts over 5 MiB together or 1 MiB each, more than 20 files, 200 parts or 100 MiB in all.",
+    ),
+    unsupportedType(
+      "The body is neither `application/json` in UTF-8 nor `multipart/form-data` with a boundary.",
+      "application/json or multipart/form-data",
+    ),
+    {
+      status: 422,
+      description:
+        "The `Idempotency-Key` header, the body, a credential or an input is invalid. `details[].field` names it as the caller wrote it: `credential_id` or `credential_ids`, `run_name`, or the path inside an input (`period.from`).",
+      examples: {
+        credential_id: refused(
+          "credential_id",
+          "`credential_id` names a credential that does not exist in this account.",
+        ),
+        input: errorExample("validation_error", "An input of the Blueprint is invalid.", [
+          { code: "invalid_input_data", field: "period.from", message: "must have required property 'from'" },
+        ]),
+        idempotency_key: emptyKeyExample,
+      },
+    },
+  ],
+  curl: {
+    JSON: `curl -sS "$BASE_URL/blueprints/$BLUEPRINT_KEY/trigger" \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -H "Idempotency-Key: invoices-2026-11" \\
+  -d '{ "credential_id": "'"$CREDENTIAL_ID"'",
+        "purchase_order": "PO-2026-17",
+        "period": { "from": "2026-11-01" } }'`,
+    "with a file": `curl -sS "$BASE_URL/blueprints/$BLUEPRINT_KEY/trigger" \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Idempotency-Key: order-4711" \\
+  -F "credential_id=$CREDENTIAL_ID" \\
+  -F "purchase_order=PO-2026-17" \\
+  -F "order_file=@order.csv;type=text/csv"`,
+  },
+};

@@ -1,0 +1,238 @@
+import type { TSchema } from "typebox";
+import { assert } from "#lib/assert.ts";
+import { errorBody } from "./error.ts";
+import { COMMON_FAILURES } from "./failures.ts";
+import type {
+  MediaObject,
+  OpenApiDocument,
+  OperationObject,
+  ParameterObject,
+  PathItem,
+  Reference,
+  ResponseObject,
+  SchemaObject,
+} from "./openapi-types.ts";
+import type { Answer, Failure, Media, Operation, Parameter, ResponseHeader } from "./operation.ts";
+import { OPERATIONS } from "./operations.ts";
+import { idempotencyKey, RESPONSE_HEADERS, runId } from "./parameters.ts";
+
+/** Where a service listens that nobody has configured: what the committed document names. */
+const DEFAULT_PUBLIC_URL = "http://127.0.0.1:8080";
+
+/** Parameters that several operations have: one component each. */
+const SHARED_PARAMETERS: Readonly<Record<string, Parameter>> = {
+  IdempotencyKey: idempotencyKey,
+  RunId: runId,
+};
+
+/** The names under which the common failures stand in the components. */
+const COMMON_NAMES: Readonly<Record<string, string>> = {
+  401: "Unauthenticated",
+  429: "RateLimited",
+  431: "HeadersTooLarge",
+  500: "Unexpected",
+  503: "Unavailable",
+  default: "Malformed",
+};
+
+const DESCRIPTION = `Connect an end user's third-party account through a hosted form, then run configured workflows (Blueprints) against it.
+
+- Every request carries the account's API key: \`Authorization: Bearer <API_KEY>\`.
+- Every failure has the single top-level key \`error\`; branch on its \`type\` and on \`details[].code\`.
+- The three requests that change something take an \`Idempotency-Key\`; a retry with the same key and the same body gets the first answer again for 24 hours.
+- Timestamps are UTC with milliseconds. Ids are opaque, with a prefix.
+- \`status\`, \`progress_step\` and a run's \`error.code\` are open string sets: tolerate values that you don't know.`;
+
+const TAGS: OpenApiDocument["tags"] = [
+  { name: "Credential sessions", description: "Hosted forms that collect an end user's credentials." },
+  { name: "Credentials", description: "What is vaulted. The values are never returned." },
+  { name: "Blueprints", description: "Workflows that the operator has configured." },
+  { name: "Runs", description: "Executions of a Blueprint: their status and their results." },
+  { name: "Health", description: "Outside the base URL, without an API key." },
+];
+
+/** The OpenAPI document of a service that is reached at `publicUrl` (without a trailing slash). */
+export function openApiDocument(publicUrl: string = DEFAULT_PUBLIC_URL): OpenApiDocument {
+  const schemas = new Map<string, SchemaObject>();
+  const outside = [{ url: publicUrl, description: "Outside the versioned API." }];
+  const paths: Record<string, PathItem> = {};
+  for (const operation of OPERATIONS) {
+    paths[operation.path] = {
+      ...(operation.isOpen ? { servers: outside } : {}),
+      ...paths[operation.path],
+      [operation.method]: describeOperation(schemas, operation),
+    };
+  }
+  const responses = COMMON_FAILURES.map((failure): [string, ResponseObject] => [
+    commonName(failure),
+    describeFailure(schemas, failure),
+  ]);
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Latchkey API",
+      // Spec, Versioning.
+      version: "1.0.0",
+      summary: "Credential vault and Blueprint run service",
+      description: DESCRIPTION,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: `${publicUrl}/api/v1`, description: "This service." }],
+    security: [{ apiKey: [] }],
+    tags: TAGS,
+    paths,
+    components: {
+      schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      responses: Object.fromEntries(responses),
+      parameters: Object.fromEntries(
+        Object.entries(SHARED_PARAMETERS).map(([name, parameter]) => [
+          name,
+          describeParameter(schemas, parameter),
+        ]),
+      ),
+      headers: Object.fromEntries(
+        Object.entries(RESPONSE_HEADERS).map(([name, { schema, ...header }]) => [
+          name,
+          { ...header, schema: describeSchema(schemas, schema) },
+        ]),
+      ),
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key of the account, made by the operator.",
+        },
+      },
+    },
+  };
+}
+
+const commonName = (failure: Failure): string => {
+  const name = COMMON_NAMES[failure.status];
+  assert(name !== undefined, "a common failure has a name");
+  return name;
+};
+
+const reference = (kind: string, name: string): Reference => ({ $ref: `#/components/${kind}/${name}` });
+
+type Schemas = Map<string, SchemaObject>;
+
+/** A schema as plain JSON; every one with a title becomes a component of that name. */
+function describeSchema(schemas: Schemas, schema: TSchema): SchemaObject {
+  const visit = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(visit);
+    if (typeof value !== "object" || value === null) return value;
+    const entries = Object.entries(value);
+    const plain = Object.fromEntries(
+      entries.map(([key, item]) => [key, key === "examples" ? item : visit(item)]),
+    ) as SchemaObject;
+    if (!("title" in plain) || typeof plain.title !== "string") return plain;
+    const known = schemas.get(plain.title);
+    assert(
+      known === undefined || JSON.stringify(known) === JSON.stringify(plain),
+      `one schema is called ${plain.title}`,
+    );
+    schemas.set(plain.title, plain);
+    return reference("schemas", plain.title);
+  };
+  return visit(schema) as SchemaObject;
+}
+
+function describeMedia(
+  schemas: Schemas,
+  content: Readonly<Record<string, Media>>,
+): Readonly<Record<string, MediaObject>> {
+  return Object.fromEntries(
+    Object.entries(content).map(([type, { schema, examples }]) => [
+      type,
+      {
+        schema: describeSchema(schemas, schema),
+        examples: Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }])),
+      },
+    ]),
+  );
+}
+
+function describeParameter(schemas: Schemas, parameter: Parameter): ParameterObject {
+  const { schema, example, ...rest } = parameter;
+  return {
+    ...rest,
+    schema: describeSchema(schemas, schema),
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+/** Decided before the API key's allowance is known. */
+const BEFORE_RATE_LIMIT: readonly Failure["status"][] = [401, 431, "default"];
+
+/** Design, page 1, "Every response" and Rate limit. */
+function headersOf(
+  own: readonly ResponseHeader[],
+  isCounted: boolean,
+): NonNullable<ResponseObject["headers"]> {
+  const counted = isCounted ? (["RateLimit", "RateLimit-Policy"] as const) : [];
+  const names = ["X-Request-Id", "Cache-Control", ...counted, ...own] as const;
+  return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
+}
+
+function describeAnswer(schemas: Schemas, answer: Answer, isOpen: boolean): ResponseObject {
+  return {
+    description: answer.description,
+    headers: headersOf(answer.headers ?? [], !isOpen),
+    ...(answer.content === undefined ? {} : { content: describeMedia(schemas, answer.content) }),
+  };
+}
+
+function describeFailure(schemas: Schemas, failure: Failure): ResponseObject {
+  return {
+    description: failure.description,
+    headers: headersOf(failure.headers ?? [], !BEFORE_RATE_LIMIT.includes(failure.status)),
+    content: describeMedia(schemas, {
+      "application/json": { schema: errorBody, examples: failure.examples },
+    }),
+  };
+}
+
+function describeOperation(schemas: Schemas, operation: Operation): OperationObject {
+  const shared = Object.entries(SHARED_PARAMETERS);
+  const parameters = operation.parameters.map((parameter) => {
+    const component = shared.find(([, candidate]) => candidate === parameter);
+    return component ? reference("parameters", component[0]) : describeParameter(schemas, parameter);
+  });
+  const responses: [Failure["status"], ResponseObject | Reference][] = [
+    ...operation.answers.map((answer): [number, ResponseObject] => [
+      answer.status,
+      describeAnswer(schemas, answer, operation.isOpen ?? false),
+    ]),
+    ...operation.failures.map((failure): [Failure["status"], ResponseObject] => [
+      failure.status,
+      describeFailure(schemas, failure),
+    ]),
+  ];
+  if (!operation.isOpen) {
+    for (const failure of COMMON_FAILURES)
+      responses.push([failure.status, reference("responses", commonName(failure))]);
+  }
+  return {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: operation.description,
+    ...(operation.isOpen ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(operation.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: operation.body.required,
+            content: describeMedia(schemas, operation.body.content),
+          },
+        }),
+    responses: Object.fromEntries(responses),
+    "x-codeSamples": Object.entries(operation.curl).map(([label, source]) => ({
+      lang: "Shell",
+      label,
+      source,
+    })),
+  };
+}

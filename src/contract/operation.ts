@@ -1,0 +1,69 @@
+import type { TSchema } from "typebox";
+import type { ErrorBody } from "./error.ts";
+
+/** A header, query or path parameter. */
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: TSchema;
+  readonly example?: string | undefined;
+}
+
+export type ResponseHeader =
+  | "X-Request-Id"
+  | "Cache-Control"
+  | "Idempotent-Replay"
+  | "RateLimit"
+  | "RateLimit-Policy"
+  | "Retry-After"
+  | "WWW-Authenticate";
+
+/** One body, in one encoding. */
+export interface Media {
+  readonly schema: TSchema;
+  /** By name; each is valid against the schema. */
+  readonly examples: Readonly<Record<string, unknown>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly description: string;
+  /** Beyond those that every response has. */
+  readonly headers?: readonly ResponseHeader[] | undefined;
+  /** By content type; undefined: the body is empty. */
+  readonly content?: Readonly<Record<string, Media>> | undefined;
+}
+
+export interface Failure {
+  /** `default`: what is refused before there is an operation, whatever its status. */
+  readonly status: number | "default";
+  readonly description: string;
+  readonly headers?: readonly ResponseHeader[] | undefined;
+  readonly examples: Readonly<Record<string, ErrorBody>>;
+}
+
+/** One operation of the service, everything about it that a caller can see. */
+export interface Operation {
+  /** Unique; a generated client's method is called like it. */
+  readonly id: string;
+  readonly method: "get" | "post" | "delete";
+  /** Relative to the base URL, parameters in braces. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** Paragraphs separated by a blank line, `- ` lists, and code in backticks: no other Markdown. */
+  readonly description: string;
+  readonly parameters: readonly Parameter[];
+  readonly body?:
+    | { readonly required: boolean; readonly content: Readonly<Record<string, Media>> }
+    | undefined;
+  readonly answers: readonly Answer[];
+  /** Its own ones; those that every operation under the base URL shares are `COMMON_FAILURES`. */
+  readonly failures: readonly Failure[];
+  /** By label. They work in a shell with BASE_URL, API_KEY and the ids that they name set. */
+  readonly curl: Readonly<Record<string, string>>;
+  /** true: outside `/api/v1`, without authentication. */
+  readonly isOpen?: boolean | undefined;
+}

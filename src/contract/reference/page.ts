@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import type { OpenApiDocument } from "#contract/openapi-types.ts";
+import { must } from "#lib/assert.ts";
+import { html, type Html } from "#lib/html.ts";
+import {
+  EVERYWHERE,
+  renderAnswer,
+  renderHeaders,
+  renderMethod,
+  renderOperation,
+  type PlacedOperation,
+} from "./operation-section.ts";
+import { renderFields } from "./schema-rows.ts";
+import { renderShell, renderText } from "./text.ts";
+
+/** The one style sheet of the page, which expects it at `docs/style.css` beside itself. */
+export const REFERENCE_STYLE = readFileSync(new URL("./style.css", import.meta.url), "utf8");
+
+const METHODS = ["get", "post", "delete"] as const;
+
+function operationsOf(document: OpenApiDocument, tag: string): readonly PlacedOperation[] {
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = item[method];
+      return operation?.tags.includes(tag) ? [{ method, path, operation }] : [];
+    }),
+  );
+}
+
+/** The reference of the API as a page: no script, nothing from elsewhere. */
+export function renderReference(document: OpenApiDocument): Html {
+  const server = must(document.servers[0], "the server").url;
+  const groups = document.tags.map((tag) => ({ ...tag, operations: operationsOf(document, tag.name) }));
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${document.info.title}</title>
+        <link rel="stylesheet" href="docs/style.css" />
+      </head>
+      <body>
+        <a class="skip" href="#content">Skip to the content</a>
+        <nav aria-label="Contents">
+          <p class="brand"><a href="#content">${document.info.title}</a></p>
+          <ul>
+            <li><a href="#start">Start</a></li>
+            <li><a href="#failures">Failures</a></li>
+          </ul>
+          ${groups.map((group) => renderContents(group.name, group.operations))}
+          <p><a href="openapi.json">openapi.json</a></p>
+        </nav>
+        <main id="content">
+          <header>
+            <h1>${document.info.title} <small>${document.info.version}</small></h1>
+            <p class="lead">${document.info.summary}</p>
+          </header>
+          ${renderStart(document, server)} ${renderFailures(document)}
+          ${groups.map(
+            (group) =>
+              html`<section>
+                <h2>${group.name}</h2>
+                ${renderText(group.description)}
+                ${group.operations.map((placed) => renderOperation(document, placed))}
+              </section>`,
+          )}
+        </main>
+      </body>
+    </html>`;
+}
+
+function renderContents(name: string, operations: readonly PlacedOperation[]): Html {
+  const links = operations.map(
+    ({ method, operation }) =>
+      html`<li><a href="#${operation.operationId}">${renderMethod(method)} ${operation.summary}</a></li>`,
+  );
+  return html`<p class="group">${name}</p>
+    <ul>
+      ${links}
+    </ul>`;
+}
+
+function renderStart(document: OpenApiDocument, server: string): Html {
+  const setup = `export PUBLIC_URL=${server.replace(/\/api\/v1$/, "")}\nexport BASE_URL=${server}\nexport API_KEY=<API_KEY>`;
+  return html`<section id="start">
+    <h2>Start</h2>
+    ${renderText(document.info.description)}
+    <p>The commands on this page work in a shell with these set, and with the ids that they name:</p>
+    ${renderShell(setup)}
+  </section>`;
+}
+
+/** What every operation can answer, once. */
+function renderFailures(document: OpenApiDocument): Html {
+  const used = Object.values(document.paths)
+    .flatMap((item) => METHODS.map((method) => item[method]?.responses ?? {}))
+    .flatMap((responses) => Object.entries(responses));
+  const statusOf = (name: string): string =>
+    must(
+      used.find(([, response]) => "$ref" in response && response.$ref.endsWith(`/${name}`)),
+      `a response ${name}`,
+    )[0];
+  return html`<section id="failures">
+    <h2>Failures</h2>
+    <p>
+      Every failure has the envelope below; <code>field</code> names what is wrong, and <code>code</code> says
+      how. The headers below it are those of every answer under the base URL.
+    </p>
+    ${renderFields(document, { $ref: "#/components/schemas/Error" }, false)}
+    ${renderHeaders(document, EVERYWHERE)}
+    <p>Every operation under the base URL can answer:</p>
+    ${Object.entries(document.components.responses).map(([name, response]) =>
+      renderAnswer(document, statusOf(name), response),
+    )}
+  </section>`;
+}

@@ -1,0 +1,195 @@
+import Type, { type Static } from "typebox";
+import { errorExample, notAuthorised, notFound } from "./failures.ts";
+import { EXAMPLE, keyed, runKey, timestamp } from "./fields.ts";
+import type { Operation, Parameter } from "./operation.ts";
+import { runId } from "./parameters.ts";
+
+/** Design, page 1, `errors[]` of a record. */
+const recordError = Type.Object(
+  {
+    field: Type.Unsafe<string | null>({
+      type: ["string", "null"],
+      description: "The field of `data` in dot notation; `null` when the whole record is meant.",
+      examples: ["due"],
+    }),
+    code: Type.String({ description: "Machine-readable code of the rule.", examples: ["rule"] }),
+    message: Type.String({
+      description: "What is wrong, for people.",
+      examples: ["Due date is before 2020"],
+    }),
+  },
+  { title: "RecordError", description: "One rule that a record breaks." },
+);
+
+const record = Type.Object(
+  {
+    data: keyed<unknown>(Type.Unknown(), "The output fields of the Blueprint."),
+    errors: Type.Array(recordError, { description: "Empty when the record is valid." }),
+    isValid: Type.Boolean({ description: "Whether the record breaks no rule." }),
+  },
+  { title: "ResultRecord", description: "One record of an output." },
+);
+
+const resultSet = Type.Object(
+  {
+    totalRecords: Type.Integer({ minimum: 0, description: "How many records there are." }),
+    records: Type.Array(record, { description: "All of them." }),
+  },
+  { title: "ResultSet", description: "The records of one result key; also what a presigned download holds." },
+);
+
+const executionMetadata = Type.Object(
+  {
+    runKey,
+    metadata: keyed<string>(Type.String(), "The run's stored metadata, name to text."),
+    timings: Type.Object(
+      {
+        executionBeganAt: timestamp("The run's `started_at`.", "2026-11-21T07:08:10.456Z"),
+        executionCompletedAt: timestamp("The run's `ended_at`.", "2026-11-21T07:08:12.789Z"),
+      },
+      { title: "ExecutionTimings", description: "When the run worked." },
+    ),
+  },
+  { title: "ExecutionMetadata", description: "What is known about the run itself." },
+);
+
+const KEYS =
+  "by the output node's reference key, or `<node_ref>.<handle_key>` when the node has several output handles.";
+
+const directResults = Type.Object(
+  {
+    dataDeliveryMethod: Type.Literal("direct", { description: "The method that was used." }),
+    results: keyed<Static<typeof resultSet>>(resultSet, `The records, ${KEYS}`),
+    executionMetadata,
+  },
+  { title: "DirectRunResults", description: "The results themselves." },
+);
+
+const presignedResults = Type.Object(
+  {
+    dataDeliveryMethod: Type.Literal("presigned_url", { description: "The method that was used." }),
+    results: keyed<string>(
+      Type.String({ format: "uri", description: "Temporary download URL, good for two hours." }),
+      `A download URL each, ${KEYS}`,
+    ),
+    executionMetadata,
+  },
+  { title: "PresignedRunResults", description: "Where the results can be downloaded." },
+);
+
+/** Spec, Run results: which of the two it is, `dataDeliveryMethod` says. */
+const runResults = Type.Unsafe<Static<typeof directResults> | Static<typeof presignedResults>>({
+  title: "RunResults",
+  description: "The outputs of a completed run, in one of two forms: `dataDeliveryMethod` says which.",
+  oneOf: [directResults, presignedResults],
+  discriminator: {
+    propertyName: "dataDeliveryMethod",
+    mapping: {
+      direct: "#/components/schemas/DirectRunResults",
+      presigned_url: "#/components/schemas/PresignedRunResults",
+    },
+  },
+});
+
+export type RunResultsBody = Static<typeof runResults>;
+
+const aboutRun: Static<typeof executionMetadata> = {
+  runKey: EXAMPLE.runKey,
+  metadata: { purchase_order: "PO-2026-17" },
+  timings: { executionBeganAt: "2026-11-21T07:08:10.456Z", executionCompletedAt: "2026-11-21T07:08:12.789Z" },
+};
+
+const direct: RunResultsBody = {
+  dataDeliveryMethod: "direct",
+  results: {
+    invoices: {
+      totalRecords: 2,
+      records: [
+        { data: { number: "NW-2025-00001", total: 1249.5, due: "2026-12-01" }, errors: [], isValid: true },
+        {
+          data: { number: "NW-2025-00002", total: 80, due: "2019-03-01" },
+          errors: [{ field: "due", code: "rule", message: "Due date is before 2020" }],
+          isValid: false,
+        },
+      ],
+    },
+  },
+  executionMetadata: aboutRun,
+};
+
+const presigned: RunResultsBody = {
+  dataDeliveryMethod: "presigned_url",
+  results: {
+    invoices: `https://connect.example.com/downloads/ACCOUNT/${EXAMPLE.run}/invoices?expires=1795252092789&signature=SIGNATURE`,
+  },
+  executionMetadata: aboutRun,
+};
+
+const deliveryMethod: Parameter = {
+  name: "deliveryMethod",
+  in: "query",
+  required: false,
+  description:
+    "How the results shall come. A `direct` answer of 5 MB or more comes as `presigned_url` instead.",
+  schema: Type.Unsafe<string>({
+    type: "string",
+    enum: ["direct", "presigned_url"],
+    default: "presigned_url",
+  }),
+  example: "direct",
+};
+
+const PURGED = "The run's data has been purged.";
+
+export const readRunResults: Operation = {
+  id: "readRunResults",
+  method: "get",
+  path: "/blueprint-runs/{runId}/results",
+  tag: "Runs",
+  summary: "Read a run's results",
+  description:
+    'Gives the outputs of a completed run: inline (`direct`), or as download URLs that are good for two hours (`presigned_url`, which is also what you get when you ask for nothing). Look at `dataDeliveryMethod` in the answer.\n\nA download is the Brotli-compressed JSON of one result set, `{"totalRecords": n, "records": [...]}`, as `application/octet-stream` without `Content-Encoding`: decompress it yourself. It needs no API key; range requests work.',
+  parameters: [runId, deliveryMethod],
+  answers: [
+    {
+      status: 200,
+      description: "The results.",
+      content: { "application/json": { schema: runResults, examples: { direct, presigned_url: presigned } } },
+    },
+  ],
+  failures: [
+    {
+      status: 400,
+      description: "The data of the run has been purged.",
+      examples: {
+        purged: errorExample("validation_error", PURGED, [{ code: "run_data_purged", field: null }]),
+      },
+    },
+    notAuthorised,
+    notFound("Run", "There is no such run in the account of the key."),
+    {
+      status: 409,
+      description: "The run is not `completed`; failed and cancelled runs have no results either.",
+      examples: {
+        incomplete: errorExample("conflict", "The run is running; results exist once it is completed."),
+      },
+    },
+    {
+      status: 422,
+      description: "`deliveryMethod` is neither `direct` nor `presigned_url`, or was given twice.",
+      examples: {
+        delivery_method: errorExample(
+          "validation_error",
+          "`deliveryMethod` must be direct or presigned_url, given once.",
+          [{ code: "invalid_input_data", field: "deliveryMethod" }],
+        ),
+      },
+    },
+  ],
+  curl: {
+    direct: `curl -sS -G "$BASE_URL/blueprint-runs/$RUN_ID/results" -d deliveryMethod=direct \\
+  -H "Authorization: Bearer $API_KEY"`,
+    "as downloads": `curl -sS "$BASE_URL/blueprint-runs/$RUN_ID/results" \\
+  -H "Authorization: Bearer $API_KEY"`,
+  },
+};

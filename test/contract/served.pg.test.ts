@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { execFile, execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { brotliDecompressSync } from "node:zlib";
+import { openApiDocument } from "#contract/openapi.ts";
+import { OPERATIONS } from "#contract/operations.ts";
+import { must } from "#lib/assert.ts";
+import { connect, openCaller, type Caller } from "../caller.ts";
+import { install } from "../service.ts";
+import { BLUEPRINT, DOCUMENTS, STRATEGY } from "./documents.ts";
+
+const run = promisify(execFile);
+const TRIGGER = { purchase_order: "PO-7", period: { from: "2026-11-01" } };
+
+let installation: Awaited<ReturnType<typeof install>>;
+let url: string;
+let caller: Caller;
+let folder: string;
+let shell: Readonly<Record<string, string>>;
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "latchkey-curl-"));
+  writeFileSync(join(folder, "order.csv"), "sku,amount\nA-1,3\n");
+  installation = await install();
+  await installation.apply(...DOCUMENTS);
+  ({ url } = await installation.serve());
+  const key = await installation.createKey("acme");
+  caller = openCaller(url, key);
+  const credential = await connect(caller, STRATEGY, { note: "n" });
+  const { body: session } = await caller.post("/credential-sessions", { strategy_id: STRATEGY });
+  const { body: made } = await caller.post(`/blueprints/${BLUEPRINT}/trigger`, {
+    ...TRIGGER,
+    credential_id: credential,
+  });
+  await caller.waitForRun(made.id);
+  const { body: results } = await caller.get(`/blueprint-runs/${made.id}/results`);
+  shell = {
+    PATH: must(process.env["PATH"], "PATH"),
+    PUBLIC_URL: url,
+    BASE_URL: `${url}/api/v1`,
+    API_KEY: key,
+    STRATEGY_ID: STRATEGY,
+    SESSION_ID: session.id,
+    CREDENTIAL_ID: credential,
+    BLUEPRINT_KEY: BLUEPRINT,
+    RUN_ID: made.id,
+    DOWNLOAD_URL: results.results.lines,
+  };
+});
+
+after(async () => {
+  await installation?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("GET /openapi.json is the document with this service's address; unchanged, it is not sent again", async () => {
+  const response = await fetch(`${url}/openapi.json`);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
+  assert.equal(response.headers.get("cache-control"), "public, max-age=300");
+  assert.deepEqual(await response.json(), openApiDocument(url));
+  const etag = must(response.headers.get("etag"), "ETag");
+  for (const known of [etag, `"other", W/${etag}`, "*"]) {
+    const again = await fetch(`${url}/openapi.json`, { headers: { "if-none-match": known } });
+    assert.equal(again.status, 304, known);
+    assert.equal(await again.text(), "");
+  }
+  assert.equal((await fetch(`${url}/openapi.json`, { headers: { "if-none-match": '"other"' } })).status, 200);
+  const head = await fetch(`${url}/openapi.json`, { method: "HEAD" });
+  assert.equal(head.status, 200);
+  assert.equal(head.headers.get("etag"), etag);
+});
+
+test("GET /docs has every operation, its commands and failures; no script, nothing from elsewhere, no dead link", async () => {
+  const response = await fetch(`${url}/docs`);
+  assert.equal(response.status, 200);
+  const policy = must(response.headers.get("content-security-policy"), "the policy");
+  assert.match(policy, /^default-src 'none'; style-src 'self';/);
+  const page = await response.text();
+  for (const operation of OPERATIONS) {
+    assert.ok(page.includes(`id="${operation.id}"`), operation.id);
+    for (const source of Object.values(operation.curl)) assert.ok(page.includes(escaped(source)), source);
+  }
+  assert.ok(page.includes(`export BASE_URL=${url}/api/v1`));
+  assert.doesNotMatch(page, /<script|<style|style="|\son\w+="/i);
+  for (const [, target] of page.matchAll(/(?:href|src)="([^"]*)"/g)) {
+    if (target?.startsWith("#")) assert.ok(page.includes(`id="${target.slice(1)}"`), target);
+    else assert.equal((await fetch(new URL(must(target, "a target"), `${url}/docs`))).status, 200, target);
+  }
+});
+
+const escaped = (text: string): string =>
+  text
+    .replaceAll("&", "&amp;")
+    .replaceAll('"', "&quot;")
+    .replaceAll("'", "&#39;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+
+const hasCurl = ((): boolean => {
+  try {
+    execFileSync("curl", ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+const needsCurl = hasCurl ? {} : { skip: "curl is not installed" };
+
+/** Runs a command of the documentation as it stands. Gives the status of its answer. */
+async function statusOf(command: string, more: Readonly<Record<string, string>> = {}): Promise<number> {
+  const noted = command.replaceAll("curl -sS", `curl -sS --max-time 20 -w '\\n%{http_code}'`);
+  const { stdout } = await run("sh", ["-ec", noted], { cwd: folder, env: { ...shell, ...more } });
+  return Number(stdout.trimEnd().split("\n").at(-1));
+}
+
+test("every command of the reference works as it stands", needsCurl, async () => {
+  for (const operation of OPERATIONS) {
+    // What is deleted here is nobody else's.
+    const own =
+      operation.id === "deleteCredential"
+        ? { CREDENTIAL_ID: await connect(caller, STRATEGY, { note: "n" }) }
+        : {};
+    for (const [label, source] of Object.entries(operation.curl)) {
+      assert.equal(await statusOf(source, own), operation.answers[0]?.status, `${operation.id}, ${label}`);
+    }
+  }
+});
+
+test("every command of docs/api.md answers as the page says", needsCurl, async () => {
+  const text = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+  const commands = [...text.matchAll(/^```sh\n# answers (\d{3})\n(.*?)^```$/gms)];
+  assert.equal(
+    commands.length,
+    [...text.matchAll(/^```sh$/gm)].length,
+    "every sh block says what it answers",
+  );
+  assert.ok(commands.length >= 6);
+  for (const [, status, command] of commands) {
+    assert.equal(await statusOf(must(command, "a command")), Number(status), command);
+  }
+  const download = JSON.parse(
+    brotliDecompressSync(readFileSync(join(folder, "invoices.json.br"))).toString("utf8"),
+  );
+  assert.deepEqual(Object.keys(download), ["totalRecords", "records"]);
+});

@@ -1,0 +1,133 @@
+// Design, page 6, F1 and F2, 4.2: a request with a key survives the death of the service and of its database connection.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { FAILPOINTS } from "#lib/failpoint.ts";
+import { openCaller, type ApiAnswer } from "../caller.ts";
+import type { RunningService } from "../service.ts";
+import { startCommitProxy } from "./commit-proxy.ts";
+import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
+import { checkLedger, drive, planOperations } from "./workload.ts";
+
+const OPERATIONS_OF_ONE_CREDENTIAL = 5;
+const REQUESTS = 300;
+const CUTS = 60;
+/** Each point kills once at its first hit, with all clients just starting, and once in the middle of their work. */
+const KILLS = [1, 4].flatMap((hit) => FAILPOINTS.map((point) => ({ point, hit })));
+
+let installation: Awaited<ReturnType<typeof installIdle>>;
+let apiKey: string;
+
+before(async () => {
+  installation = await installIdle();
+  apiKey = await installation.createKey("acme");
+});
+after(() => installation?.[Symbol.asyncDispose]());
+
+const serve = async (environment: Record<string, string> = {}): Promise<RunningService> =>
+  await installation.serve(environment, "--roles", "api");
+
+/** The point kills; every other one throws once, at its second hit. */
+function failpointsOf({ point, hit }: { readonly point: string; readonly hit: number }): string {
+  const throwing = FAILPOINTS.filter((other) => other !== point).map((other) => `${other}=throw:2`);
+  return [`${point}=kill:${hit}`, ...throwing].join(",");
+}
+
+test("F1: 300 keyed requests, the service killed and failing at every named point: nothing lost, nothing doubled, every retry answered", async () => {
+  const operations = planOperations(
+    "kill",
+    await plantCredentials(installation, REQUESTS / OPERATIONS_OF_ONE_CREDENTIAL),
+  );
+  assert.equal(operations.length, REQUESTS);
+  const kills = new Map<string, number>();
+  let url: string | null = null;
+  const driven = drive(operations, apiKey, () => url);
+  let finished = false;
+  const over = driven.then(() => (finished = true));
+  for (const plan of KILLS) {
+    if (finished) break;
+    const service = await serve({ LATCHKEY_FAILPOINTS: failpointsOf(plan) });
+    const death = new Promise<string | null>((resolve) =>
+      service.child.once("exit", (_code, signal) => resolve(signal)),
+    );
+    url = service.url;
+    const signal = await Promise.race([death, over.then(() => null)]);
+    url = null;
+    if (signal === "SIGKILL") kills.set(plan.point, (kills.get(plan.point) ?? 0) + 1);
+    await service.end("SIGKILL");
+  }
+  // The last one lives, so that also the points which come late in a process's life get to throw.
+  const service = await serve({ LATCHKEY_FAILPOINTS: FAILPOINTS.map((point) => `${point}=throw`).join(",") });
+  url = service.url;
+  const result = await driven;
+
+  for (const point of FAILPOINTS) {
+    assert.equal(kills.get(point), 2, `${point} has killed the service twice`);
+    assert.ok(installation.logs().includes(`"code":"${point}"`), `${point} has thrown`);
+  }
+  assert.ok(installation.logs().includes("LATCHKEY_FAILPOINTS is set"), "the service warns of it");
+  assert.ok(result.lostConnections >= KILLS.length, "each kill has cost a client its answer");
+  assert.ok(result.serverErrors > 0, "points have thrown");
+  assert.ok(result.replays > 0, "kills after COMMIT were answered by a replay");
+  await checkLedger(installation, operations, result, { url: service.url, apiKey });
+  await service.end("SIGKILL");
+});
+
+test("F2: 60 connections cut around COMMIT: nothing lost, nothing doubled; what was committed gets its real answer at once", async () => {
+  const operations = planOperations(
+    "cut",
+    await plantCredentials(installation, REQUESTS / OPERATIONS_OF_ONE_CREDENTIAL),
+  );
+  const proxy = await startCommitProxy(installation.database.connectionString);
+  try {
+    const service = await serve({ DATABASE_URL: proxy.url });
+    proxy.start(CUTS);
+    const result = await drive(operations, apiKey, () => service.url);
+
+    assert.deepEqual(proxy.cuts, { after: CUTS / 3, late: CUTS / 3, before: CUTS / 3 });
+    // A COMMIT that has reached the server, now or later, is found out and is no failure; one that has not is one, once.
+    assert.equal(result.serverErrors, proxy.cuts.before);
+    assert.equal(result.replays, 0, "no caller had to learn its result by a retry");
+    assert.equal(result.lostConnections, 0);
+    await checkLedger(installation, operations, result, { url: service.url, apiKey });
+    await service.end("SIGKILL");
+  } finally {
+    await proxy.close();
+  }
+});
+
+async function triggerAtOnce(
+  urls: readonly string[],
+  key: string,
+  count: number,
+): Promise<readonly ApiAnswer[]> {
+  const callers = urls.map((url) => openCaller(url, apiKey));
+  return await Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const caller = callers[index % callers.length];
+      assert.ok(caller);
+      return await caller.post(
+        "/blueprints/plain/trigger",
+        { run_name: key, a: "[]" },
+        { "Idempotency-Key": key },
+      );
+    }),
+  );
+}
+
+for (const processes of [1, 2]) {
+  test(`200 simultaneous duplicates over ${processes} process${processes > 1 ? "es" : ""}: one run, 200 equal bodies, 199 replays`, async () => {
+    const services = await Promise.all(Array.from({ length: processes }, async () => await serve()));
+    const urls = services.map((service) => service.url);
+    for (const key of [`flood-${processes}-a`, `flood-${processes}-b`]) {
+      const answers = await triggerAtOnce(urls, key, 200);
+      assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [202]);
+      assert.equal(new Set(answers.map((answer) => answer.text)).size, 1);
+      assert.equal(
+        answers.filter((answer) => answer.headers.get("idempotent-replay") === "true").length,
+        199,
+      );
+      assert.equal(await runsNamed(installation, key), 1);
+    }
+    await Promise.all(services.map(async (service) => await service.end("SIGKILL")));
+  });
+}
