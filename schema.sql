@@ -11,9 +11,14 @@ create table account (
   concurrency integer not null,
   created_at timestamp with time zone default app_now() not null,
   updated_at timestamp with time zone default app_now() not null,
+  rate_per_second integer default 500,
+  rate_burst integer default 1000,
   constraint account_pkey PRIMARY KEY (id),
   constraint account_slug_key UNIQUE (slug),
+  constraint account_check CHECK (((rate_per_second IS NULL) = (rate_burst IS NULL))),
   constraint account_concurrency_check CHECK ((concurrency > 0)),
+  constraint account_rate_burst_check CHECK ((rate_burst > 0)),
+  constraint account_rate_per_second_check CHECK ((rate_per_second > 0)),
   constraint account_retention_ms_check CHECK ((retention_ms >= 0)),
   constraint account_session_lifetime_ms_check CHECK ((session_lifetime_ms > 0))
 );

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
-import { registerApi } from "#api/routes.ts";
-import { clientErrorAnswer, renderProblem } from "#api/render-problem.ts";
+import { checkRequestShape, endsWithAnswer, guardConnections, refuseConnection } from "#api/guard-connections.ts";
+import { renderProblem } from "#api/render-problem.ts";
+import { refuseApiAddress, registerApi } from "#api/routes.ts";
 import { readHealth } from "#actions/read-health.ts";
 import type { Services } from "#actions/services.ts";
 import { Problem } from "#domain/problem.ts";
@@ -15,7 +16,9 @@ export interface Server {
   close(drainMs: number): Promise<void>;
 }
 
-const MS = { request: 300_000, headers: 10_000, keepAlive: 30_000 } as const;
+const MS = { request: 300_000, headers: 10_000, keepAlive: 30_000, check: 2_000 } as const;
+const HEADER_BYTES_MAX = 16_384;
+const CONNECTIONS_MAX = 10_000;
 const SWEEP_MS = 50;
 const PARAMETER_CHARACTERS_MAX = 500;
 
@@ -31,26 +34,35 @@ export async function openServer(
     // Framework defaults are 0 or long (design, page 6, T28).
     requestTimeout: MS.request,
     keepAliveTimeout: MS.keepAlive,
-    http: { headersTimeout: MS.headers },
+    http: {
+      headersTimeout: MS.headers,
+      connectionsCheckingInterval: MS.check,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      // Ours has the envelope.
+      requireHostHeader: false,
+    },
     exposeHeadRoutes: false,
     // While draining the handlers answer as ever (the framework's own 503 has another envelope): what they do is durable.
     return503OnClosing: false,
     routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
-    frameworkErrors: (error, request, reply) =>
-      void (isHostedPath(request.url) ? sendUnknown(reply) : renderProblem(services.log, reply, error)),
-    clientErrorHandler: (error, socket) => {
-      if (!socket.writable) return void socket.destroy();
-      socket.end(clientErrorAnswer(error));
+    frameworkErrors: (error, request, reply) => {
+      reply.header("X-Request-Id", request.id);
+      if (endsWithAnswer(request.raw)) reply.header("Connection", "close");
+      if (isHostedPath(request.url)) void sendUnknown(reply);
+      else void refuseApiAddress(services, request, reply, error);
     },
+    clientErrorHandler: refuseConnection,
   });
-  // Bodies are read by the handlers, after authentication: the framework hands the stream through.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  app.server.maxConnections = CONNECTIONS_MAX;
+  guardConnections(app.server);
+  // Bodies are read by the handlers, after authentication: to the framework, with its own refusals of a Content-Type, none has one.
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   app.addHook("onRequest", async (request, reply) => {
     reply.header("X-Request-Id", request.id);
+    checkRequestShape(request.raw);
   });
-  app.addHook("onSend", async (_request, reply) => {
-    if (state.draining) reply.header("Connection", "close");
+  app.addHook("onSend", async (request, reply) => {
+    if (endsWithAnswer(request.raw) || state.draining) reply.header("Connection", "close");
   });
   app.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
   app.setNotFoundHandler(async () => {

@@ -64,7 +64,7 @@ export const limits = {
   rateLimit: { perSecond: 500, burst: 1_000 },
   pollsPerRequest: 10,
   /** Failed authentications of one address. */
-  failedAuthentications: { perSecond: 200, burst: 2_000 },
+  failedAuthentications: { perSecond: 50, burst: 500 },
 
   /** Design, page 2, The run engine. */
   heartbeatMs: 5_000,

@@ -19,7 +19,8 @@ export function abortableExpressions(expressions: BoundExpressions, signal: Abor
   return {
     evaluate: async (source, scope) => await untilAborted(expressions.evaluate(source, scope), signal),
     render: async (template, scope) => await untilAborted(expressions.render(template, scope), signal),
-    evaluateBatch: async (sources, rows) => await untilAborted(expressions.evaluateBatch(sources, rows), signal),
+    evaluateBatch: async (sources, rows) =>
+      await untilAborted(expressions.evaluateBatch(sources, rows), signal),
   };
 }
 

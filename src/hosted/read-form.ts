@@ -15,7 +15,8 @@ export async function readForm(
   }
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request.raw) {
+  // destroyOnReturn would close the connection under the answer.
+  for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
     size += (chunk as Buffer).length;
     if (size > bounds.bytesMax) throw tooLarge();
     chunks.push(chunk as Buffer);

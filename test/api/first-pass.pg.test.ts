@@ -19,7 +19,10 @@ function assertProblem(answer: RawAnswer, status: number, type: string): void {
   assert.equal(answer.body.error.type, type);
   assert.equal(typeof answer.body.error.message, "string");
   for (const detail of answer.body.error.details ?? []) {
-    assert.deepEqual(Object.keys(detail).filter((key) => !["message", "code", "field"].includes(key)), []);
+    assert.deepEqual(
+      Object.keys(detail).filter((key) => !["message", "code", "field"].includes(key)),
+      [],
+    );
     assert.equal(typeof detail.message, "string");
   }
   assert.equal(answer.headers["cache-control"], "no-store");
@@ -47,8 +50,10 @@ test("without a valid key every path, also an unknown one, is 401, before anythi
   const listed = JSON.parse(stdout) as { id: string; name: string }[];
   const idOf = (name: string) => String(listed.find((each) => each.name === name)?.id);
   await installation.command("keys", "revoke", idOf("to revoke"));
-  await installation.database.db.query("update api_key set expires_at = app_now() where id = $1", [idOf("to expire")]);
-  const unknown = `${key.slice(0, 3)}${[...key.slice(3, 35)].reverse().join("")}${key.slice(35)}`;
+  await installation.database.db.query("update api_key set expires_at = app_now() where id = $1", [
+    idOf("to expire"),
+  ]);
+  const unknown = `${key.slice(0, 3)}${Array.from(key.slice(3, 35)).reverse().join("")}${key.slice(35)}`;
   const cases: readonly (readonly [string, RawRequest["headers"]])[] = [
     ["missing", []],
     ["empty", [["Authorization", ""]]],
@@ -70,7 +75,10 @@ test("without a valid key every path, also an unknown one, is 401, before anythi
   const texts = new Set<string>();
   for (const [name, authorization] of cases) {
     for (const endpoint of ENDPOINTS) {
-      const answer = await stage.send({ ...endpoint, headers: [...(authorization ?? []), ...(endpoint.headers ?? [])] });
+      const answer = await stage.send({
+        ...endpoint,
+        headers: [...(authorization ?? []), ...(endpoint.headers ?? [])],
+      });
       assertProblem(answer, 401, "authentication_error");
       assert.equal(answer.headers["www-authenticate"], "Bearer", name);
       texts.add(answer.text);
@@ -81,12 +89,19 @@ test("without a valid key every path, also an unknown one, is 401, before anythi
 });
 
 test("a well-formed key that was never made is 401 too", async () => {
-  assertProblem(await stage.send({ path: "/credential-sessions/x", headers: [bearer(newApiKey())] }), 401, "authentication_error");
+  assertProblem(
+    await stage.send({ path: "/credential-sessions/x", headers: [bearer(newApiKey())] }),
+    401,
+    "authentication_error",
+  );
 });
 
 test("the name of the scheme has no upper and lower case (RFC 9110, 11.1)", async () => {
   for (const scheme of ["bearer", "BEARER", "Bearer"]) {
-    const answer = await stage.send({ path: "/credential-sessions/x", headers: [["authorization", `${scheme} ${stage.key}`]] });
+    const answer = await stage.send({
+      path: "/credential-sessions/x",
+      headers: [["authorization", `${scheme} ${stage.key}`]],
+    });
     assertProblem(answer, 404, "not_found");
   }
 });
@@ -112,7 +127,9 @@ test("an unknown path or method under /api/v1 is 404 with the envelope", async (
 
 test("what belongs to another account looks exactly as if it did not exist", async () => {
   const session = (await stage.acme.post("/credential-sessions", { strategy_id: "strat_acme" })).body;
-  const run = (await stage.acme.post("/blueprints/with-login/trigger", { credential_id: stage.credential, data: "[]" })).body;
+  const run = (
+    await stage.acme.post("/blueprints/with-login/trigger", { credential_id: stage.credential, data: "[]" })
+  ).body;
   const other = (id: string) => `${id.slice(0, -6)}${id.slice(-6).split("").reverse().join("")}`;
   const cases: readonly (readonly [method: "get" | "delete" | "post", mine: string, unknown: string])[] = [
     ["get", `/credential-sessions/${session.id}`, `/credential-sessions/${other(session.id)}`],
@@ -120,9 +137,17 @@ test("what belongs to another account looks exactly as if it did not exist", asy
     ["delete", `/credentials/${stage.credential}`, `/credentials/${other(stage.credential)}`],
     ["delete", `/credentials/${stage.credential}`, "/credentials/x'--"],
     ["get", `/blueprint-runs/${run.id}/status`, `/blueprint-runs/${other(run.id)}/status`],
-    ["get", `/blueprint-runs/${run.run_key}/status`, "/blueprint-runs/00000000-0000-7000-8000-000000000000/status"],
+    [
+      "get",
+      `/blueprint-runs/${run.run_key}/status`,
+      "/blueprint-runs/00000000-0000-7000-8000-000000000000/status",
+    ],
     ["get", `/blueprint-runs/${run.run_key}/status`, "/blueprint-runs/x/status"],
-    ["get", `/blueprint-runs/${run.id}/results`, `/blueprint-runs/${other(run.id)}/results?deliveryMethod=wrong`],
+    [
+      "get",
+      `/blueprint-runs/${run.id}/results`,
+      `/blueprint-runs/${other(run.id)}/results?deliveryMethod=wrong`,
+    ],
   ];
   for (const [method, mine, unknown] of cases) {
     const [foreign, absent] = [await stage.globex[method](mine), await stage.globex[method](unknown)];
@@ -130,31 +155,47 @@ test("what belongs to another account looks exactly as if it did not exist", asy
     assert.equal(absent.status, 404);
   }
   // A Blueprint key of one account is nothing in the other.
-  const [foreign, absent] = [await stage.acme.post("/blueprints/only-globex/trigger", {}), await stage.acme.post("/blueprints/nowhere/trigger", {})];
+  const [foreign, absent] = [
+    await stage.acme.post("/blueprints/only-globex/trigger", {}),
+    await stage.acme.post("/blueprints/nowhere/trigger", {}),
+  ];
   assert.deepEqual([foreign.status, foreign.text], [404, absent.text]);
   assert.equal((await stage.acme.get(`/credential-sessions/${session.id}`)).status, 200);
   assert.equal((await stage.acme.get(`/blueprint-runs/${run.run_key}/status`)).body.id, run.id);
 });
 
 test("another account's credential or strategy in a body is 422, with the same text as an unknown one", async () => {
-  const run = async (credential_id: string) => await stage.globex.post("/blueprints/with-login/trigger", { credential_id, data: "[]" });
+  const run = async (credential_id: string) =>
+    await stage.globex.post("/blueprints/with-login/trigger", { credential_id, data: "[]" });
   const [foreign, absent] = [await run(stage.credential), await run("cred_000000000000000000000000")];
   assert.deepEqual([foreign.status, foreign.text], [422, absent.text]);
-  assert.deepEqual(foreign.body.error.details.map(({ code, field }: any) => [code, field]), [["invalid_input_data", "credential_id"]]);
-  const create = async (strategy_id: string) => await stage.globex.post("/credential-sessions", { strategy_id });
+  assert.deepEqual(
+    foreign.body.error.details.map(({ code, field }: any) => [code, field]),
+    [["invalid_input_data", "credential_id"]],
+  );
+  const create = async (strategy_id: string) =>
+    await stage.globex.post("/credential-sessions", { strategy_id });
   const [foreignStrategy, absentStrategy] = [await create("strat_acme"), await create("strat_none")];
   assert.deepEqual([foreignStrategy.status, foreignStrategy.text], [422, absentStrategy.text]);
 });
 
 test("a key limited to some Blueprints: 403 on the others and on their runs, 404 on what does not exist, sessions are free", async () => {
-  const limited = openCaller(stage.service.url, await stage.installation.createKey("acme", "--blueprints", "open"));
-  const run = (await stage.acme.post("/blueprints/with-login/trigger", { credential_id: stage.credential, data: "[]" })).body;
+  const limited = openCaller(
+    stage.service.url,
+    await stage.installation.createKey("acme", "--blueprints", "open"),
+  );
+  const run = (
+    await stage.acme.post("/blueprints/with-login/trigger", { credential_id: stage.credential, data: "[]" })
+  ).body;
   for (const answer of [
     await limited.post("/blueprints/with-login/trigger", "not json"),
     await limited.get(`/blueprint-runs/${run.id}/status`),
     await limited.get(`/blueprint-runs/${run.run_key}/results?deliveryMethod=wrong`),
   ]) {
-    assert.deepEqual([answer.status, answer.body.error.type, Object.keys(answer.body)], [403, "authorization_error", ["error"]]);
+    assert.deepEqual(
+      [answer.status, answer.body.error.type, Object.keys(answer.body)],
+      [403, "authorization_error", ["error"]],
+    );
   }
   assert.equal((await limited.post("/blueprints/nowhere/trigger", {})).status, 404);
   const allowed = await limited.post("/blueprints/open/trigger", { needed: 1, needed_too: 2 });
@@ -167,18 +208,45 @@ test("a key limited to some Blueprints: 403 on the others and on their runs, 404
 });
 
 test("the projections have exactly the fields that the interface names", async () => {
-  const created = await stage.acme.post("/credential-sessions", { strategy_id: "strat_acme", name: "a label" });
+  const created = await stage.acme.post("/credential-sessions", {
+    strategy_id: "strat_acme",
+    name: "a label",
+  });
   assert.equal(created.status, 201);
-  const fields = ["id", "status", "hosted_url", "return_url", "strategy_id", "credential_id", "expires_at", "completed_at", "created_at"];
+  const fields = [
+    "id",
+    "status",
+    "hosted_url",
+    "return_url",
+    "strategy_id",
+    "credential_id",
+    "expires_at",
+    "completed_at",
+    "created_at",
+  ];
   assert.deepEqual(Object.keys(created.body).sort(), fields.toSorted());
   assert.deepEqual((await stage.acme.get(`/credential-sessions/${created.body.id}`)).body, created.body);
-  const triggered = await stage.acme.post("/blueprints/with-login/trigger", { credential_id: stage.credential, data: "[]" });
+  const triggered = await stage.acme.post("/blueprints/with-login/trigger", {
+    credential_id: stage.credential,
+    data: "[]",
+  });
   assert.deepEqual(Object.keys(triggered.body), ["id", "run_key", "status"]);
   const { body } = await stage.acme.waitForRun(triggered.body.id);
   assert.deepEqual(
     Object.keys(body).sort(),
-    ["id", "run_key", "status", "progress_step", "created_at", "started_at", "ended_at", "error", "blueprint_id"].sort(),
+    [
+      "id",
+      "run_key",
+      "status",
+      "progress_step",
+      "created_at",
+      "started_at",
+      "ended_at",
+      "error",
+      "blueprint_id",
+    ].sort(),
   );
-  for (const time of [body.created_at, body.started_at, body.ended_at]) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  for (const time of [body.created_at, body.started_at, body.ended_at])
+    assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.match(body.blueprint_id, /^bp_/);
 });

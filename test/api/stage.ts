@@ -1,6 +1,7 @@
+import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { request, type IncomingHttpHeaders } from "node:http";
-import { connect, openCaller, type Caller } from "../caller.ts";
+import { connect, openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 
 /** An answer with its bytes. */
@@ -28,17 +29,20 @@ export async function sendRaw(serviceUrl: string, raw: RawRequest): Promise<RawA
   if (raw.body !== undefined) headers.push("Content-Length", String(Buffer.byteLength(raw.body)));
   return await new Promise((resolve, reject) => {
     let isAnswered = false;
-    const sent = request({ hostname: url.hostname, port: url.port, method: raw.method ?? "GET", path, headers, agent: false }, (response) => {
-      isAnswered = true;
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () => {
-        const text = Buffer.concat(chunks).toString("utf8");
-        const body: unknown = text === "" ? undefined : JSON.parse(text);
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body });
-      });
-    });
+    const sent = request(
+      { hostname: url.hostname, port: url.port, method: raw.method ?? "GET", path, headers, agent: false },
+      (response) => {
+        isAnswered = true;
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const text = Buffer.concat(chunks).toString("utf8");
+          const body: unknown = text === "" ? undefined : JSON.parse(text);
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body });
+        });
+      },
+    );
     // The service may answer and hang up while a body that is too large is still being sent.
     sent.on("error", (error) => (isAnswered ? undefined : reject(error)));
     // As bytes: Node writes the headers before a text as UTF-8, and before bytes as latin1.
@@ -48,6 +52,22 @@ export async function sendRaw(serviceUrl: string, raw: RawRequest): Promise<RawA
 
 export const bearer = (key: string): readonly [string, string] => ["Authorization", `Bearer ${key}`];
 export const json = ["Content-Type", "application/json"] as const;
+
+/** A refusal with these fields, by exactly one envelope. */
+export function assertRefused(
+  answer: ApiAnswer | RawAnswer,
+  status: number,
+  ...fields: readonly string[]
+): void {
+  assert.equal(answer.status, status, answer.text);
+  assert.deepEqual(Object.keys(answer.body), ["error"]);
+  assert.equal(answer.body.error.type, "validation_error");
+  if (fields.length === 0) return;
+  assert.deepEqual(
+    answer.body.error.details.map(({ code, field }: any) => [code, field]),
+    fields.map((field) => ["invalid_input_data", field]),
+  );
+}
 
 /** Two accounts, `acme` and `globex`, each with a strategy, a Blueprint with a credential slot, and one without. */
 export interface Stage extends AsyncDisposable {
@@ -92,7 +112,11 @@ nodes:
 export async function openStage(): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
   const installation = opened.use(await install());
-  await installation.apply(...documents("acme"), ...documents("globex"), "blueprint: only-globex\naccount: globex\nnodes:\n  - { id: data, type: input, refKey: data }\n  - { id: list, type: parse, from: data, format: json }\n  - { id: out, type: output, refKey: out, from: list }");
+  await installation.apply(
+    ...documents("acme"),
+    ...documents("globex"),
+    "blueprint: only-globex\naccount: globex\nnodes:\n  - { id: data, type: input, refKey: data }\n  - { id: list, type: parse, from: data, format: json }\n  - { id: out, type: output, refKey: out, from: list }",
+  );
   const [key, otherKey, service] = await Promise.all([
     installation.createKey("acme"),
     installation.createKey("globex"),
@@ -111,7 +135,8 @@ export async function openStage(): Promise<Stage> {
     globex: openCaller(service.url, otherKey),
     credential,
     send: async (raw) => await sendRaw(service.url, raw),
-    count: async (table) => Number((await db.query<{ count: string }>(`select count(*) as count from ${table}`))[0]?.count),
+    count: async (table) =>
+      Number((await db.query<{ count: string }>(`select count(*) as count from ${table}`))[0]?.count),
     countFiles: () =>
       readdirSync(installation.dataFolder, { recursive: true, withFileTypes: true }).filter(
         (entry) => entry.isFile() && entry.parentPath.includes("/inputs"),

@@ -9,7 +9,11 @@ import { openTarget, type Target } from "./target.ts";
 /** A record of the results. Spec, Run results. */
 export interface ResultRecord {
   readonly data: any;
-  readonly errors: readonly { readonly field: string | null; readonly code: string; readonly message: string }[];
+  readonly errors: readonly {
+    readonly field: string | null;
+    readonly code: string;
+    readonly message: string;
+  }[];
   readonly isValid: boolean;
 }
 
@@ -20,7 +24,9 @@ export interface EndedRun {
   readonly status: any;
   readonly steps: readonly string[];
   /** By result key; empty unless it completed. */
-  readonly results: Readonly<Record<string, { readonly totalRecords: number; readonly records: readonly ResultRecord[] }>>;
+  readonly results: Readonly<
+    Record<string, { readonly totalRecords: number; readonly records: readonly ResultRecord[] }>
+  >;
   /** The whole results answer. */
   readonly answer: any;
   /** The operator's story of a failure. */
@@ -49,11 +55,15 @@ export interface Bench extends AsyncDisposable {
 }
 
 /** `documents` may hold `{TARGET}` for the target's origin. They are applied together with the account. */
-export async function openBench(documents: readonly string[], account = "account: acme\nname: Acme"): Promise<Bench> {
+export async function openBench(
+  documents: readonly string[],
+  account = "account: acme\nname: Acme",
+): Promise<Bench> {
   await using opened = new AsyncDisposableStack();
   const target = opened.use(await openTarget());
   const installation = opened.use(await install());
-  const written = (texts: readonly string[]): string[] => texts.map((text) => text.replaceAll("{TARGET}", target.url));
+  const written = (texts: readonly string[]): string[] =>
+    texts.map((text) => text.replaceAll("{TARGET}", target.url));
   await installation.apply(account, ...written(documents));
   const [key, service] = await Promise.all([installation.createKey("acme"), installation.serve()]);
   const caller = openCaller(service.url, key);
@@ -88,8 +98,19 @@ async function readEnded(installation: Installation, caller: Caller, runId: stri
     [runId],
   );
   const { detail = null, kind = null } = rows[0] ?? {};
-  const read = status.status === "completed" ? await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`) : null;
-  return { id: runId, status, steps, results: read?.body.results ?? {}, answer: read?.body ?? null, detail, kind };
+  const read =
+    status.status === "completed"
+      ? await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`)
+      : null;
+  return {
+    id: runId,
+    status,
+    steps,
+    results: read?.body.results ?? {},
+    answer: read?.body ?? null,
+    detail,
+    kind,
+  };
 }
 
 async function refusalsOf(installation: Installation, texts: readonly string[]): Promise<readonly string[]> {
@@ -108,7 +129,8 @@ async function refusalsOf(installation: Installation, texts: readonly string[]):
 /** The data of the records of a result key. */
 export function dataOf(run: EndedRun, key = "out"): readonly any[] {
   const result = run.results[key];
-  if (!result) throw new Error(`the run has no result ${key}: ${run.detail ?? Object.keys(run.results).join(", ")}`);
+  if (!result)
+    throw new Error(`the run has no result ${key}: ${run.detail ?? Object.keys(run.results).join(", ")}`);
   return result.records.map((record) => record.data);
 }
 

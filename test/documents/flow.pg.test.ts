@@ -5,11 +5,13 @@ import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 
 let bench: Bench;
 
-const GIVEN = "- { id: given, type: input, refKey: given, default: '[]' }\n- { id: list, type: parse, from: given, format: json }\n";
+const GIVEN =
+  "- { id: given, type: input, refKey: given, default: '[]' }\n- { id: list, type: parse, from: given, format: json }\n";
 const MODE = "- { id: mode, type: input, refKey: mode, default: run }\n";
 const IF = "when: $inputs.mode = 'run'";
 const out = (from: string) => `\n- { id: out, type: output, refKey: out, from: ${from} }`;
-const counted = (condition: string, rest: string) => `${GIVEN}- { id: marked, type: validate, from: list, rules: [{ assert: ok }] }\n- { id: it, from: marked, when: ${condition}, ${rest} }`;
+const counted = (condition: string, rest: string) =>
+  `${GIVEN}- { id: marked, type: validate, from: list, rules: [{ assert: ok }] }\n- { id: it, from: marked, when: ${condition}, ${rest} }`;
 
 const CASES: Readonly<Record<string, string>> = {
   "when-input": `${MODE}- { id: given, type: input, refKey: given, ${IF} }\n- { id: list, type: parse, from: given, format: json }${out("list")}`,
@@ -40,28 +42,45 @@ const CASES: Readonly<Record<string, string>> = {
 };
 
 before(async () => {
-  const documents = Object.entries(CASES).map(([key, nodes]) => blueprint(key, nodes, 'hosts: ["{TARGET}"]\nmetadata: [{ name: po }]'));
+  const documents = Object.entries(CASES).map(([key, nodes]) =>
+    blueprint(key, nodes, 'hosts: ["{TARGET}"]\nmetadata: [{ name: po }]'),
+  );
   const computing = CASES["map-timeout"] ?? "";
   const slow = blueprint("run-timeout", computing.replace("timeout: 400ms, ", ""), "timeout: 600ms");
-  const slowOutput = blueprint("output-timeout", `${computing.replace("timeout: 400ms, ", "")}, timeout: 400ms }`.replace(" }, timeout", ", timeout"));
+  const slowOutput = blueprint(
+    "output-timeout",
+    `${computing.replace("timeout: 400ms, ", "")}, timeout: 400ms }`.replace(" }, timeout", ", timeout"),
+  );
   bench = await openBench([...documents, slow, slowOutput]);
   bench.target.on("GET /list", { json: [{ a: "x" }, { a: "y" }] });
   bench.target.on("GET /first", { json: [{ a: "p" }, { a: "q" }], delayMs: 150 });
 });
 after(() => bench?.[Symbol.asyncDispose]());
 
-const GOOD = [{ a: 1, ok: true }, { a: 2, ok: true }];
-const MIXED = [{ a: 1, ok: true }, { a: 2, ok: false }];
+const GOOD = [
+  { a: 1, ok: true },
+  { a: 2, ok: true },
+];
+const MIXED = [
+  { a: 1, ok: true },
+  { a: 2, ok: false },
+];
 const counts = (run: Awaited<ReturnType<Bench["run"]>>) => {
   assert.equal(run.status.status, "completed", String(run.detail));
-  return Object.fromEntries(Object.entries(run.results).map(([key, { totalRecords }]) => [key, totalRecords]));
+  return Object.fromEntries(
+    Object.entries(run.results).map(([key, { totalRecords }]) => [key, totalRecords]),
+  );
 };
 
 test("when false skips a node of any type, and what is downstream sees an empty set; when true it works", async () => {
   for (const type of ["input", "parse", "map", "filter", "validate", "output", "http", "http-value"]) {
     assert.deepEqual(counts(await bench.run(`when-${type}`, { given: GOOD })), { out: 2 }, type);
     const before = bench.target.all.length;
-    assert.deepEqual(counts(await bench.run(`when-${type}`, { given: GOOD, mode: "skip" })), { out: 0 }, type);
+    assert.deepEqual(
+      counts(await bench.run(`when-${type}`, { given: GOOD, mode: "skip" })),
+      { out: 0 },
+      type,
+    );
     assert.equal(bench.target.all.length, before, `${type} sends nothing when it is skipped`);
   }
 });
@@ -95,12 +114,18 @@ test("$counts are those of the node's from, before it runs", async () => {
 
 test("$counts of an output with handles are those of what its handles read", async () => {
   assert.deepEqual(counts(await bench.run("counts-handles", { given: GOOD })), { "out.x": 2, "out.y": 1 });
-  assert.deepEqual(counts(await bench.run("counts-handles", { given: [{ a: 1 }] })), { "out.x": 0, "out.y": 0 });
+  assert.deepEqual(counts(await bench.run("counts-handles", { given: [{ a: 1 }] })), {
+    "out.x": 0,
+    "out.y": 0,
+  });
 });
 
 test("nodes run by dependency, $nodes included, whatever order they are written in; milestones are shown", async () => {
   const run = await bench.run("order");
-  assert.deepEqual(dataOf(run), [{ a: "x", seen: ["p", "q"] }, { a: "y", seen: ["p", "q"] }]);
+  assert.deepEqual(dataOf(run), [
+    { a: "x", seen: ["p", "q"] },
+    { a: "y", seen: ["p", "q"] },
+  ]);
   assert.equal(bench.target.seen("GET /list").at(-1)?.query.get("after"), "pq");
   assert.ok(run.steps.includes("running/first_page"), run.steps.join(", "));
   assert.equal(run.steps.at(-1), "completed/completed");

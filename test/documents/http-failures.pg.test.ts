@@ -56,9 +56,16 @@ async function runAgainst(key: string, method = "GET") {
 }
 
 /** The first `times` requests get a status, the rest `[]`. */
-const failing = (status: number, times: number, headers: Readonly<Record<string, string>> = {}, method = "GET") => {
+const failing = (
+  status: number,
+  times: number,
+  headers: Readonly<Record<string, string>> = {},
+  method = "GET",
+) => {
   const before = countX(method);
-  bench.target.on(`${method} /x`, (_seen, nth) => (nth < before + times ? { status, headers } : { json: [] }));
+  bench.target.on(`${method} /x`, (_seen, nth) =>
+    nth < before + times ? { status, headers } : { json: [] },
+  );
 };
 
 test("a read is tried three times on 429, 502, 503 and 504, and no other status is tried again", async () => {
@@ -74,7 +81,10 @@ test("a read is tried three times on 429, 502, 503 and 504, and no other status 
   }
   failing(503, 3);
   const { run, requests } = await runAgainst("quick");
-  assert.deepEqual([requests, run.detail], [3, `Node read: GET ${bench.target.url}/x answered 503; expected is 200 to 299 (after 3 attempts).`]);
+  assert.deepEqual(
+    [requests, run.detail],
+    [3, `Node read: GET ${bench.target.url}/x answered 503; expected is 200 to 299 (after 3 attempts).`],
+  );
 });
 
 test("the retry key: one attempt means one, fixed waits the same each time, a POST that only reads is retried too", async () => {
@@ -85,7 +95,10 @@ test("the retry key: one attempt means one, fixed waits the same each time, a PO
   const waits = seen.slice(1).map(({ atMs }, index) => atMs - (seen[index]?.atMs ?? 0));
   assert.equal(waits.length, 3);
   // Half of each wait is chance.
-  assert.ok(waits.every((ms) => ms >= 18), waits.join(" "));
+  assert.ok(
+    waits.every((ms) => ms >= 18),
+    waits.join(" "),
+  );
   failing(503, 1, {}, "POST");
   assert.equal((await runAgainst("searches", "POST")).requests, 2);
   failing(503, 1);
@@ -112,9 +125,15 @@ test("max_bytes counts the body, also a compressed one, and fails the node at on
   const { run, requests } = await runAgainst("small");
   assert.deepEqual([run.status.status, requests], ["failed", 1]);
   assert.match(String(run.detail), /^Node read: GET .*\/x: .*1,?000 bytes/);
-  bench.target.on("GET /x", { bytes: gzipSync(JSON.stringify(["x".repeat(100_000)])), headers: { "content-encoding": "gzip" } });
+  bench.target.on("GET /x", {
+    bytes: gzipSync(JSON.stringify(["x".repeat(100_000)])),
+    headers: { "content-encoding": "gzip" },
+  });
   assert.equal((await runAgainst("small")).run.status.status, "failed");
-  bench.target.on("GET /x", { bytes: gzipSync('[{"a":1}]'), headers: { "content-encoding": "gzip", "content-type": "application/json" } });
+  bench.target.on("GET /x", {
+    bytes: gzipSync('[{"a":1}]'),
+    headers: { "content-encoding": "gzip", "content-type": "application/json" },
+  });
   assert.deepEqual(dataOf((await runAgainst("small")).run), [{ a: 1 }]);
 });
 
@@ -123,7 +142,10 @@ test("a node's timeout ends it: one slow answer, or many that are each quick eno
   const slow = await runAgainst("hurried");
   assert.deepEqual([slow.run.kind, slow.run.detail], ["timeout", "Node read took longer than its timeout."]);
   assert.ok(slow.tookMs < 1_500, `${slow.tookMs}`);
-  assert.equal(slow.run.status.error.message, "The run did not complete. The operator's dashboard shows why.");
+  assert.equal(
+    slow.run.status.error.message,
+    "The run did not complete. The operator's dashboard shows why.",
+  );
   bench.target.on("GET /x", { json: [{ a: 1 }], delayMs: 40 });
   const paged = await runAgainst("paged-hurried");
   assert.equal(paged.run.kind, "timeout");
@@ -156,7 +178,10 @@ test("a failing node: the run fails with a fixed sentence; node and reason stand
     ...run.status,
     status: "failed",
     progress_step: "failed",
-    error: { code: "execution_failed", message: "The run did not complete. The operator's dashboard shows why." },
+    error: {
+      code: "execution_failed",
+      message: "The run did not complete. The operator's dashboard shows why.",
+    },
   });
   assert.equal(run.detail, `Node first: GET ${bench.target.url}/x answered 500; expected is 200 to 299.`);
   assert.equal(bench.target.seen("GET /never").length, 0);
@@ -170,6 +195,9 @@ test("a failing node: the run fails with a fixed sentence; node and reason stand
   assert.deepEqual([results.status, Object.keys(results.body)], [409, ["error"]]);
   bench.target.on("GET /x", { text: '[{"token": s3cr3t-data' });
   const broken = await runAgainst("default");
-  assert.match(String(broken.run.detail), /^Node read: GET .*\/x: the response \(text\/plain\) is not JSON\.$/);
+  assert.match(
+    String(broken.run.detail),
+    /^Node read: GET .*\/x: the response \(text\/plain\) is not JSON\.$/,
+  );
   assert.ok(!bench.installation.logs().includes("s3cr3t-data"));
 });

@@ -112,9 +112,12 @@ before(async () => {
 after(() => bench?.[Symbol.asyncDispose]());
 beforeEach(() => {
   for (const path of ["/text", "/own-type", "/absolute", "/head", "/form", "/no-realm", "/north", "/realm"]) {
-    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]) bench.target.on(`${method} ${path}`, {});
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"])
+      bench.target.on(`${method} ${path}`, {});
   }
-  bench.target.on("GET /api/read", ({ headers }) => ({ json: { cookie: headers.cookie ?? null, user: headers["x-user"] ?? null } }));
+  bench.target.on("GET /api/read", ({ headers }) => ({
+    json: { cookie: headers.cookie ?? null, user: headers["x-user"] ?? null },
+  }));
 });
 
 const last = (route: string) => {
@@ -124,7 +127,11 @@ const last = (route: string) => {
 };
 
 async function runWith(name: string, values: Readonly<Record<string, string>> = {}) {
-  const credential = await bench.connect(`strat_${name}`, { username: "ana", password: "pass word+&%", ...values });
+  const credential = await bench.connect(`strat_${name}`, {
+    username: "ana",
+    password: "pass word+&%",
+    ...values,
+  });
   return await bench.run(name, { credential_id: credential });
 }
 
@@ -146,7 +153,14 @@ test("extract finds by css, regex, json, header and cookie, and later requests s
     number: 42,
     list: [["r1", "r2"], 1, true, null],
   });
-  assert.deepEqual([...login.query], [["roles", "r1"], ["roles", "r2"], ["nonce", "n-77"]]);
+  assert.deepEqual(
+    [...login.query],
+    [
+      ["roles", "r1"],
+      ["roles", "r2"],
+      ["nonce", "n-77"],
+    ],
+  );
   assert.equal(login.headers["x-cookie"], "s3ss1on");
   assert.equal(login.headers["x-found"], "abc123/build=abc123;/abc123");
   assert.equal(login.headers["content-type"], "application/json");
@@ -156,7 +170,10 @@ test("extract finds by css, regex, json, header and cookie, and later requests s
 });
 
 test("an extract that finds nothing fails the login and names step and extract", async () => {
-  bench.target.on("GET /start", { headers: { "x-nonce": "77", "set-cookie": "sid=1" }, html: `<h1 class="title">x</h1>build=a;` });
+  bench.target.on("GET /start", {
+    headers: { "x-nonce": "77", "set-cookie": "sid=1" },
+    html: `<h1 class="title">x</h1>build=a;`,
+  });
   const run = await runWith("extracts");
   assert.match(
     String(run.detail),
@@ -169,7 +186,16 @@ test("bodies: form, text, own content type, every method, absolute URL; a form i
   assert.equal(run.status.status, "completed", String(run.detail));
   const form = last("POST /form");
   assert.equal(form.headers["content-type"], "application/x-www-form-urlencoded");
-  assert.deepEqual([...new URLSearchParams(form.body)], [["u", "a&b=c d+é"], ["many", "a"], ["many", "b"], ["n", "1"], ["yes", "true"]]);
+  assert.deepEqual(
+    [...new URLSearchParams(form.body)],
+    [
+      ["u", "a&b=c d+é"],
+      ["many", "a"],
+      ["many", "b"],
+      ["n", "1"],
+      ["yes", "true"],
+    ],
+  );
   assert.equal(last("PUT /text").body, "user=a&b=c d+é;");
   assert.equal(last("PATCH /own-type").headers["content-type"], "application/vnd.x+json");
   assert.equal(last("PATCH /own-type").body, '{"a":"a&b=c d+é"}');
@@ -209,12 +235,20 @@ test("when decides about a step by the credential and by what was extracted", as
 test("every expect of a login can fail it, and the story says which, without the answer", async () => {
   const good = { text: "Welcome back" };
   const cases = [
-    [{ status: 500, text: "Welcome" }, { json: {} }, /step 1 \(GET \/one\): expected status 200 or 207, got 500$/],
+    [
+      { status: 500, text: "Welcome" },
+      { json: {} },
+      /step 1 \(GET \/one\): expected status 200 or 207, got 500$/,
+    ],
     [{ text: "Hello" }, { json: {} }, /step 1 .*: expected text `Welcome` is not in the response$/],
     [{ text: "Welcome. Wrong word" }, { json: {} }, /step 1 .*: the response contains `Wrong`$/],
     [good, { text: "no json s3cr3t" }, /step 2 .*: expected a JSON response$/],
     [good, { json: { ok: true, users: ["s3cr3t"] } }, /step 2 .*: expected `ok = true and .*` to be true$/],
-    [good, { status: 302, json: { ok: true, users: ["ana"] } }, /step 2 .*: expected status 200 to 299, got 302 \(a redirect/],
+    [
+      good,
+      { status: 302, json: { ok: true, users: ["ana"] } },
+      /step 2 .*: expected status 200 to 299, got 302 \(a redirect/,
+    ],
   ] as const;
   for (const [one, two, story] of cases) {
     bench.target.on("GET /one", one);
@@ -245,6 +279,9 @@ test("session.headers go along with the check and with every request of a node, 
 test("a check that fails right after the steps fails the login", async () => {
   bench.target.on("GET /me", { json: { name: "somebody else" } });
   const run = await runWith("session");
-  assert.match(String(run.detail), /^strat_session: login check \(GET \/me\): expected `name = \$credential.username` to be true$/);
+  assert.match(
+    String(run.detail),
+    /^strat_session: login check \(GET \/me\): expected `name = \$credential.username` to be true$/,
+  );
   assert.deepEqual(run.steps.at(-1), "failed/failed");
 });

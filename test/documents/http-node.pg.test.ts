@@ -7,12 +7,17 @@ import type { Seen } from "./target.ts";
 let bench: Bench;
 
 const HOSTS = 'hosts: ["{TARGET}"]';
-const read = (rest: string) => `- { id: read, type: http, ${rest} }\n- { id: out, type: output, refKey: out, from: read }`;
+const read = (rest: string) =>
+  `- { id: read, type: http, ${rest} }\n- { id: out, type: output, refKey: out, from: read }`;
 const url = (path: string) => `"{TARGET}${path}"`;
 const paged = (paginate: string, more = "records: items") =>
-  read(`request: { url: ${url("/pages")}, query: { q: "a&b", cursor: first } }, paginate: ${paginate}, ${more}`);
+  read(
+    `request: { url: ${url("/pages")}, query: { q: "a&b", cursor: first } }, paginate: ${paginate}, ${more}`,
+  );
 
-const INPUTS = ["w", "n", "list", "gone"].map((key) => `- { id: ${key}, type: input, refKey: ${key}, accepts: ${key === "w" ? "text" : "json"} }\n`).join("");
+const INPUTS = ["w", "n", "list", "gone"]
+  .map((key) => `- { id: ${key}, type: input, refKey: ${key}, accepts: ${key === "w" ? "text" : "json"} }\n`)
+  .join("");
 
 const CASES: Readonly<Record<string, string>> = {
   "query-headers": `${INPUTS}${read(
@@ -35,15 +40,21 @@ const CASES: Readonly<Record<string, string>> = {
   records: `- { id: e, type: input, refKey: e, default: x }\n${read(`request: { url: ${url("/odd")} }, records: 'groups[kind = $inputs.e].rows.{ "id": id, "kind": %.kind, "run": $exists($run.id) }'`)}`,
   whole: read(`request: { url: ${url("/odd")} }, parse: { format: json }`),
   csv: read(`request: { url: ${url("/file.csv")} }, parse: { format: csv, delimiter: "\\t" }`),
-  html: read(`request: { url: ${url("/page.html")} }, parse: { format: html, rows: "table tr:has(td)", columns: { name: "td.name", link: "td a@href", id: "@data-id", none: .absent } }`),
+  html: read(
+    `request: { url: ${url("/page.html")} }, parse: { format: html, rows: "table tr:has(td)", columns: { name: "td.name", link: "td a@href", id: "@data-id", none: .absent } }`,
+  ),
   text_value: `- { id: read, type: http, request: { url: ${url("/file.csv")} } }
 - { id: rows, type: parse, from: read, format: csv, delimiter: "\\t" }
 - { id: out, type: output, refKey: out, from: rows }`,
-  expects: read(`request: { url: ${url("/odd-status")} }, expect: { status: [404, 200], text: items, not_text: failed }, records: items`),
+  expects: read(
+    `request: { url: ${url("/odd-status")} }, expect: { status: [404, 200], text: items, not_text: failed }, records: items`,
+  ),
 };
 
 before(async () => {
-  const documents = Object.entries(CASES).map(([key, nodes]) => blueprint(key, nodes, `${HOSTS}\nmetadata: [{ name: po }]`));
+  const documents = Object.entries(CASES).map(([key, nodes]) =>
+    blueprint(key, nodes, `${HOSTS}\nmetadata: [{ name: po }]`),
+  );
   bench = await openBench(documents);
 });
 after(() => bench?.[Symbol.asyncDispose]());
@@ -51,9 +62,12 @@ after(() => bench?.[Symbol.asyncDispose]());
 const BODY = { w: "ö/.. &?", n: 7, list: ["a b", 2], po: "PO 1" };
 
 /** Only what is of interest: the pairs of each request's query. */
-const queriesOf = (seen: readonly Seen[]) => seen.map(({ query }) => [...query].map((pair) => pair.join("=")).join("&"));
+const queriesOf = (seen: readonly Seen[]) =>
+  seen.map(({ query }) => [...query].map((pair) => pair.join("=")).join("&"));
 
-async function pagesOf(key: string): Promise<{ ids: readonly unknown[]; queries: readonly string[]; detail: string | null }> {
+async function pagesOf(
+  key: string,
+): Promise<{ ids: readonly unknown[]; queries: readonly string[]; detail: string | null }> {
   const before = bench.target.all.length;
   const run = await bench.run(key);
   const ids = run.status.status === "completed" ? dataOf(run).map(({ id }) => id) : [];
@@ -67,10 +81,21 @@ test("url, query and headers are templates; values can't leave their place, list
   assert.equal(run.status.status, "completed", String(run.detail));
   const [seen] = bench.target.seen(`GET ${path}`);
   assert.ok(seen);
-  assert.deepEqual([...seen.query], [
-    ["fixed", "1"], ["w", BODY.w], ["n", "7"], ["list", "a b"], ["list", "2"], ["both", "7"], ["both", "z"],
-    ["part", "pq"], ["meta", "PO 1"], ["run", `${run.status.run_key}/${run.id}`],
-  ]);
+  assert.deepEqual(
+    [...seen.query],
+    [
+      ["fixed", "1"],
+      ["w", BODY.w],
+      ["n", "7"],
+      ["list", "a b"],
+      ["list", "2"],
+      ["both", "7"],
+      ["both", "z"],
+      ["part", "pq"],
+      ["meta", "PO 1"],
+      ["run", `${run.status.run_key}/${run.id}`],
+    ],
+  );
   assert.equal(seen.headers["x-w"], "7-PO 1");
   assert.equal(seen.headers["x-gone"], undefined);
 });
@@ -81,12 +106,25 @@ test("a value that would climb out of its path fails the node", async () => {
 });
 
 test("json, form and text bodies by POST and PUT with effect: read", async () => {
-  for (const method of ["POST", "PUT"]) bench.target.on(`${method} /search`, { json: { found: [{ id: 1 }] } });
-  for (const key of ["json", "form", "text"]) assert.deepEqual(dataOf(await bench.run(key, BODY)), [{ id: 1 }], key);
+  for (const method of ["POST", "PUT"])
+    bench.target.on(`${method} /search`, { json: { found: [{ id: 1 }] } });
+  for (const key of ["json", "form", "text"])
+    assert.deepEqual(dataOf(await bench.run(key, BODY)), [{ id: 1 }], key);
   const [json, form] = bench.target.seen("POST /search");
-  assert.deepEqual(JSON.parse(json?.body ?? ""), { deep: { list: ["a b", 2], w: [`${BODY.w}!`] }, n: 7, fixed: null });
+  assert.deepEqual(JSON.parse(json?.body ?? ""), {
+    deep: { list: ["a b", 2], w: [`${BODY.w}!`] },
+    n: 7,
+    fixed: null,
+  });
   assert.equal(json?.headers["content-type"], "application/json");
-  assert.deepEqual([...new URLSearchParams(form?.body)], [["w", BODY.w], ["list", "a b"], ["list", "2"]]);
+  assert.deepEqual(
+    [...new URLSearchParams(form?.body)],
+    [
+      ["w", BODY.w],
+      ["list", "a b"],
+      ["list", "2"],
+    ],
+  );
   const [text] = bench.target.seen("PUT /search");
   assert.deepEqual([text?.body, text?.headers["content-type"]], [`<w>${BODY.w}</w>`, "application/xml"]);
 });
@@ -111,22 +149,35 @@ test("paginate by cursor: its param replaces the query's own; the end is undefin
     assert.deepEqual((await pagesOf("cursor-json")).ids, ["first", "c&2", "3"]);
   }
   bench.target.on("GET /pages", { json: { items: [{ id: 1 }], meta: { next: "more" } } });
-  assert.equal((await pagesOf("cursor")).detail, "Node read: There are more pages than max_pages (3) allows.");
+  assert.equal(
+    (await pagesOf("cursor")).detail,
+    "Node read: There are more pages than max_pages (3) allows.",
+  );
 });
 
 test("paginate by page number, from 1 and from 0, until a page gives nothing", async () => {
-  const pages = (param: string) => ({ query }: Seen) => ({ json: { items: Number(query.get(param)) < 3 ? [{ id: query.get(param) }] : [] } });
+  const pages =
+    (param: string) =>
+    ({ query }: Seen) => ({
+      json: { items: Number(query.get(param)) < 3 ? [{ id: query.get(param) }] : [] },
+    });
   bench.target.on("GET /pages", pages("page"));
-  assert.deepEqual((await pagesOf("page")).queries, ["q=a&b&cursor=first&page=1", "q=a&b&cursor=first&page=2", "q=a&b&cursor=first&page=3"]);
+  assert.deepEqual((await pagesOf("page")).queries, [
+    "q=a&b&cursor=first&page=1",
+    "q=a&b&cursor=first&page=2",
+    "q=a&b&cursor=first&page=3",
+  ]);
   bench.target.on("GET /pages", pages("p"));
   assert.deepEqual((await pagesOf("page-zero")).ids, ["0", "1", "2"]);
 });
 
 test("paginate by offset: grows by what came, ends with a page that is not full, or with none", async () => {
-  const rows = (count: number) => ({ query }: Seen) => {
-    const skip = Number(query.get("skip"));
-    return { json: { items: [skip, skip + 1].filter((id) => id < count).map((id) => ({ id })) } };
-  };
+  const rows =
+    (count: number) =>
+    ({ query }: Seen) => {
+      const skip = Number(query.get("skip"));
+      return { json: { items: [skip, skip + 1].filter((id) => id < count).map((id) => ({ id })) } };
+    };
   bench.target.on("GET /pages", rows(3));
   assert.deepEqual(await pagesOf("offset"), {
     ids: [0, 1, 2],
@@ -134,11 +185,18 @@ test("paginate by offset: grows by what came, ends with a page that is not full,
     detail: null,
   });
   bench.target.on("GET /pages", rows(13));
-  assert.deepEqual((await pagesOf("offset-open")).queries.map((query) => query.split("skip=")[1]), ["10", "12", "13"]);
+  assert.deepEqual(
+    (await pagesOf("offset-open")).queries.map((query) => query.split("skip=")[1]),
+    ["10", "12", "13"],
+  );
 });
 
 test("paginate by Link header: its URL as it is, relative or absolute, within the hosts only", async () => {
-  const links = ['<{}/pages?at=2>; rel="prev next"', "</pages?at=3>; rel=next", '<https://elsewhere.invalid/>; rel="last"'];
+  const links = [
+    '<{}/pages?at=2>; rel="prev next"',
+    "</pages?at=3>; rel=next",
+    '<https://elsewhere.invalid/>; rel="last"',
+  ];
   const linked = (body: object) => (_seen: Seen, nth: number) => ({
     headers: { link: (links[(nth - first) % 3] ?? "").replace("{}", bench.target.url) },
     ...body,
@@ -149,26 +207,45 @@ test("paginate by Link header: its URL as it is, relative or absolute, within th
   first = bench.target.seen("GET /pages").length;
   bench.target.on("GET /pages", linked({ text: "id,name\n1,a\n2,b" }));
   assert.deepEqual((await pagesOf("link-csv")).ids, ["1", "2", "1", "2", "1", "2"]);
-  bench.target.on("GET /pages", { headers: { link: "<https://elsewhere.invalid/x>; rel=next" }, json: { items: [] } });
+  bench.target.on("GET /pages", {
+    headers: { link: "<https://elsewhere.invalid/x>; rel=next" },
+    json: { items: [] },
+  });
   const { detail } = await pagesOf("link");
   assert.match(String(detail), /^Node read: GET .*page 2: /);
 });
 
 test("records is an expression over the body; a list gives many, one object gives one, nothing none", async () => {
-  bench.target.on("GET /odd", { json: { groups: [{ kind: "x", rows: [{ id: 1 }, { id: 2 }] }, { kind: "y", rows: [{ id: 3 }] }] } });
-  assert.deepEqual(dataOf(await bench.run("records")), [{ id: 1, kind: "x", run: true }, { id: 2, kind: "x", run: true }]);
+  bench.target.on("GET /odd", {
+    json: {
+      groups: [
+        { kind: "x", rows: [{ id: 1 }, { id: 2 }] },
+        { kind: "y", rows: [{ id: 3 }] },
+      ],
+    },
+  });
+  assert.deepEqual(dataOf(await bench.run("records")), [
+    { id: 1, kind: "x", run: true },
+    { id: 2, kind: "x", run: true },
+  ]);
   assert.deepEqual(dataOf(await bench.run("records", { e: "y" })), [{ id: 3, kind: "y", run: true }]);
   assert.deepEqual(dataOf(await bench.run("records", { e: "none" })), []);
   assert.equal(dataOf(await bench.run("whole"))[0].groups.length, 2);
   bench.target.on("GET /odd", { json: [1] });
   const run = await bench.run("whole");
-  assert.match(String(run.detail), /^Node read: GET .*: the response: item 0 is a number; every record must be an object/);
+  assert.match(
+    String(run.detail),
+    /^Node read: GET .*: the response: item 0 is a number; every record must be an object/,
+  );
   bench.target.on("GET /odd", { status: 204 });
   assert.deepEqual(dataOf(await bench.run("whole")), []);
 });
 
 test("parse in place: csv and html; the same text as a value for a later parse", async () => {
-  bench.target.on("GET /file.csv", { bytes: Buffer.from("name\tpreis\nKäse\t1,50\n", "latin1"), headers: { "content-type": "text/csv; charset=iso-8859-1" } });
+  bench.target.on("GET /file.csv", {
+    bytes: Buffer.from("name\tpreis\nKäse\t1,50\n", "latin1"),
+    headers: { "content-type": "text/csv; charset=iso-8859-1" },
+  });
   const rows = [{ name: "Käse", preis: "1,50" }];
   assert.deepEqual(dataOf(await bench.run("csv")), rows);
   assert.deepEqual(dataOf(await bench.run("text_value")), rows);
@@ -193,6 +270,9 @@ test("expect: listed statuses only, a text that must be there and one that must 
     bench.target.on("GET /odd-status", answer);
     const run = await bench.run("expects");
     assert.match(String(run.detail), story);
-    assert.deepEqual([run.kind, run.status.error.message], ["target", "The run did not complete. The operator's dashboard shows why."]);
+    assert.deepEqual(
+      [run.kind, run.status.error.message],
+      ["target", "The run did not complete. The operator's dashboard shows why."],
+    );
   }
 });

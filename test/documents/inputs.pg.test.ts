@@ -28,7 +28,10 @@ before(async () => {
       "metadata: [{ name: constructor }, { name: hasOwnProperty }]",
     ),
     blueprint("needed", `- { id: must, type: input, refKey: must, required: true, accepts: json }${SHOW}`),
-    blueprint("strict-text", `- { id: code, type: input, refKey: code, accepts: text, schema: { type: string, maxLength: 3 } }${SHOW}`),
+    blueprint(
+      "strict-text",
+      `- { id: code, type: input, refKey: code, accepts: text, schema: { type: string, maxLength: 3 } }${SHOW}`,
+    ),
     blueprint(
       "file",
       `- { id: price_list, type: input, refKey: price_list, accepts: file }
@@ -76,14 +79,36 @@ test("JSON: texts pass as they are, anything else as JSON; accepts json and sche
 });
 
 test("JSON: numbers, booleans, lists; a JSON text for accepts json; null counts as omitted, so that defaults stand in", async () => {
-  const { inputs } = await shown("shapes", { t: 12.5, j: "[1,2]", a: false, s: '{"from":"1999"}', d: null, e: [] });
-  assert.deepEqual(inputs, { t: "12.5", j: [1, 2], a: "false", s: { from: "1999" }, d: { level: 3 }, e: "[]", tick: "[{}]" });
+  const { inputs } = await shown("shapes", {
+    t: 12.5,
+    j: "[1,2]",
+    a: false,
+    s: '{"from":"1999"}',
+    d: null,
+    e: [],
+  });
+  assert.deepEqual(inputs, {
+    t: "12.5",
+    j: [1, 2],
+    a: "false",
+    s: { from: "1999" },
+    d: { level: 3 },
+    e: "[]",
+    tick: "[{}]",
+  });
 });
 
 test("multipart routes as JSON does, files and inline texts mixed", async () => {
   const { inputs } = await shown(
     "shapes",
-    form({ t: "é\r\nx", j: '{"a":1}', a: new File(["bytes"], "any.bin", { type: "image/png" }), "a file.csv": new File(["x"], "näme.csv"), s: '{"from":"2021"}', unknown: "x" }),
+    form({
+      t: "é\r\nx",
+      j: '{"a":1}',
+      a: new File(["bytes"], "any.bin", { type: "image/png" }),
+      "a file.csv": new File(["x"], "näme.csv"),
+      s: '{"from":"2021"}',
+      unknown: "x",
+    }),
   );
   assert.deepEqual(
     { ...inputs, tick: undefined },
@@ -101,7 +126,10 @@ test("multipart routes as JSON does, files and inline texts mixed", async () => 
 });
 
 test("names of Object's own members are names like any other", async () => {
-  const run = await bench.run("shapes", '{"__proto__":{"a":1},"constructor":"c","hasOwnProperty":[1],"toString":"ignored"}');
+  const run = await bench.run(
+    "shapes",
+    '{"__proto__":{"a":1},"constructor":"c","hasOwnProperty":[1],"toString":"ignored"}',
+  );
   const { inputs, metadata } = dataOf(run)[0];
   assert.deepEqual(Object.getOwnPropertyDescriptor(inputs, "__proto__")?.value, { a: 1 });
   assert.deepEqual(metadata, { constructor: "c", hasOwnProperty: "[1]" });
@@ -111,10 +139,10 @@ test("names of Object's own members are names like any other", async () => {
 test("an INPUT with a schema refuses a wrong value at the trigger, with a detail for each mistake", async () => {
   const answer = await bench.trigger("shapes", { s: { from: "20", n: 1.5 } });
   assert.equal(answer.status, 422);
-  assert.deepEqual(
-    answer.body.error.details.map(({ code, field }: any) => [code, field]).sort(),
-    [["invalid_input_data", "s.from"], ["invalid_input_data", "s.n"]],
-  );
+  assert.deepEqual(answer.body.error.details.map(({ code, field }: any) => [code, field]).sort(), [
+    ["invalid_input_data", "s.from"],
+    ["invalid_input_data", "s.n"],
+  ]);
   for (const s of ["no json", "[", 5, [], { n: 1 }]) {
     const { status, body } = await bench.trigger("shapes", { s });
     assert.equal(status, 422, JSON.stringify(s));
@@ -128,7 +156,11 @@ test("an INPUT with a schema refuses a wrong value at the trigger, with a detail
 test("required: without a value, with null, or not as it must be: 422; an INPUT with neither is never refused", async () => {
   for (const body of [{}, { must: null }, { must: "no json" }]) {
     const answer = await bench.trigger("needed", body);
-    assert.deepEqual([answer.status, answer.body.error.details[0].field], [422, "must"], JSON.stringify(body));
+    assert.deepEqual(
+      [answer.status, answer.body.error.details[0].field],
+      [422, "must"],
+      JSON.stringify(body),
+    );
   }
   assert.deepEqual((await shown("needed", { must: 0 })).inputs.must, 0);
   const { status } = await bench.trigger("strict-text", { code: "long" });
@@ -142,9 +174,15 @@ test("required: without a value, with null, or not as it must be: 422; an INPUT 
 
 test("a CSV file becomes records; its cells stay texts and its name, type and size can be shown", async () => {
   const csv = '\uFEFFname;price\r\n"Bolt; M4";3\r\n"Nut ""x""";12.5\r\n\r\nWasher;0.5\n';
-  const run = await bench.run("file", form({ price_list: new File([csv], "prices.csv", { type: "text/csv" }), limit: "10" }));
+  const run = await bench.run(
+    "file",
+    form({ price_list: new File([csv], "prices.csv", { type: "text/csv" }), limit: "10" }),
+  );
   const file = { filename: "prices.csv", content_type: "text/csv", size_bytes: Buffer.byteLength(csv) };
-  assert.deepEqual(dataOf(run), [{ name: "Bolt; M4", price: 3, file }, { name: "Washer", price: 0.5, file }]);
+  assert.deepEqual(dataOf(run), [
+    { name: "Bolt; M4", price: 3, file },
+    { name: "Washer", price: 0.5, file },
+  ]);
   assert.deepEqual(dataOf(run, "all")[1], { name: 'Nut "x"', price: "12.5" });
 });
 
@@ -152,12 +190,18 @@ test("the same CSV as inline text, in JSON and in multipart, gives the same reco
   const csv = "name;price\na;1\nb;20";
   for (const body of [{ price_list: csv, limit: 10 }, form({ price_list: csv, limit: "10" })]) {
     const run = await bench.run("file", body);
-    assert.deepEqual(dataOf(run, "all"), [{ name: "a", price: "1" }, { name: "b", price: "20" }]);
+    assert.deepEqual(dataOf(run, "all"), [
+      { name: "a", price: "1" },
+      { name: "b", price: "20" },
+    ]);
   }
 });
 
 test("a file of 5 MB is taken whole: every row arrives, in order, and the results go by URL", async () => {
-  const rows = Array.from({ length: 20_000 }, (_, index) => `Article number ${index} ${"x".repeat(250)};${index}`);
+  const rows = Array.from(
+    { length: 20_000 },
+    (_, index) => `Article number ${index} ${"x".repeat(250)};${index}`,
+  );
   const csv = `name;price\n${rows.join("\n")}\n`;
   assert.ok(csv.length > 5_000_000);
   const run = await bench.run("file", form({ price_list: new File([csv], "big.csv"), limit: "3" }));
@@ -182,7 +226,10 @@ test("big numbers, their spelling, key order and U+0000 are stored as they were 
   );
   assert.deepEqual(
     stored.map(({ key, content }) => [key, content.toString("utf8")]),
-    [["a", texts.a], ["t", "a\u0000b😀"]],
+    [
+      ["a", texts.a],
+      ["t", "a\u0000b😀"],
+    ],
   );
   // And through the run, byte for byte, as what an INPUT without a schema is: text.
   assert.equal(dataOf(run)[0].inputs.t, "a\u0000b😀");

@@ -112,7 +112,10 @@ test("a new version of the strategy does not go on with the login of the old one
 });
 
 test("a one-time code that the target refuses is tried once more with the next one, and none is sent twice", async () => {
-  const id = await bench.connect("strat_never", { word: "w-123456", totp: "gezd gnbv gy3t qojq gezd gnbv gy3t qojq" });
+  const id = await bench.connect("strat_never", {
+    word: "w-123456",
+    totp: "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
+  });
   const codes = () => bench.target.seen("POST /code").map(({ body }) => body);
   bench.target.on("POST /code", (_seen, nth) => (nth === 0 ? { status: 403, delayMs: 300 } : {}));
   // The next code comes with the next time step: the clock is moved while the target thinks, instead of waiting for it.

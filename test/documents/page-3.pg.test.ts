@@ -9,7 +9,8 @@ import { isMap, parseDocument, type YAMLMap } from "yaml";
 import { dataOf, openBench, type Bench } from "./bench.ts";
 import { to, type Seen, type Target } from "./target.ts";
 
-const example = (name: string): string => readFileSync(new URL(`fixtures/page-3/${name}.yaml`, import.meta.url), "utf8");
+const example = (name: string): string =>
+  readFileSync(new URL(`fixtures/page-3/${name}.yaml`, import.meta.url), "utf8");
 
 const SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
 const INVOICES = [
@@ -29,8 +30,13 @@ function builtExamples(): readonly string[] {
   const gate = nodes.items.findIndex((node) => isMap(node) && node.get("type") === "review");
   nodes.items.splice(gate, 1);
   // The output reads what the gate read.
-  for (const handle of ["valid", "invalid"]) blueprint.setIn(["nodes", gate, "handles", handle, "from"], "checked");
-  return [String(account), example("strategy").replace("https://portal.acme.example", "{TARGET}"), String(blueprint)];
+  for (const handle of ["valid", "invalid"])
+    blueprint.setIn(["nodes", gate, "handles", handle, "from"], "checked");
+  return [
+    String(account),
+    example("strategy").replace("https://portal.acme.example", "{TARGET}"),
+    String(blueprint),
+  ];
 }
 
 let bench: Bench;
@@ -54,7 +60,10 @@ function openPortal(target: Target): void {
   target.on("GET /login", () => {
     const [sid, csrf] = [randomBytes(8).toString("hex"), randomBytes(8).toString("hex")];
     visitors.set(sid, { csrf, stage: "nobody" });
-    return { headers: { "set-cookie": `sid=${sid}; HttpOnly; Path=/` }, html: `<form><input type=hidden name=_csrf value="${csrf}"></form>` };
+    return {
+      headers: { "set-cookie": `sid=${sid}; HttpOnly; Path=/` },
+      html: `<form><input type=hidden name=_csrf value="${csrf}"></form>`,
+    };
   });
   target.on("POST /login", (seen) => {
     const form = new URLSearchParams(seen.body);
@@ -67,12 +76,17 @@ function openPortal(target: Target): void {
   target.on("POST /login/otp", (seen) => {
     const who = visitor(seen);
     const code = new URLSearchParams(seen.body).get("code") ?? "";
-    if (who?.stage !== "code" || new TOTP({ secret: SECRET }).validate({ token: code, window: 1 }) === null) return { html: "Wrong code" };
+    if (who?.stage !== "code" || new TOTP({ secret: SECRET }).validate({ token: code, window: 1 }) === null)
+      return { html: "Wrong code" };
     who.stage = "in";
     return to("/");
   });
-  const onlyIn = (answer: (seen: Seen) => object) => (seen: Seen) => (visitor(seen)?.stage === "in" ? { json: answer(seen) } : { status: 401 });
-  target.on("GET /api/me", onlyIn(() => ({ name: "me" })));
+  const onlyIn = (answer: (seen: Seen) => object) => (seen: Seen) =>
+    visitor(seen)?.stage === "in" ? { json: answer(seen) } : { status: 401 };
+  target.on(
+    "GET /api/me",
+    onlyIn(() => ({ name: "me" })),
+  );
   target.on(
     "GET /api/invoices",
     onlyIn(({ query }) => {
@@ -113,12 +127,28 @@ test("with a one-time code: form with CSRF, code, check, three pages, records sp
     { number: "INV-5", total: 70, due: "2020-01-01" },
   ]);
   const invalid = run.results["invoices.invalid"]?.records ?? [];
-  assert.deepEqual(invalid.map(({ data, isValid }) => [data.number, isValid]), [["INV-2", false], ["INV-3", false]]);
-  assert.deepEqual(invalid.map(({ errors }) => errors.map(({ field, code }) => [field, code])), [[["total", "minimum"]], [["due", "rule"]]]);
+  assert.deepEqual(
+    invalid.map(({ data, isValid }) => [data.number, isValid]),
+    [
+      ["INV-2", false],
+      ["INV-3", false],
+    ],
+  );
+  assert.deepEqual(
+    invalid.map(({ errors }) => errors.map(({ field, code }) => [field, code])),
+    [[["total", "minimum"]], [["due", "rule"]]],
+  );
   assert.equal(invalid[1]?.errors[0]?.message, "Due date is too old");
   assert.deepEqual(run.answer.executionMetadata.metadata, { purchase_order: "PO-77" });
   const pages = bench.target.seen("GET /api/invoices").slice(-3);
-  assert.deepEqual(pages.map(({ query }) => [query.get("from"), query.get("cursor")]), [["2000-01-01", null], ["2000-01-01", "2"], ["2000-01-01", "4"]]);
+  assert.deepEqual(
+    pages.map(({ query }) => [query.get("from"), query.get("cursor")]),
+    [
+      ["2000-01-01", null],
+      ["2000-01-01", "2"],
+      ["2000-01-01", "4"],
+    ],
+  );
 });
 
 test("without one: the step of the code is left out; the period is the caller's; a price list may come as a file", async () => {
@@ -143,19 +173,34 @@ test("cache: 15m: a second run asks /api/me and does not log in again, until the
   assert.equal(dataOf(run, "invoices.valid").length, 3);
   assert.equal(bench.target.seen("POST /login").length, logins);
   openPortal(bench.target);
-  assert.equal((await bench.run("supplier-invoices", { ...BODY, credential_id: id })).status.status, "completed");
+  assert.equal(
+    (await bench.run("supplier-invoices", { ...BODY, credential_id: id })).status.status,
+    "completed",
+  );
   assert.equal(bench.target.seen("POST /login").length, logins + 1);
 });
 
 test("a wrong password and a missing code fail at authenticating, with the same sentence for the caller", async () => {
   const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
-    [{ username: "ana", password: "wrong" }, /^strat_acme_portal: login step 2 \(POST \/login\): the response contains `Wrong username`$/],
-    [{ username: "otto", password: "open, sesame & co" }, /^strat_acme_portal: login check \(GET \/api\/me\): expected status 200, got 401$/],
+    [
+      { username: "ana", password: "wrong" },
+      /^strat_acme_portal: login step 2 \(POST \/login\): the response contains `Wrong username`$/,
+    ],
+    [
+      { username: "otto", password: "open, sesame & co" },
+      /^strat_acme_portal: login check \(GET \/api\/me\): expected status 200, got 401$/,
+    ],
   ];
   for (const [values, story] of cases) {
-    const run = await bench.run("supplier-invoices", { ...BODY, credential_id: await bench.connect("strat_acme_portal", values) });
+    const run = await bench.run("supplier-invoices", {
+      ...BODY,
+      credential_id: await bench.connect("strat_acme_portal", values),
+    });
     assert.match(String(run.detail), story);
-    assert.ok(run.steps.every((step) => ["queued/queued", "queued/authenticating", "failed/failed"].includes(step)), run.steps.join());
+    assert.ok(
+      run.steps.every((step) => ["queued/queued", "queued/authenticating", "failed/failed"].includes(step)),
+      run.steps.join(),
+    );
     assert.deepEqual(run.status.error, {
       code: "execution_failed",
       message: "The run did not complete. The operator's dashboard shows why.",
@@ -168,7 +213,11 @@ test("the trigger's own rules: 400 without the purchase order, 422 without a per
   const { purchase_order: _order, ...without } = BODY;
   const missing = await bench.trigger("supplier-invoices", { ...without, credential_id: id });
   assert.deepEqual([missing.status, missing.body.error.details[0].field], [400, "purchase_order"]);
-  const period = await bench.trigger("supplier-invoices", { ...BODY, period: { to: "x" }, credential_id: id });
+  const period = await bench.trigger("supplier-invoices", {
+    ...BODY,
+    period: { to: "x" },
+    credential_id: id,
+  });
   assert.deepEqual([period.status, period.body.error.details[0].field], [422, "period.from"]);
   const credential = await bench.trigger("supplier-invoices", BODY);
   assert.deepEqual([credential.status, credential.body.error.details[0].field], [422, "credential_id"]);

@@ -5,8 +5,10 @@ import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 
 let bench: Bench;
 
-const LIST = "- { id: given, type: input, refKey: given }\n- { id: list, type: parse, from: given, format: json }\n";
-const over = (nodes: string, from: string) => `${LIST}${nodes}\n- { id: out, type: output, refKey: out, from: ${from} }`;
+const LIST =
+  "- { id: given, type: input, refKey: given }\n- { id: list, type: parse, from: given, format: json }\n";
+const over = (nodes: string, from: string) =>
+  `${LIST}${nodes}\n- { id: out, type: output, refKey: out, from: ${from} }`;
 
 const CHECKED = `- id: checked
   type: validate
@@ -17,21 +19,33 @@ const CHECKED = `- id: checked
     - { assert: $uppercase(code) = code }`;
 
 const CASES: Readonly<Record<string, string>> = {
-  "parse-json": over("- { id: rows, type: parse, from: given, format: json, records: 'items[kind != $inputs.given].{\"k\": kind}' }", "rows"),
-  "parse-html": over(`- { id: rows, type: parse, from: given, format: html, rows: li, columns: { text: ":scope", id: "@id", strong: b } }`, "rows").replace("- { id: list, type: parse, from: given, format: json }\n", ""),
+  "parse-json": over(
+    "- { id: rows, type: parse, from: given, format: json, records: 'items[kind != $inputs.given].{\"k\": kind}' }",
+    "rows",
+  ),
+  "parse-html": over(
+    `- { id: rows, type: parse, from: given, format: html, rows: li, columns: { text: ":scope", id: "@id", strong: b } }`,
+    "rows",
+  ).replace("- { id: list, type: parse, from: given, format: json }\n", ""),
   "parse-many": `- { id: a, type: input, refKey: a }\n- { id: b, type: input, refKey: b }\n- { id: rows, type: parse, from: [b, a], format: csv }\n- { id: out, type: output, refKey: out, from: rows }`,
   fields: over(
     `- { id: made, type: map, from: list, fields: { i: $index, n: number, sum: $sum(lines.price), none: missing, null: nothing, whole: $, po: $metadata.po, key: "$run.key = $metadata.po", name: $run.name, all: "$count($nodes.list)", first: "$nodes.list[0].number", valid: $isValid, errors: $errors } }`,
     "made",
   ),
-  expression: over(`- { id: made, type: map, from: list, expression: 'lines.{ "of": %.number, "price": price }' }`, "made"),
+  expression: over(
+    `- { id: made, type: map, from: list, expression: 'lines.{ "of": %.number, "price": price }' }`,
+    "made",
+  ),
   chain: over(
     `- { id: made, type: map, from: list, expression: 'lines.{ "of": %.number, "price": price, "at": $index }' }
 - { id: dear, type: filter, from: made, where: price >= 5 }
 - { id: again, type: map, from: dear, fields: { of: of, at: $index, old: at } }`,
     "again",
   ),
-  "filter-many": over("- { id: odd, type: filter, from: [list, list2], where: 'number % 2 = 1 or $index = 3' }\n- { id: list2, type: parse, from: given, format: json }", "odd"),
+  "filter-many": over(
+    "- { id: odd, type: filter, from: [list, list2], where: 'number % 2 = 1 or $index = 3' }\n- { id: list2, type: parse, from: given, format: json }",
+    "odd",
+  ),
   "filter-bad": over("- { id: odd, type: filter, from: list, where: number }", "odd"),
   mark: over(CHECKED, "checked"),
   drop: over(`${CHECKED}\n  on_invalid: drop`, "checked"),
@@ -54,7 +68,9 @@ const CASES: Readonly<Record<string, string>> = {
 };
 
 before(async () => {
-  bench = await openBench(Object.entries(CASES).map(([key, nodes]) => blueprint(key, nodes, "metadata: [{ name: po }]")));
+  bench = await openBench(
+    Object.entries(CASES).map(([key, nodes]) => blueprint(key, nodes, "metadata: [{ name: po }]")),
+  );
 });
 after(() => bench?.[Symbol.asyncDispose]());
 
@@ -73,7 +89,10 @@ test("parse: records of a JSON text, rows of an HTML text, several values one af
   ]);
   const run = await bench.run("parse-json", { given: '{"items":[{"kind":"a"},{"kind":"b"}]}' });
   assert.deepEqual(dataOf(run), [{ k: "a" }, { k: "b" }]);
-  assert.deepEqual(dataOf(await bench.run("parse-many", { a: "x,y\n1,2", b: "y\n3" })), [{ y: "3" }, { x: "1", y: "2" }]);
+  assert.deepEqual(dataOf(await bench.run("parse-many", { a: "x,y\n1,2", b: "y\n3" })), [
+    { y: "3" },
+    { x: "1", y: "2" },
+  ]);
   // A value that was not sent is no record.
   assert.deepEqual(dataOf(await bench.run("parse-many", { a: "x\n1" })), [{ x: "1" }]);
 });
@@ -83,7 +102,18 @@ test("map fields: the record at the root, everything else a variable; what gives
   assert.equal(run.status.status, "completed", String(run.detail));
   const [first, second] = dataOf(run);
   assert.deepEqual(first, {
-    i: 0, n: 1, sum: 7.5, null: null, whole: ORDERS[0], po: "PO 9", key: false, name: "Späti", all: 3, first: 1, valid: true, errors: [],
+    i: 0,
+    n: 1,
+    sum: 7.5,
+    null: null,
+    whole: ORDERS[0],
+    po: "PO 9",
+    key: false,
+    name: "Späti",
+    all: 3,
+    first: 1,
+    valid: true,
+    errors: [],
   });
   assert.deepEqual([second.i, second.n], [1, 2]);
   const named = await bench.run("fields", { given: [{}] });
@@ -92,16 +122,27 @@ test("map fields: the record at the root, everything else a variable; what gives
 
 test("map expression: a list makes several records, an object one, nothing none; $index counts over the whole set", async () => {
   assert.deepEqual(dataOf(await bench.run("expression", given(ORDERS))), [
-    { of: 1, price: 5 }, { of: 1, price: 2.5 }, { of: 3, price: 7 },
+    { of: 1, price: 5 },
+    { of: 1, price: 2.5 },
+    { of: 3, price: 7 },
   ]);
-  assert.deepEqual(dataOf(await bench.run("chain", given(ORDERS))), [{ of: 1, at: 0, old: 0 }, { of: 3, at: 1, old: 2 }]);
+  assert.deepEqual(dataOf(await bench.run("chain", given(ORDERS))), [
+    { of: 1, at: 0, old: 0 },
+    { of: 3, at: 1, old: 2 },
+  ]);
 });
 
 test("filter keeps what is true, over several sources; anything but true, false or nothing fails the node by name", async () => {
-  assert.deepEqual(dataOf(await bench.run("filter-many", given(ORDERS))).map(({ number }) => number), [1, 3, 1, 3]);
+  assert.deepEqual(
+    dataOf(await bench.run("filter-many", given(ORDERS))).map(({ number }) => number),
+    [1, 3, 1, 3],
+  );
   const run = await bench.run("filter-bad", given([{ other: 1 }, { number: 8 }]));
   assert.match(String(run.detail), /^Node odd: Record 1: where gives a number; it must give true or false/);
-  assert.deepEqual([run.kind, run.status.error.message], ["data", "The run did not complete. The operator's dashboard shows why."]);
+  assert.deepEqual(
+    [run.kind, run.status.error.message],
+    ["data", "The run did not complete. The operator's dashboard shows why."],
+  );
 });
 
 const RECORDS = [
@@ -112,16 +153,31 @@ const RECORDS = [
 
 test("validate marks: data untouched, an error for each mistake, by field and code", async () => {
   const { out } = (await bench.run("mark", given(RECORDS))).results;
-  assert.deepEqual(out?.records.map(({ data }) => data), RECORDS);
-  assert.deepEqual(out?.records.map(({ isValid }) => isValid), [true, false, false]);
+  assert.deepEqual(
+    out?.records.map(({ data }) => data),
+    RECORDS,
+  );
+  assert.deepEqual(
+    out?.records.map(({ isValid }) => isValid),
+    [true, false, false],
+  );
   assert.deepEqual(out?.records[0]?.errors, []);
   assert.deepEqual(
     out?.records[1]?.errors.map(({ field, code }) => [field, code]),
-    [["total", "minimum"], ["code", "pattern"], ["due", "too_old"], [null, "rule"]],
+    [
+      ["total", "minimum"],
+      ["code", "pattern"],
+      ["due", "too_old"],
+      [null, "rule"],
+    ],
   );
   assert.equal(out?.records[1]?.errors[2]?.message, "Due date is too old");
-  assert.deepEqual(out?.records[2]?.errors.map(({ field, code }) => [field, code]), [["total", "required"]]);
-  for (const error of out?.records.flatMap(({ errors }) => errors) ?? []) assert.deepEqual(Object.keys(error).sort(), ["code", "field", "message"]);
+  assert.deepEqual(
+    out?.records[2]?.errors.map(({ field, code }) => [field, code]),
+    [["total", "required"]],
+  );
+  for (const error of out?.records.flatMap(({ errors }) => errors) ?? [])
+    assert.deepEqual(Object.keys(error).sort(), ["code", "field", "message"]);
 });
 
 test("validate drops, or fails the run with counts only", async () => {
@@ -133,9 +189,19 @@ test("validate drops, or fails the run with counts only", async () => {
 
 test("output: one key a handle, the bare refKey for one handle or none; marks survive a map; errors add up", async () => {
   const run = await bench.run("handles", given(RECORDS));
-  assert.deepEqual(Object.keys(run.results).sort(), ["one", "out", "parts.all", "parts.bad", "parts.good", "parts.late"]);
+  assert.deepEqual(Object.keys(run.results).sort(), [
+    "one",
+    "out",
+    "parts.all",
+    "parts.bad",
+    "parts.good",
+    "parts.late",
+  ]);
   const codes = (key: string) => dataOf(run, key).map(({ code }) => code);
-  assert.deepEqual([codes("parts.good"), codes("parts.bad"), codes("parts.all"), codes("parts.late")], [["AB"], ["ab", "CD"], ["AB", "ab", "CD"], ["ab", "CD"]]);
+  assert.deepEqual(
+    [codes("parts.good"), codes("parts.bad"), codes("parts.all"), codes("parts.late")],
+    [["AB"], ["ab", "CD"], ["AB", "ab", "CD"], ["ab", "CD"]],
+  );
   assert.deepEqual(codes("one"), ["AB", "ab", "CD"]);
   assert.equal(run.results["out"]?.totalRecords, 6);
   const [first, second] = run.results["parts.bad"]?.records ?? [];
@@ -146,7 +212,10 @@ test("output: one key a handle, the bare refKey for one handle or none; marks su
 
 test("an empty set gives every key, with no records", async () => {
   const run = await bench.run("handles", given([]));
-  assert.deepEqual(Object.values(run.results).map(({ totalRecords, records }) => [totalRecords, records.length]), Array(6).fill([0, 0]));
+  assert.deepEqual(
+    Object.values(run.results).map(({ totalRecords, records }) => [totalRecords, records.length]),
+    Array(6).fill([0, 0]),
+  );
 });
 
 test("the results carry the run's key, its metadata as texts, and its timings", async () => {

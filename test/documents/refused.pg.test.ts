@@ -28,13 +28,17 @@ test("every login type that is not built, and `from` of headers", async () => {
     "{ type: mtls, certificate: token, key: token }",
     "{ type: headers, from: token }",
   ];
-  const documents = logins.map((login, index) => strategy("{ key: token, type: password }", login).replace("strat_new", `strat_new_${index}`));
+  const documents = logins.map((login, index) =>
+    strategy("{ key: token, type: password }", login).replace("strat_new", `strat_new_${index}`),
+  );
   const problems = await bench.refusals(...documents);
   // Each document has five lines and a separator; `login` is the fifth.
   const built = "built: `basic`, `bearer`, `headers`, `http`, `none`";
   assert.deepEqual(
     problems.slice(0, 4),
-    ["query", "browser", "oauth2", "mtls"].map((type, index) => `${5 + 6 * index}:16 login.type login type \`${type}\` is not built yet; ${built}`),
+    ["query", "browser", "oauth2", "mtls"].map(
+      (type, index) => `${5 + 6 * index}:16 login.type login type \`${type}\` is not built yet; ${built}`,
+    ),
   );
   assert.match(String(problems[4]), /^29:25 login\.from `from` is not built yet/);
   assert.equal(problems.length, 5);
@@ -43,7 +47,9 @@ test("every login type that is not built, and `from` of headers", async () => {
 test("every field type that is not built, each with its place, and `options`", async () => {
   const types = ["url", "textarea", "select", "checkbox", "headers", "file"];
   const fields = [
-    ...types.map((type, index) => `{ key: k${index}, type: ${type}${type === "select" ? ", options: [a, b]" : ""} }`),
+    ...types.map(
+      (type, index) => `{ key: k${index}, type: ${type}${type === "select" ? ", options: [a, b]" : ""} }`,
+    ),
     "{ key: k6, type: text, options: [a, b] }",
   ];
   const built = "built: `text`, `email`, `password`, `totp_secret`";
@@ -56,18 +62,22 @@ test("every field type that is not built, each with its place, and `options`", a
 test("every node type that is not built, with keys of its own", async () => {
   const nodes = [
     "- { id: list, type: http, credential: it, request: { url: /x }, records: $ }",
-    '- { id: b, type: browser, credential: it, steps: [{ goto: /x }], effect: read }',
+    "- { id: b, type: browser, credential: it, steps: [{ goto: /x }], effect: read }",
     "- { id: s, type: sort, from: list, by: a }",
     "- { id: d, type: dedupe, from: list, by: a }",
     "- { id: j, type: join, from: list, with: list, on: a, kind: left }",
     "- { id: r, type: review, from: list, when: $counts.invalid > 0, title: T, editable: true, on_timeout: approve }",
     "- { id: out, type: output, refKey: out, from: list }",
   ].join("\n");
-  const problems = await problemsOf([blueprint("new", nodes, "credentials: { it: { strategy: strat_known } }")]);
+  const problems = await problemsOf([
+    blueprint("new", nodes, "credentials: { it: { strategy: strat_known } }"),
+  ]);
   const built = "built: `filter`, `http`, `input`, `map`, `output`, `parse`, `validate`";
   assert.deepEqual(
     problems,
-    ["browser", "sort", "dedupe", "join", "review"].map((type, index) => `nodes[${index + 1}].type node type \`${type}\` is not built yet; ${built}`),
+    ["browser", "sort", "dedupe", "join", "review"].map(
+      (type, index) => `nodes[${index + 1}].type node type \`${type}\` is not built yet; ${built}`,
+    ),
   );
 });
 
@@ -81,17 +91,38 @@ test("every key of an http node that is not built, write effects, and the format
     [http("save: file"), "nodes[1].save", /not built yet/],
     [http("records: $, verify: { request: { url: /y }, when: found }"), "nodes[1].verify", /not built yet/],
     [http("records: $, on_unknown: fail"), "nodes[1].on_unknown", /not built yet/],
-    [http("records: $, effect: read", ", method: POST, multipart: { a: b }"), "nodes[1].request.multipart", /not built yet/],
-    [http("records: $", ", method: POST, json: {}"), "nodes[1].request.method", /write effects are not built yet/],
+    [
+      http("records: $, effect: read", ", method: POST, multipart: { a: b }"),
+      "nodes[1].request.multipart",
+      /not built yet/,
+    ],
+    [
+      http("records: $", ", method: POST, json: {}"),
+      "nodes[1].request.method",
+      /write effects are not built yet/,
+    ],
     [http("records: $", ", method: DELETE"), "nodes[1].request.method", /write effects are not built yet/],
     [http("records: $, effect: write"), "nodes[1].effect", /write effects are not built yet/],
-    [http('records: $', ', query: { t: "{{ $token }}" }'), "nodes[1].request.query.t", /`\$token` exists only in writes/],
+    [
+      http("records: $", ', query: { t: "{{ $token }}" }'),
+      "nodes[1].request.query.t",
+      /`\$token` exists only in writes/,
+    ],
     [http("parse: { format: ndjson }"), "nodes[1].parse.format", /not built yet/],
     ...["ndjson", "xlsx", "xml", "pdf"].map(
-      (format) => [`- { id: n, type: parse, from: word, format: ${format} }`, "nodes[1].format", new RegExp(`${format} is not built yet`)] as const,
+      (format) =>
+        [
+          `- { id: n, type: parse, from: word, format: ${format} }`,
+          "nodes[1].format",
+          new RegExp(`${format} is not built yet`),
+        ] as const,
     ),
     ["- { id: n, type: parse, from: word, format: csv, sheet: one }", "nodes[1].sheet", /not built yet/],
-    ["- { id: n, type: map, from: list.valid, fields: { a: a } }", "nodes[1].from", /no handles to read from/],
+    [
+      "- { id: n, type: map, from: list.valid, fields: { a: a } }",
+      "nodes[1].from",
+      /no handles to read from/,
+    ],
   ];
   const documents = cases.map(([node], index) =>
     blueprint(
@@ -117,20 +148,53 @@ test("what could never work is refused too: variables that don't exist at a plac
       "credentials: { it: { strategy: strat_known } }",
     );
   const cases: readonly (readonly [string, string])[] = [
-    ["- { id: n, type: map, from: list, fields: { a: $credential.token } }", "nodes[2].fields.a secrets are never in scope in a Blueprint; only a strategy's `login` sees `$credential`"],
-    ['- { id: n, type: http, credential: it, request: { url: "/x?t={{ $credential.token }}" }, records: $ }', "nodes[2].request.url secrets are never in scope in a Blueprint; only a strategy's `login` sees `$credential`"],
-    ["- { id: n, type: map, from: list, fields: { a: $inputs.words } }", "nodes[2].fields.a no INPUT has the refKey `words`; did you mean `word`?"],
-    ["- { id: n, type: map, from: list, fields: { a: $counts.total } }", "nodes[2].fields.a `$counts` exists only in `when`"],
-    ["- { id: n, type: http, credential: it, when: $isValid, request: { url: /x }, records: $ }", "nodes[2].when `$isValid` exists only where a node works per record"],
-    ["- { id: n, type: http, credential: it, when: $counts.total > 1, request: { url: /x }, records: $ }", "nodes[2].when `$counts` counts the records of the node's `from`, and this node reads none"],
-    ["- { id: n, type: input, refKey: n, when: $count($nodes.list) > 0 }", "nodes[2].when an input comes before all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it"],
-    ["- { id: n, type: http, credential: it, request: { url: https://elsewhere.example/x }, records: $ }", `nodes[2].request.url \`https://elsewhere.example\` is not among the \`hosts\` of the strategy \`strat_known\`; they are \`${bench.target.url}\`; write a path like \`/api/items\`, or add the origin there`],
+    [
+      "- { id: n, type: map, from: list, fields: { a: $credential.token } }",
+      "nodes[2].fields.a secrets are never in scope in a Blueprint; only a strategy's `login` sees `$credential`",
+    ],
+    [
+      '- { id: n, type: http, credential: it, request: { url: "/x?t={{ $credential.token }}" }, records: $ }',
+      "nodes[2].request.url secrets are never in scope in a Blueprint; only a strategy's `login` sees `$credential`",
+    ],
+    [
+      "- { id: n, type: map, from: list, fields: { a: $inputs.words } }",
+      "nodes[2].fields.a no INPUT has the refKey `words`; did you mean `word`?",
+    ],
+    [
+      "- { id: n, type: map, from: list, fields: { a: $counts.total } }",
+      "nodes[2].fields.a `$counts` exists only in `when`",
+    ],
+    [
+      "- { id: n, type: http, credential: it, when: $isValid, request: { url: /x }, records: $ }",
+      "nodes[2].when `$isValid` exists only where a node works per record",
+    ],
+    [
+      "- { id: n, type: http, credential: it, when: $counts.total > 1, request: { url: /x }, records: $ }",
+      "nodes[2].when `$counts` counts the records of the node's `from`, and this node reads none",
+    ],
+    [
+      "- { id: n, type: input, refKey: n, when: $count($nodes.list) > 0 }",
+      "nodes[2].when an input comes before all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it",
+    ],
+    [
+      "- { id: n, type: http, credential: it, request: { url: https://elsewhere.example/x }, records: $ }",
+      `nodes[2].request.url \`https://elsewhere.example\` is not among the \`hosts\` of the strategy \`strat_known\`; they are \`${bench.target.url}\`; write a path like \`/api/items\`, or add the origin there`,
+    ],
   ];
-  assert.deepEqual(await problemsOf(cases.map(([rest], index) => node(rest, index))), cases.map(([, problem]) => problem));
+  assert.deepEqual(
+    await problemsOf(cases.map(([rest], index) => node(rest, index))),
+    cases.map(([, problem]) => problem),
+  );
 });
 
 test("one wrong document refuses the whole set, and nothing of it is kept", async () => {
-  const good = blueprint("good", "- { id: word, type: input, refKey: word }\n- { id: list, type: parse, from: word, format: json }\n- { id: out, type: output, refKey: out, from: list }");
-  assert.equal((await bench.refusals(good, good.replace("good", "bad").replace("format: json", "format: xlsx"))).length, 1);
+  const good = blueprint(
+    "good",
+    "- { id: word, type: input, refKey: word }\n- { id: list, type: parse, from: word, format: json }\n- { id: out, type: output, refKey: out, from: list }",
+  );
+  assert.equal(
+    (await bench.refusals(good, good.replace("good", "bad").replace("format: json", "format: xlsx"))).length,
+    1,
+  );
   assert.equal((await bench.trigger("good")).status, 404);
 });

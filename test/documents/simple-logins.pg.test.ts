@@ -36,7 +36,14 @@ const LOGINS: readonly (readonly [name: string, document: string])[] = [
       "{ type: basic, username: key, password: nothing }",
     ),
   ],
-  ["bearer", strategy("strat_bearer", "  - { key: token, type: text, secret: true }", "{ type: bearer, token: token }")],
+  [
+    "bearer",
+    strategy(
+      "strat_bearer",
+      "  - { key: token, type: text, secret: true }",
+      "{ type: bearer, token: token }",
+    ),
+  ],
   [
     "headers",
     strategy(
@@ -75,7 +82,10 @@ test("basic sends the user name and the password as UTF-8, to the byte", async (
   assert.equal(run.status.status, "completed", String(run.detail));
   const sent = String(lastRead().authorization);
   // An email address loses the blanks around it, a password none.
-  assert.equal(Buffer.from(sent.replace("Basic ", ""), "base64").toString("utf8"), "ana@example.com:pä ss:wörd ");
+  assert.equal(
+    Buffer.from(sent.replace("Basic ", ""), "base64").toString("utf8"),
+    "ana@example.com:pä ss:wörd ",
+  );
 });
 
 test("what a login sends is redacted where the target echoes it into the results", async () => {
@@ -127,16 +137,29 @@ test("headers are templates over every field, a one-time code included; an empty
 
 test("none sends nothing, with hosts and without", async () => {
   const credential = await bench.connect("strat_none", { key: "k-987654" });
-  assert.deepEqual(dataOf(await bench.run("none", { credential_id: credential }))[0], { authorization: null, shop: null });
+  assert.deepEqual(dataOf(await bench.run("none", { credential_id: credential }))[0], {
+    authorization: null,
+    shop: null,
+  });
   const stored = await bench.connect("strat_stored", { note: "n" });
-  assert.deepEqual(dataOf(await bench.run("stored", { credential_id: stored, word: [{ a: 1 }] })), [{ a: 1 }]);
+  assert.deepEqual(dataOf(await bench.run("stored", { credential_id: stored, word: [{ a: 1 }] })), [
+    { a: 1 },
+  ]);
 });
 
 test("no secret of any login stands in the log or in a column of the run's tables", async () => {
   const secrets = ["hunter2-hunter2", "tok-1234567", "k-987654", "sk_123456", "GEZDGNBVGY3TQOJQ"];
   for (const secret of secrets) assert.ok(!bench.installation.logs().includes(secret), secret);
   const { db } = bench.installation.database;
-  for (const table of ["run", "run_step", "run_input", "run_result", "credential", "credential_session", "login_session"]) {
+  for (const table of [
+    "run",
+    "run_step",
+    "run_input",
+    "run_result",
+    "credential",
+    "credential_session",
+    "login_session",
+  ]) {
     const rows = await db.query<{ text: string }>(`select ${table}::text as text from ${table}`);
     const all = rows.map(({ text }) => text).join("\n");
     for (const secret of secrets) {

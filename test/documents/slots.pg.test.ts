@@ -58,7 +58,9 @@ ${OUT("[a, b]")}`,
   ]);
   for (const target of [bench.target, other]) {
     // The tokens are told apart by their number: the tokens themselves are redacted.
-    target.on("GET /api/who", ({ headers }) => ({ json: { who: /\d/.exec(headers.authorization ?? "")?.[0] ?? null } }));
+    target.on("GET /api/who", ({ headers }) => ({
+      json: { who: /\d/.exec(headers.authorization ?? "")?.[0] ?? null },
+    }));
   }
   bench.target.on("GET /api/slow", { json: [], delayMs: 120 });
   shop = await bench.connect("strat_shop", { token: "token-1" });
@@ -83,7 +85,11 @@ test("two slots with two strategies: each request carries its own slot's login, 
     assert.deepEqual(await whoOf("two-systems", body), ["1", "3"], JSON.stringify(body));
   }
   assert.ok(bench.target.all.every(({ headers }) => headers.authorization !== "Bearer token-3"));
-  assert.ok(other.all.every(({ headers }) => !["Bearer token-1", "Bearer token-2"].includes(String(headers.authorization))));
+  assert.ok(
+    other.all.every(
+      ({ headers }) => !["Bearer token-1", "Bearer token-2"].includes(String(headers.authorization)),
+    ),
+  );
 });
 
 test("two slots of one strategy fill in document order with the credentials in the caller's order", async () => {
@@ -107,12 +113,16 @@ test("a credential too few, too many, or of another strategy is 422 on the key t
     ["public", { credential_ids: ["cred_unknown"] }, "credential_ids"],
   ];
   const { db } = bench.installation.database;
-  const countRuns = async () => (await db.query<{ count: string }>("select count(*) as count from run"))[0]?.count;
+  const countRuns = async () =>
+    (await db.query<{ count: string }>("select count(*) as count from run"))[0]?.count;
   const before = await countRuns();
   for (const [key, body, field] of cases) {
     const answer = await bench.trigger(key, body);
     assert.equal(answer.status, 422, JSON.stringify(body));
-    assert.deepEqual(answer.body.error.details.map(({ code, field }: any) => [code, field]), [["invalid_input_data", field]]);
+    assert.deepEqual(
+      answer.body.error.details.map(({ code, field }: any) => [code, field]),
+      [["invalid_input_data", field]],
+    );
   }
   assert.equal(await countRuns(), before);
 });
@@ -130,13 +140,16 @@ test("beside a node with a credential, a node without one sends no login", async
 test("strategy concurrency 1: runs of one credential never overlap at the target, those of another do", async () => {
   const one = await bench.connect("strat_one", { token: "token-7" });
   const two = await bench.connect("strat_one", { token: "token-8" });
-  const started = await Promise.all([one, one, one, two, two, two].map((id) => bench.trigger("one-at-a-time", { credential_id: id })));
+  const started = await Promise.all(
+    [one, one, one, two, two, two].map((id) => bench.trigger("one-at-a-time", { credential_id: id })),
+  );
   for (const { body } of started) assert.equal((await bench.ended(body.id)).status.status, "completed");
   const seen = bench.target.seen("GET /api/slow");
   for (const token of ["Bearer token-7", "Bearer token-8"]) {
     const times = seen.filter(({ headers }) => headers.authorization === token).map(({ atMs }) => atMs);
     assert.equal(times.length, 3);
-    for (const [index, at] of times.entries()) if (index > 0) assert.ok(at - (times[index - 1] ?? 0) >= 110, `${times}`);
+    for (const [index, at] of times.entries())
+      if (index > 0) assert.ok(at - (times[index - 1] ?? 0) >= 110, times.join(" "));
   }
   assert.ok(Math.max(...seen.map(({ underWay }) => underWay)) === 2, "the two credentials ran side by side");
 });
@@ -145,5 +158,10 @@ test("without a concurrency, runs of one credential overlap", async () => {
   const before = bench.target.seen("GET /api/slow").length;
   const started = await Promise.all([1, 2, 3, 4].map(() => bench.trigger("free", { credential_id: shop })));
   for (const { body } of started) assert.equal((await bench.ended(body.id)).status.status, "completed");
-  assert.ok(bench.target.seen("GET /api/slow").slice(before).some(({ underWay }) => underWay > 1));
+  assert.ok(
+    bench.target
+      .seen("GET /api/slow")
+      .slice(before)
+      .some(({ underWay }) => underWay > 1),
+  );
 });

@@ -44,7 +44,8 @@ export async function openTarget(): Promise<Target> {
   const routes = new Map<string, Handler>();
   const all: Seen[] = [];
   let underWay = 0;
-  const seenOf = (route: string): readonly Seen[] => all.filter(({ method, path }) => `${method} ${path}` === route);
+  const seenOf = (route: string): readonly Seen[] =>
+    all.filter(({ method, path }) => `${method} ${path}` === route);
   const server = createServer((request, response) => {
     underWay += 1;
     response.once("close", () => (underWay -= 1));
@@ -54,7 +55,10 @@ export async function openTarget(): Promise<Target> {
       const before = seenOf(route).length;
       all.push(seen);
       const handler = routes.get(route);
-      await write(response, typeof handler === "function" ? await handler(seen, before) : (handler ?? { status: 404 }));
+      await write(
+        response,
+        typeof handler === "function" ? await handler(seen, before) : (handler ?? { status: 404 }),
+      );
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -18,7 +18,11 @@ const versioned = (label: string, more = "") =>
     `credentials: { it: { strategy: strat_token } }\n${more}`,
   );
 const plain = (key: string, more: string, rest = "") =>
-  blueprint(key, `- { id: read, type: http, request: { url: "{TARGET}/slow" }, records: $${rest} }\n- { id: out, type: output, refKey: out, from: read }`, `hosts: ["{TARGET}"]\n${more}`);
+  blueprint(
+    key,
+    `- { id: read, type: http, request: { url: "{TARGET}/slow" }, records: $${rest} }\n- { id: out, type: output, refKey: out, from: read }`,
+    `hosts: ["{TARGET}"]\n${more}`,
+  );
 const ACCOUNT = "account: acme\nname: Acme\nconcurrency: 1\nretention: 10d\nsession_lifetime: 2h";
 
 before(async () => {
@@ -26,7 +30,11 @@ before(async () => {
     [
       bearer(),
       versioned("first"),
-      plain("labelled", "name: Labelled\ndescription: Says what it does\nicon: invoice\nretention: 3d", ", name: Reads the list, retry: { attempts: 2 }"),
+      plain(
+        "labelled",
+        "name: Labelled\ndescription: Says what it does\nicon: invoice\nretention: 3d",
+        ", name: Reads the list, retry: { attempts: 2 }",
+      ),
       plain("unlabelled", ""),
       plain("hurried", "timeout: 300ms"),
     ],
@@ -48,7 +56,10 @@ test("a run keeps the version that it was triggered with, of the Blueprint and o
     return { json: [{ of: headers["x-version"] ?? null }] };
   });
   // The account runs one at a time: the first is under way, the second waits in the queue, when the documents change.
-  const [first, second] = [await bench.trigger("versioned", { credential_id: id }), await bench.trigger("versioned", { credential_id: id })];
+  const [first, second] = [
+    await bench.trigger("versioned", { credential_id: id }),
+    await bench.trigger("versioned", { credential_id: id }),
+  ];
   await until(() => bench.target.seen("GET /slow").length > seen);
   await bench.apply(bearer("", "two"), versioned("second"));
   const third = bench.run("versioned", { credential_id: id });
@@ -68,7 +79,10 @@ test("account concurrency 1: runs of the account follow each other", async () =>
   const started = await Promise.all([1, 2, 3].map(() => bench.trigger("unlabelled")));
   for (const { body } of started) assert.equal((await bench.ended(body.id)).status.status, "completed");
   const seen = bench.target.seen("GET /slow").slice(before);
-  assert.deepEqual(seen.map(({ underWay }) => underWay), [1, 1, 1]);
+  assert.deepEqual(
+    seen.map(({ underWay }) => underWay),
+    [1, 1, 1],
+  );
 });
 
 test("labels change nothing for callers; a Blueprint's retention counts, else the account's", async () => {
@@ -91,13 +105,20 @@ test("a Blueprint's timeout ends its run, wherever it is", async () => {
   const startedMs = performance.now();
   const run = await bench.run("hurried");
   bench.target.on("GET /slow", { json: [], delayMs: 0 });
-  assert.deepEqual([run.status.status, run.kind, run.detail], ["failed", "timeout", "The run took longer than its Blueprint's timeout."]);
+  assert.deepEqual(
+    [run.status.status, run.kind, run.detail],
+    ["failed", "timeout", "The run took longer than its Blueprint's timeout."],
+  );
   assert.ok(performance.now() - startedMs < 2_000);
 });
 
 test("applying the same again changes nothing; applying less leaves the rest alone", async () => {
   const count = async () =>
-    (await bench.installation.database.db.query<{ count: string }>("select count(*) as count from blueprint_version"))[0]?.count;
+    (
+      await bench.installation.database.db.query<{ count: string }>(
+        "select count(*) as count from blueprint_version",
+      )
+    )[0]?.count;
   const before = await count();
   await bench.apply(plain("unlabelled", ""));
   assert.equal(await count(), before);
