@@ -60,8 +60,8 @@ export function section(name: string, cases: readonly Case[]): void {
     if (citationsOf.has(what)) throw new Error(`Two cases are called "${what}".`);
     citationsOf.set(what, citations);
   }
-  describe(name, { concurrency: AT_ONCE }, () => {
-    for (const { what, body } of cases) test(what, { timeout: CASE_TIMEOUT_MS }, body);
+  void describe(name, { concurrency: AT_ONCE }, () => {
+    for (const { what, body } of cases) void test(what, { timeout: CASE_TIMEOUT_MS }, body);
   });
 }
 

@@ -18,7 +18,9 @@ if (prepared.status !== 0) process.exit(prepared.status ?? 1);
 
 const own = join(modules, ".bin", "node");
 const node = existsSync(own) ? own : process.execPath;
-const child = spawn(node, ["--disable-warning=ExperimentalWarning", join(root, file), ...rest], { stdio: "inherit" });
+const child = spawn(node, ["--disable-warning=ExperimentalWarning", join(root, file), ...rest], {
+  stdio: "inherit",
+});
 // A terminal sends Ctrl-C to both; `kill` reaches only this process. The child decides when it is done.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoint.ts";
 import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
 import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
@@ -24,6 +25,8 @@ export interface Config {
   readonly logFormat: "json" | "pretty";
   readonly workerConcurrency: number;
   readonly drainMs: number;
+  /** Empty but in fault tests. */
+  readonly failpoints: readonly FailpointAction[];
 }
 
 /** One setting. The documentation page is generated from this table. */
@@ -35,7 +38,12 @@ export interface Setting {
 }
 
 export const SETTINGS: readonly Setting[] = [
-  { name: "LATCHKEY_HOST", type: "address", default: "127.0.0.1", description: "Address that the service listens on." },
+  {
+    name: "LATCHKEY_HOST",
+    type: "address",
+    default: "127.0.0.1",
+    description: "Address that the service listens on.",
+  },
   {
     name: "LATCHKEY_PORT",
     type: "port",
@@ -64,7 +72,8 @@ export const SETTINGS: readonly Setting[] = [
     name: "LATCHKEY_SIGNING_KEY",
     type: "key",
     default: "from the file",
-    description: "Signing key: the root of API-key hashes, hosted links and download URLs. Every role needs it.",
+    description:
+      "Signing key: the root of API-key hashes, hosted links and download URLs. Every role needs it.",
   },
   {
     name: "LATCHKEY_SIGNING_KEY_FILE",
@@ -88,7 +97,8 @@ export const SETTINGS: readonly Setting[] = [
     name: "LATCHKEY_EGRESS_ALLOW",
     type: "list of CIDR or host:port",
     default: "empty",
-    description: "Private addresses that Blueprints and logins may reach, separated by commas. Public ones need no entry.",
+    description:
+      "Private addresses that Blueprints and logins may reach, separated by commas. Public ones need no entry.",
   },
   {
     name: "LATCHKEY_LOG_LEVEL",
@@ -114,6 +124,13 @@ export const SETTINGS: readonly Setting[] = [
     default: String(limits.drainMs / 1_000),
     description: "Longest wait for requests and runs under way when the service is told to stop.",
   },
+  {
+    name: "LATCHKEY_FAILPOINTS",
+    type: "list of name=kill, throw or delay",
+    default: "empty",
+    description:
+      "For fault tests only: points at which the service kills itself, fails or hangs. Never set it in production.",
+  },
 ];
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -124,46 +141,115 @@ export class ConfigError extends Error {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(`The settings have ${problems.length === 1 ? "a problem" : `${problems.length} problems`}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    super(
+      `The settings have ${problems.length === 1 ? "a problem" : `${problems.length} problems`}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`,
+    );
     this.problems = problems;
   }
 }
+
+/** What is missing to start, and what to do. */
+export class StartRefused extends Error {
+  override readonly name = "StartRefused";
+}
+
+/** The text of a key. Throws StartRefused when there is none. */
+export function requireKey(config: Config, which: "signing" | "master"): Secret {
+  const key = which === "signing" ? config.signingKey : config.masterKey;
+  if (key) return key;
+  const file = which === "signing" ? config.signingKeyFile : config.masterKeyFile;
+  const name = `LATCHKEY_${which.toUpperCase()}_KEY`;
+  throw new StartRefused(
+    `There is no ${which} key: ${file} does not exist and ${name} is not set. ` +
+      "Run `latchkey init` to make the data folder with its keys, or give the key that belongs to this database.",
+  );
+}
+
+const whole = (least: number, most: number) => (text: string) =>
+  /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
+
+const oneOf =
+  <T extends string>(names: readonly T[]) =>
+  (text: string) =>
+    names.find((name) => name === text);
 
 /** Reads the settings. An empty variable counts as unset; a wrong or unknown `LATCHKEY_*` one throws ConfigError. */
 export function readConfig(environment: Environment = process.env, cwd: string = process.cwd()): Config {
   const problems: string[] = unknownNames(environment);
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
-  const checked = <T>(name: string, parse: (text: string) => T | undefined, wants: string, fallback: T): T => {
+  const checked = <T>(
+    name: string,
+    parse: (text: string) => T | undefined,
+    wants: string,
+    fallback: T,
+  ): T => {
     const text = read(name);
     if (text === undefined) return fallback;
     const value = parse(text);
     if (value === undefined) problems.push(`${name} must be ${wants}.`);
     return value ?? fallback;
   };
-  const whole = (least: number, most: number) => (text: string) =>
-    /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
-  const oneOf = <T extends string>(names: readonly T[]) => (text: string) => names.find((name) => name === text);
   const dataDir = resolve(cwd, read("LATCHKEY_DATA_DIR") ?? ".latchkey");
   const signingKeyFile = resolve(cwd, read("LATCHKEY_SIGNING_KEY_FILE") ?? join(dataDir, "signing.key"));
   const masterKeyFile = resolve(cwd, read("LATCHKEY_MASTER_KEY_FILE") ?? join(dataDir, "master.key"));
   const config: Config = {
-    host: checked("LATCHKEY_HOST", (text) => (/^[^\s/]+$/.test(text) ? text : undefined), "a host name or address", "127.0.0.1"),
+    host: checked(
+      "LATCHKEY_HOST",
+      (text) => (/^[^\s/]+$/.test(text) ? text : undefined),
+      "a host name or address",
+      "127.0.0.1",
+    ),
     port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
-    publicUrl: checked<string | null>("LATCHKEY_PUBLIC_URL", readPublicUrl, "an http or https URL without query", null),
+    publicUrl: checked<string | null>(
+      "LATCHKEY_PUBLIC_URL",
+      readPublicUrl,
+      "an http or https URL without query",
+      null,
+    ),
     dataDir,
-    databaseUrl: checked<Secret | null>("DATABASE_URL", readDatabaseUrl, "a postgres:// or postgresql:// URL", null),
+    databaseUrl: checked<Secret | null>(
+      "DATABASE_URL",
+      readDatabaseUrl,
+      "a postgres:// or postgresql:// URL",
+      null,
+    ),
     signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
     masterKey: readKey(environment, "LATCHKEY_MASTER_KEY", masterKeyFile, problems),
     signingKeyFile,
     masterKeyFile,
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
-    logFormat: checked("LATCHKEY_LOG_FORMAT", oneOf(["json", "pretty"]), "json or pretty", process.stderr.isTTY ? "pretty" : "json"),
+    logFormat: checked(
+      "LATCHKEY_LOG_FORMAT",
+      oneOf(["json", "pretty"]),
+      "json or pretty",
+      process.stderr.isTTY ? "pretty" : "json",
+    ),
     workerConcurrency: checked("LATCHKEY_WORKER_CONCURRENCY", whole(1, 1_000), "a number from 1 to 1000", 20),
-    drainMs: checked("LATCHKEY_DRAIN_SECONDS", whole(0, 600), "a number of seconds from 0 to 600", limits.drainMs / 1_000) * 1_000,
+    drainMs:
+      checked(
+        "LATCHKEY_DRAIN_SECONDS",
+        whole(0, 600),
+        "a number of seconds from 0 to 600",
+        limits.drainMs / 1_000,
+      ) * 1_000,
+    failpoints: checked(
+      "LATCHKEY_FAILPOINTS",
+      (text) => parseFailpoints(text) ?? undefined,
+      FAILPOINT_FORM,
+      [],
+    ),
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+const FAILPOINT_FORM = `a list of NAME=ACTION or NAME=ACTION:HIT, with the actions kill, throw, delay and the names ${FAILPOINTS.join(", ")}`;
+
+/** The surroundings without the settings. */
+export function foreignEnvironment(environment: Environment = process.env): Environment {
+  const isOurs = (name: string): boolean => name.startsWith("LATCHKEY_") || name === "DATABASE_URL";
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !isOurs(name)));
 }
 
 /** Names that npm, the launcher and the tests set for themselves. */
@@ -173,7 +259,10 @@ function unknownNames(environment: Environment): string[] {
   const known = new Set([...SETTINGS.map((setting) => setting.name), ...OWN_NAMES]);
   return Object.keys(environment)
     .filter((name) => name.startsWith("LATCHKEY_") && !known.has(name) && environment[name])
-    .map((name) => `${name} is no setting. The settings are: ${SETTINGS.map((setting) => setting.name).join(", ")}.`);
+    .map(
+      (name) =>
+        `${name} is no setting. The settings are: ${SETTINGS.map((setting) => setting.name).join(", ")}.`,
+    );
 }
 
 function readPublicUrl(text: string): string | undefined {
@@ -202,8 +291,14 @@ function readKey(environment: Environment, name: string, file: string, problems:
     return new Secret(readFileSync(file, "utf8").trim());
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" && !environment[`${name}_FILE`]?.trim()) return null;
-    problems.push(`${name}_FILE: ${file} can't be read (${code ?? "unknown error"}).`);
+    const named = Boolean(environment[`${name}_FILE`]?.trim());
+    if (code === "ENOENT" && !named) return null;
+    const remedy = named
+      ? "Put the key there, readable for this user, or name another file"
+      : "Make it readable for this user, or choose another folder";
+    problems.push(
+      `${named ? `${name}_FILE` : "LATCHKEY_DATA_DIR"}: ${file} can't be read (${code ?? "unknown error"}). ${remedy}.`,
+    );
     return null;
   }
 }

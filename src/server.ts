@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
-import { checkRequestShape, endsWithAnswer, guardConnections, refuseConnection } from "#api/guard-connections.ts";
+import {
+  checkRequestShape,
+  endsWithAnswer,
+  guardConnections,
+  refuseConnection,
+} from "#api/guard-connections.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { refuseApiAddress, registerApi } from "#api/routes.ts";
 import { readHealth } from "#actions/read-health.ts";
@@ -56,7 +61,8 @@ export async function openServer(
   app.server.maxConnections = CONNECTIONS_MAX;
   guardConnections(app.server);
   // Bodies are read by the handlers, after authentication: to the framework, with its own refusals of a Content-Type, none has one.
-  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  for (const method of app.supportedMethods)
+    app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   app.addHook("onRequest", async (request, reply) => {
     reply.header("X-Request-Id", request.id);
     checkRequestShape(request.raw);
@@ -89,8 +95,14 @@ export async function openServer(
 }
 
 /** Design, page 1, Extensions: outside `/api/v1`, no account data. */
-function registerHealth(app: FastifyInstance, services: Services, state: { readonly draining: boolean }): void {
-  app.get("/healthz", async (_request, reply) => reply.header("Cache-Control", "no-store").send({ status: "ok" }));
+function registerHealth(
+  app: FastifyInstance,
+  services: Services,
+  state: { readonly draining: boolean },
+): void {
+  app.get("/healthz", async (_request, reply) =>
+    reply.header("Cache-Control", "no-store").send({ status: "ok" }),
+  );
   app.get("/readyz", async (_request, reply) => {
     reply.header("Cache-Control", "no-store");
     if (state.draining) return await reply.code(503).send({ status: "draining" });

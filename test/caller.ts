@@ -15,13 +15,21 @@ export interface Caller {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   delete(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** Polls until the run is terminal (20 s at most) and gives the last projection, with every step seen on the way. */
-  waitForRun(runId: string, timeoutMs?: number): Promise<{ readonly body: any; readonly steps: readonly string[] }>;
+  waitForRun(
+    runId: string,
+    timeoutMs?: number,
+  ): Promise<{ readonly body: any; readonly steps: readonly string[] }>;
 }
 
 const POLL_MS = 25;
 
 export function openCaller(serviceUrl: string, apiKey: string): Caller {
-  const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<ApiAnswer> => {
+  const call = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<ApiAnswer> => {
     const isForm = body instanceof FormData;
     const response = await fetch(`${serviceUrl}/api/v1${path}`, {
       method,
@@ -30,10 +38,17 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
         ...(body === undefined || isForm ? {} : { "content-type": "application/json" }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: isForm || typeof body === "string" ? body : JSON.stringify(body) }),
+      ...(body === undefined
+        ? {}
+        : { body: isForm || typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: text === "" ? undefined : JSON.parse(text) };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === "" ? undefined : JSON.parse(text),
+    };
   };
   const caller: Caller = {
     get: async (path) => await call("GET", path),
@@ -47,7 +62,8 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
         const step = `${body.status}/${body.progress_step}`;
         if (steps.at(-1) !== step) steps.push(step);
         if (body.ended_at !== null) return { body, steps };
-        if (performance.now() > deadline) throw new Error(`run ${runId} did not end in time: ${steps.join(", ")}`);
+        if (performance.now() > deadline)
+          throw new Error(`run ${runId} did not end in time: ${steps.join(", ")}`);
         await sleep(POLL_MS);
       }
     },
@@ -56,7 +72,10 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
 }
 
 /** Opens the hosted form and submits it as a browser without script would. */
-export async function submitHostedForm(hostedUrl: string, values: Readonly<Record<string, string>>): Promise<Response> {
+export async function submitHostedForm(
+  hostedUrl: string,
+  values: Readonly<Record<string, string>>,
+): Promise<Response> {
   const page = await (await fetch(hostedUrl)).text();
   const form = new URLSearchParams();
   for (const [input] of page.matchAll(/<input\b[^>]*>/g)) {
@@ -68,10 +87,15 @@ export async function submitHostedForm(hostedUrl: string, values: Readonly<Recor
 }
 
 /** A credential of a strategy, collected through the hosted form. Gives its id. */
-export async function connect(caller: Caller, strategyId: string, values: Readonly<Record<string, string>>): Promise<string> {
+export async function connect(
+  caller: Caller,
+  strategyId: string,
+  values: Readonly<Record<string, string>>,
+): Promise<string> {
   const session = await caller.post("/credential-sessions", { strategy_id: strategyId });
   const submitted = await submitHostedForm(session.body.hosted_url, values);
-  if (submitted.status >= 400) throw new Error(`the hosted form answered ${submitted.status}: ${await submitted.text()}`);
+  if (submitted.status >= 400)
+    throw new Error(`the hosted form answered ${submitted.status}: ${await submitted.text()}`);
   const { body } = await caller.get(`/credential-sessions/${session.body.id}`);
   return body.credential_id;
 }

@@ -17,7 +17,7 @@ import { openPool, urlOf } from "#db/pool.ts";
  * `npm test` starts a server for all files and names it in LATCHKEY_TEST_DATABASE (a URL). A file run
  * by hand (`node --test test/db/x.pg.test.ts`) shares one embedded server in the temporary directory.
  */
-export type TestDatabase = { connectionString: string; db: Database; drop(): Promise<void> };
+export type TestDatabase = { connectionString: string; db: Database; drop: () => Promise<void> };
 
 const projectFolder = resolve(import.meta.dirname, "..");
 const migrationsFolder = join(projectFolder, "migrations");

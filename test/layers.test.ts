@@ -212,7 +212,10 @@ const FENCED_CODE: readonly (Rule & { code: string })[] = [
   { code: `export const id = () => crypto.randomUUID();`, except: ["domain"] },
   { code: `export const key = () => crypto.subtle.generateKey();`, only: ["vault"] },
   { code: `export const got = () => fetch("https://example.com");`, only: ["outbound", "cli/demo"] },
-  { code: `export const viaGlobal = () => globalThis.fetch("https://example.com");`, only: ["outbound", "cli/demo"] },
+  {
+    code: `export const viaGlobal = () => globalThis.fetch("https://example.com");`,
+    only: ["outbound", "cli/demo"],
+  },
   { code: `export const socket = () => new WebSocket("wss://example.com");`, only: ["outbound", "cli/demo"] },
   { code: `export const now = () => Date.now();`, except: ["domain", "actions", "engine"] },
   { code: `export const today = () => new Date();`, except: ["domain", "actions", "engine"] },

@@ -38,7 +38,9 @@ export interface RunningService {
 }
 
 /** Makes an installation with `latchkey init`; the disposer ends its processes and removes all of it. */
-export async function install(environment: Record<string, string> = {}): Promise<Installation & AsyncDisposable> {
+export async function install(
+  environment: Record<string, string> = {},
+): Promise<Installation & AsyncDisposable> {
   const database = await createTestDatabase();
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
   const dataFolder = join(folder, "data");
@@ -105,7 +107,9 @@ export function exampleDocument(path: string, portalUrl: string): string {
 }
 
 function start(arguments_: readonly string[], environment: Record<string, string>): ChildProcess {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("LATCHKEY_") && name !== "DATABASE_URL");
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("LATCHKEY_") && name !== "DATABASE_URL",
+  );
   return spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...arguments_], {
     env: { ...Object.fromEntries(inherited), ...environment },
     stdio: ["ignore", "pipe", "pipe"],

@@ -22,7 +22,10 @@ export function admitSoon(services: Pick<Services, "db" | "log">, accountId: str
         await admitRuns(services.db, accountId);
       } while (underway.get(accountId) === "again");
     } catch (error) {
-      services.log.warn({ accountId, ...describeError(error) }, "admitting runs failed; the reconciler will do it");
+      services.log.warn(
+        { accountId, ...describeError(error) },
+        "admitting runs failed; the reconciler will do it",
+      );
     } finally {
       underway.delete(accountId);
     }

@@ -1,5 +1,10 @@
 import { listAccounts, saveAccount } from "#db/accounts.ts";
-import { listAppliedDocuments, listStrategies, saveBlueprintVersion, saveStrategyVersion } from "#db/config-documents.ts";
+import {
+  listAppliedDocuments,
+  listStrategies,
+  saveBlueprintVersion,
+  saveStrategyVersion,
+} from "#db/config-documents.ts";
 import type { Database } from "#db/pool.ts";
 import { readAccount } from "#domain/account.ts";
 import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
@@ -58,7 +63,9 @@ export async function applyConfig(db: Database, sources: readonly ConfigSource[]
     // Accounts first, then what belongs to them: a document may come before its account in the files.
     for (const kind of ["account", "strategy", "blueprint"] as const) {
       for (const document of checked.filter((each) => each.kind === kind)) {
-        changes.push(await applyDocument(tx, document, applied.get(keyOf(kind, document.account, document.id))));
+        changes.push(
+          await applyDocument(tx, document, applied.get(keyOf(kind, document.account, document.id))),
+        );
       }
     }
     return { ok: true, changes };
@@ -97,9 +104,19 @@ async function applyDocument(
   if (kind === "account") {
     await saveAccount(tx, { ...readAccount(checked.document), id: newId(ID_PREFIX.account), document });
   } else {
-    const accountId = must((await listAccounts(tx)).find((each) => each.slug === account), "the document's account").id;
+    const accountId = must(
+      (await listAccounts(tx)).find((each) => each.slug === account),
+      "the document's account",
+    ).id;
     if (kind === "strategy") await saveStrategyVersion(tx, { accountId, id, document, retired });
-    else await saveBlueprintVersion(tx, { newId: newId(ID_PREFIX.blueprint), accountId, key: id, document, retired });
+    else
+      await saveBlueprintVersion(tx, {
+        newId: newId(ID_PREFIX.blueprint),
+        accountId,
+        key: id,
+        document,
+        retired,
+      });
   }
   const change = before === undefined ? "create" : retired ? "retire" : "update";
   return { change, kind, account, id };

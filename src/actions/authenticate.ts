@@ -6,9 +6,13 @@ import type { Caller, Services } from "./services.ts";
 
 /** Spec, Authentication 2: missing, malformed or invalid, all the same `401`. */
 function unauthenticated(): Problem {
-  return new Problem("authentication_error", "Missing or invalid API key. Send the header `Authorization: Bearer <API_KEY>`.", {
-    headers: { "WWW-Authenticate": "Bearer" },
-  });
+  return new Problem(
+    "authentication_error",
+    "Missing or invalid API key. Send the header `Authorization: Bearer <API_KEY>`.",
+    {
+      headers: { "WWW-Authenticate": "Bearer" },
+    },
+  );
 }
 
 /**

@@ -12,10 +12,19 @@ export async function listUnopenable(
   const broken: string[] = [];
   let checked = 0;
   let last = "";
-  for (let rows = await listSealedCredentials(db, last, BATCH); rows.length > 0; rows = await listSealedCredentials(db, last, BATCH)) {
+  for (
+    let rows = await listSealedCredentials(db, last, BATCH);
+    rows.length > 0;
+    rows = await listSealedCredentials(db, last, BATCH)
+  ) {
     for (const row of rows) {
       try {
-        const binding = { purpose: "credential", accountId: row.accountId, rowId: row.id, strategyId: row.strategyId } as const;
+        const binding = {
+          purpose: "credential",
+          accountId: row.accountId,
+          rowId: row.id,
+          strategyId: row.strategyId,
+        } as const;
         (await vault.open(row.sealed, binding)).fill(0);
       } catch (error) {
         if (!(error instanceof VaultError)) throw error;

@@ -17,7 +17,7 @@ export interface NewKeyRequest {
 }
 
 /** What the operator asked for can't be done; the message says why and what to do. */
-export class OperatorError extends Error {
+class OperatorError extends Error {
   override readonly name = "OperatorError";
 }
 
@@ -29,11 +29,15 @@ export async function createApiKey(
 ): Promise<{ readonly id: string; readonly key: string }> {
   const account = await findAccountBySlug(db, request.account);
   if (!account) {
-    throw new OperatorError(`There is no account "${request.account}". Apply its document first: latchkey apply -f FILE.`);
+    throw new OperatorError(
+      `There is no account "${request.account}". Apply its document first: latchkey apply -f FILE.`,
+    );
   }
   for (const key of request.blueprintKeys ?? []) {
     if (!(await findBlueprintByKey(db, account.id, key))) {
-      throw new OperatorError(`Account "${request.account}" has no Blueprint "${key}". Apply its document first.`);
+      throw new OperatorError(
+        `Account "${request.account}" has no Blueprint "${key}". Apply its document first.`,
+      );
     }
   }
   const id = newId(ID_PREFIX.apiKey);

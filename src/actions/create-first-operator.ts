@@ -13,6 +13,11 @@ export async function createFirstOperator(
 ): Promise<{ readonly email: string; readonly password: string } | null> {
   if ((await countOperators(db)) > 0) return null;
   const password = randomBase62(PASSWORD_CHARACTERS);
-  const operator = { id: newId(ID_PREFIX.operator), email, passwordHash: await hashPassword(password), role: "admin" };
+  const operator = {
+    id: newId(ID_PREFIX.operator),
+    email,
+    passwordHash: await hashPassword(password),
+    role: "admin",
+  };
   return (await insertOperator(db, operator)) ? { email, password } : null;
 }

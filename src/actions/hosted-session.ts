@@ -23,7 +23,10 @@ export interface HostedSession {
 const TOKEN = /^[\w-]{43}$/;
 
 /** The session behind a hosted link, in whatever state it is; undefined for an unknown link. Changes nothing. */
-export async function findHostedSession(services: Services, token: string): Promise<HostedSession | undefined> {
+export async function findHostedSession(
+  services: Services,
+  token: string,
+): Promise<HostedSession | undefined> {
   if (!TOKEN.test(token)) return undefined;
   const session = await findSessionByToken(services.db, services.signing.tokenLookup(token));
   if (!session) return undefined;

@@ -34,9 +34,16 @@ export function countFailedAuthentication(services: Services, address: string): 
 }
 
 function limited(rate: Rate, policy: string, taken: Taken): Problem {
-  return new Problem("rate_limit_exceeded", "Too many requests. Try again after the time in the header Retry-After.", {
-    headers: { ...rateHeaders(rate, policy, taken), "Retry-After": String(Math.max(taken.retryAfterSeconds, 1)) },
-  });
+  return new Problem(
+    "rate_limit_exceeded",
+    "Too many requests. Try again after the time in the header Retry-After.",
+    {
+      headers: {
+        ...rateHeaders(rate, policy, taken),
+        "Retry-After": String(Math.max(taken.retryAfterSeconds, 1)),
+      },
+    },
+  );
 }
 
 /** The fields of the IETF draft "RateLimit header fields for HTTP": quota, window; remaining, seconds to the next token. */

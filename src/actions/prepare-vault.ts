@@ -26,9 +26,14 @@ export async function prepareVault(db: Database, masterKey: MasterKey | null): P
   const keys = await listVaultKeys(db);
   const primary = keys.find((key) => key.isPrimary);
   if (!primary) {
-    throw new VaultSetupError("The vault has no key yet: start once with the master key (the worker role), or run `latchkey init`.");
+    throw new VaultSetupError(
+      "The vault has no key yet: start once with the master key (the worker role), or run `latchkey init`.",
+    );
   }
-  const vault = openVault({ publicKey: primary.publicJwk, ...(masterKey ? { privateKeys: masterKey.privateKeys } : {}) });
+  const vault = openVault({
+    publicKey: primary.publicJwk,
+    ...(masterKey ? { privateKeys: masterKey.privateKeys } : {}),
+  });
   if (!masterKey) return vault;
   for (const key of keys) {
     try {

@@ -7,7 +7,9 @@ import type { Caller, Services } from "./services.ts";
 
 /** `GET /credential-sessions/{id}`. Throws Problem 404. */
 export async function readCredentialSession(services: Services, caller: Caller, id: string) {
-  const session = isId("credentialSession", id) ? await findSession(services.db, caller.account.id, id) : undefined;
+  const session = isId("credentialSession", id)
+    ? await findSession(services.db, caller.account.id, id)
+    : undefined;
   if (!session) throw notFound("Credential session");
   return projectSession(session, hostedUrl(services, id));
 }

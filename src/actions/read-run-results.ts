@@ -25,7 +25,9 @@ export async function readRunResults(
   const results = await listResults(services.db, run.id);
   const delivery = decideDelivery(asked, must(run.responseBytes, "the estimated size of a completed run"));
   const values =
-    delivery === "direct" ? await readDirect(services, results) : await presign(services, caller, run.id, results);
+    delivery === "direct"
+      ? await readDirect(services, results)
+      : await presign(services, caller, run.id, results);
   const metadata = {
     runKey: run.runKey,
     metadata: JSON.parse(run.metadata.toString("utf8")) as unknown,
@@ -42,7 +44,10 @@ export async function readRunResults(
 /** Spec, Results 4. */
 function purged(): Problem {
   const message = "The run's data has been purged.";
-  return new Problem("validation_error", message, { status: 400, details: [{ message, code: "run_data_purged" }] });
+  return new Problem("validation_error", message, {
+    status: 400,
+    details: [{ message, code: "run_data_purged" }],
+  });
 }
 
 /** The stored JSON of each key, as it was written. A purge that wins the race gives the whole answer 400. */
@@ -71,9 +76,16 @@ async function presign(
 ): Promise<readonly string[]> {
   const expiresAtMs = Math.floor(await readClock(services.db)) + limits.presignedUrlLifetimeMs;
   return results.map((result) => {
-    const signature = services.signing.presign({ accountId: caller.account.id, runId, key: result.key, expiresAtMs });
+    const signature = services.signing.presign({
+      accountId: caller.account.id,
+      runId,
+      key: result.key,
+      expiresAtMs,
+    });
     const path = `${encodeURIComponent(caller.account.id)}/${encodeURIComponent(runId)}/${encodeURIComponent(result.key)}`;
-    return JSON.stringify(`${services.publicUrl()}/downloads/${path}?expires=${expiresAtMs}&signature=${signature}`);
+    return JSON.stringify(
+      `${services.publicUrl()}/downloads/${path}?expires=${expiresAtMs}&signature=${signature}`,
+    );
   });
 }
 
@@ -105,9 +117,16 @@ export async function openDownload(
   );
   if (!signed) throw new Problem("authorization_error", "The download link is not valid.");
   if ((await readClock(services.db)) >= expiresAtMs) {
-    throw new Problem("authorization_error", "The download link has expired. Ask for the run's results again.");
+    throw new Problem(
+      "authorization_error",
+      "The download link has expired. Ask for the run's results again.",
+    );
   }
   const blob = await findResultBlob(services.db, url.runId, url.key);
   if (!blob) throw new Problem("not_found", "The run's data is no longer there.");
-  return { key: url.key, sizeBytes: blob.sizeBytes, open: (range) => services.blobs.open(blob.blobKey, range) };
+  return {
+    key: url.key,
+    sizeBytes: blob.sizeBytes,
+    open: (range) => services.blobs.open(blob.blobKey, range),
+  };
 }

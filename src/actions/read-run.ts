@@ -7,7 +7,11 @@ import { authorizeBlueprint } from "./authenticate.ts";
 import type { Caller, Services } from "./services.ts";
 
 /** A run that the caller may see, by `run_…` id or run key. Throws Problem 404, then 403. */
-export async function findVisibleRun(services: Services, caller: Caller, reference: string): Promise<VisibleRun> {
+export async function findVisibleRun(
+  services: Services,
+  caller: Caller,
+  reference: string,
+): Promise<VisibleRun> {
   const parsed = readRunReference(reference);
   const run = parsed && (await findRun(services.db, caller.account.id, parsed));
   if (!run) throw notFound("Run");

@@ -58,7 +58,8 @@ export async function replayOrRun(
   const deadline = performance.now() + limits.idempotencyWaitMs;
   for (let first = mine.get(name); first; first = mine.get(name)) {
     const outcome = await settled(first, deadline);
-    if (outcome && first.fingerprint.equals(request.fingerprint)) return { answer: outcome.answer, replayed: true };
+    if (outcome && first.fingerprint.equals(request.fingerprint))
+      return { answer: outcome.answer, replayed: true };
     if (outcome) break;
   }
   // A duplicate that has waited here for one that failed does not wait for the whole time once more in the database.
@@ -115,10 +116,21 @@ async function claimAndRun(
   return outcome;
 }
 
-async function claim(tx: Database, request: IdempotentRequest, keyHash: Buffer, waitMs: number): Promise<boolean> {
+async function claim(
+  tx: Database,
+  request: IdempotentRequest,
+  keyHash: Buffer,
+  waitMs: number,
+): Promise<boolean> {
   const { accountId, fingerprint } = request;
   try {
-    return await claimKey(tx, { accountId, keyHash, fingerprint, windowMs: limits.idempotencyWindowMs, waitMs });
+    return await claimKey(tx, {
+      accountId,
+      keyHash,
+      fingerprint,
+      windowMs: limits.idempotencyWindowMs,
+      waitMs,
+    });
   } catch (error) {
     // Only here: an effect that waits too long for a lock of its own has no duplicate under way.
     if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) throw inUse();

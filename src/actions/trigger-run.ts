@@ -45,7 +45,8 @@ export function routingTableOf(version: BlueprintVersion): RoutingTable {
   };
 }
 
-const inputNodes = (version: BlueprintVersion) => version.blueprint.nodes.filter((node) => node.type === "input");
+const inputNodes = (version: BlueprintVersion) =>
+  version.blueprint.nodes.filter((node) => node.type === "input");
 
 /** `POST /blueprints/{blueprintKey}/trigger`, inside the caller's transaction. The 202 leaves after COMMIT. */
 export async function triggerRun(
@@ -68,7 +69,9 @@ export async function triggerRun(
     blueprintVersion: version.version,
     apiKeyId: caller.keyId,
     name: readRunName(routed),
-    metadata: JSON.stringify(Object.fromEntries([...routed.metadata].map(([name, value]) => [name, textOf(value)]))),
+    metadata: JSON.stringify(
+      Object.fromEntries([...routed.metadata].map(([name, value]) => [name, textOf(value)])),
+    ),
     ignoredKeys: routed.ignoredKeys,
     timeoutMs: version.blueprint.timeoutMs,
     retentionMs: version.blueprint.retentionMs ?? caller.account.retentionMs,
@@ -129,19 +132,26 @@ async function findSlotCredentials(
   const asked = new Map<string, string>();
   for (const { field, value } of routed.credentials) {
     const { ids, malformed } = readCredentialIds(value);
-    if (malformed !== null) throw invalidField(field, `\`${field}\` must name credentials of this account (cred_…).`);
+    if (malformed !== null)
+      throw invalidField(field, `\`${field}\` must name credentials of this account (cred_…).`);
     for (const id of ids) if (!asked.has(id)) asked.set(id, field);
   }
-  const found = new Map((await findCredentials(tx, caller.account.id, [...asked.keys()])).map((row) => [row.id, row]));
+  const found = new Map(
+    (await findCredentials(tx, caller.account.id, [...asked.keys()])).map((row) => [row.id, row]),
+  );
   for (const [id, field] of asked) {
-    if (!found.has(id)) throw invalidField(field, `\`${field}\` names a credential that does not exist in this account.`);
+    if (!found.has(id))
+      throw invalidField(field, `\`${field}\` names a credential that does not exist in this account.`);
   }
   const credentials = [...asked.keys()].map((id) => must(found.get(id), "a found credential"));
   const { filled, problem } = fillSlots(version.blueprint.credentials, credentials);
   if (problem !== null) throw invalidField(routed.credentials[0]?.field ?? "credential_id", problem);
   return await Promise.all(
     filled.map(async ({ slot, credential }) => {
-      const strategy = must(await findStrategy(tx, caller.account.id, credential.strategyId), "the slot's strategy");
+      const strategy = must(
+        await findStrategy(tx, caller.account.id, credential.strategyId),
+        "the slot's strategy",
+      );
       return {
         slot,
         credentialId: credential.id,
@@ -163,7 +173,8 @@ function readInputs(version: BlueprintVersion, routed: RoutedTrigger): readonly 
       details.push({ message: problem.message, code: "invalid_input_data", field });
     }
   }
-  if (details.length > 0) throw new Problem("validation_error", "An input of the Blueprint is invalid.", { details });
+  if (details.length > 0)
+    throw new Problem("validation_error", "An input of the Blueprint is invalid.", { details });
   return [...routed.inputs].map(([refKey, value]) => newInput(refKey, value));
 }
 
@@ -181,5 +192,14 @@ function newInput(refKey: string, value: BodyValue): NewRunInput {
   }
   const content = Buffer.from(value.text, "utf8");
   const kind = value.kind === "string" ? "text" : "json";
-  return { refKey, kind, content, blobKey: null, filename: null, contentType: null, sizeBytes: content.length, sha256: null };
+  return {
+    refKey,
+    kind,
+    content,
+    blobKey: null,
+    filename: null,
+    contentType: null,
+    sizeBytes: content.length,
+    sha256: null,
+  };
 }

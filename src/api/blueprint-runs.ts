@@ -15,7 +15,10 @@ export async function getRunStatus(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const caller = await enter(services, request, reply, "polls");
-  return sendJson(reply, JSON.stringify(await readRunStatus(services, caller, pathParameter(request, "runId"))));
+  return sendJson(
+    reply,
+    JSON.stringify(await readRunStatus(services, caller, pathParameter(request, "runId"))),
+  );
 }
 
 /** Spec, GET /blueprint-runs/{runId}/results. */

@@ -25,7 +25,11 @@ export async function postTrigger(
   try {
     const outcome = await replayOrRun(
       services,
-      { accountId: caller.account.id, key, fingerprint: fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print) },
+      {
+        accountId: caller.account.id,
+        key,
+        fingerprint: fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print),
+      },
       async (tx) => await triggerRun(tx, caller, version, body.values),
     );
     if (!outcome.replayed) {

@@ -52,7 +52,8 @@ function readSessionRequest(body: ReadonlyMap<string, JsonTree>): SessionRequest
     name: text("name", false),
     returnUrl: text("return_url", false),
   };
-  if (details.length > 0) throw new Problem("validation_error", details[0]?.message ?? "The body is invalid.", { details });
+  if (details.length > 0)
+    throw new Problem("validation_error", details[0]?.message ?? "The body is invalid.", { details });
   return parsed;
 }
 
@@ -63,5 +64,8 @@ export async function getCredentialSession(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const caller = await enter(services, request, reply, "polls");
-  return sendJson(reply, JSON.stringify(await readCredentialSession(services, caller, pathParameter(request, "id"))));
+  return sendJson(
+    reply,
+    JSON.stringify(await readCredentialSession(services, caller, pathParameter(request, "id"))),
+  );
 }

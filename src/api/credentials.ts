@@ -19,7 +19,11 @@ export async function deleteCredentialById(
   const id = pathParameter(request, "credentialId");
   const outcome = await replayOrRun(
     services,
-    { accountId: caller.account.id, key, fingerprint: fingerprint("DELETE", ["credentials", id], { kind: "none" }) },
+    {
+      accountId: caller.account.id,
+      key,
+      fingerprint: fingerprint("DELETE", ["credentials", id], { kind: "none" }),
+    },
     async (tx) => await deleteCredential(tx, caller, id),
   );
   return sendAnswer(reply, outcome);

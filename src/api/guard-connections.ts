@@ -80,10 +80,14 @@ export function checkRequestShape(request: IncomingMessage): void {
   const hosts = request.headersDistinct["host"]?.length ?? 0;
   const isPlain = hosts === 1 || (hosts === 0 && request.httpVersion === "1.0");
   if (isPlain && /^[/*]/.test(request.url ?? "") && request.headers.upgrade === undefined) return;
-  throw new Problem("validation_error", "The request is malformed: one Host header, a path, and no Upgrade are expected.", {
-    status: 400,
-    headers: { Connection: "close" },
-  });
+  throw new Problem(
+    "validation_error",
+    "The request is malformed: one Host header, a path, and no Upgrade are expected.",
+    {
+      status: 400,
+      headers: { Connection: "close" },
+    },
+  );
 }
 
 /**

@@ -16,7 +16,10 @@ export interface ReadBody {
 
 export function tooLarge(what: string): Problem {
   // The rest of the body is not read: the connection ends with this answer.
-  return new Problem("validation_error", `${what} is too large.`, { status: 413, headers: { Connection: "close" } });
+  return new Problem("validation_error", `${what} is too large.`, {
+    status: 413,
+    headers: { Connection: "close" },
+  });
 }
 
 /** The whole body, at most `bytesMax` bytes. Throws Problem 413. */
@@ -52,7 +55,8 @@ export async function readJsonObject(
   if (bytes.length === 0) return new Map();
   if (type === "") throw unsupportedType("application/json");
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
-  if (charset !== undefined && charset.toLowerCase() !== "utf-8") throw unsupportedType("application/json in UTF-8");
+  if (charset !== undefined && charset.toLowerCase() !== "utf-8")
+    throw unsupportedType("application/json in UTF-8");
   const tree = bytes.length < LARGE_BYTES ? parse(bytes) : await parseInTurn(bytes);
   if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
   return tree as ReadonlyMap<string, JsonTree>;

@@ -21,12 +21,18 @@ interface Part {
  * A multipart body: file parts are streamed to the object store while they are hashed, inline parts are kept as text. Whatever
  * ends the reading early leaves no file behind. Throws Problem 413, 415, 422.
  */
-export async function readMultipart(services: Services, request: FastifyRequest, accountId: string): Promise<ReadBody> {
+export async function readMultipart(
+  services: Services,
+  request: FastifyRequest,
+  accountId: string,
+): Promise<ReadBody> {
   const staged: string[] = [];
   try {
     const parts = await collectParts(services, request, accountId, staged);
     const discard = async (kept: ReadonlySet<string>): Promise<void> => {
-      const left = parts.filter(({ name }) => !kept.has(name)).flatMap(({ value }) => (value.kind === "file" ? [value.blobKey] : []));
+      const left = parts
+        .filter(({ name }) => !kept.has(name))
+        .flatMap(({ value }) => (value.kind === "file" ? [value.blobKey] : []));
       await services.blobs.remove(left);
     };
     return { values: valuesOf(parts), print: { kind: "multipart", parts: printsOf(parts) }, discard };
@@ -40,13 +46,18 @@ function openParser(request: FastifyRequest): InstanceType<typeof Busboy> {
   const boundary = /;\s*boundary\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(request.headers["content-type"] ?? "");
   const text = boundary?.[1] ?? boundary?.[2] ?? "";
   if (text.length === 0 || text.length > limits.multipartBoundaryCharactersMax) {
-    throw new Problem("validation_error", "The Content-Type header must name a multipart boundary of 1 to 70 characters.", {
-      status: 415,
-    });
+    throw new Problem(
+      "validation_error",
+      "The Content-Type header must name a multipart boundary of 1 to 70 characters.",
+      {
+        status: 415,
+      },
+    );
   }
   return new Busboy({
     headers: request.headers as BusboyHeaders,
-    isPartAFile: (_name, contentType, filename) => filename !== undefined || contentType === "application/octet-stream",
+    isPartAFile: (_name, contentType, filename) =>
+      filename !== undefined || contentType === "application/octet-stream",
     limits: {
       fileSize: limits.multipartFileBytesMax,
       files: limits.multipartFilesMax,
@@ -58,19 +69,64 @@ function openParser(request: FastifyRequest): InstanceType<typeof Busboy> {
   } as ConstructorParameters<typeof Busboy>[0]);
 }
 
+type FileStream = Readable & { truncated?: boolean };
+
+/** What is done with a part as it comes. Each gives what is wrong with it, which ends the reading. */
+interface PartHandlers {
+  field(name: string | undefined, value: string, isTruncated: boolean, type: string): Problem | null;
+  file(
+    part: { name: string | undefined; stream: FileStream; filename: string | undefined; type: string },
+    fail: (error: Error) => void,
+  ): Problem | null;
+}
+
 async function collectParts(
   services: Services,
   request: FastifyRequest,
   accountId: string,
   staged: string[],
 ): Promise<readonly Part[]> {
-  const parser = openParser(request);
   const fields: Part[] = [];
   const files: Promise<Part>[] = [];
+  let inlineBytes = 0;
+  const finished = parseBody(request, openParser(request), {
+    field: (name, value, isTruncated, type) => {
+      inlineBytes += Buffer.byteLength(value);
+      const problem = partProblem(name);
+      if (problem) return problem;
+      if (isTruncated || inlineBytes > limits.triggerJsonBytesMax) return tooLarge("An inline part");
+      if (!value.isWellFormed()) return malformed("A part holds a lone surrogate.");
+      fields.push(fieldPart(name ?? "", value, type));
+      return null;
+    },
+    file: ({ name, stream, filename, type }, fail) => {
+      const problem = partProblem(name);
+      if (problem) return problem;
+      stream.on("limit", () => fail(tooLarge(`The file of part "${(name ?? "").slice(0, 100)}"`)));
+      const stored = storeFile(services, accountId, staged, { name: name ?? "", stream, filename, type });
+      stored.catch(fail);
+      files.push(stored);
+      return null;
+    },
+  });
+  try {
+    await finished;
+  } finally {
+    // No file may still be on its way into the store when the caller removes what was staged.
+    await Promise.allSettled(files);
+  }
+  return [...fields, ...(await Promise.all(files))];
+}
+
+/** Runs the parser over the body, to its end or to the first thing that is wrong. */
+async function parseBody(
+  request: FastifyRequest,
+  parser: InstanceType<typeof Busboy>,
+  handlers: PartHandlers,
+): Promise<void> {
   const streams: Readable[] = [];
-  const finished = new Promise<void>((resolve, reject) => {
+  await new Promise<void>((resolve, reject) => {
     let bytes = 0;
-    let inlineBytes = 0;
     const count = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > limits.multipartBytesMax) fail(tooLarge("The body"));
@@ -83,40 +139,46 @@ async function collectParts(
       for (const stream of streams) stream.destroy(error);
       parser.destroy();
     };
-    parser.on("field", (name: string | undefined, value: string, _nameTruncated: boolean, valueTruncated: boolean, _encoding: string, type: string) => {
-      inlineBytes += Buffer.byteLength(value);
-      const problem = partProblem(name);
+    const check = (problem: Problem | null): void => {
       if (problem) fail(problem);
-      else if (valueTruncated || inlineBytes > limits.triggerJsonBytesMax) fail(tooLarge("An inline part"));
-      else if (!value.isWellFormed()) fail(malformed("A part holds a lone surrogate."));
-      else fields.push(fieldPart(name ?? "", value, type));
-    });
-    parser.on("file", (name: string | undefined, stream: Readable & { truncated?: boolean }, filename: string | undefined, _encoding: string, type: string) => {
-      streams.push(stream);
-      // The library only emits it, and may do so before anybody reads: destroyed, the stream tells its later reader too.
-      stream.on("error", (error: Error) => stream.destroy(error));
-      const problem = partProblem(name);
-      if (problem) return fail(problem);
-      stream.on("limit", () => fail(tooLarge(`The file of part "${(name ?? "").slice(0, 100)}"`)));
-      const stored = storeFile(services, accountId, staged, { name: name ?? "", stream, filename, type });
-      stored.catch(fail);
-      files.push(stored);
-    });
-    for (const event of ["partsLimit", "filesLimit", "fieldsLimit"]) parser.on(event, () => fail(tooLarge("The number of parts")));
+    };
+    parser.on(
+      "field",
+      (
+        name: string | undefined,
+        value: string,
+        _name: boolean,
+        isTruncated: boolean,
+        _encoding: string,
+        type: string,
+      ) => check(handlers.field(name, value, isTruncated, type)),
+    );
+    parser.on(
+      "file",
+      (
+        name: string | undefined,
+        stream: FileStream,
+        filename: string | undefined,
+        _encoding: string,
+        type: string,
+      ) => {
+        streams.push(stream);
+        // The library only emits it, and may do so before anybody reads: destroyed, the stream tells its later reader too.
+        stream.on("error", (error: Error) => stream.destroy(error));
+        check(handlers.file({ name, stream, filename, type }, fail));
+      },
+    );
+    for (const event of ["partsLimit", "filesLimit", "fieldsLimit"])
+      parser.on(event, () => fail(tooLarge("The number of parts")));
     parser.on("finish", resolve);
     // The library's messages quote the body.
-    parser.on("error", (error: Error) => fail(error instanceof Problem ? error : malformed("The multipart body is malformed.")));
+    parser.on("error", (error: Error) =>
+      fail(error instanceof Problem ? error : malformed("The multipart body is malformed.")),
+    );
     request.raw.on("data", count);
     request.raw.on("aborted", () => fail(malformed("The body ended early.")));
     request.raw.pipe(parser);
   });
-  try {
-    await finished;
-  } finally {
-    // No file may still be on its way into the store when the caller removes what was staged.
-    await Promise.allSettled(files);
-  }
-  return [...fields, ...(await Promise.all(files))];
 }
 
 function partProblem(name: string | undefined): Problem | null {
@@ -138,7 +200,12 @@ async function storeFile(
   services: Services,
   accountId: string,
   staged: string[],
-  part: { readonly name: string; readonly stream: Readable & { truncated?: boolean }; readonly filename: string | undefined; readonly type: string },
+  part: {
+    readonly name: string;
+    readonly stream: Readable & { truncated?: boolean };
+    readonly filename: string | undefined;
+    readonly type: string;
+  },
 ): Promise<Part> {
   const blob = await stageUpload(services, accountId, part.stream, (key) => staged.push(key));
   if (part.stream.truncated) throw tooLarge(`The file of part "${part.name.slice(0, 100)}"`);
@@ -163,7 +230,11 @@ function valuesOf(parts: readonly Part[]): ReadonlyMap<string, BodyValue> {
   for (const part of parts) {
     const earlier = values.get(part.name);
     if (!earlier) values.set(part.name, part.value);
-    else if (/^credential_ids?$/.test(part.name) && earlier.kind === "string" && part.value.kind === "string") {
+    else if (
+      /^credential_ids?$/.test(part.name) &&
+      earlier.kind === "string" &&
+      part.value.kind === "string"
+    ) {
       values.set(part.name, { kind: "string", text: `${earlier.text},${part.value.text}` });
     } else throw invalidField(part.name, `The part "${part.name}" was sent more than once.`);
   }

@@ -14,7 +14,8 @@ export async function readTriggerBody(
 ): Promise<ReadBody> {
   const type = mediaType(request);
   if (type === "multipart/form-data") return await readMultipart(services, request, accountId);
-  if (type !== "" && type !== "application/json") throw unsupportedType("application/json or multipart/form-data");
+  if (type !== "" && type !== "application/json")
+    throw unsupportedType("application/json or multipart/form-data");
   const body = await readJsonObject(request, limits.triggerJsonBytesMax);
   return {
     values: new Map([...body].map(([key, value]) => [key, jsonValue(value)])),
@@ -25,6 +26,7 @@ export async function readTriggerBody(
 
 function jsonValue(value: JsonTree): BodyValue {
   if (typeof value === "string") return { kind: "string", text: value };
-  const items = Array.isArray(value) && value.every((item) => typeof item === "string") ? (value as string[]) : null;
+  const items =
+    Array.isArray(value) && value.every((item) => typeof item === "string") ? (value as string[]) : null;
   return { kind: "json", text: writeJsonText(value), isNull: value === null, items };
 }

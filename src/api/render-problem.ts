@@ -22,7 +22,12 @@ const UNEXPECTED = "An unexpected error occurred. Quote the X-Request-Id header 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
-  if (typeof code === "string" && code.startsWith("FST_") && typeof statusCode === "number" && statusCode < 500) {
+  if (
+    typeof code === "string" &&
+    code.startsWith("FST_") &&
+    typeof statusCode === "number" &&
+    statusCode < 500
+  ) {
     return frameworkProblem(code, statusCode);
   }
   if (isDatabaseDown(error)) {
@@ -40,7 +45,9 @@ function frameworkProblem(code: string, statusCode: number): Problem {
   if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH" || statusCode === 404) {
     return new Problem("not_found", "Not found.");
   }
-  return new Problem("validation_error", "The request is malformed.", { status: statusCode === 400 ? 422 : statusCode });
+  return new Problem("validation_error", "The request is malformed.", {
+    status: statusCode === 400 ? 422 : statusCode,
+  });
 }
 
 const DATABASE_DOWN = new Set([
@@ -61,14 +68,20 @@ const DATABASE_DOWN = new Set([
 function isDatabaseDown(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code === "string") return DATABASE_DOWN.has(code);
-  return typeof message === "string" && /Connection terminated|timeout exceeded when trying to connect|Query read timeout/.test(message);
+  return (
+    typeof message === "string" &&
+    /Connection terminated|timeout exceeded when trying to connect|Query read timeout/.test(message)
+  );
 }
 
 /** Answers with the envelope; what is not the caller's doing is logged, by request id. */
 export function renderProblem(log: Log, reply: FastifyReply, error: unknown): FastifyReply {
   const problem = problemOf(error);
   if (problem.status >= 500) {
-    log.error({ requestId: reply.request.id, route: reply.request.routeOptions.url, ...describeError(problem.cause) }, "request failed");
+    log.error(
+      { requestId: reply.request.id, route: reply.request.routeOptions.url, ...describeError(problem.cause) },
+      "request failed",
+    );
   }
   return reply
     .code(problem.status)
@@ -85,7 +98,9 @@ export function clientErrorAnswer(error: { readonly code?: string }): string {
       : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
         ? [408, "Request Timeout"]
         : [400, "Bad Request"];
-  const body = problemBody(new Problem("validation_error", `The request is malformed: ${reason.toLowerCase()}.`));
+  const body = problemBody(
+    new Problem("validation_error", `The request is malformed: ${reason.toLowerCase()}.`),
+  );
   return (
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
     // Design, page 1, Every response.

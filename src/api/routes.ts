@@ -24,12 +24,30 @@ export function registerApi(app: FastifyInstance, services: Services): void {
         throw notFound("Path");
       });
 
-      api.post("/credential-sessions", async (request, reply) => await postCredentialSession(services, request, reply));
-      api.get("/credential-sessions/:id", async (request, reply) => await getCredentialSession(services, request, reply));
-      api.delete("/credentials/:credentialId", async (request, reply) => await deleteCredentialById(services, request, reply));
-      api.post("/blueprints/:blueprintKey/trigger", async (request, reply) => await postTrigger(services, request, reply));
-      api.get("/blueprint-runs/:runId/status", async (request, reply) => await getRunStatus(services, request, reply));
-      api.get("/blueprint-runs/:runId/results", async (request, reply) => await getRunResults(services, request, reply));
+      api.post(
+        "/credential-sessions",
+        async (request, reply) => await postCredentialSession(services, request, reply),
+      );
+      api.get(
+        "/credential-sessions/:id",
+        async (request, reply) => await getCredentialSession(services, request, reply),
+      );
+      api.delete(
+        "/credentials/:credentialId",
+        async (request, reply) => await deleteCredentialById(services, request, reply),
+      );
+      api.post(
+        "/blueprints/:blueprintKey/trigger",
+        async (request, reply) => await postTrigger(services, request, reply),
+      );
+      api.get(
+        "/blueprint-runs/:runId/status",
+        async (request, reply) => await getRunStatus(services, request, reply),
+      );
+      api.get(
+        "/blueprint-runs/:runId/results",
+        async (request, reply) => await getRunResults(services, request, reply),
+      );
     },
     { prefix: "/api/v1" },
   );

@@ -19,7 +19,8 @@ export function openLocalStore(folder: string): BlobStore {
     remove: async (keys) => {
       for (const key of keys) await rm(pathOf(key), { force: true });
     },
-    removeAll: async (prefix) => await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
+    removeAll: async (prefix) =>
+      await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
   };
 }
 

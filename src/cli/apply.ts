@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { applyConfig, validateConfig, type PlannedChange } from "#actions/apply-config.ts";
+import type { PlannedChange } from "#actions/apply-config.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, tell } from "./output.ts";
@@ -12,12 +12,23 @@ export function addApply(program: Command, composition: Composition): void {
     .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
     .option("--json", "print the changes as JSON")
     .addHelpText("after", "\nExample:\n  latchkey apply -f examples")
-    .action(async (options: { file: string[]; json?: boolean }) => {
-      const sources = readSources(options.file);
-      const outcome = await composition.withDatabase(async (db) => await applyConfig(db, sources));
-      if (!outcome.ok) throw refusal(outcome.problems);
-      print(options.json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
-    });
+    .action(
+      async (options: { file: string[]; json?: boolean }) =>
+        await apply(composition, options.file, options.json === true),
+    );
+}
+
+async function apply(composition: Composition, paths: readonly string[], json: boolean): Promise<void> {
+  const sources = readSources(paths);
+  const { applyConfig, validateConfig } = await import("#actions/apply-config.ts");
+  if (!composition.hasDatabase()) {
+    // What is wrong with the documents is worth saying first: nothing is known yet that could mend it.
+    const { problems } = validateConfig(sources);
+    if (problems.length > 0) throw refusal(problems);
+  }
+  const outcome = await composition.withDatabase(async (db) => await applyConfig(db, sources));
+  if (!outcome.ok) throw refusal(outcome.problems);
+  print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
 }
 
 export function addValidate(program: Command): void {
@@ -26,7 +37,8 @@ export function addValidate(program: Command): void {
     .description("check documents without a database; what they refer to must be among them")
     .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
     .addHelpText("after", "\nExample:\n  latchkey validate -f examples")
-    .action((options: { file: string[] }) => {
+    .action(async (options: { file: string[] }) => {
+      const { validateConfig } = await import("#actions/apply-config.ts");
       const { checked, problems } = validateConfig(readSources(options.file));
       if (problems.length > 0) throw refusal(problems);
       print(`${checked.length} document${checked.length === 1 ? "" : "s"} in order.`);
@@ -45,7 +57,10 @@ const COLOURS = { create: "green", update: "yellow", retire: "red", unchanged: "
 
 function describeChanges(changes: readonly PlannedChange[]): string {
   const lines = changes.map(({ change, kind, account, id }) =>
-    paint(COLOURS[change], `${SIGNS[change]} ${change.padEnd(9)} ${kind.padEnd(9)} ${kind === "account" ? id : `${account}/${id}`}`),
+    paint(
+      COLOURS[change],
+      `${SIGNS[change]} ${change.padEnd(9)} ${kind.padEnd(9)} ${kind === "account" ? id : `${account}/${id}`}`,
+    ),
   );
   return lines.join("\n");
 }

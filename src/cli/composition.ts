@@ -19,13 +19,20 @@ export interface CommandConfig {
 /** What the composition root lends to the commands, which stand below it. */
 export interface Composition {
   readonly config: () => CommandConfig;
-  /** Opens the database for one command, and closes it after; the embedded one is started when it does not run. */
-  withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T>;
+  /** Whether there is a database to open. The embedded one is made by `init`. */
+  hasDatabase(): boolean;
+  /**
+   * Opens the database for one command, and closes it after; the embedded one is started when it does not run. Refuses
+   * when there is none yet, except with `create`.
+   */
+  withDatabase<T>(work: (db: Database) => Promise<T>, options?: { readonly create?: boolean }): Promise<T>;
   /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */
   openVault(db: Database): Promise<Vault>;
   serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
   readonly drainMs: () => number;
-  readonly log: () => Log;
+  readonly log: () => Promise<Log>;
+  /** The environment without any setting of ours: for a program that has settings of its own. */
+  readonly foreignEnvironment: () => Readonly<Record<string, string | undefined>>;
   /** Folder of the program: examples, migrations. */
   readonly root: string;
 }

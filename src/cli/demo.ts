@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { runDemo } from "./demo/run-demo.ts";
 
 export function addDemo(program: Command, composition: Composition): void {
   program
@@ -8,5 +7,8 @@ export function addDemo(program: Command, composition: Composition): void {
     .description("show the whole flow: a supplier portal, a login collected and vaulted, a run, its results")
     .option("--once", "end after printing, instead of staying up until Ctrl-C")
     .addHelpText("after", "\nExample:\n  npm run demo\n  npm run demo -- --once")
-    .action(async (options: { once?: boolean }) => await runDemo(composition.root, options.once === true));
+    .action(async (options: { once?: boolean }) => {
+      const { runDemo } = await import("./demo/run-demo.ts");
+      await runDemo(composition.root, composition.foreignEnvironment(), options.once === true);
+    });
 }

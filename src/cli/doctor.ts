@@ -1,9 +1,12 @@
 import { statSync } from "node:fs";
 import type { Command } from "commander";
-import { listUnopenable } from "#actions/check-vault.ts";
-import { assertDurable, type Database } from "#db/pool.ts";
+import type { Database } from "#db/pool.ts";
+import type { Secret } from "#lib/secret.ts";
+import { readSigningKey } from "#lib/signing.ts";
+import { readMasterKey } from "#vault/master-key.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print } from "./output.ts";
+import { Interrupted } from "./stop-signal.ts";
 
 interface Finding {
   readonly ok: boolean;
@@ -16,50 +19,83 @@ export function addDoctor(program: Command, composition: Composition): void {
     .description("check settings, keys, database and vault, and say what to do")
     .addHelpText("after", "\nExample:\n  latchkey doctor")
     .action(async () => {
+      // Wrong settings are listed all at once, and nothing else can be looked at.
+      composition.config();
       let failed = 0;
       const show = ({ ok, text }: Finding): void => {
         if (!ok) failed++;
         print(`${ok ? paint("green", "ok   ") : paint("red", "wrong")} ${text}`);
       };
       show({ ok: true, text: "the settings are in order" });
-      for (const finding of checkKeyFiles(composition)) show(finding);
+      for (const finding of [...checkDataFolder(composition), ...checkKeyFiles(composition)]) show(finding);
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
         });
       } catch (error) {
+        if (error instanceof Interrupted) throw error;
         show({ ok: false, text: `database: ${(error as Error).message}` });
       }
-      print("Not checked: backups. The embedded PostgreSQL comes without pg_dump and psql; install Debian's postgresql-client for them.");
-      if (failed > 0) throw new CommandFailed(failed === 1 ? "One thing is wrong." : `${failed} things are wrong.`);
+      print(
+        "Not checked: backups. The embedded PostgreSQL comes without pg_dump and psql; install Debian's postgresql-client for them.",
+      );
+      if (failed > 0)
+        throw new CommandFailed(failed === 1 ? "One thing is wrong." : `${failed} things are wrong.`);
     });
+}
+
+/** What is in it is private file by file; who may write to the folder could still put other files in their place. */
+function checkDataFolder(composition: Composition): readonly Finding[] {
+  const { dataDir } = composition.config();
+  const mode = statSync(dataDir, { throwIfNoEntry: false })?.mode ?? 0;
+  if ((mode & 0o002) === 0) return [];
+  return [
+    { ok: false, text: `data folder: others may replace the files in ${dataDir}. Run chmod 700 on it` },
+  ];
 }
 
 function checkKeyFiles(composition: Composition): readonly Finding[] {
   const config = composition.config();
-  const keys = [
-    ["signing key", config.signingKey, config.signingKeyFile],
-    ["master key", config.masterKey, config.masterKeyFile],
-  ] as const;
-  return keys.map(([what, key, file]) => {
-    if (!key) return { ok: false, text: `${what}: ${file} does not exist. Run \`latchkey init\`, or restore it from your backup` };
+  const keys: readonly [string, Secret | null, string, (text: string) => unknown][] = [
+    ["signing key", config.signingKey, config.signingKeyFile, readSigningKey],
+    ["master key", config.masterKey, config.masterKeyFile, readMasterKey],
+  ];
+  return keys.map(([what, key, file, read]) => {
+    if (!key)
+      return {
+        ok: false,
+        text: `${what}: ${file} does not exist. Run \`latchkey init\`, or restore it from your backup`,
+      };
     const mode = statSync(file, { throwIfNoEntry: false })?.mode;
     if (mode !== undefined && (mode & 0o077) !== 0) {
       return { ok: false, text: `${what}: others may read ${file}. Run chmod 600 on it` };
     }
-    return { ok: true, text: `${what} is there and private` };
+    try {
+      read(key.reveal());
+    } catch (error) {
+      return { ok: false, text: `${what}: ${(error as Error).message}` };
+    }
+    return { ok: true, text: `the ${what} is there, whole and private` };
   });
 }
 
 async function checkDatabase(composition: Composition, db: Database): Promise<readonly Finding[]> {
-  await assertDurable(db);
-  const findings: Finding[] = [{ ok: true, text: "the database answers, is up to date and durable" }];
-  const vault = await composition.openVault(db);
+  const { listUnopenable } = await import("#actions/check-vault.ts");
+  // Opening it has already migrated it and refused one that may lose what it acknowledged.
+  const database = { ok: true, text: "the database answers, is up to date and durable" };
+  let vault;
+  try {
+    vault = await composition.openVault(db);
+  } catch (error) {
+    return [database, { ok: false, text: `vault: ${(error as Error).message}` }];
+  }
   const { checked, broken } = await listUnopenable(db, vault);
-  findings.push(
+  const credentials =
     broken.length === 0
       ? { ok: true, text: `the master key opens all ${checked} credentials` }
-      : { ok: false, text: `these credentials can't be opened, their rows were damaged: ${broken.join(", ")}` },
-  );
-  return findings;
+      : {
+          ok: false,
+          text: `these credentials can't be opened, their rows were damaged: ${broken.join(", ")}`,
+        };
+  return [database, credentials];
 }

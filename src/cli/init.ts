@@ -1,10 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
-import { createFirstOperator } from "#actions/create-first-operator.ts";
-import { listVaultKeys } from "#db/vault-keys.ts";
-import { generateSigningKey } from "#lib/signing.ts";
-import { generateMasterKey } from "#vault/master-key.ts";
-import type { Composition } from "./composition.ts";
+import type { Secret } from "#lib/secret.ts";
+import type { CommandConfig, Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 
 export function addInit(program: Command, composition: Composition): void {
@@ -17,34 +14,76 @@ export function addInit(program: Command, composition: Composition): void {
 }
 
 async function init(composition: Composition, operatorEmail: string): Promise<void> {
+  const [
+    { createFirstOperator },
+    { listVaultKeys },
+    { generateSigningKey, readSigningKey },
+    { generateMasterKey },
+  ] = await Promise.all([
+    import("#actions/create-first-operator.ts"),
+    import("#db/vault-keys.ts"),
+    import("#lib/signing.ts"),
+    import("#vault/master-key.ts"),
+  ]);
   const config = composition.config();
   const isNew = !existsSync(config.dataDir);
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   print(`${isNew ? "Made" : "Found"} the data folder ${config.dataDir}`);
-  // The database first: a database with a vault key and no master key must never get a second one by accident.
-  await composition.withDatabase(async (db) => {
-    print(config.databaseUrl ? "The database of DATABASE_URL is up to date" : "The embedded PostgreSQL is up to date");
-    const vaultKeys = await listVaultKeys(db);
-    if (!config.masterKey && vaultKeys.length > 0) {
-      throw new CommandFailed(
-        `This database is sealed with master key ${vaultKeys[0]?.kid}, and ${config.masterKeyFile} does not exist. ` +
-          "Restore that file from your backup: a new key could not open what is stored.",
+  // The database first: one that is in use must never get second keys by accident.
+  await composition.withDatabase(
+    async (db) => {
+      print(
+        config.databaseUrl
+          ? "The database of DATABASE_URL is up to date"
+          : "The embedded PostgreSQL is up to date",
       );
-    }
-    keepOrWrite("signing key", config.signingKeyFile, config.signingKey !== null, `${generateSigningKey()}\n`);
-    keepOrWrite("master key", config.masterKeyFile, config.masterKey !== null, generateMasterKey().fileText);
-    await composition.openVault(db);
-    const operator = await createFirstOperator(db, operatorEmail);
-    if (operator) print(`Made the first operator ${operator.email} with the password ${operator.password} (shown this once)`);
-    else print("Kept the operators");
-  });
-  print("\nBack up both key files apart from the database: without the master key nobody can open what is stored.");
+      const [vaultKey] = await listVaultKeys(db);
+      if (vaultKey) refuseNewKeys(config, vaultKey.kid);
+      keepOrWrite("signing key", config.signingKeyFile, config.signingKey, () => `${generateSigningKey()}\n`);
+      keepOrWrite("master key", config.masterKeyFile, config.masterKey, () => generateMasterKey().fileText);
+      if (config.signingKey) readSigningKey(config.signingKey.reveal());
+      await composition.openVault(db);
+      const operator = await createFirstOperator(db, operatorEmail);
+      if (operator)
+        print(
+          `Made the first operator ${operator.email} with the password ${operator.password} (shown this once)`,
+        );
+      else print("Kept the operators");
+    },
+    { create: true },
+  );
+  print(
+    "\nBack up both key files apart from the database: without the master key nobody can open what is stored.",
+  );
   print("Next: latchkey serve");
 }
 
-function keepOrWrite(what: string, file: string, exists: boolean, text: string): void {
-  if (exists) return print(`Kept the ${what}`);
-  // `wx`: never overwrites, also when two run at once.
-  writeFileSync(file, text, { mode: 0o600, flag: "wx" });
+/** Keys that a database in use was made with can't be replaced, only restored. */
+function refuseNewKeys(config: CommandConfig, kid: string): void {
+  if (!config.masterKey) {
+    throw new CommandFailed(
+      `This database is sealed with master key ${kid}, and ${config.masterKeyFile} does not exist. ` +
+        "Restore that file from your backup: a new key could not open what is stored.",
+    );
+  }
+  if (!config.signingKey) {
+    throw new CommandFailed(
+      `This database is in use, and its signing key ${config.signingKeyFile} does not exist. Restore that file from your ` +
+        "backup: with a new key every API key, hosted link and download URL made before would stop working.",
+    );
+  }
+}
+
+function keepOrWrite(what: string, file: string, present: Secret | null, make: () => string): void {
+  if (present) return print(`Kept the ${what}`);
+  try {
+    // `wx`: never overwrites, also when two run at once.
+    writeFileSync(file, make(), { mode: 0o600, flag: "wx", flush: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new CommandFailed(
+      `${file} has just been made by another process. Run \`latchkey init\` again to see that all is well.`,
+    );
+  }
   print(`Made the ${what} ${file}`);
 }

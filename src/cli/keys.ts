@@ -1,23 +1,31 @@
-import type { Command } from "commander";
-import { createApiKey } from "#actions/create-api-key.ts";
-import { findAccountBySlug } from "#db/accounts.ts";
-import { listKeys, revokeKey, type ApiKey } from "#db/api-keys.ts";
+import { InvalidArgumentError, type Command } from "commander";
+import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
 
 export function addKeys(program: Command, composition: Composition): void {
-  const keys = program.command("keys").description("make, list and revoke API keys");
+  const keys = program
+    .command("keys")
+    .description("make, list and revoke API keys")
+    .addHelpText("after", "\nExamples:\n  latchkey keys create --account acme\n  latchkey keys list");
   keys
     .command("create")
     .description("make an API key; it is shown once")
     .requiredOption("--account <name>", "the account's name in its document")
     .option("--name <label>", "a label for people", "")
-    .option("--blueprints <keys>", "only these Blueprints, separated by commas (default: all)")
-    .option("--expires <duration>", "for example 90d (default: never)")
+    .option(
+      "--blueprints <keys>",
+      "only these Blueprints, separated by commas (default: all)",
+      readBlueprints,
+    )
+    .option("--expires <duration>", "for example 90d (default: never)", readLifetime)
     .option("--json", 'print one line {"id", "key"}')
-    .addHelpText("after", "\nExample:\n  latchkey keys create --account acme --blueprints supplier-invoices --expires 90d")
+    .addHelpText(
+      "after",
+      "\nExample:\n  latchkey keys create --account acme --blueprints supplier-invoices --expires 90d",
+    )
     .action(async (options: CreateOptions) => await create(composition, options));
   keys
     .command("list")
@@ -32,6 +40,7 @@ export function addKeys(program: Command, composition: Composition): void {
     .argument("<id>", "its id (key_…), as `keys list` shows it")
     .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
     .action(async (id: string) => {
+      const { revokeKey } = await import("#db/api-keys.ts");
       const found = await composition.withDatabase(async (db) => await revokeKey(db, id));
       if (!found) throw new CommandFailed(`There is no API key ${id}. \`latchkey keys list\` shows the ids.`);
       print(`Revoked ${id}.`);
@@ -41,42 +50,69 @@ export function addKeys(program: Command, composition: Composition): void {
 interface CreateOptions {
   account: string;
   name: string;
-  blueprints?: string;
-  expires?: string;
+  blueprints?: string[];
+  /** Milliseconds. */
+  expires?: number;
   json?: boolean;
 }
 
-async function create(composition: Composition, options: CreateOptions): Promise<void> {
-  const lifetimeMs = options.expires === undefined ? null : parseDuration(options.expires);
-  if (lifetimeMs === undefined || lifetimeMs === 0) {
-    throw new CommandFailed("--expires must be a duration such as 12h or 90d.");
+const LIFETIME_MS_MAX = 3_650 * 86_400_000;
+
+function readLifetime(text: string): number {
+  const lifetimeMs = parseDuration(text);
+  if (lifetimeMs === undefined || lifetimeMs <= 0 || lifetimeMs > LIFETIME_MS_MAX) {
+    throw new InvalidArgumentError("It must be a duration such as 12h or 90d, at most 3650d.");
   }
+  return lifetimeMs;
+}
+
+function readBlueprints(text: string): string[] {
+  const keys = text.split(",").map((key) => key.trim());
+  // An empty variable of a script must not make a key that may do nothing, or everything.
+  if (keys.some((key) => key === ""))
+    throw new InvalidArgumentError("Name Blueprints, or leave the option out for all of them.");
+  return [...new Set(keys)];
+}
+
+async function create(composition: Composition, options: CreateOptions): Promise<void> {
   const { signingKey, signingKeyFile } = composition.config();
-  if (!signingKey) throw new CommandFailed(`There is no signing key (${signingKeyFile}). Run \`latchkey init\` first.`);
-  const blueprintKeys = options.blueprints?.split(",").map((key) => key.trim()).filter((key) => key !== "") ?? null;
+  if (!signingKey)
+    throw new CommandFailed(`There is no signing key (${signingKeyFile}). Run \`latchkey init\` first.`);
+  const signing = openSigning(readSigningKey(signingKey.reveal()));
+  const { createApiKey } = await import("#actions/create-api-key.ts");
   const made = await composition.withDatabase(
     async (db) =>
-      await createApiKey(db, openSigning(readSigningKey(signingKey.reveal())), {
+      await createApiKey(db, signing, {
         account: options.account,
         name: options.name,
-        blueprintKeys,
-        lifetimeMs,
+        blueprintKeys: options.blueprints ?? null,
+        lifetimeMs: options.expires ?? null,
       }),
   );
   if (options.json) return print(JSON.stringify(made));
-  tell(`API key ${made.id} of account ${options.account}. It is shown this once; keep it where secrets are kept:`);
+  tell(
+    `API key ${made.id} of account ${options.account}. It is shown this once; keep it where secrets are kept:`,
+  );
   print(made.key);
 }
 
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
+  const [{ findAccountBySlug }, { listKeys }] = await Promise.all([
+    import("#db/accounts.ts"),
+    import("#db/api-keys.ts"),
+  ]);
   const rows = await composition.withDatabase(async (db) => {
     if (options.account === undefined) return await listKeys(db, null);
     const account = await findAccountBySlug(db, options.account);
-    if (!account) throw new CommandFailed(`There is no account "${options.account}".`);
+    if (!account)
+      throw new CommandFailed(
+        `There is no account "${options.account}". Apply its document first: latchkey apply -f FILE.`,
+      );
     return await listKeys(db, account.id);
   });
   if (options.json) return print(JSON.stringify(rows));
-  if (rows.length === 0) return print("There are no API keys yet. Make one: latchkey keys create --account NAME");
+  if (rows.length === 0)
+    return print("There are no API keys yet. Make one: latchkey keys create --account NAME");
   const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "never";
   print(
     table(

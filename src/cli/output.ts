@@ -40,6 +40,9 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
     Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length)),
   );
   const line = (cells: readonly string[]): string =>
-    cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd();
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
   return [paint("bold", line(headings)), ...rows.map(line)].join("\n");
 }

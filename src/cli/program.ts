@@ -1,6 +1,4 @@
 import { Command, CommanderError } from "commander";
-import { OperatorError } from "#actions/create-api-key.ts";
-import { describeError } from "#lib/log.ts";
 import { addApply, addValidate } from "./apply.ts";
 import type { Composition } from "./composition.ts";
 import { addDemo } from "./demo.ts";
@@ -9,6 +7,7 @@ import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addServe } from "./serve.ts";
+import { Interrupted } from "./stop-signal.ts";
 
 /** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage. */
 const FAILED = 1;
@@ -21,7 +20,10 @@ export async function runProgram(composition: Composition, arguments_: readonly 
     .version("0.1.0")
     .exitOverride()
     .showHelpAfterError("(add --help for usage)")
-    .addHelpText("after", "\nStart here:\n  latchkey init\n  latchkey serve\n\nSettings come from the environment: docs/configuration.md.");
+    .addHelpText(
+      "after",
+      "\nStart here:\n  latchkey init\n  latchkey serve\n\nSettings come from the environment: docs/configuration.md.",
+    );
   addInit(program, composition);
   addServe(program, composition);
   addApply(program, composition);
@@ -29,19 +31,20 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addKeys(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
-  for (const command of program.commands) command.exitOverride().commands.forEach((sub) => sub.exitOverride());
+  for (const command of program.commands)
+    command.exitOverride().commands.forEach((sub) => sub.exitOverride());
   try {
     await program.parseAsync([...arguments_], { from: "user" });
     return 0;
   } catch (error) {
-    return explain(error);
+    return await explain(error);
   }
 }
 
 /** Errors that we wrote for people: their message is enough. */
 const FOR_PEOPLE = new Set([
   CommandFailed.name,
-  OperatorError.name,
+  "OperatorError",
   "ConfigError",
   "StartRefused",
   "VaultSetupError",
@@ -49,14 +52,31 @@ const FOR_PEOPLE = new Set([
   "SigningKeyError",
 ]);
 
-function explain(error: unknown): number {
+async function explain(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-  if (error instanceof Error && FOR_PEOPLE.has(error.name)) {
+  if (error instanceof Interrupted) {
     tell(error.message);
-    return FAILED;
+    return error.exitCode;
   }
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === "EADDRINUSE") tell(`The port is taken. Choose another with LATCHKEY_PORT, or stop what listens there.`);
-  else tell(`latchkey: ${message ?? "an unexpected error"} (${JSON.stringify(describeError(error))})`);
+  const { name, code, message } = error as NodeJS.ErrnoException;
+  const remedy = REMEDIES.get(code ?? "");
+  if (FOR_PEOPLE.has(name)) tell(message);
+  else if (remedy !== undefined) tell(remedy);
+  // A plain Error without a code is one of ours too: the supervisor of the embedded PostgreSQL, the migrations.
+  else if (name === "Error" && code === undefined) tell(`latchkey: ${message}`);
+  else {
+    const { describeError } = await import("#lib/log.ts");
+    tell(`latchkey: ${message ?? "an unexpected error"} (${JSON.stringify(describeError(error))})`);
+  }
   return FAILED;
 }
+
+/** By the codes that listening fails with. */
+const REMEDIES = new Map([
+  ["EADDRINUSE", "The port is taken. Choose another with LATCHKEY_PORT, or stop what listens there."],
+  [
+    "EADDRNOTAVAIL",
+    "LATCHKEY_HOST is no address of this machine. Take one of its own, 127.0.0.1, or 0.0.0.0 for all of them.",
+  ],
+  ["ENOTFOUND", "LATCHKEY_HOST is a name that can't be resolved. Take an address of this machine."],
+]);

@@ -20,7 +20,9 @@ export async function findAccountById(db: Database, id: string): Promise<Account
   return rows[0];
 }
 
-export async function listAccounts(db: Database): Promise<readonly (Account & { readonly document: string })[]> {
+export async function listAccounts(
+  db: Database,
+): Promise<readonly (Account & { readonly document: string })[]> {
   return await db.query<Account & { document: string }>(
     `select ${ACCOUNT_COLUMNS}, document from account order by slug`,
   );

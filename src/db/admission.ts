@@ -43,8 +43,14 @@ export async function admitRuns(db: Database, accountId: string): Promise<number
 }
 
 /** In the order of their triggers; a run waits while one of its credentials is at its limit. */
-async function chooseRuns(tx: Database, waiting: readonly Waiting[], free: number): Promise<readonly string[]> {
-  const limited = [...new Set(waiting.flatMap((run) => (run.concurrency === null ? [] : [run.credentialId])))];
+async function chooseRuns(
+  tx: Database,
+  waiting: readonly Waiting[],
+  free: number,
+): Promise<readonly string[]> {
+  const limited = [
+    ...new Set(waiting.flatMap((run) => (run.concurrency === null ? [] : [run.credentialId]))),
+  ];
   const load = new Map<string | null, number>();
   if (limited.length > 0) {
     const rows = await tx.query<{ credentialId: string; count: number }>(
@@ -60,7 +66,11 @@ async function chooseRuns(tx: Database, waiting: readonly Waiting[], free: numbe
   const chosen: string[] = [];
   for (const [id, needs] of byRun) {
     if (chosen.length >= free) break;
-    if (needs.some((need) => need.concurrency !== null && (load.get(need.credentialId) ?? 0) >= need.concurrency)) {
+    if (
+      needs.some(
+        (need) => need.concurrency !== null && (load.get(need.credentialId) ?? 0) >= need.concurrency,
+      )
+    ) {
       continue;
     }
     for (const need of needs) load.set(need.credentialId, (load.get(need.credentialId) ?? 0) + 1);
@@ -92,6 +102,10 @@ export async function addMissingJobs(db: Database): Promise<number> {
     `select run.id from run where run.admitted_at is not null and run.ended_at is null and run.lease_owner is null
        and not exists (select 1 from graphile_worker.jobs where jobs.key = run.id) limit 1000`,
   );
-  if (rows.length > 0) await addRunJobs(db, rows.map((row) => row.id));
+  if (rows.length > 0)
+    await addRunJobs(
+      db,
+      rows.map((row) => row.id),
+    );
   return rows.length;
 }

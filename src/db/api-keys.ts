@@ -65,7 +65,10 @@ export async function insertKey(
   );
 }
 
-export async function listKeys(db: Database, accountId: string | null): Promise<readonly (ApiKey & { account: string })[]> {
+export async function listKeys(
+  db: Database,
+  accountId: string | null,
+): Promise<readonly (ApiKey & { account: string })[]> {
   return await db.query<ApiKey & { account: string }>(
     `select key.id, key.account_id as "accountId", account.slug as "account", key.name,
        key.blueprint_keys as "blueprintKeys", key.created_at as "createdAt", key.expires_at as "expiresAt",

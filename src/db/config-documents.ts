@@ -50,7 +50,13 @@ function readStrategyRow(row: DocumentRow): StrategyVersion {
 
 function readBlueprintRow(row: DocumentRow): BlueprintVersion {
   const { id, accountId, version, retired } = row;
-  return { id, accountId, version, retired, blueprint: parseOnce(`${id}/${version}`, row.document, readBlueprint) };
+  return {
+    id,
+    accountId,
+    version,
+    retired,
+    blueprint: parseOnce(`${id}/${version}`, row.document, readBlueprint),
+  };
 }
 
 const STRATEGY_COLUMNS = `strategy.id, strategy.account_id as "accountId", version.version, strategy.retired, version.document`;
@@ -60,7 +66,11 @@ const BLUEPRINT_COLUMNS = `blueprint.id, blueprint.account_id as "accountId", ve
 const isStorable = (name: string): boolean => !name.includes("\u0000");
 
 /** The version in force, retired or not. */
-export async function findStrategy(db: Database, accountId: string, id: string): Promise<StrategyVersion | undefined> {
+export async function findStrategy(
+  db: Database,
+  accountId: string,
+  id: string,
+): Promise<StrategyVersion | undefined> {
   if (!isStorable(id)) return undefined;
   const rows = await db.query<DocumentRow>({
     name: "find_strategy",
@@ -153,7 +163,12 @@ export async function listAppliedDocuments(db: Database): Promise<readonly Appli
 /** A new immutable version becomes the one in force. Runs and sessions keep theirs. */
 export async function saveStrategyVersion(
   db: Database,
-  strategy: { readonly accountId: string; readonly id: string; readonly document: string; readonly retired: boolean },
+  strategy: {
+    readonly accountId: string;
+    readonly id: string;
+    readonly document: string;
+    readonly retired: boolean;
+  },
 ): Promise<void> {
   const rows = await db.query<{ version: number }>(
     `insert into strategy (account_id, id, current_version, retired) values ($1, $2, 1, $3)

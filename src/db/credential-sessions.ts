@@ -45,7 +45,11 @@ export async function insertSession(
   return rows[0] as StoredSession;
 }
 
-export async function findSession(db: Database, accountId: string, id: string): Promise<StoredSession | undefined> {
+export async function findSession(
+  db: Database,
+  accountId: string,
+  id: string,
+): Promise<StoredSession | undefined> {
   const rows = await db.query<StoredSession>({
     name: "find_session",
     text: `select ${SESSION_COLUMNS} from credential_session where account_id = $1 and id = $2`,
@@ -55,7 +59,10 @@ export async function findSession(db: Database, accountId: string, id: string): 
 }
 
 /** By the SHA-256 of the token in its `hosted_url`. */
-export async function findSessionByToken(db: Database, tokenLookup: Uint8Array): Promise<StoredSession | undefined> {
+export async function findSessionByToken(
+  db: Database,
+  tokenLookup: Uint8Array,
+): Promise<StoredSession | undefined> {
   const rows = await db.query<StoredSession>(
     `select ${SESSION_COLUMNS} from credential_session where token_lookup = $1`,
     [tokenLookup],

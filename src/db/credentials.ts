@@ -35,7 +35,10 @@ export async function findSealedCredential(
  * False when the account has no such credential.
  */
 export async function deleteCredential(db: Database, accountId: string, id: string): Promise<boolean> {
-  const rows = await db.query(`delete from credential where account_id = $1 and id = $2 returning id`, [accountId, id]);
+  const rows = await db.query(`delete from credential where account_id = $1 and id = $2 returning id`, [
+    accountId,
+    id,
+  ]);
   return rows.length > 0;
 }
 
@@ -96,9 +99,10 @@ export async function takeTotpStep(
     [credentialId, fieldKey, step],
   );
   if (rows.length > 0) {
-    await db.query(`delete from totp_use where credential_id = $1 and used_at < app_now() - interval '10 minutes'`, [
-      credentialId,
-    ]);
+    await db.query(
+      `delete from totp_use where credential_id = $1 and used_at < app_now() - interval '10 minutes'`,
+      [credentialId],
+    );
   }
   return rows.length > 0;
 }

@@ -3,7 +3,12 @@ import type { Database } from "./pool.ts";
 /** True when the operator was made, false when one with this address exists. */
 export async function insertOperator(
   db: Database,
-  operator: { readonly id: string; readonly email: string; readonly passwordHash: string; readonly role: string },
+  operator: {
+    readonly id: string;
+    readonly email: string;
+    readonly passwordHash: string;
+    readonly role: string;
+  },
 ): Promise<boolean> {
   const rows = await db.query(
     `insert into operator (id, email, password_hash, role) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,

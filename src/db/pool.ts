@@ -270,7 +270,11 @@ const settleMs = 2_000;
  * Commits. When the connection breaks meanwhile, nobody knows whether the server did: a new connection asks it by the
  * transaction's id (design, page 6, 4.2). Without an answer in two seconds the error stands.
  */
-async function commit(pool: pg.Pool, client: pg.PoolClient, xid: string | null): Promise<{ command: string }> {
+async function commit(
+  pool: pg.Pool,
+  client: pg.PoolClient,
+  xid: string | null,
+): Promise<{ command: string }> {
   try {
     return await send(client, { text: "commit" });
   } catch (error) {
@@ -289,7 +293,11 @@ async function commit(pool: pg.Pool, client: pg.PoolClient, xid: string | null):
 async function statusOf(pool: pg.Pool, xid: string): Promise<string | null> {
   try {
     return await withClient(pool, async (client) => {
-      const [row] = await run<{ status: string | null }>(client, "select pg_xact_status($1::text::xid8) as status", [xid]);
+      const [row] = await run<{ status: string | null }>(
+        client,
+        "select pg_xact_status($1::text::xid8) as status",
+        [xid],
+      );
       return row?.status ?? null;
     });
   } catch {
@@ -348,6 +356,10 @@ export function isConnectionLost(error: unknown): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;
   // A file that is missing says ENOENT too: only the server's socket counts.
   if (code === "ENOENT") return syscall === "connect";
-  if (code !== undefined && /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/.test(code)) return true;
+  if (
+    code !== undefined &&
+    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/.test(code)
+  )
+    return true;
   return LOST.test(error.message);
 }

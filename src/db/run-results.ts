@@ -70,7 +70,9 @@ export async function purgeRun(
     await tx.query(`delete from run_result where run_id = $1`, [runId]);
     await tx.query(`delete from run_step where run_id = $1`, [runId]);
     await tx.query(`delete from run_input where run_id = $1`, [runId]);
-    const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [runId]);
+    const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [
+      runId,
+    ]);
     return { accountId, blobKeys: blobs.map((blob) => blob.key) };
   });
 }

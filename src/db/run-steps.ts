@@ -24,7 +24,12 @@ const FENCE = `exists (select 1 from run where id = $1 and lease_owner = $2 and 
 const fence = (held: Lease): [string, string, number] => [held.runId, held.owner, held.epoch];
 
 /** The node is about to touch the outside. False: the lease is lost, and it must not. */
-export async function startStep(db: Database, held: Lease, accountId: string, nodeId: string): Promise<boolean> {
+export async function startStep(
+  db: Database,
+  held: Lease,
+  accountId: string,
+  nodeId: string,
+): Promise<boolean> {
   const rows = await db.query(
     `insert into run_step (account_id, run_id, node_id, status, epoch)
      select $4, $1, $5, 'started', $3 where ${FENCE}
@@ -48,7 +53,12 @@ export interface FinishedStep {
 }
 
 /** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
-export async function finishStep(db: Database, held: Lease, accountId: string, step: FinishedStep): Promise<boolean> {
+export async function finishStep(
+  db: Database,
+  held: Lease,
+  accountId: string,
+  step: FinishedStep,
+): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const held_ = await tx.query(`select 1 where ${FENCE}`, fence(held));
     if (held_.length === 0) return false;

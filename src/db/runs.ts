@@ -204,7 +204,12 @@ export async function completeRun(db: Database, held: Lease, responseBytes: numb
 }
 
 /** `detail` is the operator's redacted story; the public message follows from `kind`. */
-export async function failRun(db: Database, held: Lease, kind: RunErrorKind, detail: string): Promise<boolean> {
+export async function failRun(
+  db: Database,
+  held: Lease,
+  kind: RunErrorKind,
+  detail: string,
+): Promise<boolean> {
   const rows = await db.query(
     `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
        lease_owner = null, error_kind = $4, error_detail = $5
@@ -216,10 +221,12 @@ export async function failRun(db: Database, held: Lease, kind: RunErrorKind, det
 
 /** Hands the run back: whoever gets its next job goes on from the journal. */
 export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
-  const rows = await db.query(`update run set lease_owner = null where id = $1 and ${HELD} returning 1`, lease(held));
+  const rows = await db.query(
+    `update run set lease_owner = null where id = $1 and ${HELD} returning 1`,
+    lease(held),
+  );
   return rows.length > 0;
 }
-
 
 export interface RunCredential {
   readonly slot: string;
@@ -265,5 +272,3 @@ export async function failIdleRunsOf(db: Database, credentialId: string): Promis
     [credentialId, runStatusesBefore("failed")],
   );
 }
-
-

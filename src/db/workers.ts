@@ -23,7 +23,9 @@ export async function savePoolIds(db: Database, workerId: string, poolIds: reado
 
 /** False when the worker's row is gone: it was taken over, and must stop its runs before it joins again. */
 export async function beat(db: Database, workerId: string): Promise<boolean> {
-  const rows = await db.query(`update worker set heartbeat_at = app_now() where id = $1 returning 1`, [workerId]);
+  const rows = await db.query(`update worker set heartbeat_at = app_now() where id = $1 returning 1`, [
+    workerId,
+  ]);
   return rows.length > 0;
 }
 
@@ -36,7 +38,11 @@ export async function takeLivenessLock(connection: Database, lockKey: number): P
  * Takes over from workers that are dead (their advisory lock is free) or silent (no heartbeat for `staleMs`): their runs'
  * epochs rise, so that nothing they still write counts, and their jobs are free again. Gives the runs that go on.
  */
-export async function takeOverDeadWorkers(db: Database, selfId: string, staleMs: number): Promise<readonly string[]> {
+export async function takeOverDeadWorkers(
+  db: Database,
+  selfId: string,
+  staleMs: number,
+): Promise<readonly string[]> {
   return await db.transaction(async (tx) => {
     // Looks into pg_locks and does not try the lock: trying would look like life to others (design, page 2).
     const dead = await tx.query<{ id: string; poolIds: string[] }>(
@@ -84,7 +90,11 @@ export async function listRunsToStop(
 }
 
 /** Frees runs that this worker's row holds and that it does not carry: the database was away when they were to be ended. */
-export async function releaseOrphans(db: Database, workerId: string, carriedRunIds: readonly string[]): Promise<number> {
+export async function releaseOrphans(
+  db: Database,
+  workerId: string,
+  carriedRunIds: readonly string[],
+): Promise<number> {
   const rows = await db.query(
     `update run set lease_owner = null, lease_epoch = lease_epoch + 1
      where lease_owner = $1 and not id = any($2) returning 1`,

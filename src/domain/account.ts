@@ -30,7 +30,8 @@ export function readAccount(document: JsonObject): AccountSettings {
     allowedOrigins: texts(origins).map((origin) => new URL(origin).origin),
     sessionLifetimeMs: duration(document["session_lifetime"], limits.sessionLifetimeMs),
     retentionMs: duration(document["retention"], limits.retentionMs),
-    concurrency: typeof document["concurrency"] === "number" ? document["concurrency"] : limits.accountConcurrency,
+    concurrency:
+      typeof document["concurrency"] === "number" ? document["concurrency"] : limits.accountConcurrency,
     rateLimit: readRateLimit(document["rate_limit"]),
   };
 }

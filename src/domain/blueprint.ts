@@ -51,7 +51,17 @@ export interface Blueprint {
 }
 
 /** Keys that every node may have; the others belong to its type. */
-export const COMMON_NODE_KEYS = ["id", "type", "name", "from", "when", "credential", "milestone", "timeout", "retry"] as const;
+export const COMMON_NODE_KEYS = [
+  "id",
+  "type",
+  "name",
+  "from",
+  "when",
+  "credential",
+  "milestone",
+  "timeout",
+  "retry",
+] as const;
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 const list = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);

@@ -5,7 +5,8 @@ import { limits } from "./limits.ts";
 export function checkIdempotencyKey(values: readonly string[]): string | null {
   if (values.length > 1) return "The header Idempotency-Key must be sent once.";
   const key = values[0] ?? "";
-  if (key.trim() === "") return "The header Idempotency-Key must not be empty; leave it out to send the request without one.";
+  if (key.trim() === "")
+    return "The header Idempotency-Key must not be empty; leave it out to send the request without one.";
   if (Array.from(key).length > limits.idempotencyKeyCharactersMax) {
     return `The header Idempotency-Key must have at most ${limits.idempotencyKeyCharactersMax} characters.`;
   }

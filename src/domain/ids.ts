@@ -23,7 +23,9 @@ export function isId(kind: IdKind, text: string): boolean {
 }
 
 /** Spec, Identifier prefixes: wherever a run id is accepted in a path, the `run_key` is accepted too. */
-export function readRunReference(text: string): { readonly id: string } | { readonly runKey: string } | undefined {
+export function readRunReference(
+  text: string,
+): { readonly id: string } | { readonly runKey: string } | undefined {
   if (isId("run", text)) return { id: text };
   if (UUID.test(text)) return { runKey: text.toLowerCase() };
   return undefined;

@@ -76,6 +76,7 @@ function readField(value: Json): StrategyField {
     placeholder: text(field["placeholder"]),
     help: text(field["help"]),
     autocomplete: text(field["autocomplete"]),
-    secret: typeof field["secret"] === "boolean" ? field["secret"] : type === "password" || type === "totp_secret",
+    secret:
+      typeof field["secret"] === "boolean" ? field["secret"] : type === "password" || type === "totp_secret",
   };
 }

@@ -6,7 +6,12 @@ export type BodyValue =
   /** A JSON string or an inline part: passes through unchanged. Spec, Top-level key routing. */
   | { readonly kind: "string"; readonly text: string }
   /** Any other JSON value, serialised with its numbers' digits as written. */
-  | { readonly kind: "json"; readonly text: string; readonly isNull: boolean; readonly items: readonly string[] | null }
+  | {
+      readonly kind: "json";
+      readonly text: string;
+      readonly isNull: boolean;
+      readonly items: readonly string[] | null;
+    }
   /** A file part, already in the object store. JSON can never produce one. */
   | {
       readonly kind: "file";
@@ -65,15 +70,22 @@ export function routeTrigger(body: TriggerBody, table: RoutingTable): RoutedTrig
 
 /** Spec, Trigger rule 2: the required metadata items that the body leaves out. */
 export function missingMetadata(routed: RoutedTrigger, table: RoutingTable): readonly string[] {
-  return table.metadata.filter((item) => item.required && !routed.metadata.has(item.name)).map((item) => item.name);
+  return table.metadata
+    .filter((item) => item.required && !routed.metadata.has(item.name))
+    .map((item) => item.name);
 }
 
 /** The ids in `credential_id` / `credential_ids`, in the caller's order, each once; `malformed` names the first that is no id. */
-export function readCredentialIds(
-  value: BodyValue,
-): { readonly ids: readonly string[]; readonly malformed: string | null } {
+export function readCredentialIds(value: BodyValue): {
+  readonly ids: readonly string[];
+  readonly malformed: string | null;
+} {
   const texts =
-    value.kind === "string" ? value.text.split(",") : value.kind === "json" && value.items ? value.items : null;
+    value.kind === "string"
+      ? value.text.split(",")
+      : value.kind === "json" && value.items
+        ? value.items
+        : null;
   if (!texts) return { ids: [], malformed: value.kind };
   const ids = texts.map((text) => text.trim()).filter((text) => text !== "");
   const malformed = ids.find((id) => !isId("credential", id));

@@ -26,8 +26,10 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
       return;
     }
     // Design, page 1, Milestones: while the node runs, `progress_step` is its name.
-    if (!(await moveStep(run.services.db, run.lease, node.milestone ?? "running"))) throw new RunStopped("lease_lost");
-    const carry = async (): Promise<Flow | null> => await type.run(await open(run, planned, signal, log), planned.config);
+    if (!(await moveStep(run.services.db, run.lease, node.milestone ?? "running")))
+      throw new RunStopped("lease_lost");
+    const carry = async (): Promise<Flow | null> =>
+      await type.run(await open(run, planned, signal, log), planned.config);
     const output =
       type.effect(planned.config) === "none"
         ? await carryPure(run, planned, carry)
@@ -81,7 +83,8 @@ async function carryPure(
   };
   const { milestone, timeoutMs } = planned.node;
   // A milestone or a timeout means something only for a node that runs at one time of its own.
-  if (!planned.kept && milestone === null && timeoutMs === null) return { kind: "records", open: stream, counts: null };
+  if (!planned.kept && milestone === null && timeoutMs === null)
+    return { kind: "records", open: stream, counts: null };
   const counts: RecordCounts = { total: 0, valid: 0 };
   const reopen = await run.scratch.keep(encodeRecords(stream(), run.redact, counts));
   return { kind: "records", open: () => decodeRecords(reopen()), counts };
@@ -127,7 +130,8 @@ function countsOf(run: RunContext, planned: PlannedNode): Json {
   return { ...counts, invalid: counts.total - counts.valid };
 }
 
-const overTime = (nodeId: string): RunFailure => new RunFailure("timeout", `Node ${nodeId} took longer than its timeout.`);
+const overTime = (nodeId: string): RunFailure =>
+  new RunFailure("timeout", `Node ${nodeId} took longer than its timeout.`);
 
 /** Anything a node threw, as the failure of the run. The messages of our own errors hold no data; others are not repeated. */
 function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {
@@ -137,9 +141,15 @@ function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFa
   const place = `Node ${planned.node.id}: `;
   if (error instanceof OutboundError) return new RunFailure("target", place + error.message);
   if (error instanceof NodeFailure) {
-    return new RunFailure(planned.type.effect(planned.config) === "none" ? "data" : "target", run.redact(place + error.message));
+    return new RunFailure(
+      planned.type.effect(planned.config) === "none" ? "data" : "target",
+      run.redact(place + error.message),
+    );
   }
   if (error instanceof ExpressionError) return new RunFailure("data", place + error.message);
-  run.services.log.error({ runId: run.run.id, node: planned.node.id, ...describeError(error) }, "a node failed unexpectedly");
+  run.services.log.error(
+    { runId: run.run.id, node: planned.node.id, ...describeError(error) },
+    "a node failed unexpectedly",
+  );
   return new RunFailure("internal", `${place}an unexpected error (${describeError(error).error}).`);
 }

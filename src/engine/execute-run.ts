@@ -72,7 +72,10 @@ async function carryClaimed(
   const timer = setTimeout(() => stop.abort(new RunStopped("timeout")), Math.max(claimed.remainingMs, 0));
   try {
     if (claimed.lostLeases >= limits.lostLeasesMax) {
-      throw new RunFailure("interrupted", `The run lost its worker ${claimed.lostLeases} times without getting further.`);
+      throw new RunFailure(
+        "interrupted",
+        `The run lost its worker ${claimed.lostLeases} times without getting further.`,
+      );
     }
     await carry(services, claimed, lease, stop.signal);
     return { kind: "ended", accountId: claimed.accountId };
@@ -84,7 +87,12 @@ async function carryClaimed(
   }
 }
 
-async function end(services: EngineServices, run: ClaimedRun, lease: Lease, error: unknown): Promise<RunOutcome> {
+async function end(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  error: unknown,
+): Promise<RunOutcome> {
   const reason = error instanceof RunStopped ? error.reason : null;
   if (reason === "lease_lost") return { kind: "skipped" };
   if (reason === "drain") {
@@ -96,9 +104,15 @@ async function end(services: EngineServices, run: ClaimedRun, lease: Lease, erro
   return failed ? { kind: "ended", accountId: run.accountId } : { kind: "skipped" };
 }
 
-function failureOf(services: EngineServices, run: ClaimedRun, error: unknown, reason: string | null): RunFailure {
+function failureOf(
+  services: EngineServices,
+  run: ClaimedRun,
+  error: unknown,
+  reason: string | null,
+): RunFailure {
   if (error instanceof RunFailure) return error;
-  if (reason === "timeout") return new RunFailure("timeout", "The run took longer than its Blueprint's timeout.");
+  if (reason === "timeout")
+    return new RunFailure("timeout", "The run took longer than its Blueprint's timeout.");
   if (reason === "credential_deleted") {
     return new RunFailure("credential_deleted", "A credential of the run was deleted while it ran.");
   }
@@ -106,8 +120,16 @@ function failureOf(services: EngineServices, run: ClaimedRun, error: unknown, re
   return new RunFailure("internal", `An unexpected error (${describeError(error).error}).`);
 }
 
-async function carry(services: EngineServices, run: ClaimedRun, lease: Lease, signal: AbortSignal): Promise<void> {
-  const version = must(await findBlueprintVersion(services.db, run.blueprintId, run.blueprintVersion), "the run's Blueprint");
+async function carry(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<void> {
+  const version = must(
+    await findBlueprintVersion(services.db, run.blueprintId, run.blueprintVersion),
+    "the run's Blueprint",
+  );
   const plan = planRun(version.blueprint);
   const { targets, redact } = await logIn(services, run, lease, plan, signal);
   if (!(await startRun(services.db, lease))) throw new RunStopped("lease_lost");
@@ -124,7 +146,11 @@ async function carry(services: EngineServices, run: ClaimedRun, lease: Lease, si
     redact,
     inputs,
     targets,
-    openTarget: openTarget(services.gate, plan.blueprint.hosts.map((host) => new URL(host).origin), null),
+    openTarget: openTarget(
+      services.gate,
+      plan.blueprint.hosts.map((host) => new URL(host).origin),
+      null,
+    ),
     bindings: [],
     outputs: new Map(await readJournal({ services, run })),
     results: new Map(),
@@ -150,7 +176,11 @@ async function logIn(
   signal: AbortSignal,
 ): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: (text: string) => string }> {
   const credentials = await listRunCredentials(services.db, run.id);
-  if (credentials.length > 0 && run.status === "queued" && !(await moveStep(services.db, lease, "authenticating"))) {
+  if (
+    credentials.length > 0 &&
+    run.status === "queued" &&
+    !(await moveStep(services.db, lease, "authenticating"))
+  ) {
     throw new RunStopped("lease_lost");
   }
   const targets = new Map<string, TargetSession>();
@@ -158,7 +188,12 @@ async function logIn(
   for (const credential of credentials) {
     const origins = await originsOf(services, run, credential);
     const strategy = must(
-      await findStrategyVersion(services.db, run.accountId, credential.strategyId, credential.strategyVersion),
+      await findStrategyVersion(
+        services.db,
+        run.accountId,
+        credential.strategyId,
+        credential.strategyVersion,
+      ),
       "the credential's strategy",
     );
     const request = {
@@ -185,7 +220,10 @@ async function originsOf(
   credential: RunCredential,
 ): Promise<readonly string[]> {
   const { strategyId, strategyVersion } = credential;
-  const then = must(await findStrategyVersion(services.db, run.accountId, strategyId, strategyVersion), "the strategy");
+  const then = must(
+    await findStrategyVersion(services.db, run.accountId, strategyId, strategyVersion),
+    "the strategy",
+  );
   const now = must(await findStrategy(services.db, run.accountId, strategyId), "the strategy");
   return then.strategy.hosts.filter((host) => now.strategy.hosts.includes(host));
 }
@@ -194,11 +232,14 @@ async function carryNodes(loose: Omit<RunContext, "variables" | "expressions">):
   const { plan, run } = loose;
   const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
   const runVariable = { id: run.id, key: run.runKey, ...(run.name && { name: run.name.toString("utf8") }) };
-  const bind = (inputs: Json): RunContext => bindVariables({ ...loose }, { inputs, metadata, run: runVariable });
+  const bind = (inputs: Json): RunContext =>
+    bindVariables({ ...loose }, { inputs, metadata, run: runVariable });
   const isInput = (planned: { node: { type: string } }) => planned.node.type === "input";
   let context = bind({});
   // The `when` of an input sees the inputs without one, and those before it.
-  for (const planned of plan.nodes.filter(isInput).sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
+  for (const planned of plan.nodes
+    .filter(isInput)
+    .sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
     if (planned.node.when !== null) context = bind(inputVariables(context));
     await carryNode(context, planned);
   }
@@ -237,7 +278,9 @@ async function complete(
   plan: RunPlan,
   written: ReadonlyMap<string, NewResult>,
 ): Promise<void> {
-  const keys = plan.blueprint.nodes.filter((node) => node.type === "output").flatMap((node) => resultKeysOf(node));
+  const keys = plan.blueprint.nodes
+    .filter((node) => node.type === "output")
+    .flatMap((node) => resultKeysOf(node));
   // An output that was skipped has no result key of its own records: it shows an empty set nowhere.
   const results = keys.flatMap(({ key }) => written.get(key) ?? []);
   const responseBytes = estimateResponseBytes(results, run.metadata.length);

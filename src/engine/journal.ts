@@ -1,4 +1,11 @@
-import { failStep, finishStep, listSteps, startStep, type FinishedStep, type RunStep } from "#db/run-steps.ts";
+import {
+  failStep,
+  finishStep,
+  listSteps,
+  startStep,
+  type FinishedStep,
+  type RunStep,
+} from "#db/run-steps.ts";
 import type { Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
 import { randomBase62 } from "#lib/new-id.ts";
@@ -8,7 +15,9 @@ import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { decodeRecords, encodeRecords, type RecordCounts } from "./spool.ts";
 
 /** What the run has already done, by node: the only source after a crash. */
-export async function readJournal(run: Pick<RunContext, "services" | "run">): Promise<ReadonlyMap<string, NodeOutput>> {
+export async function readJournal(
+  run: Pick<RunContext, "services" | "run">,
+): Promise<ReadonlyMap<string, NodeOutput>> {
   const steps = await listSteps(run.services.db, run.run.id);
   const outputs = new Map<string, NodeOutput>();
   for (const step of steps) {
@@ -68,7 +77,8 @@ export async function checkpoint(
     };
     if (!(await finishStep(db, run.lease, run.run.accountId, step))) throw new RunStopped("lease_lost");
     stored = null;
-    if (!isRecords) return { kind: "value", value: await readValue(blobs, step.outputKind, blob?.key ?? null) };
+    if (!isRecords)
+      return { kind: "value", value: await readValue(blobs, step.outputKind, blob?.key ?? null) };
     return { kind: "records", open: () => decodeRecords(blobs.open(key)), counts };
   } catch (error) {
     if (stored !== null) await blobs.remove([stored]);

@@ -8,7 +8,12 @@ import { limits } from "#domain/limits.ts";
 import { analyseTemplate } from "#expressions/analyse.ts";
 import { must } from "#lib/assert.ts";
 import { Secret } from "#lib/secret.ts";
-import { LoginFailure, type LoginContext, type LoginSession, type LoginType } from "#strategies/define-login.ts";
+import {
+  LoginFailure,
+  type LoginContext,
+  type LoginSession,
+  type LoginType,
+} from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
 import {
@@ -43,7 +48,11 @@ const LOGIN_POLL_MS = 200;
  * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
  * processes. Throws RunFailure.
  */
-export async function login(services: EngineServices, request: LoginRequest, signal: AbortSignal): Promise<LoggedIn> {
+export async function login(
+  services: EngineServices,
+  request: LoginRequest,
+  signal: AbortSignal,
+): Promise<LoggedIn> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
   while (!(await takeLogin(services.db, request.credentialId, request.runId, limits.loginTimeoutMs))) {
     await sleep(LOGIN_POLL_MS, undefined, { signal });
@@ -55,7 +64,8 @@ export async function login(services: EngineServices, request: LoginRequest, sig
     return { session, secrets: secretValues(request, fields, session) };
   } catch (error) {
     signal.throwIfAborted();
-    if (bounded.aborted) throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
+    if (bounded.aborted)
+      throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
       throw new RunFailure("login", `${request.strategy.strategy.id}: ${error.message}`);
     }
@@ -96,7 +106,14 @@ async function stillGood(
 ): Promise<boolean> {
   const { type: _type, ...config } = request.strategy.strategy.login;
   if (!type.checkSession || !isJsonObject(config["check"])) return true;
-  const context = loginContext(services, request, fields, openJar(cached.reveal().cookies ?? undefined), signal, cached);
+  const context = loginContext(
+    services,
+    request,
+    fields,
+    openJar(cached.reveal().cookies ?? undefined),
+    signal,
+    cached,
+  );
   try {
     await type.checkSession(context, config);
     return true;
@@ -132,7 +149,9 @@ function credentialExpressions(
   fields: Secret<CredentialFields>,
   signal: AbortSignal,
 ): BoundExpressions {
-  const totpKeys = request.strategy.strategy.fields.filter((field) => field.type === "totp_secret").map(({ key }) => key);
+  const totpKeys = request.strategy.strategy.fields
+    .filter((field) => field.type === "totp_secret")
+    .map(({ key }) => key);
   const credential = async (template: Json): Promise<Json> => {
     const variable: Record<string, Json> = {};
     for (const [key, value] of fields.reveal()) variable[key] = totpKeys.includes(key) ? {} : value;
@@ -152,7 +171,15 @@ function credentialExpressions(
     evaluate: async (source, scope) => await bound.evaluate(source, await within(`{{ ${source} }}`, scope)),
     render: async (template, scope) => await bound.render(template, await within(template, scope)),
     evaluateBatch: async (sources, rows) => {
-      const scopes = await Promise.all(rows.map(async (row) => await within(sources.map((source) => `{{ ${source} }}`), row)));
+      const scopes = await Promise.all(
+        rows.map(
+          async (row) =>
+            await within(
+              sources.map((source) => `{{ ${source} }}`),
+              row,
+            ),
+        ),
+      );
       return await bound.evaluateBatch(sources, scopes);
     },
   };
@@ -174,7 +201,9 @@ function secretValues(
 ): readonly string[] {
   const secretKeys = request.strategy.strategy.fields.filter((field) => field.secret).map(({ key }) => key);
   const given = secretKeys.flatMap((key) => fields.reveal().get(key) ?? []);
-  const headers = Object.values(session.reveal().headers).map((value) => value.replace(/^(basic|bearer) /i, ""));
+  const headers = Object.values(session.reveal().headers).map((value) =>
+    value.replace(/^(basic|bearer) /i, ""),
+  );
   return [...given, ...headers, ...sessionCookies(session)];
 }
 
@@ -184,6 +213,8 @@ const COOKIE_CHARACTERS_MIN = 16;
 function sessionCookies(session: Secret<LoginSession>): readonly string[] {
   const cookies = session.reveal().cookies?.["cookies"];
   if (!Array.isArray(cookies)) return [];
-  const values = cookies.flatMap((cookie: Json) => (isJsonObject(cookie) ? texts([cookie["value"] ?? null]) : []));
+  const values = cookies.flatMap((cookie: Json) =>
+    isJsonObject(cookie) ? texts([cookie["value"] ?? null]) : [],
+  );
   return values.filter((value) => value.length >= COOKIE_CHARACTERS_MIN);
 }

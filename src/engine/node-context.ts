@@ -22,7 +22,8 @@ export function nodeContext(
   log: string[],
 ): NodeContext {
   const { node } = planned;
-  const target = node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login");
+  const target =
+    node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login");
   return {
     node,
     signal,
@@ -33,7 +34,10 @@ export function nodeContext(
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
     random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
     writeResult: async (handle, batches) => {
-      const { key } = must(resultKeysOf(node).find((result) => result.handle === handle), "a handle of the output");
+      const { key } = must(
+        resultKeysOf(node).find((result) => result.handle === handle),
+        "a handle of the output",
+      );
       const result = await writeResult(
         run.services,
         { accountId: run.run.accountId, runId: run.run.id },
@@ -51,7 +55,9 @@ export function nodeContext(
 }
 
 function readAgain(output: NodeOutput, signal: AbortSignal): Flow {
-  return output.kind === "value" ? output : { kind: "records", batches: abortableBatches(output.open(), signal) };
+  return output.kind === "value"
+    ? output
+    : { kind: "records", batches: abortableBatches(output.open(), signal) };
 }
 
 /** `$nodes.<id>` for the nodes that the expressions name: the data of their records, or their value. */
@@ -71,7 +77,9 @@ export async function nodesVariable(
     for await (const batch of output.open()) {
       data.push(...batch.map((record) => record.data));
       if (data.length > limits.nodesVariableRecordsMax) {
-        throw new NodeFailure(`$nodes.${id} has more than ${limits.nodesVariableRecordsMax} records; use \`from\` instead.`);
+        throw new NodeFailure(
+          `$nodes.${id} has more than ${limits.nodesVariableRecordsMax} records; use \`from\` instead.`,
+        );
       }
     }
     nodes[id] = data;

@@ -54,7 +54,14 @@ export async function cacheLogin(
   const sealed = await services.vault.seal(plain, binding("login_session", reference));
   plain.fill(0);
   const { accountId, credentialId } = reference;
-  await saveLoginSession(services.db, { accountId, credentialId, strategyVersion, sealed, kid: services.vault.kid, cacheMs });
+  await saveLoginSession(services.db, {
+    accountId,
+    credentialId,
+    strategyVersion,
+    sealed,
+    kid: services.vault.kid,
+    cacheMs,
+  });
 }
 
 function binding(purpose: "credential" | "login_session", reference: CredentialReference) {

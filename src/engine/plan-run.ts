@@ -39,7 +39,9 @@ export function planRun(blueprint: Blueprint): RunPlan {
       config: node.config,
       gives: type.gives(node.config),
       edges: edgesOf(node),
-      readsNodes: [...new Set(uses.filter((use) => use.name === "nodes").flatMap((use) => use.path.slice(0, 1)))],
+      readsNodes: [
+        ...new Set(uses.filter((use) => use.name === "nodes").flatMap((use) => use.path.slice(0, 1))),
+      ],
       asksCounts: uses.some((use) => use.name === "counts"),
     };
   });
@@ -51,11 +53,16 @@ export function planRun(blueprint: Blueprint): RunPlan {
     const readers = loose.filter(({ edges, readsNodes }) => edges.includes(id) || readsNodes.includes(id));
     return (
       readers.length > 1 ||
-      readers.some(({ edges, readsNodes, asksCounts }) => readsNodes.includes(id) || (asksCounts && edges.includes(id)))
+      readers.some(
+        ({ edges, readsNodes, asksCounts }) => readsNodes.includes(id) || (asksCounts && edges.includes(id)),
+      )
     );
   };
   const nodes = order.map((id) => {
-    const planned = must(loose.find(({ node }) => node.id === id), `node ${id}`);
+    const planned = must(
+      loose.find(({ node }) => node.id === id),
+      `node ${id}`,
+    );
     return { ...planned, kept: kept(id) };
   });
   return { nodes, blueprint };

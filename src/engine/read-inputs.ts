@@ -10,7 +10,8 @@ export function inputValues(blobs: BlobStore, inputs: readonly RunInput[]): Read
 }
 
 function inputValue(blobs: BlobStore, input: RunInput): Value {
-  if (input.kind !== "file") return { form: "text", text: must(input.content, "an inline input").toString("utf8") };
+  if (input.kind !== "file")
+    return { form: "text", text: must(input.content, "an inline input").toString("utf8") };
   const key = must(input.blobKey, "a file's object");
   return {
     form: "file",

@@ -37,7 +37,10 @@ export async function writeResult(
     },
   });
   const compressed = Readable.from(json()).compose(compress) as AsyncIterable<Uint8Array>;
-  const blob = await services.blobs.put(`results/${run.accountId}/${run.runId}/${randomBase62(16)}.json.br`, compressed);
+  const blob = await services.blobs.put(
+    `results/${run.accountId}/${run.runId}/${randomBase62(16)}.json.br`,
+    compressed,
+  );
   return {
     key,
     totalRecords: counts.total,

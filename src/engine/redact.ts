@@ -26,5 +26,6 @@ export function makeRedact(secrets: readonly string[]): Redact {
   // Longest first, so that no form leaves a piece of another behind.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   if (ordered.length === 0) return (text) => text;
-  return (text) => ordered.reduce((clean, form) => (clean.includes(form) ? clean.replaceAll(form, PLACE) : clean), text);
+  return (text) =>
+    ordered.reduce((clean, form) => (clean.includes(form) ? clean.replaceAll(form, PLACE) : clean), text);
 }

@@ -1,4 +1,9 @@
-import { OutboundError, type OutboundRequest, type OutboundResponse, type SendOutbound } from "#domain/http-exchange.ts";
+import {
+  OutboundError,
+  type OutboundRequest,
+  type OutboundResponse,
+  type SendOutbound,
+} from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
@@ -59,7 +64,8 @@ function hopHeaders(
 
 /** Design, page 3: a relative URL is resolved against the first of the hosts. */
 function absoluteUrl(request: OutboundRequest, origins: readonly string[]): URL {
-  if (!URL.canParse(request.url, origins[0])) throw new OutboundError("refused", "the request's URL is not a URL");
+  if (!URL.canParse(request.url, origins[0]))
+    throw new OutboundError("refused", "the request's URL is not a URL");
   const url = new URL(request.url, origins[0]);
   for (const [name, value] of request.query ?? []) url.searchParams.append(name, value);
   return url;

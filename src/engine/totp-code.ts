@@ -24,8 +24,11 @@ export async function nextTotpCode(
   if (!secret.ok) throw new LoginFailure(`the authenticator secret in "${fieldKey}" can't be used`);
   for (let waited = 0; waited <= STEPS_WAITED_MAX; waited++) {
     const { code, step, validForMs } = totpCode(secret.secret, await readClock(services.db));
-    if (validForMs >= LEFT_MS_MIN && (await takeTotpStep(services.db, credentialId, fieldKey, step))) return code;
+    if (validForMs >= LEFT_MS_MIN && (await takeTotpStep(services.db, credentialId, fieldKey, step)))
+      return code;
     await sleep(validForMs + 50, undefined, { signal });
   }
-  throw new LoginFailure(`no unused one-time code of "${fieldKey}" came free: too many runs log in with it at once`);
+  throw new LoginFailure(
+    `no unused one-time code of "${fieldKey}" came free: too many runs log in with it at once`,
+  );
 }

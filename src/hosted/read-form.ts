@@ -30,5 +30,8 @@ export async function readForm(
 }
 
 function tooLarge(): Problem {
-  return new Problem("validation_error", "The form is too large.", { status: 413, headers: { Connection: "close" } });
+  return new Problem("validation_error", "The form is too large.", {
+    status: 413,
+    headers: { Connection: "close" },
+  });
 }

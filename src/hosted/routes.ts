@@ -76,17 +76,28 @@ export const sendUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
 
-async function sendPage(reply: FastifyReply, status: number, page: Html, kind: "form" | "page" = "page"): Promise<FastifyReply> {
-  return reply
-    .code(status)
-    .headers(hostedHeaders(kind))
-    .type("text/html; charset=utf-8")
-    // A String object: the framework sends primitive strings.
-    .send(page.toString());
+async function sendPage(
+  reply: FastifyReply,
+  status: number,
+  page: Html,
+  kind: "form" | "page" = "page",
+): Promise<FastifyReply> {
+  return (
+    reply
+      .code(status)
+      .headers(hostedHeaders(kind))
+      .type("text/html; charset=utf-8")
+      // A String object: the framework sends primitive strings.
+      .send(page.toString())
+  );
 }
 
 /** GET changes nothing: link previews and prefetches may open the link as often as they like. */
-async function getForm(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function getForm(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(reply);
@@ -125,12 +136,19 @@ async function sendForm(
   return await sendPage(reply, status, page, "form");
 }
 
-async function postForm(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function postForm(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(reply);
   if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden());
-  const submitted = await readForm(request, { bytesMax: limits.formBodyBytesMax, fieldsMax: limits.formFieldsMax + OWN_FIELDS });
+  const submitted = await readForm(request, {
+    bytesMax: limits.formBodyBytesMax,
+    fieldsMax: limits.formFieldsMax + OWN_FIELDS,
+  });
   if (!(await isCsrfGood(services, token, submitted.get("_csrf") ?? ""))) {
     return await sendPage(reply, 403, renderForbidden());
   }
@@ -143,7 +161,9 @@ async function postForm(services: Services, request: FastifyRequest, reply: Fast
   if (outcome.kind === "closed") {
     const now = await findHostedSession(services, token);
     // The loser of a double submit sees what the winner sees (design, page 6, 5.4).
-    return now?.session.status === "completed" ? await sendDone(reply, now) : await sendPage(reply, 410, renderExpired());
+    return now?.session.status === "completed"
+      ? await sendDone(reply, now)
+      : await sendPage(reply, 410, renderExpired());
   }
   return await sendDone(reply, hosted);
 }
@@ -153,7 +173,11 @@ async function sendDone(reply: FastifyReply, hosted: HostedSession): Promise<Fas
   if (hosted.redirectTo !== null) {
     return reply.headers(hostedHeaders("page")).header("Location", hosted.redirectTo).code(303).send();
   }
-  return await sendPage(reply, 200, renderSuccess({ accountName: hosted.accountName, strategyName: hosted.strategy.name }));
+  return await sendPage(
+    reply,
+    200,
+    renderSuccess({ accountName: hosted.accountName, strategyName: hosted.strategy.name }),
+  );
 }
 
 /**

@@ -8,7 +8,13 @@ export class NumberText {
 }
 
 /** Parsed JSON that can be written again without loss. Objects are Maps, so that `__proto__` is a name like any other. */
-export type JsonTree = null | boolean | string | NumberText | readonly JsonTree[] | ReadonlyMap<string, JsonTree>;
+export type JsonTree =
+  | null
+  | boolean
+  | string
+  | NumberText
+  | readonly JsonTree[]
+  | ReadonlyMap<string, JsonTree>;
 
 export interface JsonBounds {
   readonly depthMax: number;
@@ -87,7 +93,9 @@ function readString(scanner: Scanner): string {
       at++;
     } else if (code === QUOTE) {
       scanner.at = at + 1;
-      const value = escaped ? unescape(scanner.text.slice(start, scanner.at)) : scanner.text.slice(start + 1, at);
+      const value = escaped
+        ? unescape(scanner.text.slice(start, scanner.at))
+        : scanner.text.slice(start + 1, at);
       if (!value.isWellFormed()) throw lone();
       return value;
     } else if (code < 0x20) break;

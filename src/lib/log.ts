@@ -16,7 +16,11 @@ export function openLog(options: { readonly level: LogLevel; readonly format: "j
 }
 
 /** What may be logged of an unexpected error: its class, its code and where it came from, not its message. */
-export function describeError(error: unknown): { readonly error: string; readonly code?: string; readonly at?: string } {
+export function describeError(error: unknown): {
+  readonly error: string;
+  readonly code?: string;
+  readonly at?: string;
+} {
   if (!(error instanceof Error)) return { error: typeof error };
   const { code } = error as { code?: unknown };
   const frame = error.stack?.split("\n").find((line) => line.startsWith("    at "));

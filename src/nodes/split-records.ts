@@ -33,7 +33,10 @@ class Turns {
   readonly #reading: Set<number>;
   readonly #asking = new Map<
     number,
-    { readonly resolve: (part: readonly DataRecord[] | null) => void; readonly reject: (error: unknown) => void }
+    {
+      readonly resolve: (part: readonly DataRecord[] | null) => void;
+      readonly reject: (error: unknown) => void;
+    }
   >();
   #advancing = false;
 

@@ -4,7 +4,8 @@ import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 
 const account = (rate: string): string => `account: acme\nname: Acme\nrate_limit: ${rate}`;
-const STRATEGY = "strategy: strat_notes\naccount: acme\nname: Notes\nfields: [{ key: note, label: Note, type: text }]\nlogin: { type: none }";
+const STRATEGY =
+  "strategy: strat_notes\naccount: acme\nname: Notes\nfields: [{ key: note, label: Note, type: text }]\nlogin: { type: none }";
 
 let installation: Installation & AsyncDisposable;
 let service: RunningService;
@@ -20,7 +21,9 @@ const newCaller = async (): Promise<Caller> => openCaller(service.url, await ins
 
 test("Spec, Errors: a key over its limit is answered 429 rate_limit_exceeded, and told when to come again", async () => {
   const caller = await newCaller();
-  const answers = await Promise.all(Array.from({ length: 12 }, () => caller.post("/credential-sessions", { strategy_id: "strat_notes" })));
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => caller.post("/credential-sessions", { strategy_id: "strat_notes" })),
+  );
   const made = answers.filter((answer) => answer.status === 201);
   const refused = answers.filter((answer) => answer.status === 429);
   assert.equal(made.length + refused.length, 12);
@@ -41,7 +44,11 @@ test("a refused request changed nothing and recorded nothing under its idempoten
   const before_ = await sessions();
   const answers = await Promise.all(
     Array.from({ length: 10 }, (_, index) =>
-      caller.post("/credential-sessions", { strategy_id: "strat_notes" }, { "idempotency-key": `limited-${index}` }),
+      caller.post(
+        "/credential-sessions",
+        { strategy_id: "strat_notes" },
+        { "idempotency-key": `limited-${index}` },
+      ),
     ),
   );
   assert.equal((await sessions()) - before_, answers.filter((answer) => answer.status === 201).length);
@@ -53,7 +60,9 @@ test("each key has a bucket of its own, and polling one ten times as large", asy
   await Promise.all(Array.from({ length: 10 }, () => first.post("/credential-sessions", {})));
   assert.equal((await first.post("/credential-sessions", {})).status, 429);
   assert.equal((await second.post("/credential-sessions", { strategy_id: "strat_notes" })).status, 201);
-  const polls = await Promise.all(Array.from({ length: 40 }, () => first.get(`/credential-sessions/${session.body.id}`)));
+  const polls = await Promise.all(
+    Array.from({ length: 40 }, () => first.get(`/credential-sessions/${session.body.id}`)),
+  );
   assert.deepEqual([...new Set(polls.map((answer) => answer.status))], [200]);
   assert.equal(polls[0]?.headers.get("ratelimit-policy"), '"polls";q=50;w=3');
 });
@@ -61,7 +70,9 @@ test("each key has a bucket of its own, and polling one ten times as large", asy
 test("`rate_limit: off` turns it off, at once", async () => {
   await installation.apply(account("off"));
   const caller = await newCaller();
-  const answers = await Promise.all(Array.from({ length: 60 }, () => caller.post("/credential-sessions", { strategy_id: "strat_notes" })));
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, () => caller.post("/credential-sessions", { strategy_id: "strat_notes" })),
+  );
   assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [201]);
   assert.equal(answers[0]?.headers.get("ratelimit"), null);
 });
@@ -71,7 +82,9 @@ test("a flood of wrong keys is answered 429 at last, and a good key from the sam
   const wrong = openCaller(service.url, "lk_wrong");
   let refused = 0;
   for (let round = 0; round < 24; round++) {
-    const answers = await Promise.all(Array.from({ length: 100 }, () => wrong.get("/credential-sessions/sess_x")));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => wrong.get("/credential-sessions/sess_x")),
+    );
     refused += answers.filter((answer) => answer.status === 429).length;
     if (refused > 0) break;
   }
@@ -80,6 +93,8 @@ test("a flood of wrong keys is answered 429 at last, and a good key from the sam
 });
 
 async function sessions(): Promise<number> {
-  const rows = await installation.database.db.query<{ count: number }>("select count(*)::int as count from credential_session");
+  const rows = await installation.database.db.query<{ count: number }>(
+    "select count(*)::int as count from credential_session",
+  );
   return rows[0]?.count ?? 0;
 }

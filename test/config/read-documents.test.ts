@@ -126,7 +126,7 @@ test("tags are refused, those of other languages too", () => {
 });
 
 test("an alias bomb is refused before it is expanded", () => {
-  const names = [..."abcdefghij"];
+  const names = Array.from("abcdefghij");
   const lines = names.map(
     (name, index) =>
       `${name}: &${name} [${Array(9)

@@ -67,7 +67,7 @@ function startAs(
       process.exitCode = 3;
     }
   `;
-  const [file = process.execPath, ...args] = [
+  const [file, ...args]: readonly string[] = [
     ...prefix,
     process.execPath,
     "--input-type=module",
@@ -75,7 +75,7 @@ function startAs(
     script,
   ];
   return new Promise((done, failed) => {
-    const child = spawn(file, args, {
+    const child = spawn(file ?? process.execPath, args, {
       cwd: projectFolder,
       env: { ...process.env, DATA: dataDir },
       stdio: ["ignore", "pipe", "pipe"],

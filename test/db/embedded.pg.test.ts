@@ -218,7 +218,7 @@ test("four processes that start at once get one server", async () => {
   assert.equal(all.filter(({ started }) => !started.adopted).length, 1);
   assert.equal(new Set(all.map(({ started }) => JSON.stringify(started.connection))).size, 1);
   const pid = postmasterPid(dataDir);
-  await Promise.all(all.slice(1).map(({ stop }) => stop()));
+  await Promise.all(all.slice(1).map((each) => each.stop()));
   assert.equal(postmasterPid(dataDir), pid);
   await all[0]?.stop();
   assert.equal(postmasterPid(dataDir), null);

@@ -25,16 +25,10 @@ test("Spec, Blueprint run `status`: each status shows the steps of its row, and 
     failed: ["failed"],
     cancelled: ["cancelled"],
   });
-  assert.deepEqual([...BUILT_IN_STEPS].sort((a, b) => a.localeCompare(b)), [
-    "authenticating",
-    "awaiting_review",
-    "cancelled",
-    "completed",
-    "failed",
-    "queued",
-    "running",
-    "unknown",
-  ]);
+  assert.deepEqual(
+    [...BUILT_IN_STEPS].sort((a, b) => a.localeCompare(b)),
+    ["authenticating", "awaiting_review", "cancelled", "completed", "failed", "queued", "running", "unknown"],
+  );
 });
 
 test("a run never leaves a terminal status, and completes only from running", () => {

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { projectSession, SESSION_STATUSES, SESSION_TRANSITIONS, type CredentialSession } from "#domain/credential-session.ts";
+import {
+  projectSession,
+  SESSION_STATUSES,
+  SESSION_TRANSITIONS,
+  type CredentialSession,
+} from "#domain/credential-session.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { checkIdempotencyKey, fingerprint } from "#domain/idempotency.ts";
 import { isId, readRunReference } from "#domain/ids.ts";
@@ -43,7 +48,10 @@ test("Spec, Credential session: nine fields, hosted_url only while pending, cred
     "completed_at",
     "created_at",
   ]);
-  assert.deepEqual([shown.hosted_url, shown.credential_id, shown.return_url], ["https://x/connect/t", null, null]);
+  assert.deepEqual(
+    [shown.hosted_url, shown.credential_id, shown.return_url],
+    ["https://x/connect/t", null, null],
+  );
   const completed = projectSession({ ...session, status: "completed" }, "https://x/connect/t");
   assert.deepEqual([completed.hosted_url, completed.credential_id], [null, "cred_1"]);
   assert.equal(projectSession({ ...session, status: "expired" }, "u").hosted_url, null);
@@ -74,8 +82,18 @@ test("ids: made ones are recognised, malformed ones never reach the database", (
   const id = newId("run_");
   assert.equal(isId("run", id), true);
   assert.deepEqual(readRunReference(id), { id });
-  assert.deepEqual(readRunReference("01A1FDB4-B85B-7F30-8DB0-5B1B6CC1CE66"), { runKey: "01a1fdb4-b85b-7f30-8db0-5b1b6cc1ce66" });
-  for (const text of ["", "run_", "run_short", `${id}'`, `cred_${id.slice(4)}`, "' or 1=1 --", `${id}\u0000`]) {
+  assert.deepEqual(readRunReference("01A1FDB4-B85B-7F30-8DB0-5B1B6CC1CE66"), {
+    runKey: "01a1fdb4-b85b-7f30-8db0-5b1b6cc1ce66",
+  });
+  for (const text of [
+    "",
+    "run_",
+    "run_short",
+    `${id}'`,
+    `cred_${id.slice(4)}`,
+    "' or 1=1 --",
+    `${id}\u0000`,
+  ]) {
     assert.equal(readRunReference(text), undefined, text);
   }
   assert.equal(new Set(Array.from({ length: 10_000 }, () => newId("x_"))).size, 10_000);
@@ -94,7 +112,8 @@ test("API keys carry a checksum: one changed character is no key", () => {
 test("Spec, Limits: an idempotency key has 1 to 255 characters, counted as code points, and is sent once", () => {
   assert.equal(checkIdempotencyKey(["k"]), null);
   assert.equal(checkIdempotencyKey(["😀".repeat(255)]), null);
-  for (const bad of [[""], ["   "], ["x".repeat(256)], ["a", "a"]]) assert.notEqual(checkIdempotencyKey(bad), null);
+  for (const bad of [[""], ["   "], ["x".repeat(256)], ["a", "a"]])
+    assert.notEqual(checkIdempotencyKey(bad), null);
 });
 
 const print = (json: string): string => canonicalJsonText(parseJsonText(json, BOUNDS));
@@ -104,12 +123,14 @@ test("fingerprints: white space, key order and escapes don't count; digits, meth
   assert.notEqual(print("[9007199254740993]"), print("[9007199254740992]"));
   assert.notEqual(print("[1]"), print("[1.0]"));
   assert.notEqual(print('["1"]'), print("[1]"));
-  const of = (method: string, path: string[], canonical: string) => fingerprint(method, path, { kind: "json", canonical }).toString("hex");
+  const of = (method: string, path: string[], canonical: string) =>
+    fingerprint(method, path, { kind: "json", canonical }).toString("hex");
   assert.notEqual(of("POST", ["a", "b"], "{}"), of("POST", ["a/b"], "{}"));
   assert.notEqual(of("POST", ["a"], "{}"), of("DELETE", ["a"], "{}"));
   const part = { name: "f", indexInName: 0, filename: "x", contentType: null, sha256: "00" };
   const other = { ...part, name: "g" };
-  const parts = (...list: (typeof part)[]) => fingerprint("POST", [], { kind: "multipart", parts: list }).toString("hex");
+  const parts = (...list: (typeof part)[]) =>
+    fingerprint("POST", [], { kind: "multipart", parts: list }).toString("hex");
   assert.equal(parts(part, other), parts(other, part));
   assert.notEqual(parts(part), parts({ ...part, sha256: "01" }));
 });
@@ -142,7 +163,8 @@ test("durations", () => {
     ["500ms", "30s", "10m", "2h", "7d", "1.5h", 0, "0"].map((value) => parseDuration(value)),
     [500, 30_000, 600_000, 7_200_000, 604_800_000, 5_400_000, 0, 0],
   );
-  for (const wrong of ["", "7", 7, "7 d", "-1s", "1w", "1e3s", null, []]) assert.equal(parseDuration(wrong), undefined);
+  for (const wrong of ["", "7", 7, "7 d", "-1s", "1w", "1e3s", null, []])
+    assert.equal(parseDuration(wrong), undefined);
 });
 
 test("the keys that every node may have are those that the schema of documents knows", () => {

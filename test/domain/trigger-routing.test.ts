@@ -40,14 +40,28 @@ test("Spec, Top-level key routing: the table, row by row", () => {
 });
 
 test("an explicit null is an omitted key, and an unknown one is reported as ignored all the same", () => {
-  const routed = routeTrigger(new Map([["period", NULL], ["note", NULL], ["run_name", NULL], ["what", NULL]]), TABLE);
+  const routed = routeTrigger(
+    new Map([
+      ["period", NULL],
+      ["note", NULL],
+      ["run_name", NULL],
+      ["what", NULL],
+    ]),
+    TABLE,
+  );
   assert.deepEqual([routed.inputs.size, routed.metadata.size, routed.runName], [0, 0, null]);
   assert.deepEqual(routed.ignoredKeys, ["what"]);
 });
 
 test("Spec, Trigger rule 2: the required metadata that is missing, `constructor` like any other name", () => {
   assert.deepEqual(missingMetadata(routeTrigger(new Map(), TABLE), TABLE), ["purchase_order", "constructor"]);
-  const given = routeTrigger(new Map([["purchase_order", text("")], ["constructor", NULL]]), TABLE);
+  const given = routeTrigger(
+    new Map([
+      ["purchase_order", text("")],
+      ["constructor", NULL],
+    ]),
+    TABLE,
+  );
   assert.deepEqual(missingMetadata(given, TABLE), ["constructor"]);
 });
 
@@ -55,7 +69,10 @@ const ID = ["cred_0VbbSVg6WBpC9MeZzse1JVFUxCXX", "cred_0VbbSVg6WBpC9MeZzse1JVFUx
 
 test("Spec, credential_id: one id, a comma-separated list or a JSON list; spaces and repeats are tolerated", () => {
   assert.deepEqual(readCredentialIds(text(ID[0])).ids, [ID[0]]);
-  assert.deepEqual(readCredentialIds(text(` ${ID[1]} , ${ID[0]},,${ID[1]}`)), { ids: [ID[1], ID[0]], malformed: null });
+  assert.deepEqual(readCredentialIds(text(` ${ID[1]} , ${ID[0]},,${ID[1]}`)), {
+    ids: [ID[1], ID[0]],
+    malformed: null,
+  });
   const list: BodyValue = { kind: "json", text: "", isNull: false, items: [ID[0], ID[1]] };
   assert.deepEqual(readCredentialIds(list).ids, [...ID]);
   assert.equal(readCredentialIds(text("cred_short")).malformed, "cred_short");
@@ -85,7 +102,12 @@ test("slots fill in document order, credentials in the caller's order among thos
 
 test("a missing credential and a surplus one are told; a Blueprint without slots ignores valid ones", () => {
   assert.match(fillSlots(SLOTS, [credential("a", "strat_a")]).problem ?? "", /strat_b.*"other"/);
-  const surplus = [credential("b", "strat_b"), credential("a1", "strat_a"), credential("a2", "strat_a"), credential("c", "strat_c")];
+  const surplus = [
+    credential("b", "strat_b"),
+    credential("a1", "strat_a"),
+    credential("a2", "strat_a"),
+    credential("c", "strat_c"),
+  ];
   assert.match(fillSlots(SLOTS, surplus).problem ?? "", /Credential c fits none/);
   assert.deepEqual(fillSlots([], surplus), { filled: [], problem: null });
 });

@@ -24,7 +24,8 @@ export function visit(origin: string): Visitor {
   const jar = new CookieJar();
   const send = async (path: string, init: RequestInit) => {
     const url = origin + path;
-    const headers = { ...init.headers, cookie: await jar.getCookieString(url) };
+    const headers = new Headers(init.headers);
+    headers.set("cookie", await jar.getCookieString(url));
     const response = await fetch(url, { ...init, headers, redirect: "manual" });
     for (const cookie of response.headers.getSetCookie()) await jar.setCookie(cookie, url);
     return response;

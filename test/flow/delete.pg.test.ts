@@ -6,7 +6,10 @@ import { install } from "../service.ts";
 import { historyOf, recordHistory } from "./run-history.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "./target.ts";
 
-const GONE = { code: "execution_failed", message: "The run did not complete. The operator's dashboard shows why." };
+const GONE = {
+  code: "execution_failed",
+  message: "The run did not complete. The operator's dashboard shows why.",
+};
 /** Design, page 1, Delete: runs under way stop within this. */
 const STOPPED_MS = 10_000;
 

@@ -1,5 +1,4 @@
-import { connect } from "../caller.ts";
-import { openCaller, type Caller } from "../caller.ts";
+import { connect, openCaller, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 
 /** How many inputs the echoing Blueprint has: that many strings go through one run. */
@@ -55,7 +54,14 @@ export async function openMisused(environment: Record<string, string> = {}): Pro
     const service = await installation.serve();
     const caller = openCaller(service.url, key);
     const credentialId = await connect(caller, "strat_misuse", { token: "t" });
-    return { installation, service, key, caller, credentialId, [Symbol.asyncDispose]: installation[Symbol.asyncDispose] };
+    return {
+      installation,
+      service,
+      key,
+      caller,
+      credentialId,
+      [Symbol.asyncDispose]: installation[Symbol.asyncDispose],
+    };
   } catch (error) {
     await installation[Symbol.asyncDispose]();
     throw error;

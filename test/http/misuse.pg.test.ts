@@ -35,11 +35,16 @@ test("Authentication is decided from the headers: of a 50 MB body with a bad key
   for (const framing of [`Content-Length: ${total}\r\n`, "Transfer-Encoding: chunked\r\n"]) {
     const connection = await openConnection(url);
     const before = process.platform === "linux" ? readBytes() : 0;
-    connection.socket.write(`POST ${SESSIONS} HTTP/1.1\r\n${WRONG_KEY}Content-Type: application/json\r\n${framing}\r\n`);
+    connection.socket.write(
+      `POST ${SESSIONS} HTTP/1.1\r\n${WRONG_KEY}Content-Type: application/json\r\n${framing}\r\n`,
+    );
     const block = Buffer.alloc(16_384, "a");
-    const chunk = framing.startsWith("T") ? Buffer.concat([Buffer.from("4000\r\n"), block, Buffer.from("\r\n")]) : block;
+    const chunk = framing.startsWith("T")
+      ? Buffer.concat([Buffer.from("4000\r\n"), block, Buffer.from("\r\n")])
+      : block;
     for (let sent = 0; sent < total && !connection.isClosed(); sent += block.length) {
-      if (!connection.socket.write(chunk)) await Promise.race([new Promise((resolve) => connection.socket.once("drain", resolve)), sleep(20)]);
+      if (!connection.socket.write(chunk))
+        await Promise.race([new Promise((resolve) => connection.socket.once("drain", resolve)), sleep(20)]);
     }
     assert.ok(await waitFor(connection.isClosed, 3_000), "the service ends the connection");
     const [answer] = parseAnswers(connection.received()).answers;
@@ -59,7 +64,10 @@ test("Authentication is decided from the headers: of a 50 MB body with a bad key
 test("A small refused body does not cost the connection", async () => {
   const one = `POST ${SESSIONS} HTTP/1.1\r\n${WRONG_KEY}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
   const { answers, closed } = await exchange(url, one + one, { count: 2 });
-  assert.deepEqual(answers.map(({ status }) => status), [401, 401]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [401, 401],
+  );
   assert.equal(closed, false);
 });
 
@@ -79,7 +87,10 @@ test("Expect: 100-continue is answered 100 only after authentication and routing
   }
   const connection = await openConnection(url);
   connection.socket.write(`POST ${SESSIONS} HTTP/1.1\r\n${authorized}${expecting}\r\n`);
-  assert.ok(await waitFor(() => parseAnswers(connection.received()).interim.length > 0, 3_000), "100 once the body is wanted");
+  assert.ok(
+    await waitFor(() => parseAnswers(connection.received()).interim.length > 0, 3_000),
+    "100 once the body is wanted",
+  );
   connection.socket.write("{}");
   assert.ok(await waitFor(() => parseAnswers(connection.received()).answers.length > 0, 3_000));
   const read = parseAnswers(connection.received());
@@ -90,11 +101,24 @@ test("Expect: 100-continue is answered 100 only after authentication and routing
 
 test("A Content-Type that is none of ours is 401 first, 404 next, 415 then", async () => {
   const types = [
-    "application/json, text/plain", "json", "application/", "/json", "application/json; charset=utf-16", "text/plain", "application/jsonx",
-    "application/json;charset=latin1", "application\t/json", "application/json\t, x", "*/*", "multipart/mixed; boundary=a", "multipart/form-datax; boundary=a", "\u00e9",
+    "application/json, text/plain",
+    "json",
+    "application/",
+    "/json",
+    "application/json; charset=utf-16",
+    "text/plain",
+    "application/jsonx",
+    "application/json;charset=latin1",
+    "application\t/json",
+    "application/json\t, x",
+    "*/*",
+    "multipart/mixed; boundary=a",
+    "multipart/form-datax; boundary=a",
+    "\u00e9",
   ];
   const send = async (path: string, headers: string, type: string) =>
-    (await ask(`POST ${path} HTTP/1.1\r\n${headers}Content-Type: ${type}\r\nContent-Length: 2\r\n`, "{}")).answer;
+    (await ask(`POST ${path} HTTP/1.1\r\n${headers}Content-Type: ${type}\r\nContent-Length: 2\r\n`, "{}"))
+      .answer;
   for (const type of types) {
     assertEnvelope(await send(SESSIONS, HOST, type), 401);
     assertEnvelope(await send(SESSIONS, authorized, type), 415);
@@ -102,7 +126,11 @@ test("A Content-Type that is none of ours is 401 first, 404 next, 415 then", asy
     assertEnvelope(await send(TRIGGER.replace("echo", "none"), authorized, type), 404);
     assertEnvelope(await send("/api/v1/nothing", authorized, type), 404);
   }
-  for (const type of ["APPLICATION/JSON", "application/json\t; charset=UTF-8", 'application/json;charset="utf-8"']) {
+  for (const type of [
+    "APPLICATION/JSON",
+    "application/json\t; charset=UTF-8",
+    'application/json;charset="utf-8"',
+  ]) {
     assert.equal((await send(TRIGGER, authorized, type))?.status, 202, type);
   }
 });
@@ -147,13 +175,35 @@ test("What is no request is answered with the envelope, and the connection ends"
 });
 
 test("An odd path is 401 without the key and 404 with it, never more", async () => {
-  const odd = ["%ZZ", "%00", "%2F", "%", "%C3%28", "%ED%A0%80", "x".repeat(501), "x".repeat(8_000), "..", "%2e%2e%2f", "a;b", "a%3Fb", "%F0%9F%92%A9", "__proto__", "constructor"];
+  const odd = [
+    "%ZZ",
+    "%00",
+    "%2F",
+    "%",
+    "%C3%28",
+    "%ED%A0%80",
+    "x".repeat(501),
+    "x".repeat(8_000),
+    "..",
+    "%2e%2e%2f",
+    "a;b",
+    "a%3Fb",
+    "%F0%9F%92%A9",
+    "__proto__",
+    "constructor",
+  ];
   for (const text of odd) {
     for (const [method, path] of [
-      ["GET", `${SESSIONS}/${text}`], ["DELETE", `/api/v1/credentials/${text}`], ["POST", `/api/v1/blueprints/${text}/trigger`],
-      ["GET", `/api/v1/blueprint-runs/${text}/status`], ["GET", `/api/v1/blueprint-runs/${text}/results?deliveryMethod=direct`],
+      ["GET", `${SESSIONS}/${text}`],
+      ["DELETE", `/api/v1/credentials/${text}`],
+      ["POST", `/api/v1/blueprints/${text}/trigger`],
+      ["GET", `/api/v1/blueprint-runs/${text}/status`],
+      ["GET", `/api/v1/blueprint-runs/${text}/results?deliveryMethod=direct`],
     ] as const) {
-      for (const [headers, status] of [[HOST, 401], [authorized, 404]] as const) {
+      for (const [headers, status] of [
+        [HOST, 401],
+        [authorized, 404],
+      ] as const) {
         const { answer } = await ask(`${method} ${path} HTTP/1.1\r\n${headers}`);
         assert.equal(answer?.status, status, `${method} ${path.slice(0, 80)}`);
         assertEnvelope(answer);
@@ -164,9 +214,30 @@ test("An odd path is 401 without the key and 404 with it, never more", async () 
 });
 
 test("An unknown path or method under /api/v1 is 401 without the key and 404 with it; HEAD has no body; all are no-store", async () => {
-  for (const path of ["/api/v1", "/api/v1/", "/api/v1/nothing", "/api/v1?x=1", SESSIONS, `${TRIGGER}/more`, "/api/v1//credential-sessions"]) {
-    for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "TRACE", "QUERY", "PROPFIND", "M-SEARCH"]) {
-      for (const [headers, status] of [[HOST, 401], [authorized, 404]] as const) {
+  for (const path of [
+    "/api/v1",
+    "/api/v1/",
+    "/api/v1/nothing",
+    "/api/v1?x=1",
+    SESSIONS,
+    `${TRIGGER}/more`,
+    "/api/v1//credential-sessions",
+  ]) {
+    for (const method of [
+      "GET",
+      "HEAD",
+      "OPTIONS",
+      "PUT",
+      "PATCH",
+      "TRACE",
+      "QUERY",
+      "PROPFIND",
+      "M-SEARCH",
+    ]) {
+      for (const [headers, status] of [
+        [HOST, 401],
+        [authorized, 404],
+      ] as const) {
         const { answer } = await ask(`${method} ${path} HTTP/1.1\r\n${headers}`, "", [method]);
         assert.equal(answer?.status, status, `${method} ${path}`);
         assert.equal(answer?.headers["cache-control"], "no-store");
@@ -180,12 +251,19 @@ test("An unknown path or method under /api/v1 is 401 without the key and 404 wit
 });
 
 test("Pipelined requests are answered in order, the malformed last one too", async () => {
-  const slow = `POST ${SESSIONS} HTTP/1.1\r\n${authorized}Content-Type: application/json\r\nContent-Length: 29\r\n\r\n{"strategy_id":"strat_misuse"}`.replace("29", "30");
+  const slow =
+    `POST ${SESSIONS} HTTP/1.1\r\n${authorized}Content-Type: application/json\r\nContent-Length: 29\r\n\r\n{"strategy_id":"strat_misuse"}`.replace(
+      "29",
+      "30",
+    );
   const bytes =
     `${slow}GET ${SESSIONS}/a HTTP/1.1\r\n${HOST}\r\nHEAD ${SESSIONS}/a HTTP/1.1\r\n${authorized}\r\n` +
     `GET /healthz HTTP/1.1\r\n${HOST}\r\nno request\r\n\r\n`;
   const { answers, closed } = await exchange(url, bytes, { count: 5, methods: ["POST", "GET", "HEAD"] });
-  assert.deepEqual(answers.map(({ status }) => status), [201, 401, 404, 200, 400]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [201, 401, 404, 200, 400],
+  );
   assertEnvelope(answers[4]);
   assert.ok(closed);
 });
@@ -201,19 +279,30 @@ test("A connection carries 1,000 requests and ends; none is answered without the
 });
 
 test("A JSON body over the limit is 413 in both framings, answered before it is read whole; 5 MiB for a trigger", async () => {
-  const head = (path: string): string => `POST ${path} HTTP/1.1\r\n${authorized}Content-Type: application/json\r\n`;
-  for (const [path, limit] of [[SESSIONS, 1_048_576], [TRIGGER, 5 * 1_048_576]] as const) {
+  const head = (path: string): string =>
+    `POST ${path} HTTP/1.1\r\n${authorized}Content-Type: application/json\r\n`;
+  for (const [path, limit] of [
+    [SESSIONS, 1_048_576],
+    [TRIGGER, 5 * 1_048_576],
+  ] as const) {
     const declared = await exchange(url, `${head(path)}Content-Length: ${limit + 1}\r\n\r\n`);
     assertEnvelope(declared.answers[0], 413);
     assert.ok(declared.closed);
     const chunk = `10000\r\n${"a".repeat(65_536)}\r\n`;
-    const chunked = await exchange(url, `${head(path)}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(limit / 65_536)}1\r\na\r\n`);
+    const chunked = await exchange(
+      url,
+      `${head(path)}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(limit / 65_536)}1\r\na\r\n`,
+    );
     assertEnvelope(chunked.answers[0], 413);
     assert.ok(chunked.closed);
     const text = JSON.stringify({ ignored: "a".repeat(limit - 14) });
     assert.equal(text.length, limit);
     const full = await exchange(url, `${head(path)}Content-Length: ${limit}\r\n\r\n${text}`);
-    assert.equal(full.answers[0]?.status, path === TRIGGER ? 202 : 422, "a body of exactly the limit is read");
+    assert.equal(
+      full.answers[0]?.status,
+      path === TRIGGER ? 202 : 422,
+      "a body of exactly the limit is read",
+    );
   }
 });
 
@@ -245,7 +334,10 @@ test("The error's message never holds what the caller sent", async () => {
   const secret = "hunter2hunter2";
   for (const text of [`{"password":"${secret}"`, `{"a":${secret}}`, `["${secret}"]`, `"${secret}"`]) {
     for (const path of [SESSIONS, TRIGGER]) {
-      const { answer } = await ask(`POST ${path} HTTP/1.1\r\n${authorized}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n`, text);
+      const { answer } = await ask(
+        `POST ${path} HTTP/1.1\r\n${authorized}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n`,
+        text,
+      );
       assertEnvelope(answer, 422);
       assert.doesNotMatch(answer?.text ?? "", new RegExp(secret));
     }

@@ -76,7 +76,10 @@ export async function exchange(
   return { ...read, closed };
 }
 
-export function parseAnswers(bytes: Buffer, methods: readonly string[] = []): { answers: RawAnswer[]; interim: number[] } {
+export function parseAnswers(
+  bytes: Buffer,
+  methods: readonly string[] = [],
+): { answers: RawAnswer[]; interim: number[] } {
   const answers: RawAnswer[] = [];
   const interim: number[] = [];
   let at = 0;
@@ -94,7 +97,10 @@ export function parseAnswers(bytes: Buffer, methods: readonly string[] = []): { 
     const headers: Record<string, string> = {};
     for (const line of lines) {
       const name = line.slice(0, line.indexOf(":")).toLowerCase();
-      headers[name] = [...(headers[name] === undefined ? [] : [headers[name]]), line.slice(line.indexOf(":") + 1).trim()].join(", ");
+      headers[name] = [
+        ...(headers[name] === undefined ? [] : [headers[name]]),
+        line.slice(line.indexOf(":") + 1).trim(),
+      ].join(", ");
     }
     const isBodiless = methods[answers.length] === "HEAD" || status === 204 || status === 304;
     const length = isBodiless ? 0 : Number(headers["content-length"] ?? 0);
@@ -124,7 +130,10 @@ export function assertEnvelope(answer: RawAnswer | undefined, status?: number): 
   assert.deepEqual(Object.keys(body), ["error"]);
   const { type, message, details, ...rest } = body.error;
   assert.deepEqual(rest, {}, "no other key in `error`");
-  assert.ok(typeof type === "string" && TYPES.get(type)?.includes(answer.status), `${String(type)} with status ${answer.status}`);
+  assert.ok(
+    typeof type === "string" && TYPES.get(type)?.includes(answer.status),
+    `${String(type)} with status ${answer.status}`,
+  );
   assert.ok(typeof message === "string" && message !== "");
   if (details === undefined) return;
   assert.ok(Array.isArray(details) && details.length > 0);

@@ -31,7 +31,9 @@ test("While 1,000 slow connections and 20 parallel JSON bombs go on, a good clie
   // A third each: the headers never end, the body never ends, and nothing is ever sent.
   const slow: Connection[] = [];
   for (let at = 0; at < SLOW; at += 50) {
-    slow.push(...(await Promise.all(Array.from({ length: 50 }, async () => await openConnection(service.url)))));
+    slow.push(
+      ...(await Promise.all(Array.from({ length: 50 }, async () => await openConnection(service.url)))),
+    );
   }
   const starts = [
     `GET /api/v1${status} HTTP/1.1\r\nX: `,
@@ -40,7 +42,8 @@ test("While 1,000 slow connections and 20 parallel JSON bombs go on, a good clie
   ];
   for (const [index, { socket }] of slow.entries()) socket.write(starts[index % starts.length] ?? "");
   const trickle = setInterval(() => {
-    for (const [index, { socket, isClosed }] of slow.entries()) if (index % starts.length !== 2 && !isClosed()) socket.write("a");
+    for (const [index, { socket, isClosed }] of slow.entries())
+      if (index % starts.length !== 2 && !isClosed()) socket.write("a");
   }, 1_000);
 
   const statuses: (number | undefined)[] = [];
@@ -68,8 +71,11 @@ test("While 1,000 slow connections and 20 parallel JSON bombs go on, a good clie
   for (const { socket } of slow) socket.destroy();
 
   times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Infinity;
-  console.log(`  ${times.length} polls: p50 ${at(0.5).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms, worst ${at(1).toFixed(1)} ms`);
+  const at = (share: number): number =>
+    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Infinity;
+  console.log(
+    `  ${times.length} polls: p50 ${at(0.5).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms, worst ${at(1).toFixed(1)} ms`,
+  );
   assert.ok(times.length > 50);
   assert.ok(at(0.99) < 500, `p99 is ${at(0.99)} ms`);
   for (const status of statuses) assert.ok(status === 422 || status === 413, `a bomb was answered ${status}`);

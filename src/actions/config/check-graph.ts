@@ -91,7 +91,8 @@ function checkCounts(
 /** Inputs come before all other nodes, so that `$inputs` is the same for every one. */
 function checkInputWhen({ type }: DraftNode, uses: readonly LocatedUse[]): readonly ConfigFinding[] {
   if (type !== "input") return [];
-  const message = "an input comes before all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it";
+  const message =
+    "an input comes before all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it";
   return uses.filter(({ name }) => name === "nodes").map(({ path }) => ({ path, message }));
 }
 

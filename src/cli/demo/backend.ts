@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CommandFailed } from "../output.ts";
+import { CommandFailed } from "#cli/output.ts";
 
 /** The customer's backend: what six endpoints need, and nothing of the service's inside. */
 export interface Backend {
@@ -20,25 +20,33 @@ export interface Answer {
 const TRIES = 100;
 const AGAIN_MS = 200;
 
-export function openBackend(serviceUrl: string, apiKey: string): Backend {
+/** `stopped`: after it no request is sent any more, nor sent again. */
+export function openBackend(serviceUrl: string, apiKey: string, stopped: AbortSignal): Backend {
   return {
     call: async (method, path, options = {}) => {
       // A service that is just being restarted is asked again: that is what idempotency keys are for.
       for (let tries = 1; ; tries++) {
         try {
-          return await send(`${serviceUrl}/api/v1${path}`, method, apiKey, options);
+          return await send(`${serviceUrl}/api/v1${path}`, method, apiKey, stopped, options);
         } catch (error) {
-          if (error instanceof CommandFailed || tries === TRIES) throw error;
-          await sleep(AGAIN_MS);
+          if (error instanceof CommandFailed || stopped.aborted || tries === TRIES) throw error;
+          await sleep(AGAIN_MS, undefined, { signal: stopped });
         }
       }
     },
   };
 }
 
-async function send(url: string, method: string, apiKey: string, options: CallOptions): Promise<Answer> {
+async function send(
+  url: string,
+  method: string,
+  apiKey: string,
+  signal: AbortSignal,
+  options: CallOptions,
+): Promise<Answer> {
   const response = await fetch(url, {
     method,
+    signal,
     headers: {
       authorization: `Bearer ${apiKey}`,
       ...(options.idempotencyKey === undefined ? {} : { "idempotency-key": options.idempotencyKey }),

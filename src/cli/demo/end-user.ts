@@ -1,4 +1,4 @@
-import { CommandFailed } from "../output.ts";
+import { CommandFailed } from "#cli/output.ts";
 
 /**
  * Fills in the hosted form as a browser without script would: opens the page, keeps its hidden inputs, submits. Gives where
@@ -20,7 +20,9 @@ export async function fillIn(hostedUrl: string, values: Readonly<Record<string, 
   });
   const location = submitted.headers.get("location");
   if (submitted.status !== 303 || location === null) {
-    throw new CommandFailed(`The hosted form answered ${submitted.status} instead of sending the end user back.`);
+    throw new CommandFailed(
+      `The hosted form answered ${submitted.status} instead of sending the end user back.`,
+    );
   }
   return location;
 }

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
-import { CommandFailed, tell } from "../output.ts";
+import { CommandFailed, tell } from "#cli/output.ts";
 
 /** A program of the demo, and the first line it printed. */
 export interface Started {
@@ -8,26 +8,35 @@ export interface Started {
   readonly firstLine: string;
 }
 
-type Environment = Readonly<Record<string, string>>;
+/** All of a program's environment. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const FIRST_LINE_MS = 60_000;
 const STOP_MS = 12_000;
 
-// The demo has settings of its own: what the surroundings say about a real service must not reach it.
-function surroundings(): Record<string, string | undefined> {
-  return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !name.startsWith("LATCHKEY_") && name !== "DATABASE_URL"),
-  );
-}
+const running = new Set<ChildProcess>();
+// A second Ctrl-C ends the demo at once: its programs are told, and end by themselves.
+process.once("exit", () => running.forEach((child) => child.kill("SIGTERM")));
 
-/** Starts a TypeScript program on this very Node and waits for its first line. Throws CommandFailed with what it said. */
-export async function start(file: string, arguments_: readonly string[], environment: Environment): Promise<Started> {
+function spawnProgram(file: string, arguments_: readonly string[], environment: Environment): ChildProcess {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", file, ...arguments_], {
-    env: { ...surroundings(), ...environment },
+    env: { ...environment },
     stdio: ["ignore", "pipe", "pipe"],
     // Its own process group: Ctrl-C reaches the demo, and the demo stops its programs in order.
     detached: true,
   });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  return child;
+}
+
+/** Starts a TypeScript program on this very Node and waits for its first line. Throws CommandFailed with what it said. */
+export async function start(
+  file: string,
+  arguments_: readonly string[],
+  environment: Environment,
+): Promise<Started> {
+  const child = spawnProgram(file, arguments_, environment);
   const errors: string[] = [];
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     errors.push(text);
@@ -36,7 +45,10 @@ export async function start(file: string, arguments_: readonly string[], environ
   const lines = createInterface({ input: child.stdout ?? process.stdin });
   const firstLine = await new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new CommandFailed(`${why}\n${errors.join("").trim()}`));
-    const timer = setTimeout(() => fail(`${file} did not start in ${FIRST_LINE_MS / 1000} s.`), FIRST_LINE_MS);
+    const timer = setTimeout(
+      () => fail(`${file} did not start in ${FIRST_LINE_MS / 1000} s.`),
+      FIRST_LINE_MS,
+    );
     lines.once("line", (line) => {
       clearTimeout(timer);
       resolve(line);
@@ -52,15 +64,16 @@ export async function start(file: string, arguments_: readonly string[], environ
 }
 
 /** Runs a program to its end and gives what it printed. Throws CommandFailed with what it said. */
-export async function runToEnd(file: string, arguments_: readonly string[], environment: Environment): Promise<string> {
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", file, ...arguments_], {
-    env: { ...surroundings(), ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+export async function runToEnd(
+  file: string,
+  arguments_: readonly string[],
+  environment: Environment,
+): Promise<string> {
+  const child = spawnProgram(file, arguments_, environment);
   let output = "";
   let errors = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
   if (code !== 0) throw new CommandFailed(`latchkey ${arguments_[0]} failed:\n${errors.trim()}`);
   return output;

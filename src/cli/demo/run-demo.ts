@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { brotliDecompressSync } from "node:zlib";
 import { isDeepStrictEqual } from "node:util";
-import { CommandFailed, paint, print, table } from "../output.ts";
-import { untilTold } from "../serve.ts";
+import { CommandFailed, paint, print, table } from "#cli/output.ts";
+import { stopSignal } from "#cli/stop-signal.ts";
 import { openBackend, type Backend } from "./backend.ts";
 import { fillIn } from "./end-user.ts";
+import type { Environment } from "./processes.ts";
 import { openSurroundings, type Surroundings } from "./surroundings.ts";
 
 const STRATEGY = "strat_northwind_portal";
@@ -16,37 +17,44 @@ const POLL_MS = 60;
 const ROWS_SHOWN = 8;
 
 interface DemoRecord {
-  readonly data: { readonly number: string; readonly supplier: string; readonly due: string; readonly currency: string; readonly total: number };
+  readonly data: {
+    readonly number: string;
+    readonly supplier: string;
+    readonly due: string;
+    readonly currency: string;
+    readonly total: number;
+  };
   readonly errors: readonly { readonly field: string | null; readonly message: string }[];
   readonly isValid: boolean;
 }
 
 /** Plays the whole flow on real parts. With `once` it ends after printing. */
-export async function runDemo(root: string, once: boolean): Promise<void> {
-  const told = untilTold();
+export async function runDemo(root: string, foreign: Environment, once: boolean): Promise<void> {
+  // Ctrl-C in the middle, or a closed terminal: the programs are stopped and the throw-away folder goes all the same.
+  const told = stopSignal(["SIGINT", "SIGTERM", "SIGHUP"]);
   heading("1. The programs");
-  const surroundings = await openSurroundings(root, print);
+  const surroundings = await openSurroundings(root, foreign, print, told.signal);
   try {
-    const shown = play(surroundings);
-    // Ctrl-C in the middle: the programs are stopped and the throw-away folder goes all the same.
-    const interrupted = await Promise.race([shown.then(() => false), told.then(() => true)]);
-    if (interrupted || once) return;
+    await told.orEarlier(play(surroundings));
+    if (once) return;
     print(paint("bold", "\nEverything stays up until Ctrl-C."));
-    await told;
+    await told.come;
   } finally {
     await surroundings.close();
   }
 }
 
 async function play(surroundings: Surroundings): Promise<void> {
-  const backend = openBackend(surroundings.serviceUrl, surroundings.apiKey);
+  const backend = openBackend(surroundings.serviceUrl, surroundings.apiKey, surroundings.stopped);
   const credentialId = await connect(backend);
   const runId = await trigger(backend, credentialId);
   await follow(backend, runId);
   await showResults(backend, runId);
-  const session = await backend.call("POST", "/credential-sessions", { body: { strategy_id: STRATEGY, return_url: RETURN_URL } });
+  const session = await backend.call("POST", "/credential-sessions", {
+    body: { strategy_id: STRATEGY, return_url: RETURN_URL },
+  });
   heading("6. To look at");
-  print(`A hosted form, of a second session:  ${session.body["hosted_url"]}`);
+  print(`A hosted form, of a second session:  ${String(session.body["hosted_url"])}`);
   print(`  (sign in with ${LOGIN.username} / ${LOGIN.password})`);
   print(`Health:                              ${surroundings.serviceUrl}/healthz`);
   print(`Documentation:                       ${surroundings.serviceUrl}/docs`);
@@ -63,8 +71,8 @@ async function connect(backend: Backend): Promise<string> {
     body: { strategy_id: STRATEGY, name: "Demo user", return_url: RETURN_URL },
     idempotencyKey: "demo-connect-1",
   });
-  print(`POST /credential-sessions -> ${created.status}, status ${created.body["status"]}`);
-  print(`Hosted form: ${created.body["hosted_url"]}`);
+  print(`POST /credential-sessions -> ${created.status}, status ${String(created.body["status"])}`);
+  print(`Hosted form: ${String(created.body["hosted_url"])}`);
   const location = await fillIn(String(created.body["hosted_url"]), LOGIN);
   print(`The end user submits the form and is sent to ${location}`);
   const id = String(created.body["id"]);
@@ -73,7 +81,7 @@ async function connect(backend: Backend): Promise<string> {
     await sleep(POLL_MS);
     session = await backend.call("GET", `/credential-sessions/${id}`);
   }
-  print(`GET /credential-sessions/${id} -> completed, ${session.body["credential_id"]}`);
+  print(`GET /credential-sessions/${id} -> completed, ${String(session.body["credential_id"])}`);
   return String(session.body["credential_id"]);
 }
 
@@ -90,10 +98,13 @@ async function trigger(backend: Backend, credentialId: string): Promise<string> 
   };
   const path = `/blueprints/${BLUEPRINT}/trigger`;
   const first = await backend.call("POST", path, request);
-  print(`POST ${path} -> ${first.status} ${first.body["id"]}`);
+  print(`POST ${path} -> ${first.status} ${String(first.body["id"])}`);
   const again = await backend.call("POST", path, request);
-  print(`The same again -> ${again.status} ${again.body["id"]}, Idempotent-Replay: ${again.replayed}`);
-  if (again.body["id"] !== first.body["id"] || !again.replayed) throw new CommandFailed("The replay is not the first answer.");
+  print(
+    `The same again -> ${again.status} ${String(again.body["id"])}, Idempotent-Replay: ${again.replayed}`,
+  );
+  if (again.body["id"] !== first.body["id"] || !again.replayed)
+    throw new CommandFailed("The replay is not the first answer.");
   return String(first.body["id"]);
 }
 
@@ -103,7 +114,7 @@ async function follow(backend: Backend, runId: string): Promise<void> {
   let shown = "";
   for (;;) {
     const { body } = await backend.call("GET", `/blueprint-runs/${runId}/status`);
-    const step = `${body["status"]} / ${body["progress_step"]}`;
+    const step = `${String(body["status"])} / ${String(body["progress_step"])}`;
     if (step !== shown) print(`${((performance.now() - began) / 1000).toFixed(2).padStart(6)} s  ${step}`);
     shown = step;
     if (body["status"] === "completed") return;
@@ -134,7 +145,15 @@ async function showResults(backend: Backend, runId: string): Promise<void> {
     `${data.total.toFixed(2)} ${data.currency}`,
   ];
   print(`\n${table(["NUMBER", "SUPPLIER", "DUE", "TOTAL"], records.slice(0, ROWS_SHOWN).map(row))}`);
-  print(`… and ${records.length - ROWS_SHOWN} more. Of ${records.length} records, ${invalid.length} invalid:\n`);
-  const why = (record: DemoRecord): string => record.errors.map((error) => `${error.field ?? "record"}: ${error.message}`).join("; ");
-  print(table(["NUMBER", "SUPPLIER", "DUE", "TOTAL", "WHY"], invalid.map((record) => [...row(record), why(record)])));
+  print(
+    `… and ${records.length - ROWS_SHOWN} more. Of ${records.length} records, ${invalid.length} invalid:\n`,
+  );
+  const why = (record: DemoRecord): string =>
+    record.errors.map((error) => `${error.field ?? "record"}: ${error.message}`).join("; ");
+  print(
+    table(
+      ["NUMBER", "SUPPLIER", "DUE", "TOTAL", "WHY"],
+      invalid.map((record) => [...row(record), why(record)]),
+    ),
+  );
 }

@@ -1,8 +1,8 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CommandFailed, tell } from "../output.ts";
-import { runToEnd, start, stop, type Started } from "./processes.ts";
+import { CommandFailed, tell } from "#cli/output.ts";
+import { runToEnd, start, stop, type Environment, type Started } from "./processes.ts";
 
 const PORTAL_ORIGIN = "http://127.0.0.1:4600";
 const SERVICE_PORT = "8080";
@@ -14,69 +14,109 @@ export interface Surroundings {
   readonly portalUrl: string;
   readonly serviceUrl: string;
   readonly apiKey: string;
-  readonly dataFolder: string;
+  /** Aborted when the demo is told to stop. */
+  readonly stopped: AbortSignal;
   close(): Promise<void>;
 }
 
-export async function openSurroundings(root: string, say: (text: string) => void): Promise<Surroundings> {
+/** Starts everything; `foreign` is the environment without settings of ours, which are for a real service. When `stopped` is aborted meanwhile, or a step fails, it stops what it has started and throws. */
+export async function openSurroundings(
+  root: string,
+  foreign: Environment,
+  say: (text: string) => void,
+  stopped: AbortSignal,
+): Promise<Surroundings> {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-"));
-  const started: { portal?: Started; service?: Started } = {};
-  let closing = false;
+  const programs: Program[] = [];
   const close = async (): Promise<void> => {
-    closing = true;
-    if (started.service) await stop(started.service);
-    if (started.portal) await stop(started.portal);
+    // The last one first: the service before the portal that it logs in to.
+    for (const program of programs.toReversed()) await program.stop();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    started.portal = await startPortal(root);
-    const portalUrl = started.portal.firstLine.replace(/^.* at /, "");
-    say(`Northwind Supplier Portal, the system to log into: ${portalUrl}`);
     const main = join(root, "src/main.ts");
-    const environment = {
-      LATCHKEY_DATA_DIR: join(folder, "data"),
-      LATCHKEY_EGRESS_ALLOW: new URL(portalUrl).host,
-      LATCHKEY_PORT: SERVICE_PORT,
-      LATCHKEY_LOG_LEVEL: "warn",
-    };
+    const dataFolder = join(folder, "data");
+    const surroundings = { ...foreign, LATCHKEY_DATA_DIR: dataFolder, LATCHKEY_LOG_LEVEL: "warn" };
     say("Making a throw-away data folder with an embedded PostgreSQL …");
-    await runToEnd(main, ["init"], environment);
-    const serve = async (port: string): Promise<Started> => await start(main, ["serve"], { ...environment, LATCHKEY_PORT: port });
-    started.service = await serve(SERVICE_PORT).catch((error: unknown) => {
-      if (!String(error).includes("port is taken")) throw error;
-      return serve("0");
-    });
-    const serviceUrl = started.service.firstLine.replace(/^.* at (\S+).*$/, "$1");
-    say(`Latchkey: ${serviceUrl} (process ${started.service.child.pid}, data in ${environment.LATCHKEY_DATA_DIR})`);
-    const revive = (): void => {
-      started.service?.child.once("exit", (code, signal) => {
-        if (closing) return;
-        tell(`The service ended (${signal ?? code}); the demo starts it again.`);
-        void serve(new URL(serviceUrl).port).then((again) => {
-          started.service = again;
-          revive();
-        });
-      });
-    };
-    revive();
-    const documents = copyDocuments(root, folder, portalUrl);
-    process.stdout.write(await runToEnd(main, ["apply", "-f", documents], environment));
-    const { key } = JSON.parse(await runToEnd(main, ["keys", "create", "--account", "acme", "--json"], environment)) as { key: string };
-    return { portalUrl, serviceUrl, apiKey: key, dataFolder: environment.LATCHKEY_DATA_DIR, close };
+    const [portal] = await together([
+      startPortal(root, foreign, programs),
+      runToEnd(main, ["init"], surroundings),
+    ]);
+    stopped.throwIfAborted();
+    const portalUrl = portal.firstLine.replace(/^.* at /, "");
+    say(`Northwind Supplier Portal, the system to log into: ${portalUrl}`);
+    const environment = { ...surroundings, LATCHKEY_EGRESS_ALLOW: new URL(portalUrl).host };
+    const service = await startService(main, environment, programs);
+    stopped.throwIfAborted();
+    const serviceUrl = service.firstLine.replace(/^.* at (\S+).*$/, "$1");
+    say(`Latchkey: ${serviceUrl} (process ${service.child.pid}, data in ${dataFolder})`);
+    process.stdout.write(
+      await runToEnd(main, ["apply", "-f", copyDocuments(root, folder, portalUrl)], environment),
+    );
+    stopped.throwIfAborted();
+    const { key } = JSON.parse(
+      await runToEnd(main, ["keys", "create", "--account", "acme", "--json"], environment),
+    ) as { key: string };
+    stopped.throwIfAborted();
+    return { portalUrl, serviceUrl, apiKey: key, stopped, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function startPortal(root: string): Promise<Started> {
+/** All of them, or the first failure when each has ended: nothing is still being started when the cleaning up begins. */
+async function together<T extends readonly unknown[]>(work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  await Promise.allSettled(work);
+  return (await Promise.all(work)) as unknown as T;
+}
+
+interface Program {
+  stop(): Promise<void>;
+}
+
+async function startPortal(root: string, foreign: Environment, programs: Program[]): Promise<Started> {
   const file = join(root, "examples/portal/main.ts");
-  const environment = { PORTAL_DELAY_MS, PORTAL_PORT: new URL(PORTAL_ORIGIN).port };
+  const portal = await onPortOrAnother(
+    async (port) => await start(file, [], { ...foreign, PORTAL_DELAY_MS, PORTAL_PORT: port }),
+    new URL(PORTAL_ORIGIN).port,
+  );
+  programs.push({ stop: async () => await stop(portal) });
+  return portal;
+}
+
+/** The service. When it ends by itself (somebody tries kill -9) it is started again, on its port and data. */
+async function startService(main: string, environment: Environment, programs: Program[]): Promise<Started> {
+  const serve = async (port: string): Promise<Started> =>
+    await start(main, ["serve"], { ...environment, LATCHKEY_PORT: port });
+  const first = await onPortOrAnother(serve, SERVICE_PORT);
+  let closing = false;
+  let current = Promise.resolve(first);
+  const watch = ({ child, firstLine }: Started): void => {
+    child.once("exit", (code, signal) => {
+      if (closing) return;
+      tell(`The service ended (${signal ?? code}); the demo starts it again.`);
+      current = serve(/:(\d+)/.exec(firstLine.replace(/^.*:\/\//, ""))?.[1] ?? SERVICE_PORT);
+      current.then(watch, (error: unknown) => tell(`It can't be started again: ${(error as Error).message}`));
+    });
+  };
+  watch(first);
+  programs.push({
+    stop: async () => {
+      closing = true;
+      const running = await current.catch(() => null);
+      if (running) await stop(running);
+    },
+  });
+  return first;
+}
+
+async function onPortOrAnother(begin: (port: string) => Promise<Started>, port: string): Promise<Started> {
   try {
-    return await start(file, [], environment);
+    return await begin(port);
   } catch (error) {
     if (!(error instanceof CommandFailed) || !error.message.includes("is taken")) throw error;
-    return await start(file, [], { ...environment, PORTAL_PORT: "0" });
+    return await begin("0");
   }
 }
 
@@ -85,7 +125,7 @@ function copyDocuments(root: string, folder: string, portalUrl: string): string 
   const target = join(folder, "examples");
   cpSync(join(root, "examples"), target, {
     recursive: true,
-    filter: (path) => statSync(path).isDirectory() ? !path.endsWith("portal") : /\.ya?ml$/.test(path),
+    filter: (path) => (statSync(path).isDirectory() ? !path.endsWith("portal") : /\.ya?ml$/.test(path)),
   });
   for (const entry of readdirSync(target, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

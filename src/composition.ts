@@ -1,0 +1,69 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Composition } from "#cli/composition.ts";
+import { CommandFailed, withProgress } from "#cli/output.ts";
+import { runProgram } from "#cli/program.ts";
+import { stopSignal } from "#cli/stop-signal.ts";
+import type { Log } from "#lib/log.ts";
+import { foreignEnvironment, readConfig, requireKey, type Config } from "./config.ts";
+
+// Every part is loaded by the command that needs it: `--help` and `keys` shall not wait for the HTTP server and the engine.
+
+// Read anew at each use: `init` makes the files that the settings name.
+const config = (): Config => readConfig();
+
+let opened: Log | null = null;
+async function log(): Promise<Log> {
+  const { openLog } = await import("#lib/log.ts");
+  const { logLevel, logFormat } = config();
+  return (opened ??= openLog({ level: logLevel, format: logFormat }));
+}
+
+const hasDatabase = ({ databaseUrl, dataDir }: Config): boolean =>
+  databaseUrl !== null || existsSync(join(dataDir, "postgres"));
+
+const composition: Composition = {
+  config,
+  hasDatabase: () => hasDatabase(config()),
+  withDatabase: async (work, { create = false } = {}) => {
+    const settings = config();
+    // A mistyped folder, or another working directory, must not make a second, empty installation.
+    if (!create && !hasDatabase(settings)) {
+      throw new CommandFailed(
+        `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to make one, or say where it is: ` +
+          "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
+      );
+    }
+    // An embedded server that was started for this command is stopped again, also after Ctrl-C.
+    const told = stopSignal(["SIGINT", "SIGTERM"]);
+    const { openDatabase } = await import("./open-database.ts");
+    const database = await withProgress("Opening the database", openDatabase(settings, await log()));
+    try {
+      return await told.orEarlier(work(database.db));
+    } finally {
+      await database.close();
+    }
+  },
+  openVault: async (db) => {
+    const masterKey = requireKey(config(), "master").reveal();
+    const [{ prepareVault }, { readMasterKey }] = await Promise.all([
+      import("#actions/prepare-vault.ts"),
+      import("#vault/master-key.ts"),
+    ]);
+    return await prepareVault(db, readMasterKey(masterKey));
+  },
+  serve: async (roles) => {
+    const { startService } = await import("./assemble.ts");
+    return await startService(config(), await log(), roles);
+  },
+  drainMs: () => config().drainMs,
+  log,
+  foreignEnvironment,
+  root: fileURLToPath(new URL("..", import.meta.url)),
+};
+
+/** Runs one command line and gives its exit code. */
+export async function runCommandLine(arguments_: readonly string[]): Promise<number> {
+  return await runProgram(composition, arguments_);
+}

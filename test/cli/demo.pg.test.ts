@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { must } from "#lib/assert.ts";
+import { environmentOf, observe, processesWith, ROOT, type Running } from "./program.ts";
+
+// `npm run demo` as people run it, through npm, in a process group of its own as a terminal gives it.
+
+const folders: string[] = [];
+const groups: number[] = [];
+
+after(() => {
+  for (const group of groups) {
+    try {
+      process.kill(-group, "SIGKILL");
+    } catch {
+      // It is gone, as it should be.
+    }
+  }
+  for (const folder of folders) {
+    for (const pid of processesWith(folder)) process.kill(pid, "SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+interface Demo extends Running {
+  /** The temporary directory of this demo alone: whatever it leaves is in it or names it. */
+  readonly folder: string;
+  readonly group: number;
+}
+
+const BY_NPM = ["npm", "run", "demo", "--"];
+/** What npm runs. npm itself ends by the SIGINT that the demo has handled. */
+const BY_SCRIPT = [process.execPath, "scripts/run.mjs", "src/main.ts", "demo"];
+
+function startDemo([program, ...arguments_]: readonly string[]): Demo {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-test-"));
+  folders.push(folder);
+  const child = spawn(must(program, "program"), arguments_, {
+    cwd: ROOT,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+    // What a developer has set for a real service must not reach the demo.
+    env: {
+      ...environmentOf({}),
+      TMPDIR: folder,
+      npm_config_update_notifier: "false",
+      LATCHKEY_DATA_DIR: "/nowhere/data",
+      LATCHKEY_PORT: "80808",
+      DATABASE_URL: "postgresql://nobody@127.0.0.1:1/nothing",
+    },
+  });
+  const group = must(child.pid, "pid");
+  groups.push(group);
+  return { ...observe(child), folder, group };
+}
+
+/** No process of it, and nothing in its temporary directory. */
+async function assertNothingLeft({ folder }: Demo): Promise<void> {
+  for (let tries = 0; tries < 250 && processesWith(folder).length > 0; tries++) await sleep(20);
+  assert.deepEqual(processesWith(folder), [], "processes");
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name !== "node-compile-cache"),
+    [],
+    "files",
+  );
+}
+
+/** Takes a port that something else may have already. */
+async function take(port: number): Promise<Server> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.once("error", () => resolve());
+    server.listen(port, "127.0.0.1", () => resolve());
+  });
+  return server;
+}
+
+describe("npm run demo", () => {
+  test("with --once and both ports taken: others are picked, 240 records, 3 invalid, a replay, both ways the same; exit code 0", async () => {
+    const taken = await Promise.all([take(8_080), take(4_600)]);
+    const demo = startDemo([...BY_NPM, "--once"]);
+    const { code, stdout, stderr } = await demo.ended;
+    for (const server of taken) server.close();
+    assert.equal(code, 0, stdout + stderr);
+
+    const portal = must(
+      /^Northwind Supplier Portal, .*: http:\/\/127\.0\.0\.1:(\d+)$/m.exec(stdout)?.[1],
+      stdout,
+    );
+    const service = must(
+      /^Latchkey: http:\/\/127\.0\.0\.1:(\d+) \(process \d+, data in /m.exec(stdout)?.[1],
+      stdout,
+    );
+    assert.notEqual(portal, "4600");
+    assert.notEqual(service, "8080");
+    assert.match(stdout, /create +account +acme\n/);
+    assert.match(
+      stdout,
+      /^The end user submits .* sent to http:\/\/localhost:3000\/connected\?plan=pro&session_id=\w+$/m,
+    );
+    assert.match(stdout, /^The same again -> 202 run_\w+, Idempotent-Replay: true$/m);
+    const steps = [...stdout.matchAll(/^ +\d+\.\d\d s {2}(\w+) \/ (\w+)$/gm)].map(
+      (match) => `${match[1]}/${match[2]}`,
+    );
+    assert.equal(steps.at(-1), "completed/completed", stdout);
+    assert.ok(steps.includes("running/reading_invoices"), steps.join());
+    assert.match(stdout, /^direct: +240 records$/m);
+    assert.match(stdout, /^presigned_url: \d+ bytes of Brotli, the same records$/m);
+    assert.match(stdout, /Of 240 records, 3 invalid:/);
+    const rows = must(stdout.split("3 invalid:")[1]?.split("6. To look at")[0], stdout).trim().split("\n");
+    assert.match(must(rows[0], "heading"), /^NUMBER .*WHY$/);
+    assert.equal(rows.length, 4, rows.join("\n"));
+    for (const row of rows.slice(1)) assert.match(row, / {2}\w+: .+/);
+    assert.match(stdout, /hosted form.*http:\/\/127\.0\.0\.1:\d+\/connect\//);
+    await assertNothingLeft(demo);
+  });
+
+  // What one Ctrl-C in a terminal is: SIGINT to npm, its shell, the script and the demo at once.
+  const pressCtrlC = (demo: Demo): void => void process.kill(-demo.group, "SIGINT");
+
+  for (const [moment, line] of [
+    ["while its data folder is made", /Making a throw-away data folder/],
+    ["in the middle of the run", /^ +\d+\.\d\d s /],
+  ] as const) {
+    test(`Ctrl-C ${moment} leaves no process and no file behind`, async () => {
+      const demo = startDemo([...BY_NPM, "--once"]);
+      await demo.line(line);
+      pressCtrlC(demo);
+      const toldAt = performance.now();
+      const { code, stdout } = await demo.ended;
+      assert.notEqual(code, 0, "it has not done what it was to do");
+      assert.doesNotMatch(stdout, /To look at/);
+      await assertNothingLeft(demo);
+      assert.ok(performance.now() - toldAt < 20_000);
+    });
+  }
+
+  test("without --once it stays up, outlives kill -9 of its service, and ends with Ctrl-C and exit code 0", async () => {
+    const demo = startDemo(BY_SCRIPT);
+    await demo.line(/Everything stays up until Ctrl-C/);
+    const [, url, pid] = must(/^Latchkey: (\S+) \(process (\d+),/m.exec(demo.stdout()), demo.stdout());
+    const status = async (path: string): Promise<number> =>
+      await fetch(url + path).then(
+        (answer) => answer.status,
+        () => 0,
+      );
+    assert.deepEqual([await status("/healthz"), await status("/docs")], [200, 200]);
+    process.kill(Number(pid), "SIGKILL");
+    let up = 0;
+    for (let tries = 0; tries < 400 && up !== 200; tries++) {
+      await sleep(50);
+      up = await status("/readyz");
+    }
+    assert.equal(up, 200, demo.stderr());
+    assert.match(demo.stderr(), /The service ended \(SIGKILL\); the demo starts it again/);
+    pressCtrlC(demo);
+    const { code, stderr } = await demo.ended;
+    assert.equal(code, 0, stderr);
+    await assertNothingLeft(demo);
+  });
+});

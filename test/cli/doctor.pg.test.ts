@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { must } from "#lib/assert.ts";
+import { connect, openCaller, type Caller } from "../caller.ts";
+import { install, type Installation } from "../service.ts";
+import { latchkey, newFolder, type Result } from "./program.ts";
+
+const DOCUMENTS = [
+  "account: acme\nname: Acme",
+  `strategy: strat_portal
+account: acme
+name: Portal
+hosts: [https://portal.example]
+fields:
+  - { key: token, label: Token, type: password }
+login: { type: bearer, token: token }`,
+];
+
+let installation: Installation & AsyncDisposable;
+let caller: Caller;
+let folder: string;
+
+before(async () => {
+  installation = await install();
+  await installation.apply(...DOCUMENTS);
+  caller = openCaller((await installation.serve()).url, await installation.createKey("acme"));
+  folder = newFolder();
+});
+
+after(async () => {
+  await installation[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function runDoctor(exitCode: number, dataFolder = installation.dataFolder): Promise<Result> {
+  const result = await latchkey(["doctor"], { ...installation.environment, LATCHKEY_DATA_DIR: dataFolder });
+  assert.equal(result.code, exitCode, result.stdout + result.stderr);
+  return result;
+}
+
+describe("doctor", () => {
+  test("all is well: exit code 0", async () => {
+    await connect(caller, "strat_portal", { token: "canary-token-5512" });
+    const { stdout } = await runDoctor(0);
+    assert.match(
+      stdout,
+      /ok +the settings[^]*ok +the signing key[^]*ok +the master key[^]*ok +the database[^]*opens all 1 credentials/,
+    );
+    assert.doesNotMatch(stdout, /wrong|canary/);
+  });
+
+  test("a damaged credential is named: exit code 1", async () => {
+    const { db } = installation.database;
+    const damaged = await connect(caller, "strat_portal", { token: "canary-token-5513" });
+    const swapped = await connect(caller, "strat_portal", { token: "canary-token-5514" });
+    // Not only noise: a sealed text of another row must not open here either.
+    await db.query(
+      "update credential set sealed = set_byte(sealed, length(sealed) / 2, get_byte(sealed, length(sealed) / 2) # 1) where id = $1",
+      [damaged],
+    );
+    await db.query(
+      "update credential set sealed = (select sealed from credential where id <> all($2) limit 1) where id = $1",
+      [swapped, [damaged, swapped]],
+    );
+    const { stdout, stderr } = await runDoctor(1);
+    const line = must(
+      stdout.split("\n").find((each) => each.includes("can't be opened")),
+      stdout,
+    );
+    assert.match(line, /^wrong /);
+    for (const id of [damaged, swapped]) assert.match(line, new RegExp(id));
+    assert.equal(line.match(/cred_\w+/g)?.length, 2);
+    assert.match(stderr, /One thing is wrong/);
+    assert.doesNotMatch(stdout + stderr, /canary/);
+    await db.query("delete from credential where id = any($1)", [[damaged, swapped]]).catch(() => {});
+  });
+
+  test("key files that others may read, and keys that are damaged or of another installation", async () => {
+    const data = join(folder, "data");
+    const fresh = (): void => {
+      rmSync(data, { recursive: true, force: true });
+      cpSync(installation.dataFolder, data, { recursive: true });
+    };
+    const wrongLines = async (): Promise<readonly string[]> => {
+      const { code, stdout } = await latchkey(["doctor"], {
+        ...installation.environment,
+        LATCHKEY_DATA_DIR: data,
+      });
+      const wrong = stdout.split("\n").filter((line) => line.startsWith("wrong"));
+      assert.equal(code, wrong.length === 0 ? 0 : 1);
+      return wrong.filter((line) => !line.includes("rows were damaged"));
+    };
+    fresh();
+    chmodSync(join(data, "master.key"), 0o644);
+    chmodSync(join(data, "signing.key"), 0o640);
+    assert.deepEqual(
+      (await wrongLines()).map(
+        (line) => /^wrong (signing|master) key: others may read .*chmod 600/.exec(line)?.[1],
+      ),
+      ["signing", "master"],
+    );
+    fresh();
+    writeFileSync(join(data, "signing.key"), readFileSync(join(data, "signing.key"), "utf8").slice(0, 30));
+    assert.deepEqual(
+      (await wrongLines()).map((line) => /signing key is cut off/.test(line)),
+      [true],
+    );
+    fresh();
+    rmSync(join(data, "master.key"));
+    assert.match((await wrongLines())[0] ?? "", /master key: .* does not exist/);
+    await using other = await install();
+    fresh();
+    cpSync(join(other.dataFolder, "master.key"), join(data, "master.key"));
+    assert.deepEqual(
+      (await wrongLines()).map((line) => /vault: The master key is not the one of this database/.test(line)),
+      [true],
+    );
+    fresh();
+    chmodSync(data, 0o777);
+    assert.match((await wrongLines())[0] ?? "", /data folder: others may replace .*chmod 700/);
+  });
+});
