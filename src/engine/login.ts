@@ -42,7 +42,8 @@ export interface LoggedIn {
   readonly secrets: readonly string[];
 }
 
-const LOGIN_POLL_MS = 200;
+/** A login takes from a few milliseconds (a header) to many seconds (a page): asked often at first, then less. */
+const LOGIN_POLL_MS = { first: 20, longest: 250 };
 
 /**
  * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
@@ -54,8 +55,12 @@ export async function login(
   signal: AbortSignal,
 ): Promise<LoggedIn> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
-  while (!(await takeLogin(services.db, request.credentialId, request.runId, limits.loginTimeoutMs))) {
-    await sleep(LOGIN_POLL_MS, undefined, { signal });
+  for (
+    let pollMs = LOGIN_POLL_MS.first;
+    !(await takeLogin(services.db, request.credentialId, request.runId, limits.loginTimeoutMs));
+    pollMs = Math.min(pollMs * 1.5, LOGIN_POLL_MS.longest)
+  ) {
+    await sleep(pollMs, undefined, { signal });
   }
   try {
     const fields = await openCredential(services, request);
