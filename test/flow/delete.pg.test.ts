@@ -19,7 +19,7 @@ let caller: Caller;
 
 before(async () => {
   // Slow enough that a run is in the middle of its pages for a while.
-  target = await startTarget(ledger, { delayMs: 400 });
+  target = await startTarget(ledger, { delayMs: 900 });
   installation = await install();
   await installation.apply(...ledgerDocuments(target.url, { cache: "15m", concurrency: 1 }));
   await recordHistory(installation.database.db);
