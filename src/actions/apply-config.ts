@@ -1,4 +1,4 @@
-import { listAccounts, saveAccount } from "#db/accounts.ts";
+import { findAccountBySlug, listAccounts, saveAccount } from "#db/accounts.ts";
 import {
   listAppliedDocuments,
   listStrategies,
@@ -104,10 +104,7 @@ async function applyDocument(
   if (kind === "account") {
     await saveAccount(tx, { ...readAccount(checked.document), id: newId(ID_PREFIX.account), document });
   } else {
-    const accountId = must(
-      (await listAccounts(tx)).find((each) => each.slug === account),
-      "the document's account",
-    ).id;
+    const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");
     if (kind === "strategy") await saveStrategyVersion(tx, { accountId, id, document, retired });
     else
       await saveBlueprintVersion(tx, {

@@ -1,22 +1,21 @@
 import { createBrotliDecompress } from "node:zlib";
 import { Readable } from "node:stream";
 import { findResultBlob, listResults } from "#db/run-results.ts";
+import type { VisibleRun } from "#db/runs.ts";
 import { readClock } from "#db/clock.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { decideDelivery, type DeliveryMethod, type StoredResult } from "#domain/run-results.ts";
 import { must } from "#lib/assert.ts";
-import { findVisibleRun } from "./read-run.ts";
 import type { Caller, Services } from "./services.ts";
 
-/** The results of a run as the text of the response body. Throws Problem 404, 403, 400 (purged), 409 (not completed). */
+/** The results of a run as the text of the response body. Throws Problem 400 (purged), 409 (not completed). */
 export async function readRunResults(
   services: Services,
   caller: Caller,
-  reference: string,
+  run: VisibleRun,
   asked: DeliveryMethod | undefined,
 ): Promise<string> {
-  const run = await findVisibleRun(services, caller, reference);
   if (run.purgedAt !== null) throw purged();
   // Spec, Results 3; design, page 1: 409 in every status but `completed`.
   if (run.status !== "completed") {

@@ -28,9 +28,8 @@ export async function getRunResults(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const caller = await enter(services, request, reply, "calls");
-  const reference = pathParameter(request, "runId");
-  await findVisibleRun(services, caller, reference);
-  return sendJson(reply, await readRunResults(services, caller, reference, readDeliveryMethod(request)));
+  const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
+  return sendJson(reply, await readRunResults(services, caller, run, readDeliveryMethod(request)));
 }
 
 /** Spec: `direct` or `presigned_url`; when omitted, the large-dataset mode applies. Throws Problem 422. */

@@ -1,4 +1,9 @@
-import { findBlueprintVersion, findStrategy, findStrategyVersion } from "#db/config-documents.ts";
+import {
+  findBlueprintVersion,
+  findStrategy,
+  findStrategyVersion,
+  type StrategyVersion,
+} from "#db/config-documents.ts";
 import { isConnectionLost } from "#db/pool.ts";
 import { insertResults, type NewResult } from "#db/run-results.ts";
 import {
@@ -12,7 +17,6 @@ import {
   startRun,
   type ClaimedRun,
   type Lease,
-  type RunCredential,
 } from "#db/runs.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -186,7 +190,6 @@ async function logIn(
   const targets = new Map<string, TargetSession>();
   const secrets: string[] = [];
   for (const credential of credentials) {
-    const origins = await originsOf(services, run, credential);
     const strategy = must(
       await findStrategyVersion(
         services.db,
@@ -196,6 +199,7 @@ async function logIn(
       ),
       "the credential's strategy",
     );
+    const origins = await originsOf(services, run, strategy);
     const request = {
       accountId: run.accountId,
       credentialId: credential.credentialId,
@@ -217,15 +221,10 @@ async function logIn(
 async function originsOf(
   services: EngineServices,
   run: ClaimedRun,
-  credential: RunCredential,
+  { strategy }: StrategyVersion,
 ): Promise<readonly string[]> {
-  const { strategyId, strategyVersion } = credential;
-  const then = must(
-    await findStrategyVersion(services.db, run.accountId, strategyId, strategyVersion),
-    "the strategy",
-  );
-  const now = must(await findStrategy(services.db, run.accountId, strategyId), "the strategy");
-  return then.strategy.hosts.filter((host) => now.strategy.hosts.includes(host));
+  const now = must(await findStrategy(services.db, run.accountId, strategy.id), "the strategy");
+  return strategy.hosts.filter((host) => now.strategy.hosts.includes(host));
 }
 
 async function carryNodes(loose: Omit<RunContext, "variables" | "expressions">): Promise<void> {
