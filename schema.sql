@@ -185,6 +185,8 @@ create table run (
   lost_leases integer default 0 not null,
   response_bytes bigint,
   purged_at timestamp with time zone,
+  parked_at timestamp with time zone,
+  resumed_at timestamp with time zone,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
@@ -198,13 +200,17 @@ create table run (
   constraint run_check4 CHECK (((started_at IS NULL) OR (ended_at IS NULL) OR (started_at <= ended_at))),
   constraint run_check5 CHECK (((status = 'completed'::text) = (response_bytes IS NOT NULL))),
   constraint run_check6 CHECK (((lease_owner IS NULL) OR (ended_at IS NULL))),
+  constraint run_check7 CHECK (((parked_at IS NULL) OR (lease_owner IS NULL))),
+  constraint run_check8 CHECK (((parked_at IS NULL) OR (admitted_at IS NULL) OR (ended_at IS NOT NULL))),
   constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_lease ON public.run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX run_parked ON public.run USING btree (account_id, parked_at) WHERE ((parked_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_purge ON public.run USING btree (ended_at) WHERE ((ended_at IS NOT NULL) AND (purged_at IS NULL));
-CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL));
+CREATE INDEX run_resumed ON public.run USING btree (account_id, resumed_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NOT NULL));
+CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL));
 
 create table run_credential (
   account_id text not null,
@@ -265,13 +271,39 @@ create table run_step (
   records_valid bigint,
   error_detail text,
   log bytea,
+  source_blob_key text,
   constraint run_step_pkey PRIMARY KEY (run_id, node_id),
   constraint run_step_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_step_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
+  constraint run_step_source_blob_key_fkey FOREIGN KEY (source_blob_key) REFERENCES blob(key),
   constraint run_step_check CHECK (((status = 'started'::text) = (ended_at IS NULL))),
   constraint run_step_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text]))),
   constraint run_step_status_check CHECK ((status = ANY (ARRAY['started'::text, 'done'::text, 'failed'::text])))
 );
+
+create table run_write (
+  account_id text not null,
+  run_id text not null,
+  node_id text not null,
+  ordinal integer not null,
+  status text not null,
+  epoch integer not null,
+  attempts integer default 1 not null,
+  started_at timestamp with time zone default app_now() not null,
+  ended_at timestamp with time zone,
+  outcome bytea,
+  detail text,
+  decided_by text,
+  decided_at timestamp with time zone,
+  constraint run_write_pkey PRIMARY KEY (run_id, node_id, ordinal),
+  constraint run_write_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_write_check CHECK (((status = 'done'::text) = (outcome IS NOT NULL))),
+  constraint run_write_check1 CHECK (((status = 'started'::text) = (ended_at IS NULL))),
+  constraint run_write_check2 CHECK (((decided_by IS NULL) = (decided_at IS NULL))),
+  constraint run_write_ordinal_check CHECK ((ordinal >= 0)),
+  constraint run_write_status_check CHECK ((status = ANY (ARRAY['started'::text, 'done'::text, 'refused'::text, 'in_doubt'::text, 'ruled_out'::text])))
+);
+CREATE INDEX run_write_in_doubt ON public.run_write USING btree (account_id, run_id) WHERE (status = 'in_doubt'::text);
 
 create table schema_migration (
   version integer not null,
@@ -299,6 +331,15 @@ create table strategy_version (
   created_at timestamp with time zone default app_now() not null,
   constraint strategy_version_pkey PRIMARY KEY (account_id, strategy_id, version),
   constraint strategy_version_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id) DEFERRABLE INITIALLY DEFERRED
+);
+
+create table throttle_slot (
+  account_id text not null,
+  blueprint_id text not null,
+  node_id text not null,
+  next_at timestamp with time zone not null,
+  constraint throttle_slot_pkey PRIMARY KEY (account_id, blueprint_id, node_id),
+  constraint throttle_slot_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id)
 );
 
 create table totp_use (

@@ -6,6 +6,7 @@ import { addDoctor } from "./doctor.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { CommandFailed, tell } from "./output.ts";
+import { addReviews } from "./reviews.ts";
 import { addServe } from "./serve.ts";
 import { Interrupted } from "./stop-signal.ts";
 
@@ -29,6 +30,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addApply(program, composition);
   addValidate(program);
   addKeys(program, composition);
+  addReviews(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
   for (const command of program.commands)

@@ -28,10 +28,15 @@ export async function admitRuns(db: Database, accountId: string): Promise<number
     if (free <= 0) return 0;
     const waiting = await tx.query<Waiting>(
       `select waiting.id, used.credential_id as "credentialId", used.concurrency
-       from (select id, created_at from run where account_id = $1 and admitted_at is null and ended_at is null
-             order by created_at, id limit ${LOOK_AHEAD}) waiting
+       from ((select id, 0 as place, resumed_at as at from run where account_id = $1 and admitted_at is null
+                and ended_at is null and parked_at is null and resumed_at is not null
+              order by resumed_at, id limit ${LOOK_AHEAD})
+             union all
+             (select id, 1 as place, created_at as at from run where account_id = $1 and admitted_at is null
+                and ended_at is null and parked_at is null and resumed_at is null
+              order by created_at, id limit ${LOOK_AHEAD})) waiting
        left join run_credential used on used.run_id = waiting.id
-       order by waiting.created_at, waiting.id`,
+       order by waiting.place, waiting.at, waiting.id`,
       [accountId],
     );
     const ids = await chooseRuns(tx, waiting, free);
@@ -42,7 +47,7 @@ export async function admitRuns(db: Database, accountId: string): Promise<number
   });
 }
 
-/** In the order of their triggers; a run waits while one of its credentials is at its limit. */
+/** Those that a person has decided on first, then in the order of their triggers; a run waits while one of its credentials is at its limit. */
 async function chooseRuns(
   tx: Database,
   waiting: readonly Waiting[],
@@ -91,7 +96,8 @@ export async function addRunJobs(db: Database, runIds: readonly string[]): Promi
 /** Accounts with runs that wait: an admission may have been lost with the process that owed it. */
 export async function listAccountsWithWaitingRuns(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ accountId: string }>(
-    `select distinct account_id as "accountId" from run where admitted_at is null and ended_at is null`,
+    `select distinct account_id as "accountId" from run
+     where admitted_at is null and ended_at is null and parked_at is null`,
   );
   return rows.map((row) => row.accountId);
 }

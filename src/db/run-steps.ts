@@ -97,3 +97,36 @@ export async function failStep(db: Database, held: Lease, nodeId: string, detail
     [...fence(held), nodeId, detail],
   );
 }
+
+/** The object with the records that a node works through one by one; null before they were kept. */
+export async function findStepSource(db: Database, runId: string, nodeId: string): Promise<string | null> {
+  const rows = await db.query<{ key: string | null }>(
+    `select source_blob_key as key from run_step where run_id = $1 and node_id = $2`,
+    [runId, nodeId],
+  );
+  return rows[0]?.key ?? null;
+}
+
+/** False: the lease is lost, and the object is nobody's. */
+export async function saveStepSource(
+  db: Database,
+  held: Lease,
+  accountId: string,
+  nodeId: string,
+  blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array },
+): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const isHeld = await tx.query(`select 1 where ${FENCE}`, fence(held));
+    if (isHeld.length === 0) return false;
+    await tx.query(
+      `insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4, $5)`,
+      [blob.key, accountId, held.runId, blob.sizeBytes, blob.sha256],
+    );
+    const rows = await tx.query(
+      `update run_step set source_blob_key = $4
+       where run_id = $1 and node_id = $2 and epoch = $3 and status = 'started' returning 1`,
+      [held.runId, nodeId, held.epoch, blob.key],
+    );
+    return rows.length > 0;
+  });
+}

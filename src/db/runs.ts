@@ -219,6 +219,28 @@ export async function failRun(
   return rows.length > 0;
 }
 
+/** The run waits for a person (design, page 3, `review`): it holds nothing, and its timeout stands still. */
+export async function parkRun(db: Database, held: Lease): Promise<boolean> {
+  const rows = await db.query(
+    `update run set progress_step = 'awaiting_review', parked_at = app_now(), lease_owner = null, admitted_at = null,
+       resumed_at = null
+     where id = $1 and ${HELD} and status = 'running' returning 1`,
+    lease(held),
+  );
+  return rows.length > 0;
+}
+
+/** A person has decided: the run is admitted again, before all that were never begun. False: it is not parked. */
+export async function resumeRun(db: Database, runId: string): Promise<boolean> {
+  const rows = await db.query(
+    `update run set parked_at = null, resumed_at = app_now(), progress_step = 'running',
+       deadline_at = deadline_at + (app_now() - parked_at)
+     where id = $1 and parked_at is not null and ended_at is null returning 1`,
+    [runId],
+  );
+  return rows.length > 0;
+}
+
 /** Hands the run back: whoever gets its next job goes on from the journal. */
 export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
   const rows = await db.query(

@@ -10,6 +10,14 @@ export type ExpressionScopeKind =
   | "record"
   /** root: the response's JSON body; as `run` */
   | "response"
+  /** a request's templates; which of the next three (or `run`, `record`) it is, the node type says by `requestScope` */
+  | "request"
+  /** as `run`, and `$token` */
+  | "write"
+  /** as `record`, and `$token` */
+  | "record-write"
+  /** the look-up of a write: root: the response's JSON body; as `run`, and `$token` */
+  | "verify"
   /** in a strategy's `login`: `$credential.<field>`, and what earlier steps extracted */
   | "login"
   /** as `login`; root: the response's JSON body */

@@ -33,6 +33,8 @@ export type OutboundFailure =
   /** The response is over `maxBytes`. Never retried. */
   | "too_large"
   | "timeout"
+  /** No connection came about: nothing was sent. */
+  | "unreachable"
   | "connection"
   | "cancelled";
 

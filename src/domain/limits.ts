@@ -45,6 +45,10 @@ export const limits = {
   /** Design, page 3, Defaults: `max_bytes` of a response, decompressed. */
   responseBytesMax: 10_000_000,
   pagesMax: 10_000,
+  /** Of a node with `for_each`. */
+  requestsAtOnceMax: 20,
+  /** How long a write that was sent may go on after its run was stopped; less than the drain. */
+  writeGraceMs: 5_000,
 
   /** Design, page 3, Expressions: 1 s an expression. */
   expressionMs: 1_000,

@@ -8,9 +8,10 @@ import { must } from "#lib/assert.ts";
 import { describeError } from "#lib/log.ts";
 import { NodeFailure, type Flow } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
+import { fixSource } from "./fix-source.ts";
 import { checkpoint, noteFailure } from "./journal.ts";
 import { nodeContext, nodesVariable } from "./node-context.ts";
-import { RunFailure, RunStopped } from "./run-ended.ts";
+import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { decodeRecords, encodeRecords, type RecordCounts } from "./spool.ts";
 
@@ -28,8 +29,10 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     // Design, page 1, Milestones: while the node runs, `progress_step` is its name.
     if (!(await moveStep(run.services.db, run.lease, node.milestone ?? "running")))
       throw new RunStopped("lease_lost");
-    const carry = async (): Promise<Flow | null> =>
-      await type.run(await open(run, planned, signal, log), planned.config);
+    const carry = async (): Promise<Flow | null> => {
+      await fixSource(run, planned);
+      return await type.run(await open(run, planned, signal, log), planned.config);
+    };
     const output =
       type.effect(planned.config) === "none"
         ? await carryPure(run, planned, carry)
@@ -38,7 +41,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
   } catch (error) {
     // The run's own end comes first: whatever a node throws while it is being stopped is only its echo.
     if (run.signal.aborted) throw run.signal.reason;
-    if (error instanceof RunStopped || isConnectionLost(error)) throw error;
+    if (error instanceof RunStopped || error instanceof RunParked || isConnectionLost(error)) throw error;
     const failure = limit?.aborted ? overTime(node.id) : failureOf(run, planned, error);
     await noteFailure(run, planned, failure.message);
     throw failure;

@@ -13,6 +13,7 @@ import {
   listRunCredentials,
   listRunInputs,
   moveStep,
+  parkRun,
   releaseRun,
   startRun,
   type ClaimedRun,
@@ -22,6 +23,7 @@ import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
 import { must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
@@ -31,7 +33,7 @@ import { login } from "./login.ts";
 import { planRun, type RunPlan } from "./plan-run.ts";
 import { inputValues, inputVariable } from "./read-inputs.ts";
 import { makeRedact } from "./redact.ts";
-import { RunFailure, RunStopped } from "./run-ended.ts";
+import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
 import type { RunContext } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
 import { Scratch } from "./spool.ts";
@@ -41,6 +43,8 @@ import { openTarget, type TargetSession } from "./target-session.ts";
 export type RunOutcome =
   /** Terminal: its account may admit the next. */
   | { readonly kind: "ended"; readonly accountId: string }
+  /** It waits for a person: its account may admit the next. */
+  | { readonly kind: "parked"; readonly accountId: string }
   /** Handed back at a drain: it needs a new job. */
   | { readonly kind: "released"; readonly runId: string }
   /** Not ours: terminal already, or with another worker. */
@@ -97,6 +101,12 @@ async function end(
   lease: Lease,
   error: unknown,
 ): Promise<RunOutcome> {
+  if (error instanceof RunParked) {
+    await failpoint("run.before_park");
+    const parked = await parkRun(services.db, lease);
+    await failpoint("run.after_park");
+    return parked ? { kind: "parked", accountId: run.accountId } : { kind: "skipped" };
+  }
   const reason = error instanceof RunStopped ? error.reason : null;
   if (reason === "lease_lost") return { kind: "skipped" };
   if (reason === "drain") {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomInt } from "node:crypto";
+import { takeThrottleSlot } from "#db/throttle.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -7,6 +8,7 @@ import type { DataRecord } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
 import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
+import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { abortableBatches, abortableExpressions } from "./until-aborted.ts";
@@ -31,6 +33,11 @@ export function nodeContext(
     expressions: abortableExpressions(expressions, signal),
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) => await target.send(request, signal),
+    writes: nodeWrites(run, node.id, target, signal),
+    takeSlot: async (spacingMs) => {
+      const place = { accountId: run.run.accountId, blueprintId: run.run.blueprintId, nodeId: node.id };
+      await sleep(await takeThrottleSlot(run.services.db, place, spacingMs), undefined, { signal });
+    },
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
     random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
     writeResult: async (handle, batches) => {

@@ -29,3 +29,8 @@ export class RunFailure extends Error {
     this.kind = kind;
   }
 }
+
+/** Not an end: the run waits for a person, and holds nothing meanwhile. */
+export class RunParked extends Error {
+  override readonly name = "RunParked";
+}

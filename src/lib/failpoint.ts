@@ -10,6 +10,12 @@ export const FAILPOINTS = [
   "trigger.after_insert",
   "session.after_insert",
   "credential.after_delete",
+  "write.before_intent",
+  "write.after_intent",
+  "write.after_effect",
+  "write.after_outcome",
+  "run.before_park",
+  "run.after_park",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

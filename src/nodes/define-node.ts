@@ -1,6 +1,6 @@
 import { must } from "#lib/assert.ts";
 import type { TObject } from "typebox";
-import type { BoundExpressions } from "#domain/expression.ts";
+import type { BoundExpressions, ExpressionScopeKind } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordBatches } from "#domain/record.ts";
@@ -33,6 +33,10 @@ export interface NodeContext {
   input(refKey: string): Value;
   /** Through the egress gate, with the node's credential applied, restricted to its hosts. Throws OutboundError. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
+  /** The writes of a node whose effect is `write`. */
+  readonly writes: NodeWrites;
+  /** Waits for this node's next free moment, among all runs and workers: one every `spacingMs`. */
+  takeSlot(spacingMs: number): Promise<void>;
   /** Waits, and ends early with a throw when `signal` aborts. */
   sleep(ms: number): Promise<void>;
   /** A number in [0, 1) for jitter. */
@@ -44,6 +48,39 @@ export interface NodeContext {
   writeResult(handle: string | null, batches: RecordBatches): Promise<void>;
   /** To the operator's step log: no values of the data, only counts and names. */
   log(message: string, fields?: Record<string, number | string | boolean>): void;
+}
+
+/** What is known of a write from before. */
+export type KnownWrite =
+  | { readonly status: "done"; readonly outcome: Json }
+  /** Its request may have been sent, or it was, and nobody knows what became of it. */
+  | { readonly status: "in_doubt" }
+  /** It was looked up, or the operator said: it did not happen. */
+  | { readonly status: "ruled_out" }
+  /** The target refused it. */
+  | { readonly status: "refused" };
+
+/**
+ * The writes of one node, by the place of their record (0 without `for_each`). The intent is committed before the request is
+ * sent and the outcome after it, so that no write is ever sent blindly a second time. Design, page 3, "Side effects and retries".
+ */
+export interface NodeWrites {
+  /** The same whenever this run sends this write. */
+  token(ordinal: number): string;
+  /** What is missing was never begun. */
+  known(first: number, count: number): Promise<ReadonlyMap<number, KnownWrite>>;
+  /** Commits the intent. Throws when the run is not this worker's any more, or the write is not to be sent. */
+  begin(ordinal: number): Promise<void>;
+  /** Sends its request. Once sent it is let finish for a while when the run is stopped, so that its outcome is known. */
+  send(request: OutboundRequest): Promise<OutboundResponse>;
+  finish(ordinal: number, outcome: Json): Promise<void>;
+  /** It did not happen: the target refused it, or it was looked up and isn't there. */
+  refuse(ordinal: number): Promise<void>;
+  ruleOut(ordinal: number): Promise<void>;
+  /** It may have happened. `detail`: why, for the operator. */
+  doubt(ordinal: number, detail: string): Promise<void>;
+  /** The run waits for the operator's word on what is in doubt. Always throws. */
+  askOperator(): never;
 }
 
 /** A mistake in a node's configuration that its schema can't express. `path` is inside the node, e.g. `["request", "method"]`. */
@@ -70,6 +107,8 @@ export interface NodeType {
   gives(config: JsonObject): FlowKind | "results";
   /** `none`: pure, streamed and recomputed after a crash. Others are checkpointed in the journal. */
   effect(config: JsonObject): "none" | "read" | "write";
+  /** What the templates of its requests may read; default `run`. Called with any config. */
+  requestScope?(config: JsonObject): ExpressionScopeKind;
   /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
   check?(config: JsonObject, common?: CheckedCommon): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;

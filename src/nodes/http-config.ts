@@ -1,6 +1,7 @@
 import { Type, type Static } from "typebox";
-import { EXPRESSION, TEMPLATE } from "#domain/expression.ts";
-import type { Json, JsonObject } from "#domain/json.ts";
+import { parseDuration } from "#domain/duration.ts";
+import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { parseFindings, parseSchema } from "./parse-records.ts";
@@ -9,9 +10,9 @@ import { urlTemplateProblem } from "#domain/url-template.ts";
 
 const unbuilt = (what: string) => Type.Optional(Type.Unsafe<Json>({ description: `${what} Not built yet.` }));
 const template = (description: string) =>
-  Type.Optional(Type.Unsafe<Json>({ [TEMPLATE]: "run", description }));
+  Type.Optional(Type.Unsafe<Json>({ [TEMPLATE]: "request", description }));
 const pairs = (description: string) =>
-  Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}), { [TEMPLATE]: "run", description }));
+  Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}), { [TEMPLATE]: "request", description }));
 
 const requestSchema = Type.Object(
   {
@@ -19,7 +20,7 @@ const requestSchema = Type.Object(
     url: Type.String({
       minLength: 1,
       maxLength: 8_192,
-      [TEMPLATE]: "run",
+      [TEMPLATE]: "request",
       description:
         "Relative to the first of the strategy's hosts, or absolute within the hosts. Values inside a longer url are percent-encoded; the host part takes none.",
     }),
@@ -27,8 +28,16 @@ const requestSchema = Type.Object(
     headers: pairs("Headers besides those that the login adds."),
     json: template("A JSON body."),
     form: pairs("A urlencoded form as the body."),
-    text: Type.Optional(Type.String({ [TEMPLATE]: "run", description: "A text body." })),
+    text: Type.Optional(Type.String({ [TEMPLATE]: "request", description: "A text body." })),
     multipart: unbuilt("A multipart body."),
+  },
+  { additionalProperties: false },
+);
+
+const verifyRequestSchema = Type.Object(
+  {
+    method: Type.Optional(Type.Enum(["GET", "HEAD", "POST"], { default: "GET" })),
+    ...Type.Omit(requestSchema, ["method", "multipart"]).properties,
   },
   { additionalProperties: false },
 );
@@ -123,20 +132,69 @@ export const httpSchema = Type.Object(
         description: "Longest response, decompressed, in bytes.",
       }),
     ),
-    for_each: unbuilt("One request per record of this node."),
-    concurrency: unbuilt("Requests at once of a for_each."),
-    throttle: unbuilt("Requests per time of a for_each."),
+    for_each: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          "A node that gives records: one request for each. The record is the root of the request's templates. Gives the `records` of every response, or the record itself with `status`.",
+      }),
+    ),
+    concurrency: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: limits.requestsAtOnceMax,
+        default: 1,
+        description: "for_each: requests at once.",
+      }),
+    ),
+    throttle: Type.Optional(
+      Type.Object(
+        {
+          requests: Type.Integer({ minimum: 1, maximum: 100_000 }),
+          per: Type.Unsafe<Json>({ description: "A duration, e.g. 1s, 1m." }),
+        },
+        {
+          additionalProperties: false,
+          description:
+            "At most so many requests per time, evenly spaced, of all runs of the Blueprint together.",
+        },
+      ),
+    ),
+    verify: Type.Optional(
+      Type.Object(
+        {
+          request: verifyRequestSchema,
+          when: Type.String({
+            minLength: 1,
+            [EXPRESSION]: "verify",
+            description: "Over the JSON body: true when the write is there.",
+          }),
+        },
+        {
+          additionalProperties: false,
+          description:
+            "How a write that may have happened is looked up, before it is sent again. A 404 means that it is not there.",
+        },
+      ),
+    ),
+    on_unknown: Type.Optional(
+      Type.Enum(["review", "fail"], {
+        default: "review",
+        description:
+          "A write that may have happened and can't be looked up: the operator says whether it did, or the run fails.",
+      }),
+    ),
     save: unbuilt("Keep the response as a file."),
-    verify: unbuilt("How a write in flight is looked up."),
-    on_unknown: unbuilt("What becomes of a write in flight."),
   },
   { additionalProperties: false },
 );
 
+const THROTTLE_MS_MAX = 3_600_000;
+
 export type HttpConfig = Static<typeof httpSchema>;
 export type Paginate = Static<typeof paginateSchema>;
 
-const UNBUILT_KEYS = ["for_each", "concurrency", "throttle", "save", "verify", "on_unknown"] as const;
+const UNBUILT_KEYS = ["save"] as const;
 /** Set by the transport, or by the login. */
 const RESERVED_HEADERS = new Set([
   ...[
@@ -166,13 +224,6 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     path: [key],
     message: `\`${key}\` is not built yet`,
   }));
-  if (effectOf(config) === "write") {
-    const path = config.effect === undefined ? ["request", "method"] : ["effect"];
-    findings.push({
-      path,
-      message: "write effects are not built yet; say `effect: read` if this request only reads",
-    });
-  }
   const results = [config.records, config.parse, config.save].filter((key) => key !== undefined);
   if (results.length > 1)
     findings.push({ path: [], message: "an http node has one of `records`, `parse` and `save`" });
@@ -186,10 +237,26 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     ...requestFindings(config),
     ...headerFindings(config, common),
     ...paginateFindings(config),
+    ...eachFindings(config),
+    ...writeFindings(config),
   ];
 }
 
-function requestFindings({ request }: HttpConfig): readonly ConfigFinding[] {
+/** Which variables the templates of a request see: the record's with `for_each`, `$token` in writes. */
+export function requestScopeOf(raw: JsonObject): ExpressionScopeKind {
+  const request = isJsonObject(raw["request"]) ? raw["request"] : {};
+  const { method = "GET" } = request;
+  const isWrite =
+    raw["effect"] === "write" || (raw["effect"] !== "read" && method !== "GET" && method !== "HEAD");
+  if (raw["for_each"] === undefined) return isWrite ? "write" : "run";
+  return isWrite ? "record-write" : "record";
+}
+
+function requestFindings({
+  request,
+}: {
+  readonly request: Omit<HttpConfig["request"], "multipart"> & { readonly multipart?: Json };
+}): readonly ConfigFinding[] {
   const findings: ConfigFinding[] = [];
   const url = urlTemplateProblem(request.url);
   if (url !== null) findings.push({ path: ["request", "url"], message: url });
@@ -273,6 +340,44 @@ function paginateFindings({ paginate, records, parse }: HttpConfig): readonly Co
         "cursor",
         "a cursor is read from a JSON body; with this format use `page`, `offset` or `link_header`",
       ),
+    );
+  }
+  return findings;
+}
+
+function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
+  const findings: ConfigFinding[] = [];
+  if (config.for_each === undefined && config.concurrency !== undefined)
+    findings.push({ path: ["concurrency"], message: "`concurrency` belongs to `for_each`" });
+  if (config.for_each !== undefined && config.paginate !== undefined)
+    findings.push({ path: ["paginate"], message: "a node with `for_each` has no pages of its own" });
+  const per = config.throttle === undefined ? undefined : parseDuration(config.throttle.per);
+  if (config.throttle !== undefined && (per === undefined || per === 0 || per > THROTTLE_MS_MAX))
+    findings.push({ path: ["throttle", "per"], message: "`per` is a duration from 1ms to 1h, e.g. 1s" });
+  return findings;
+}
+
+function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
+  if (effectOf(config) === "read") {
+    return (["verify", "on_unknown"] as const)
+      .filter((key) => config[key] !== undefined)
+      .map((key) => ({ path: [key], message: `\`${key}\` belongs to writes, and this node reads` }));
+  }
+  const findings: ConfigFinding[] = [];
+  if (config.paginate !== undefined)
+    findings.push({
+      path: ["paginate"],
+      message: "a write has no pages; say `effect: read` if this request only reads",
+    });
+  if (config.parse !== undefined && config.parse.format !== "json")
+    findings.push({
+      path: ["parse", "format"],
+      message: "the answer of a write is read as JSON: use `records`, or a later `parse` node",
+    });
+  if (config.verify !== undefined) {
+    const { request } = config.verify;
+    findings.push(
+      ...requestFindings({ request }).map(({ path, message }) => ({ path: ["verify", ...path], message })),
     );
   }
   return findings;

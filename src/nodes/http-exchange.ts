@@ -5,7 +5,9 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from "#domain/http-exchange.ts";
+import { parseDuration } from "#domain/duration.ts";
 import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
 import { charsetOf } from "./decode-text.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
 import { effectOf, type HttpConfig } from "./http-config.ts";
@@ -13,7 +15,7 @@ import type { Pairs, PreparedRequest } from "./http-request.ts";
 
 /** Design, page 3, Defaults: what a read is retried for. */
 const RETRIED_STATUSES = new Set([429, 502, 503, 504]);
-const RETRIED_FAILURES: ReadonlySet<OutboundFailure> = new Set(["connection", "timeout"]);
+const RETRIED_FAILURES: ReadonlySet<OutboundFailure> = new Set(["connection", "timeout", "unreachable"]);
 /** A target may ask for patience, but not for more than this at a time. */
 const RETRY_AFTER_MS_MAX = 60_000;
 
@@ -34,6 +36,7 @@ export async function exchange(
   };
   for (let attempt = 1; ; attempt += 1) {
     context.signal.throwIfAborted();
+    await waitForSlot(context, config);
     const answer = await attemptOnce(context, outbound);
     const isRetried =
       answer instanceof OutboundError ? RETRIED_FAILURES.has(answer.failure) : isPassing(answer, config);
@@ -43,6 +46,12 @@ export async function exchange(
     context.log("retry", { attempt, reason, waitMs });
     await context.sleep(waitMs);
   }
+}
+
+/** Design, page 3, `throttle`: evenly spaced, for all runs of the Blueprint together. */
+export async function waitForSlot(context: NodeContext, { throttle }: HttpConfig): Promise<void> {
+  if (throttle === undefined) return;
+  await context.takeSlot(must(parseDuration(throttle.per), "a checked duration") / throttle.requests);
 }
 
 async function attemptOnce(
@@ -62,7 +71,8 @@ function isPassing(response: OutboundResponse, config: HttpConfig): boolean {
   return RETRIED_STATUSES.has(response.status) && config.expect?.status?.includes(response.status) !== true;
 }
 
-function delayMs(context: NodeContext, attempt: number, asked: number | null): number {
+/** The wait before the next attempt: what the node says, and no less than the target asked for. */
+export function delayMs(context: NodeContext, attempt: number, asked: number | null): number {
   const { backoff, initialMs, maxMs } = context.node.retry;
   const full = backoff === "fixed" ? initialMs : Math.min(maxMs, initialMs * 2 ** (attempt - 1));
   // Half of it is chance, so that many runs that failed together don't come back together.
@@ -71,7 +81,7 @@ function delayMs(context: NodeContext, attempt: number, asked: number | null): n
 }
 
 /** RFC 9110, 10.2.3: seconds, or a date, which is measured against the response's own clock. Null without one that can be read. */
-function retryAfterMs(response: OutboundResponse): number | null {
+export function retryAfterMs(response: OutboundResponse): number | null {
   const value = response.headers.get("retry-after")?.trim();
   if (value === undefined) return null;
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
@@ -79,7 +89,8 @@ function retryAfterMs(response: OutboundResponse): number | null {
   return Number.isFinite(wait) && wait > 0 ? wait : null;
 }
 
-function expected(
+/** The response that the node expects. Throws NodeFailure for any other answer. */
+export function expected(
   answer: OutboundResponse | OutboundError,
   config: HttpConfig,
   place: string,

@@ -1,3 +1,4 @@
+import type { Scope } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
@@ -20,14 +21,18 @@ export interface PreparedRequest {
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
 /** Renders the request's templates, all in one hop. A template that gives nothing (or null) leaves its key out. */
-export async function prepareRequest(context: NodeContext, config: HttpConfig): Promise<PreparedRequest> {
-  const { method, url, query, headers, json, form, text } = config.request;
+export async function prepareRequest(
+  context: NodeContext,
+  config: Omit<HttpConfig["request"], "multipart">,
+  scope?: Scope,
+): Promise<PreparedRequest> {
+  const { method, url, query, headers, json, form, text } = config;
   const parts = must(splitUrlTemplate(url), "the parts of a checked url");
   const urlValues = Object.fromEntries(
     parts.flatMap((part, index) => (part.kind === "expression" ? [[String(index), part.template]] : [])),
   );
   const template: JsonObject = { url: urlValues, ...present({ query, headers, json, form, text }) };
-  const rendered = await context.expressions.render(template);
+  const rendered = await context.expressions.render(template, scope);
   const values = isJsonObject(rendered) ? rendered : {};
   const body = bodyOf(values);
   const sentHeaders = headerPairs(values["headers"], context.node.credential !== null);

@@ -1,5 +1,6 @@
 import { defineNode } from "./define-node.ts";
-import { effectOf, httpFindings, httpSchema } from "./http-config.ts";
+import { effectOf, httpFindings, httpSchema, requestScopeOf } from "./http-config.ts";
+import { recordsOfEach, writeAlone } from "./http-each.ts";
 import { exchange, responseText } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
 import { prepareRequest } from "./http-request.ts";
@@ -9,16 +10,22 @@ import { readConfig } from "#domain/read-config.ts";
 export const node = defineNode({
   type: "http",
   description:
-    "Sends a request, or one per page, and gives the records of the answers, or the answer's text.",
+    "Sends a request, one per page, or one per record, and gives the records of the answers, or the answer's text.",
   schema: httpSchema,
   takes: "none",
   usesCredential: true,
-  gives: (config) => (config["records"] === undefined && config["parse"] === undefined ? "value" : "records"),
+  gives: (config) =>
+    config["for_each"] === undefined && config["records"] === undefined && config["parse"] === undefined
+      ? "value"
+      : "records",
+  requestScope: requestScopeOf,
   effect: (config) => effectOf(readConfig(httpSchema, config)),
   check: httpFindings,
   run: async (context, raw) => {
     const config = readConfig(httpSchema, raw);
-    const request = await prepareRequest(context, config);
+    if (config.for_each !== undefined) return { kind: "records", batches: recordsOfEach(context, config) };
+    if (effectOf(config) === "write") return await writeAlone(context, config);
+    const request = await prepareRequest(context, config.request);
     if (config.records !== undefined || config.parse !== undefined) {
       return { kind: "records", batches: recordsOfPages(context, config, request) };
     }

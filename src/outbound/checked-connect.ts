@@ -36,7 +36,7 @@ export function checkedConnect(origin: URL, rules: AddressRules, resolve: Resolv
         const refusal = addresses.map(refusalOf).find((each) => each !== null);
         if (refusal !== undefined) answer(refusal, []);
         else if (addresses.length === 0)
-          answer(new GateError("connection", `${origin.host} has no address`), []);
+          answer(new GateError("unreachable", `${origin.host} has no address`), []);
         else answer(null, addresses);
       },
       (error: unknown) => answer(error instanceof Error ? error : new Error("the look-up failed"), []),

@@ -5,6 +5,8 @@ export type GateFailure =
   | "redirect_outside"
   | "too_large"
   | "timeout"
+  /** No connection came about: nothing was sent. */
+  | "unreachable"
   | "connection"
   | "cancelled";
 

@@ -115,7 +115,12 @@ async function follow(
   for (let followed = 0; ; followed++) {
     const { url } = hop;
     const added = policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin }) ?? [];
-    const answer = await dispatch(agent, hop, added, policy, deadline);
+    const answer = await dispatch(agent, hop, added, policy, deadline).catch((error: unknown) => {
+      // After a redirect something was sent all the same.
+      if (followed > 0 && error instanceof GateError && error.failure === "unreachable")
+        throw new GateError("connection", error.message);
+      throw error;
+    });
     const setCookie = answer.headers["set-cookie"] ?? [];
     policy.absorb?.(url, typeof setCookie === "string" ? [setCookie] : setCookie);
     try {
@@ -227,7 +232,13 @@ function gateError(error: unknown, host: string, policy: GatePolicy, deadline: D
     case "UND_ERR_HEADERS_OVERFLOW":
       return new GateError("too_large", `the response headers of ${host} are over ${HEADER_BYTES_MAX} bytes`);
     case "UND_ERR_CONNECT_TIMEOUT":
-      return new GateError("timeout", `no connection to ${host} in time`);
+      return new GateError("unreachable", `no connection to ${host} in time`);
+    case "ECONNREFUSED":
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return new GateError("unreachable", `the connection to ${host} failed (${code})`);
     case "UND_ERR_DESTROYED":
     case "UND_ERR_CLOSED":
       return new GateError("cancelled", `the request to ${host} was cancelled, because the service stops`);

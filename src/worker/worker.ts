@@ -94,7 +94,7 @@ export class Worker {
       this.#carried.set(id, stop);
       return () => this.#carried.delete(id);
     });
-    if (outcome.kind === "ended") admitSoon(this.#services, outcome.accountId);
+    if (outcome.kind === "ended" || outcome.kind === "parked") admitSoon(this.#services, outcome.accountId);
     if (outcome.kind === "released") await addRunJobs(this.#services.db, [outcome.runId]);
   }
 

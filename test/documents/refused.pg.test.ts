@@ -81,28 +81,16 @@ test("every node type that is not built, with keys of its own", async () => {
   );
 });
 
-test("every key of an http node that is not built, write effects, and the formats of parse", async () => {
+test("every key of an http node that is not built, `$token` in a read, and the formats of parse", async () => {
   const http = (rest: string, request = "") =>
     `- { id: n, type: http, credential: it, request: { url: /x${request} }, ${rest} }`;
   const cases: readonly (readonly [node: string, at: string, says: RegExp])[] = [
-    [http("records: $, for_each: list"), "nodes[1].for_each", /not built yet/],
-    [http("records: $, concurrency: 3"), "nodes[1].concurrency", /not built yet/],
-    [http("records: $, throttle: { requests: 1, per: 1s }"), "nodes[1].throttle", /not built yet/],
     [http("save: file"), "nodes[1].save", /not built yet/],
-    [http("records: $, verify: { request: { url: /y }, when: found }"), "nodes[1].verify", /not built yet/],
-    [http("records: $, on_unknown: fail"), "nodes[1].on_unknown", /not built yet/],
     [
       http("records: $, effect: read", ", method: POST, multipart: { a: b }"),
       "nodes[1].request.multipart",
       /not built yet/,
     ],
-    [
-      http("records: $", ", method: POST, json: {}"),
-      "nodes[1].request.method",
-      /write effects are not built yet/,
-    ],
-    [http("records: $", ", method: DELETE"), "nodes[1].request.method", /write effects are not built yet/],
-    [http("records: $, effect: write"), "nodes[1].effect", /write effects are not built yet/],
     [
       http("records: $", ', query: { t: "{{ $token }}" }'),
       "nodes[1].request.query.t",

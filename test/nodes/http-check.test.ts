@@ -8,15 +8,10 @@ const refusal = (document: JsonObject) =>
   check(document).map(({ path, message }) => `${path.join(".")}: ${message}`);
 
 test("check: what isn't built yet is refused by name, as known keys", () => {
-  for (const key of ["for_each", "concurrency", "throttle", "save", "verify", "on_unknown"]) {
-    assert.deepEqual(refusal(http({ url: "/" }, { [key]: "x" })), [`${key}: \`${key}\` is not built yet`]);
-  }
+  assert.deepEqual(refusal(http({ url: "/" }, { save: "x" })), ["save: `save` is not built yet"]);
   assert.deepEqual(refusal(http({ url: "/", multipart: {} })), [
     "request.multipart: `multipart` is not built yet",
   ]);
-  const write = "write effects are not built yet; say `effect: read` if this request only reads";
-  assert.deepEqual(refusal(http({ url: "/", method: "POST" })), [`request.method: ${write}`]);
-  assert.deepEqual(refusal(http({ url: "/" }, { effect: "write" })), [`effect: ${write}`]);
   assert.deepEqual(refusal(http({ url: "/", method: "DELETE" }, { effect: "read" })), []);
   assert.match(
     refusal(http({ url: "/" }, { parse: { format: "xlsx" } }))[0] ?? "",
@@ -102,5 +97,34 @@ test("check: paginate has one kind, with its own keys, and only records have pag
     { cursor: "a.b", param: "p" },
   ]) {
     assert.equal(first(paginate), "");
+  }
+});
+
+test("check: the keys of writes and of for_each stand where they mean something", () => {
+  const verify = { request: { url: "/" }, when: "true" };
+  const write = (rest: JsonObject) => refusal(http({ url: "/", method: "POST" }, rest));
+  assert.deepEqual(write({ verify, on_unknown: "fail", for_each: "a", concurrency: 20 }), []);
+  assert.deepEqual(refusal(http({ url: "/" }, { verify })), [
+    "verify: `verify` belongs to writes, and this node reads",
+  ]);
+  assert.deepEqual(refusal(http({ url: "/" }, { on_unknown: "fail" })), [
+    "on_unknown: `on_unknown` belongs to writes, and this node reads",
+  ]);
+  assert.deepEqual(refusal(http({ url: "/" }, { concurrency: 2 })), [
+    "concurrency: `concurrency` belongs to `for_each`",
+  ]);
+  assert.match(write({ for_each: "a", concurrency: 21 })[0] ?? "", /schema/);
+  assert.match(write({ records: "$", paginate: { page: 1, param: "p" } }).join(), /a write has no pages/);
+  assert.match(write({ parse: { format: "csv" } }).join(), /read as JSON/);
+  assert.match(
+    write({ verify: { request: { url: "/", json: {} }, when: "true" } }).join(),
+    /verify.request.json: a GET request has no body/,
+  );
+  for (const per of ["0s", "2h", "x", 3]) {
+    assert.match(
+      refusal(http({ url: "/" }, { throttle: { requests: 1, per } })).join(),
+      /1ms to 1h/,
+      String(per),
+    );
   }
 });

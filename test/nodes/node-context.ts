@@ -58,6 +58,8 @@ export async function runNode(
     expressions: evaluator.bind(setup.variables ?? {}),
     input: (refKey) => setup.inputs?.[refKey] ?? { form: "absent" },
     send: setup.send ?? (() => Promise.reject(new Error("nothing to send to"))),
+    writes: noWrites,
+    takeSlot: () => Promise.resolve(),
     sleep: (ms) => {
       seen.slept.push(ms);
       return Promise.resolve();
@@ -148,3 +150,19 @@ export async function target(
   const session = openTarget(gate, [origin], null);
   return { origin, urls, send: (request) => session.send(request, new AbortController().signal) };
 }
+
+/** A node that only reads has nothing to write with. */
+const unwritten = (): never => {
+  throw new Error("this node only reads");
+};
+const noWrites: NodeContext["writes"] = {
+  token: unwritten,
+  known: unwritten,
+  begin: unwritten,
+  send: unwritten,
+  finish: unwritten,
+  refuse: unwritten,
+  ruleOut: unwritten,
+  doubt: unwritten,
+  askOperator: unwritten,
+};

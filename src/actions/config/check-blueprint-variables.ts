@@ -21,6 +21,10 @@ const VARIABLES: Readonly<Record<ExpressionScopeKind, readonly string[]>> = {
   counts: [...EVERYWHERE, "counts"],
   record: [...EVERYWHERE, ...PER_RECORD],
   response: EVERYWHERE,
+  request: EVERYWHERE,
+  write: [...EVERYWHERE, "token"],
+  "record-write": [...EVERYWHERE, ...PER_RECORD, "token"],
+  verify: [...EVERYWHERE, "token"],
   login: [],
   "login-response": [],
 };

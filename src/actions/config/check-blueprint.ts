@@ -32,7 +32,7 @@ export function checkBlueprint(
   const drafts = readNodes(document["nodes"]);
   const read = drafts.map((draft) => {
     const schema = draft.nodeType === null ? untypedNode : withCommonKeys(commonNodeKeys, draft.nodeType);
-    return { draft, ...readExpressions(schema, draft.value, draft.path) };
+    return { draft, ...readExpressions(schema, draft.value, draft.path, draft.requestScope) };
   });
   const ofNodes = checkNodes(document["nodes"], drafts);
   const ofRequests = [

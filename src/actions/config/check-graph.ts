@@ -27,7 +27,7 @@ export function checkGraph(
 function checkSources(draft: DraftNode, byId: NodesById): readonly ConfigFinding[] {
   const { nodeType, sources, path, value } = draft;
   const findings = sources.flatMap((each) => {
-    const message = explainSource(each.source, draft, byId);
+    const message = explainSource(each, draft, byId);
     return message === null ? [] : [{ path: each.path, message }];
   });
   if (nodeType === null) return findings;
@@ -52,12 +52,16 @@ function checkSources(draft: DraftNode, byId: NodesById): readonly ConfigFinding
   return findings;
 }
 
-function explainSource(source: string, { nodeType, id }: DraftNode, byId: NodesById): string | null {
+function explainSource(
+  { source, path }: DraftNode["sources"][number],
+  { nodeType, id }: DraftNode,
+  byId: NodesById,
+): string | null {
   const found = byId.get(source);
   if (found === undefined) return explainUnknown(source, byId, id);
   if (found.gives === "results")
     return `the node ${quote(source)} is an output and can't be read from; name the node that it reads`;
-  const takes = nodeType?.takes ?? "none";
+  const takes = path.at(-1) === "for_each" ? "records" : (nodeType?.takes ?? "none");
   if (takes === "none" || found.gives === null || found.gives === takes) return null;
   return takes === "records"
     ? `the node ${quote(source)} gives a value, and ${quote(nodeType?.type ?? "")} reads records; put a node of type \`parse\` between them`

@@ -13,11 +13,15 @@ export interface LocatedUse {
   readonly parts: readonly string[];
 }
 
-/** Compiles every expression of a value, found by its schema's annotations, and lists the variables that they read. */
+/**
+ * Compiles every expression of a value, found by its schema's annotations, and lists the variables that they read.
+ * `requestScope` is what the scope `request` means here.
+ */
 export function readExpressions(
   schema: TSchema,
   value: Json,
   path: ConfigPath,
+  requestScope: ExpressionScopeKind = "run",
 ): { readonly uses: readonly LocatedUse[]; readonly findings: readonly ConfigFinding[] } {
   const uses: LocatedUse[] = [];
   const findings: ConfigFinding[] = [];
@@ -35,7 +39,8 @@ export function readExpressions(
         continue;
       }
       for (const use of analysis.uses) {
-        uses.push({ path: at, scope: place.scope, name: use.name, parts: use.path });
+        const scope = place.scope === "request" ? requestScope : place.scope;
+        uses.push({ path: at, scope, name: use.name, parts: use.path });
       }
     }
   }

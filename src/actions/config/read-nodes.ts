@@ -1,4 +1,5 @@
 import type { BlueprintNode } from "#domain/blueprint.ts";
+import type { ExpressionScopeKind } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { ConfigPath } from "#domain/config-problem.ts";
 import { commonNodeKeys } from "#domain/config-schema.ts";
@@ -20,6 +21,7 @@ export interface DraftNode {
   readonly sources: readonly { readonly path: ConfigPath; readonly source: string }[];
   /** Null when that can't be known. */
   readonly gives: FlowKind | "results" | null;
+  readonly requestScope: ExpressionScopeKind;
 }
 
 export function readNodes(nodes: Json | undefined): readonly DraftNode[] {
@@ -44,6 +46,7 @@ function readNode(value: JsonObject, path: ConfigPath): DraftNode {
     config,
     sources,
     gives: readGives(nodeType, config),
+    requestScope: nodeType?.requestScope?.(config) ?? "run",
   };
 }
 

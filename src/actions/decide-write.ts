@@ -1,0 +1,23 @@
+import { admitSoon } from "./admit-runs.ts";
+import { decideWrite, hasDoubtfulWrites, type DoubtfulWrite } from "#db/run-writes.ts";
+import { resumeRun } from "#db/runs.ts";
+import type { Services } from "./services.ts";
+
+/**
+ * The operator's word on a write that may have happened; once, whoever races. With the last one of a run it goes on: what
+ * happened is not sent again, what did not is sent. False: nobody waits for this word.
+ */
+export async function decideDoubtfulWrite(
+  services: Pick<Services, "db" | "log">,
+  write: Pick<DoubtfulWrite, "accountId" | "runId" | "nodeId" | "ordinal">,
+  decision: { readonly happened: boolean; readonly by: string },
+): Promise<boolean> {
+  const isDecided = await services.db.transaction(async (tx) => {
+    // The answer is lost, so the write gives nothing; the run goes on without its records.
+    if (!(await decideWrite(tx, write, { ...decision, outcome: "null" }))) return false;
+    if (!(await hasDoubtfulWrites(tx, write.runId))) await resumeRun(tx, write.runId);
+    return true;
+  });
+  if (isDecided) admitSoon(services, write.accountId);
+  return isDecided;
+}

@@ -1,0 +1,146 @@
+import type { Database } from "./pool.ts";
+import type { Lease } from "./runs.ts";
+
+export type WriteStatus = "started" | "done" | "refused" | "in_doubt" | "ruled_out";
+
+export interface StoredWrite {
+  readonly ordinal: number;
+  readonly status: WriteStatus;
+  readonly epoch: number;
+  readonly outcome: Buffer | null;
+}
+
+const HOLDS = `exists (select 1 from run where id = $1 and lease_owner = $2 and lease_epoch = $3 and ended_at is null for share)`;
+const held = (lease: Lease): [string, string, number] => [lease.runId, lease.owner, lease.epoch];
+
+/** The writes of a node with these places, as far as they were begun. */
+export async function listWrites(
+  db: Database,
+  runId: string,
+  nodeId: string,
+  first: number,
+  count: number,
+): Promise<readonly StoredWrite[]> {
+  return await db.query<StoredWrite>({
+    name: "list_writes",
+    text: `select ordinal, status, epoch, outcome from run_write
+      where run_id = $1 and node_id = $2 and ordinal >= $3 and ordinal < $3 + $4::int`,
+    values: [runId, nodeId, first, count],
+  });
+}
+
+/**
+ * The intent: committed before the request is sent. A write that was ruled out, or that this same lease has begun before (an
+ * attempt that surely did nothing), may be begun again; any other not. False: it must not be sent.
+ */
+export async function beginWrite(
+  db: Database,
+  lease: Lease,
+  write: { readonly accountId: string; readonly nodeId: string; readonly ordinal: number },
+): Promise<boolean> {
+  const rows = await db.query({
+    name: "begin_write",
+    text: `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch)
+      select $4, $1, $5, $6, 'started', $3 where ${HOLDS}
+      on conflict (run_id, node_id, ordinal) do update
+        set status = 'started', epoch = excluded.epoch, attempts = run_write.attempts + 1, started_at = app_now(),
+          ended_at = null, detail = null
+        where run_write.status = 'ruled_out' or (run_write.status = 'started' and run_write.epoch = excluded.epoch)
+      returning 1`,
+    values: [...held(lease), write.accountId, write.nodeId, write.ordinal],
+  });
+  return rows.length > 0;
+}
+
+/**
+ * What became of a write that this lease began, or that it found in doubt. Not fenced by the lease: it is true whoever has the
+ * run now; it is fenced by the write's own epoch, so that it never overwrites what another worker has found out since.
+ */
+export async function endWrite(
+  db: Database,
+  lease: Lease,
+  write: {
+    readonly nodeId: string;
+    readonly ordinal: number;
+    readonly epoch: number;
+    readonly status: Exclude<WriteStatus, "started">;
+    readonly outcome: string | null;
+    readonly detail: string | null;
+  },
+): Promise<boolean> {
+  const rows = await db.query({
+    name: "end_write",
+    text: `update run_write set status = $5, ended_at = app_now(), outcome = $6, detail = $7
+      where run_id = $1 and node_id = $2 and ordinal = $3 and epoch = $4 and status in ('started', 'in_doubt') returning 1`,
+    values: [
+      lease.runId,
+      write.nodeId,
+      write.ordinal,
+      write.epoch,
+      write.status,
+      write.outcome === null ? null : Buffer.from(write.outcome, "utf8"),
+      write.detail,
+    ],
+  });
+  return rows.length > 0;
+}
+
+/** A write that may have happened, for the operator. */
+export interface DoubtfulWrite {
+  readonly accountId: string;
+  readonly account: string;
+  readonly runId: string;
+  readonly blueprint: string;
+  readonly nodeId: string;
+  readonly ordinal: number;
+  readonly detail: string | null;
+  readonly startedAt: Date;
+}
+
+/** Those that parked runs wait for, oldest first. */
+export async function listDoubtfulWrites(
+  db: Database,
+  filter: { readonly accountId: string | null; readonly runId: string | null },
+): Promise<readonly DoubtfulWrite[]> {
+  return await db.query<DoubtfulWrite>(
+    `select write.account_id as "accountId", account.slug as account, write.run_id as "runId", blueprint.key as blueprint,
+       write.node_id as "nodeId", write.ordinal, write.detail, write.started_at as "startedAt"
+     from run_write write join run on run.id = write.run_id join account on account.id = write.account_id
+       join blueprint on blueprint.id = run.blueprint_id
+     where write.status = 'in_doubt' and run.ended_at is null
+       and ($1::text is null or write.account_id = $1) and ($2::text is null or write.run_id = $2)
+     order by write.started_at, write.run_id, write.node_id, write.ordinal limit 1000`,
+    [filter.accountId, filter.runId],
+  );
+}
+
+/** The operator's word on one write, once. False: nobody waits for it (any more). */
+export async function decideWrite(
+  db: Database,
+  write: { readonly runId: string; readonly nodeId: string; readonly ordinal: number },
+  decision: { readonly happened: boolean; readonly by: string; readonly outcome: string },
+): Promise<boolean> {
+  const rows = await db.query(
+    `update run_write set status = case when $4 then 'done' else 'ruled_out' end, ended_at = app_now(),
+       outcome = case when $4 then $5::bytea end, decided_by = $6, decided_at = app_now()
+     where run_id = $1 and node_id = $2 and ordinal = $3 and status = 'in_doubt'
+       and exists (select 1 from run where id = $1 and ended_at is null and lease_owner is null for update)
+     returning 1`,
+    [
+      write.runId,
+      write.nodeId,
+      write.ordinal,
+      decision.happened,
+      Buffer.from(decision.outcome, "utf8"),
+      decision.by,
+    ],
+  );
+  return rows.length > 0;
+}
+
+export async function hasDoubtfulWrites(db: Database, runId: string): Promise<boolean> {
+  const rows = await db.query(`select 1 from run_write where run_id = $1 and status = 'in_doubt' limit 1`, [
+    runId,
+  ]);
+  return rows.length > 0;
+}

@@ -1,0 +1,36 @@
+import { findStepSource, saveStepSource } from "#db/run-steps.ts";
+import { must } from "#lib/assert.ts";
+import { randomBase62 } from "#lib/new-id.ts";
+import { RunStopped } from "./run-ended.ts";
+import type { PlannedNode, RunContext } from "./run-context.ts";
+import { decodeRecords, encodeRecords, type RecordCounts } from "./spool.ts";
+
+/**
+ * The records that a node writes one by one are kept before the first is written: after a crash each must have its old place,
+ * also when what made them is recomputed and gives something else (`$now()`). What the journal holds is fixed already.
+ */
+export async function fixSource(run: RunContext, planned: PlannedNode): Promise<void> {
+  const source = planned.node.config["for_each"];
+  if (typeof source !== "string" || planned.type.effect(planned.config) !== "write") return;
+  const maker = must(
+    run.plan.nodes.find(({ node }) => node.id === source),
+    "the node of for_each",
+  );
+  if (maker.type.effect(maker.config) !== "none") return;
+  const { blobs, db } = run.services;
+  const key = (await findStepSource(db, run.run.id, planned.node.id)) ?? (await keep(run, planned, source));
+  run.outputs.set(source, { kind: "records", open: () => decodeRecords(blobs.open(key)), counts: null });
+}
+
+async function keep(run: RunContext, planned: PlannedNode, source: string): Promise<string> {
+  const { blobs, db } = run.services;
+  const output = must(run.outputs.get(source), "the records of for_each");
+  const counts: RecordCounts = { total: 0, valid: 0 };
+  const records = output.kind === "records" ? output.open() : (async function* () {})();
+  const key = `steps/${run.run.accountId}/${run.run.id}/${randomBase62(16)}`;
+  const blob = await blobs.put(key, encodeRecords(records, run.redact, counts));
+  const isOurs = await saveStepSource(db, run.lease, run.run.accountId, planned.node.id, blob);
+  if (isOurs) return key;
+  await blobs.remove([key]);
+  throw new RunStopped("lease_lost");
+}

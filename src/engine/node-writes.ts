@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { beginWrite, endWrite, listWrites, type WriteStatus } from "#db/run-writes.ts";
+import type { OutboundRequest } from "#domain/http-exchange.ts";
+import type { Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import type { KnownWrite, NodeWrites } from "#nodes/define-node.ts";
+import { RunParked, RunStopped } from "./run-ended.ts";
+import type { RunContext } from "./run-context.ts";
+import type { TargetSession } from "./target-session.ts";
+
+/** The writes of one node, on the journal. */
+export function nodeWrites(
+  run: RunContext,
+  nodeId: string,
+  target: TargetSession,
+  signal: AbortSignal,
+): NodeWrites {
+  const { db } = run.services;
+  // By place, the epoch that a write of another lease was begun with: what it is found out under.
+  const earlier = new Map<number, number>();
+  const end = async (
+    ordinal: number,
+    status: Exclude<WriteStatus, "started">,
+    more: { readonly outcome?: string; readonly detail?: string } = {},
+  ): Promise<void> => {
+    const epoch = earlier.get(ordinal) ?? run.lease.epoch;
+    const { outcome = null, detail = null } = more;
+    const isOurs = await endWrite(db, run.lease, { nodeId, ordinal, epoch, status, outcome, detail });
+    if (!isOurs) throw new RunStopped("lease_lost");
+  };
+  return {
+    token: (ordinal) => writeToken(run.run.id, nodeId, ordinal),
+    known: async (first, count) => {
+      const stored = await listWrites(db, run.run.id, nodeId, first, count);
+      for (const write of stored) earlier.set(write.ordinal, write.epoch);
+      return new Map(stored.map((write) => [write.ordinal, knownWrite(write)]));
+    },
+    begin: async (ordinal) => {
+      await failpoint("write.before_intent");
+      const isOurs = await beginWrite(db, run.lease, { accountId: run.run.accountId, nodeId, ordinal });
+      if (!isOurs) throw new RunStopped("lease_lost");
+      earlier.delete(ordinal);
+      await failpoint("write.after_intent");
+    },
+    send: async (request) => {
+      const answer = await sendToItsEnd(target, request, signal);
+      await failpoint("write.after_effect");
+      return answer;
+    },
+    finish: async (ordinal, outcome) => {
+      await end(ordinal, "done", { outcome: run.redact(JSON.stringify(outcome)) });
+      await failpoint("write.after_outcome");
+    },
+    refuse: async (ordinal) => await end(ordinal, "refused"),
+    ruleOut: async (ordinal) => await end(ordinal, "ruled_out"),
+    doubt: async (ordinal, detail) => await end(ordinal, "in_doubt", { detail: run.redact(detail) }),
+    askOperator: () => {
+      throw new RunParked();
+    },
+  };
+}
+
+function knownWrite(write: { readonly status: WriteStatus; readonly outcome: Buffer | null }): KnownWrite {
+  if (write.status === "done") {
+    return { status: "done", outcome: JSON.parse(write.outcome?.toString("utf8") ?? "null") as Json };
+  }
+  return { status: write.status === "started" ? "in_doubt" : write.status };
+}
+
+/** Names the write to the target, so that it can tell a second one: 32 hexadecimal digits, the same at every attempt of the run. */
+function writeToken(runId: string, nodeId: string, ordinal: number): string {
+  return createHash("sha256").update(`${runId}\n${nodeId}\n${ordinal}`).digest("hex").slice(0, 32);
+}
+
+/** A request that was sent is let finish when the run is stopped: whether it happened is worth more than the seconds. */
+async function sendToItsEnd(target: TargetSession, request: OutboundRequest, signal: AbortSignal) {
+  signal.throwIfAborted();
+  const late = new AbortController();
+  let grace: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    grace = setTimeout(() => late.abort(signal.reason), limits.writeGraceMs);
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await target.send(request, late.signal);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    clearTimeout(grace);
+  }
+}

@@ -1,0 +1,197 @@
+import type { Scope } from "#domain/expression.ts";
+import { isJsonObject, type Json } from "#domain/json.ts";
+import type { OutboundResponse } from "#domain/http-exchange.ts";
+import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
+import { must } from "#lib/assert.ts";
+import { NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
+import { valueOf } from "./expression-value.ts";
+import { effectOf, type HttpConfig } from "./http-config.ts";
+import { exchange, mediaType, responseText } from "./http-exchange.ts";
+import { prepareRequest, type PreparedRequest } from "./http-request.ts";
+import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
+import { readJson } from "./read-json.ts";
+import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "./record-flow.ts";
+
+/** One request of a node: for one record of `for_each`, or the node's only one. */
+interface Item {
+  readonly ordinal: number;
+  readonly record: DataRecord | null;
+  readonly scope: Scope;
+  readonly place: string;
+}
+
+/** Design, page 3, `for_each`: one request per record, some at once, what they give in the order of the records. */
+export async function* recordsOfEach(context: NodeContext, config: HttpConfig): RecordBatches {
+  const isWrite = effectOf(config) === "write";
+  for await (const { first, batch } of indexedBatches(context.from)) {
+    const items = recordScopes(batch, first).map((scope, index) =>
+      itemOf(context, config, { ordinal: first + index, record: must(batch[index], "the record"), scope }),
+    );
+    const known = isWrite ? await context.writes.known(first, batch.length) : new Map<number, KnownWrite>();
+    const given = await several(context, items, config.concurrency ?? 1, async (item) =>
+      isWrite
+        ? await writeItem(context, config, item, known.get(item.ordinal))
+        : { gave: await readItem(context, config, item) },
+    );
+    yield* inBatches(given.flatMap((json, index) => recordsGiven(json, batch[index])));
+  }
+}
+
+/** A node's only write. Design, page 3: its records, or the answer's text. */
+export async function writeAlone(context: NodeContext, config: HttpConfig): Promise<Flow> {
+  const item = itemOf(context, config, { ordinal: 0, record: null, scope: {} });
+  const known = await context.writes.known(0, 1);
+  const [json = null] = await several(
+    context,
+    [item],
+    1,
+    async () => await writeItem(context, config, item, known.get(0)),
+  );
+  if (config.records === undefined && config.parse === undefined) {
+    const text = isJsonObject(json) ? json["text"] : undefined;
+    return { kind: "value", value: typeof text === "string" ? { form: "text", text } : { form: "absent" } };
+  }
+  const batches = async function* (): RecordBatches {
+    yield* inBatches(recordsGiven(json, undefined));
+  };
+  return { kind: "records", batches: batches() };
+}
+
+function itemOf(
+  context: NodeContext,
+  config: HttpConfig,
+  { ordinal, record, scope }: Omit<Item, "place">,
+): Item {
+  const { method = "GET", url } = config.request;
+  const token = effectOf(config) === "write" ? { token: context.writes.token(ordinal) } : {};
+  return {
+    ordinal,
+    record,
+    scope: { ...scope, variables: { ...scope.variables, ...token } },
+    place: `${method} ${url}${record === null ? "" : `, record ${ordinal}`}`,
+  };
+}
+
+/** In order, at most so many at once. After one fails, or is in doubt, no other is begun; those under way come to their end. */
+async function several(
+  context: NodeContext,
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<Written>,
+): Promise<readonly Json[]> {
+  const given: Json[] = [];
+  const failures: unknown[] = [];
+  let doubtful = false;
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (failures.length === 0 && !doubtful) {
+      const index = next++;
+      const item = items[index];
+      if (item === undefined) return;
+      try {
+        const written = await work(item);
+        if (written === "in_doubt") doubtful = true;
+        else given[index] = written.gave;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
+  if (failures.length > 0) throw failures[0];
+  if (doubtful) context.writes.askOperator();
+  return given;
+}
+
+async function readItem(context: NodeContext, config: HttpConfig, item: Item): Promise<Json> {
+  const request = await prepareRequest(context, config.request, item.scope);
+  const response = await exchange(context, config, request, item.place);
+  return await readAnswer(context, config, item, response);
+}
+
+async function writeItem(
+  context: NodeContext,
+  config: HttpConfig,
+  item: Item,
+  known: KnownWrite | undefined,
+): Promise<Written> {
+  const { verify } = config;
+  const write: Write = {
+    ordinal: item.ordinal,
+    request: await prepareRequest(context, config.request, item.scope),
+    place: item.place,
+    read: async (response) => await readAnswer(context, config, item, response),
+    whenFound: foundOutcome(config, item),
+    lookUp: verify === undefined ? null : async () => await isThere(context, verify, item),
+  };
+  return await carryWrite(context, config, write, known);
+}
+
+/** `verify`: true when the write is there. A 404 says that it is not. Throws NodeFailure when the look-up itself fails. */
+async function isThere(
+  context: NodeContext,
+  verify: NonNullable<HttpConfig["verify"]>,
+  item: Item,
+): Promise<boolean> {
+  const place = `${item.place}: verify`;
+  const request: PreparedRequest = await prepareRequest(context, verify.request, item.scope);
+  const reading: HttpConfig = {
+    request: verify.request,
+    effect: "read",
+    expect: { status: VERIFY_STATUSES },
+  };
+  const response = await exchange(context, reading, request, place);
+  if (response.status === 404 || response.status === 204) return false;
+  const body = readJson(responseText(response, place));
+  if (!body.ok) throw new NodeFailure(`${place}: the response ${body.problem}.`);
+  const there = await context.expressions.evaluate(verify.when, {
+    root: body.json,
+    ...only(item.scope, "token"),
+  });
+  if (typeof there === "boolean") return there;
+  throw new NodeFailure(`${place}: \`when\` must give true or false.`);
+}
+
+const VERIFY_STATUSES = [200, 201, 202, 203, 204, 206, 404];
+
+function only({ variables }: Scope, name: string): Scope {
+  const value = variables?.[name];
+  return value === undefined ? {} : { variables: { [name]: value } };
+}
+
+/** What an answer gives: `records` over its JSON, or the record itself with `status`, or its text. */
+async function readAnswer(
+  context: NodeContext,
+  config: HttpConfig,
+  item: Item,
+  response: OutboundResponse,
+): Promise<Json> {
+  const source = config.records ?? config.parse?.records;
+  const { place, record } = item;
+  context.log("response", { status: response.status, bytes: response.body.byteLength });
+  if (config.records === undefined && config.parse === undefined) {
+    return record === null ? textOutcome(response, place) : { ...record.data, status: response.status };
+  }
+  if (response.status === 204) return [];
+  const body = readJson(responseText(response, place));
+  if (!body.ok)
+    throw new NodeFailure(
+      `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${body.problem}.`,
+    );
+  if (source === undefined) return body.json;
+  const [outcomes] = await context.expressions.evaluateBatch([source], [{ root: body.json }]);
+  return valueOf(outcomes?.[0], `${place}: records`) ?? null;
+}
+
+/** The answer of such a write is lost: a record goes on as it was, with `status` saying how it is known. */
+function foundOutcome(config: HttpConfig, { record }: Item): Json {
+  if (record === null) return config.records === undefined && config.parse === undefined ? { text: "" } : [];
+  return { ...record.data, status: "found" };
+}
+
+/** A record keeps its `errors` and `isValid`, and so do all that are made of it. */
+function recordsGiven(json: Json | undefined, record: DataRecord | undefined): readonly DataRecord[] {
+  return recordsFromJson(json, "the response").map((given) =>
+    record === undefined ? validRecord(given.data) : { ...record, data: given.data },
+  );
+}

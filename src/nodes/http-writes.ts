@@ -1,0 +1,172 @@
+import { OutboundError, type OutboundRequest, type OutboundResponse } from "#domain/http-exchange.ts";
+import type { Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { NodeFailure, type KnownWrite, type NodeContext } from "./define-node.ts";
+import type { HttpConfig } from "./http-config.ts";
+import { delayMs, expected, responseText, retryAfterMs, waitForSlot } from "./http-exchange.ts";
+import type { PreparedRequest } from "./http-request.ts";
+
+/** One write of a node. */
+export interface Write {
+  readonly ordinal: number;
+  readonly request: PreparedRequest;
+  /** Begins its messages. */
+  readonly place: string;
+  /** What the answer gives, as JSON: it is kept, and given again after a crash. */
+  read(response: OutboundResponse): Promise<Json>;
+  /** What is given for a write that was looked up, or that the operator knows of: its answer is lost. */
+  readonly whenFound: Json;
+  /** Whether it is there; null: the node can't look it up. */
+  readonly lookUp: (() => Promise<boolean>) | null;
+}
+
+/** What became of a write: what it gave, or that nobody can tell but the operator. */
+export type Written = { readonly gave: Json } | "in_doubt";
+
+/**
+ * Carries one write, unless it is done already: its intent is committed before it is sent. One that may have happened is
+ * looked up; if it can't be, the operator is asked or the node fails, as `on_unknown` says. Throws NodeFailure.
+ */
+export async function carryWrite(
+  context: NodeContext,
+  config: HttpConfig,
+  write: Write,
+  known: KnownWrite | undefined,
+): Promise<Written> {
+  // Null: its answer was lost, and the operator said that it happened.
+  if (known?.status === "done") return { gave: known.outcome ?? write.whenFound };
+  if (known?.status === "refused") throw new NodeFailure(`${write.place} was refused by the target before.`);
+  if (known?.status === "in_doubt") {
+    const settled = await settle(context, config, write, "the worker went away while it was under way");
+    if (settled !== "not_there") return settled;
+  }
+  const attempts = Math.max(1, context.node.retry.attempts);
+  for (let attempt = 1; ; attempt += 1) {
+    context.signal.throwIfAborted();
+    const sent = await sendOnce(context, config, write);
+    if (sent.kind === "done") return { gave: await finish(context, write, sent.response) };
+    if (sent.kind === "doubt") {
+      const settled = await settle(context, config, write, sent.why);
+      if (settled !== "not_there") return settled;
+    }
+    if (attempt >= attempts) {
+      if (sent.kind === "doubt")
+        throw new NodeFailure(`${write.place}: ${sent.why}; it was looked up and is not there.`);
+      await context.writes.refuse(write.ordinal);
+      // A request that only failed to get through says so in its own words.
+      throw sent.answer instanceof OutboundError
+        ? new NodeFailure(`${write.place}: ${sent.answer.message} (after ${attempt} attempts)`, {
+            cause: sent.answer,
+          })
+        : unexpected(sent.answer, config, write, attempt);
+    }
+    const asked =
+      sent.kind === "later" && !(sent.answer instanceof OutboundError) ? retryAfterMs(sent.answer) : null;
+    const waitMs = delayMs(context, attempt, asked);
+    context.log("retry", { attempt, waitMs });
+    await context.sleep(waitMs);
+  }
+}
+
+type Sent =
+  | { readonly kind: "done"; readonly response: OutboundResponse }
+  /** Surely not processed, and it may be another time. */
+  | { readonly kind: "later"; readonly answer: OutboundResponse | OutboundError }
+  | { readonly kind: "doubt"; readonly why: string };
+
+/** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the target refused it for good. */
+async function sendOnce(context: NodeContext, config: HttpConfig, write: Write): Promise<Sent> {
+  const outbound: OutboundRequest = {
+    ...write.request,
+    maxBytes: config.max_bytes ?? limits.responseBytesMax,
+    redirectsMax: limits.redirectsMax,
+    timeoutMs: context.node.timeoutMs ?? limits.requestTimeoutMs,
+  };
+  let response: OutboundResponse;
+  try {
+    await waitForSlot(context, config);
+    await context.writes.begin(write.ordinal);
+    response = await context.writes.send(outbound);
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    if (error.failure === "unreachable") return { kind: "later", answer: error };
+    if (error.failure === "refused") {
+      await context.writes.refuse(write.ordinal);
+      throw new NodeFailure(`${write.place}: ${error.message}`, { cause: error });
+    }
+    return { kind: "doubt", why: error.message };
+  }
+  if (isExpected(response, config)) return { kind: "done", response };
+  if (isNotNow(response)) return { kind: "later", answer: response };
+  if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
+  await context.writes.refuse(write.ordinal);
+  throw unexpected(response, config, write, 1);
+}
+
+function isExpected(response: OutboundResponse, config: HttpConfig): boolean {
+  const { status } = config.expect ?? {};
+  const isListed =
+    status === undefined
+      ? response.status >= 200 && response.status <= 299
+      : status.includes(response.status);
+  if (!isListed) return false;
+  try {
+    expected(response, config, "", 1);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** RFC 6585, 4 and RFC 9110, 15.6.4: the target says that it did not process the request, and when it will. */
+function isNotNow(response: OutboundResponse): boolean {
+  return response.status === 429 || (response.status === 503 && response.headers.has("retry-after"));
+}
+
+function unexpected(response: OutboundResponse, config: HttpConfig, write: Write, attempts: number): Error {
+  try {
+    expected(response, config, write.place, attempts);
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  return new NodeFailure(`${write.place} answered ${response.status}.`);
+}
+
+/** The write has happened: whatever its answer is worth, it is never sent again. */
+async function finish(context: NodeContext, write: Write, response: OutboundResponse): Promise<Json> {
+  let gave: Json;
+  try {
+    gave = await write.read(response);
+  } catch (error) {
+    await context.writes.finish(write.ordinal, null);
+    throw error;
+  }
+  await context.writes.finish(write.ordinal, gave);
+  return gave;
+}
+
+/** Finds out about a write that may have happened. */
+async function settle(
+  context: NodeContext,
+  config: HttpConfig,
+  write: Write,
+  why: string,
+): Promise<Written | "not_there"> {
+  if (write.lookUp !== null) {
+    if (!(await write.lookUp())) {
+      await context.writes.ruleOut(write.ordinal);
+      return "not_there";
+    }
+    await context.writes.finish(write.ordinal, write.whenFound);
+    return { gave: write.whenFound };
+  }
+  await context.writes.doubt(write.ordinal, why);
+  if (config.on_unknown === "fail")
+    throw new NodeFailure(`${write.place} may have happened: ${why}. The node says \`on_unknown: fail\`.`);
+  return "in_doubt";
+}
+
+/** The text of an answer as what a node without `records` gives. */
+export function textOutcome(response: OutboundResponse, place: string): Json {
+  return { text: responseText(response, place) };
+}

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { openCaller } from "../caller.ts";
+import { blueprint } from "../documents/bench.ts";
+import { openTarget, type Target } from "../documents/target.ts";
+import { install, type RunningService } from "../service.ts";
+import { eventually } from "./run-history.ts";
+
+// A write is sent at most once, wherever the worker dies: what the target has seen decides. The second of three records is
+// where it happens, on one and on two further restarts.
+
+const RECORDS = 3;
+const AT = 1;
+/** A restart takes longer; the three records of one evaluation are made within it. */
+const RECOMPUTED_AFTER_MS = 400;
+
+let target: Target;
+let installation: Awaited<ReturnType<typeof install>>;
+let key: string;
+let stored: string[] = [];
+
+const nodes = (
+  more: string,
+) => `- { id: items, type: http, request: { url: "{TARGET}/items" }, records: items }
+- { id: made, type: map, from: items, fields: { number: number, at: $millis() } }
+- id: sent
+  type: http
+  for_each: made
+  request: { method: POST, url: "{TARGET}/orders", json: { number: "{{ number }}", token: "{{ $token }}", at: "{{ at }}" } }
+  ${more}
+- { id: out, type: output, refKey: out, from: sent }`;
+
+before(async () => {
+  target = await openTarget();
+  installation = await install();
+  const hosts = `hosts: ['${target.url}']`;
+  const documents = [
+    blueprint("asks", nodes("on_unknown: review"), hosts),
+    blueprint(
+      "verifies",
+      nodes(
+        `verify: { request: { url: "{TARGET}/orders", query: { token: "{{ $token }}" } }, when: "$count(found) > 0" }`,
+      ),
+      hosts,
+    ),
+  ].map((text) => text.replaceAll("{TARGET}", target.url));
+  await installation.apply("account: acme\nname: Acme", ...documents);
+  key = await installation.createKey("acme");
+  target.on("GET /items", {
+    json: { items: Array.from({ length: RECORDS }, (_, index) => ({ number: `n${index}` })) },
+  });
+  target.on("POST /orders", (seen) => {
+    stored.push(seen.body);
+    return { json: {} };
+  });
+  target.on("GET /orders", (seen) => ({
+    json: { found: stored.filter((body) => JSON.parse(body).token === seen.query.get("token")) },
+  }));
+});
+
+beforeEach(() => {
+  stored = [];
+});
+
+after(async () => {
+  await installation?.[Symbol.asyncDispose]();
+  await target?.[Symbol.asyncDispose]();
+});
+
+async function untilDead(service: RunningService): Promise<void> {
+  await eventually("the service has killed itself", async () =>
+    service.child.exitCode !== null || service.child.signalCode !== null ? true : undefined,
+  );
+}
+
+/** Each record once, under one token; the records that were fixed before the first write are those that were sent. */
+function assertOnce(): void {
+  const numbers = stored.map((body) => JSON.parse(body).number);
+  assert.deepEqual(
+    numbers.toSorted((a, b) => a.localeCompare(b)),
+    ["n0", "n1", "n2"],
+  );
+  // Recomputed after the crash, the later records would bear the time of the restart.
+  const times = stored.map((body) => JSON.parse(body).at);
+  assert.ok(Math.max(...times) - Math.min(...times) < RECOMPUTED_AFTER_MS, times.join(", "));
+}
+
+const POINTS = [
+  "write.before_intent",
+  "write.after_intent",
+  "write.after_effect",
+  "write.after_outcome",
+] as const;
+
+for (const point of POINTS) {
+  for (const way of ["verifies", "asks"] as const) {
+    test(`killed at ${point}, a Blueprint that ${way} sends every record exactly once`, async () => {
+      const dying = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill:${AT + 1}` });
+      const { body } = await openCaller(dying.url, key).post(`/blueprints/${way}/trigger`, {});
+      await untilDead(dying);
+      const service = await installation.serve();
+      const caller = openCaller(service.url, key);
+      const isAsked = way === "asks" && (point === "write.after_intent" || point === "write.after_effect");
+      if (isAsked) {
+        await eventually("it waits for the operator", async () => {
+          const status = await caller.get(`/blueprint-runs/${body.id}/status`);
+          return status.body.progress_step === "awaiting_review" ? true : undefined;
+        });
+        const word = point === "write.after_effect" ? "--happened" : "--not-happened";
+        const { code, stderr } = await installation.command(
+          "reviews",
+          "write",
+          body.id,
+          "sent",
+          String(AT),
+          word,
+        );
+        assert.equal(code, 0, stderr);
+      }
+      const { body: ended } = await caller.waitForRun(body.id);
+      assert.equal(ended.status, "completed");
+      assertOnce();
+      const writes = await installation.database.db.query<{ status: string }>(
+        "select status from run_write where run_id = $1 order by ordinal",
+        [body.id],
+      );
+      assert.deepEqual(
+        writes.map(({ status }) => status),
+        ["done", "done", "done"],
+      );
+      await service.end("SIGKILL");
+    });
+  }
+}
+
+for (const point of ["run.before_park", "run.after_park"] as const) {
+  test(`killed at ${point}, the run waits for the operator all the same`, async () => {
+    let isBroken = true;
+    target.on("POST /orders", (seen) => {
+      stored.push(seen.body);
+      return isBroken ? { drop: true } : { json: {} };
+    });
+    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill` });
+    const { body } = await openCaller(dying.url, key).post("/blueprints/asks/trigger", {});
+    await untilDead(dying);
+    isBroken = false;
+    const service = await installation.serve();
+    const caller = openCaller(service.url, key);
+    await eventually("it waits for the operator", async () => {
+      const status = await caller.get(`/blueprint-runs/${body.id}/status`);
+      return status.body.progress_step === "awaiting_review" ? true : undefined;
+    });
+    await eventually("no worker holds it", async () => {
+      const [row] = await installation.database.db.query("select lease_owner from run where id = $1", [
+        body.id,
+      ]);
+      return row?.["lease_owner"] === null ? true : undefined;
+    });
+    await installation.command("reviews", "write", body.id, "sent", "0", "--happened");
+    assert.equal((await caller.waitForRun(body.id)).body.status, "completed");
+    assertOnce();
+    await service.end("SIGKILL");
+  });
+}
+
+test("a drain lets a write that was sent finish, and its outcome is kept", async () => {
+  let underWay: () => void = () => {};
+  const reached = new Promise<void>((resolve) => (underWay = resolve));
+  target.on("POST /orders", (seen) => {
+    stored.push(seen.body);
+    underWay();
+    return { json: {}, delayMs: stored.length === 1 ? 1_500 : 0 };
+  });
+  const first = await installation.serve();
+  const { body } = await openCaller(first.url, key).post("/blueprints/asks/trigger", {});
+  await reached;
+  assert.equal(await first.end("SIGTERM"), 0);
+  const second = await installation.serve();
+  assert.equal((await openCaller(second.url, key).waitForRun(body.id)).body.status, "completed");
+  assertOnce();
+  await second.end("SIGKILL");
+});
