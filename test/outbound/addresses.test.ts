@@ -116,13 +116,13 @@ test("names that nobody has are a failed connection, not a refusal", async (cont
   });
   await assertFails(
     send(gate, "http://nobody.example/", policyFor(["http://nobody.example"])),
-    "connection",
+    "unreachable",
     /nobody\.example failed \(ENOTFOUND\)/,
   );
   const empty = openTestGate(context, { allow: [], resolve: () => Promise.resolve([]) });
   await assertFails(
     send(empty, "http://nobody.example/", policyFor(["http://nobody.example"])),
-    "connection",
+    "unreachable",
     /has no address/,
   );
 });

@@ -257,7 +257,7 @@ test("a failed connection, a broken one and nonsense say the host and no more", 
   }
   // Nobody listens on 127.0.0.3.
   const origin = `http://127.0.0.3:${refusing.port}`;
-  await assertFails(send(gate, origin, policyFor([origin]), more), "connection", /ECONNREFUSED/);
+  await assertFails(send(gate, origin, policyFor([origin]), more), "unreachable", /ECONNREFUSED/);
 });
 
 test("a closed gate cuts what is open and takes nothing more", async (context) => {
