@@ -6,7 +6,8 @@ import { CommandFailed, withProgress } from "#cli/output.ts";
 import { runProgram } from "#cli/program.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
 import type { Log } from "#lib/log.ts";
-import { foreignEnvironment, readConfig, requireKey, type Config } from "./config.ts";
+import { foreignEnvironment, nodeOptions, readConfig, requireKey, type Config } from "./config.ts";
+import { guardProcess } from "./guard-process.ts";
 
 // Every part is loaded by the command that needs it: `--help` and `keys` shall not wait for the HTTP server and the engine.
 
@@ -54,6 +55,7 @@ const composition: Composition = {
     return await prepareVault(db, readMasterKey(masterKey));
   },
   serve: async (roles) => {
+    guardProcess([...process.execArgv, ...nodeOptions()], await log());
     const { startService } = await import("./assemble.ts");
     return await startService(config(), await log(), roles);
   },

@@ -252,6 +252,11 @@ export function foreignEnvironment(environment: Environment = process.env): Envi
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !isOurs(name)));
 }
 
+/** Options for Node that came by the environment. */
+export function nodeOptions(environment: Environment = process.env): readonly string[] {
+  return (environment["NODE_OPTIONS"] ?? "").split(/\s+/).filter((option) => option !== "");
+}
+
 /** Names that npm, the launcher and the tests set for themselves. */
 const OWN_NAMES = ["LATCHKEY_CHROMIUM", "LATCHKEY_TEST_DATABASE"];
 

@@ -80,9 +80,14 @@ function checkKeyFiles(composition: Composition): readonly Finding[] {
 }
 
 async function checkDatabase(composition: Composition, db: Database): Promise<readonly Finding[]> {
-  const { listUnopenable } = await import("#actions/check-vault.ts");
+  const [{ listUnopenable }, { listLoggingRisks }] = await Promise.all([
+    import("#actions/check-vault.ts"),
+    import("#db/logging-risks.ts"),
+  ]);
   // Opening it has already migrated it and refused one that may lose what it acknowledged.
   const database = { ok: true, text: "the database answers, is up to date and durable" };
+  // Advice, no fault: PostgreSQL's own defaults show the rows of failed constraints.
+  for (const risk of await listLoggingRisks(db)) print(`${paint("yellow", "look ")} ${risk}`);
   let vault;
   try {
     vault = await composition.openVault(db);

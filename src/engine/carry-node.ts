@@ -142,11 +142,13 @@ function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFa
   // The only signal of this kind is that of the node's own limit.
   if (error instanceof DOMException && error.name === "TimeoutError") return overTime(planned.node.id);
   const place = `Node ${planned.node.id}: `;
-  if (error instanceof OutboundError) return new RunFailure("target", place + error.message);
+  // A target has its say in them: the host that it redirects to.
+  if (error instanceof OutboundError)
+    return new RunFailure("target", run.redact.message(place + error.message));
   if (error instanceof NodeFailure) {
     return new RunFailure(
       planned.type.effect(planned.config) === "none" ? "data" : "target",
-      run.redact(place + error.message),
+      run.redact.message(place + error.message),
     );
   }
   if (error instanceof ExpressionError) return new RunFailure("data", place + error.message);

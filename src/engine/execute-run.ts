@@ -32,7 +32,7 @@ import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
 import { planRun, type RunPlan } from "./plan-run.ts";
 import { inputValues, inputVariable } from "./read-inputs.ts";
-import { makeRedact } from "./redact.ts";
+import { makeRedactor, type Redactor } from "./redact.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
 import type { RunContext } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
@@ -178,6 +178,12 @@ async function carry(
     throw error;
   } finally {
     for (const binding of context.bindings) binding.release();
+    if (redact.changes > 0) {
+      services.log.warn(
+        { runId: run.id, texts: redact.changes },
+        "a target gave a secret of the run back; it was replaced before anything was stored",
+      );
+    }
   }
 }
 
@@ -188,7 +194,7 @@ async function logIn(
   lease: Lease,
   plan: RunPlan,
   signal: AbortSignal,
-): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: (text: string) => string }> {
+): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: Redactor }> {
   const credentials = await listRunCredentials(services.db, run.id);
   if (
     credentials.length > 0 &&
@@ -224,7 +230,7 @@ async function logIn(
   }
   const missing = plan.blueprint.credentials.find(({ slot }) => !targets.has(slot));
   if (missing) throw new RunFailure("credential_deleted", `The slot "${missing.slot}" has no credential.`);
-  return { targets, redact: makeRedact(secrets) };
+  return { targets, redact: makeRedactor(secrets) };
 }
 
 /** The hosts of the version that the run was triggered with; a list that was tightened since counts at once. */

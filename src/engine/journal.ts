@@ -59,6 +59,7 @@ export async function checkpoint(
   const nodeId = planned.node.id;
   if (!(await startStep(db, run.lease, run.run.accountId, nodeId))) throw new RunStopped("lease_lost");
   let stored: string | null = null;
+  const changesBefore = run.redact.changes;
   try {
     const flow = await carry();
     const counts: RecordCounts = { total: 0, valid: 0 };
@@ -67,6 +68,9 @@ export async function checkpoint(
     const key = `steps/${run.run.accountId}/${run.run.id}/${randomBase62(16)}`;
     const blob = bytes === null ? null : await blobs.put(key, bytes);
     stored = blob?.key ?? null;
+    const redacted = run.redact.changes - changesBefore;
+    // Design, page 6, T14: the operator learns that the target echoes what it is told.
+    if (redacted > 0) log.push(JSON.stringify({ message: "redacted", texts: redacted }));
     const step: FinishedStep = {
       nodeId,
       outputKind: isRecords ? "records" : valueKind(flow),
@@ -99,7 +103,7 @@ function valueBytes(flow: Flow | null, run: RunContext): AsyncIterable<Uint8Arra
   if (flow?.kind !== "value" || flow.value.form === "absent") return null;
   const { value } = flow;
   if (value.form === "file") return value.open();
-  const text = run.redact(value.form === "text" ? value.text : JSON.stringify(value.json));
+  const text = value.form === "text" ? run.redact.body(value.text) : run.redact.json(value.json);
   return (async function* () {
     yield Buffer.from(text, "utf8");
   })();

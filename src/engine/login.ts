@@ -23,6 +23,7 @@ import {
   type CredentialFields,
   type CredentialReference,
 } from "./open-credential.ts";
+import { makeRedactor } from "./redact.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { openTarget } from "./target-session.ts";
@@ -62,9 +63,11 @@ export async function login(
   ) {
     await sleep(pollMs, undefined, { signal });
   }
+  let redact = makeRedactor([]);
   try {
     const fields = await openCredential(services, request);
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
+    redact = makeRedactor(givenSecrets(request, fields));
     const session = await openSession(services, request, fields, bounded);
     return { session, secrets: secretValues(request, fields, session) };
   } catch (error) {
@@ -72,7 +75,7 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${error.message}`);
+      throw new RunFailure("login", `${request.strategy.strategy.id}: ${redact.message(error.message)}`);
     }
     throw error;
   } finally {
@@ -204,12 +207,15 @@ function secretValues(
   fields: Secret<CredentialFields>,
   session: Secret<LoginSession>,
 ): readonly string[] {
-  const secretKeys = request.strategy.strategy.fields.filter((field) => field.secret).map(({ key }) => key);
-  const given = secretKeys.flatMap((key) => fields.reveal().get(key) ?? []);
   const headers = Object.values(session.reveal().headers).map((value) =>
     value.replace(/^(basic|bearer) /i, ""),
   );
-  return [...given, ...headers, ...sessionCookies(session)];
+  return [...givenSecrets(request, fields), ...headers, ...sessionCookies(session)];
+}
+
+function givenSecrets(request: LoginRequest, fields: Secret<CredentialFields>): readonly string[] {
+  const secretKeys = request.strategy.strategy.fields.filter((field) => field.secret).map(({ key }) => key);
+  return secretKeys.flatMap((key) => fields.reveal().get(key) ?? []);
 }
 
 /** Shorter ones (`lang=english`) are no secret, and would be found in ordinary text. */

@@ -56,7 +56,7 @@ export function nodeContext(
       run.results.set(key, result);
     },
     log: (message, fields) => {
-      if (log.length < limits.stepLogLinesMax) log.push(run.redact(JSON.stringify({ message, ...fields })));
+      if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));
     },
   };
 }

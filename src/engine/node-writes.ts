@@ -49,12 +49,12 @@ export function nodeWrites(
       return answer;
     },
     finish: async (ordinal, outcome) => {
-      await end(ordinal, "done", { outcome: run.redact(JSON.stringify(outcome)) });
+      await end(ordinal, "done", { outcome: run.redact.json(outcome) });
       await failpoint("write.after_outcome");
     },
     refuse: async (ordinal) => await end(ordinal, "refused"),
     ruleOut: async (ordinal) => await end(ordinal, "ruled_out"),
-    doubt: async (ordinal, detail) => await end(ordinal, "in_doubt", { detail: run.redact(detail) }),
+    doubt: async (ordinal, detail) => await end(ordinal, "in_doubt", { detail: run.redact.message(detail) }),
     askOperator: () => {
       throw new RunParked();
     },

@@ -4,7 +4,8 @@ import type { NewResult } from "#db/run-results.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { EngineServices } from "./services.ts";
-import { encodeRecords, splitLines, type RecordCounts, type Redact, type Scratch } from "./spool.ts";
+import type { Redactor } from "./redact.ts";
+import { encodeRecords, splitLines, type RecordCounts, type Scratch } from "./spool.ts";
 
 /** Design, page 7, 1.10: quality 5 keeps up with the disk; Node's default (11) takes a minute for 50 MB. */
 const BROTLI_QUALITY = 5;
@@ -19,7 +20,7 @@ export async function writeResult(
   key: string,
   batches: RecordBatches,
   scratch: Scratch,
-  redact: Redact,
+  redact: Redactor,
 ): Promise<NewResult> {
   const counts: RecordCounts = { total: 0, valid: 0 };
   const spooled = await scratch.keep(encodeRecords(batches, redact, counts));

@@ -5,7 +5,8 @@ import type { Value } from "#domain/value.ts";
 import type { NewResult } from "#db/run-results.ts";
 import type { PlannedNode, RunPlan } from "./plan-run.ts";
 import type { EngineServices } from "./services.ts";
-import type { RecordCounts, Redact, Scratch } from "./spool.ts";
+import type { Redactor } from "./redact.ts";
+import type { RecordCounts, Scratch } from "./spool.ts";
 import type { TargetSession } from "./target-session.ts";
 import type { RecordBatches } from "#domain/record.ts";
 
@@ -27,7 +28,7 @@ export interface RunContext {
   readonly plan: RunPlan;
   readonly signal: AbortSignal;
   readonly scratch: Scratch;
-  readonly redact: Redact;
+  readonly redact: Redactor;
   readonly inputs: ReadonlyMap<string, Value>;
   /** By slot. */
   readonly targets: ReadonlyMap<string, TargetSession>;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { limits } from "#domain/limits.ts";
 import { randomBase62 } from "#lib/new-id.ts";
+import type { Redactor } from "./redact.ts";
 
 /** How many records went by. */
 export interface RecordCounts {
@@ -11,22 +12,19 @@ export interface RecordCounts {
   valid: number;
 }
 
-/** Replaces what must not be stored. The second net: no node sees a secret in the first place. */
-export type Redact = (text: string) => string;
-
 const NEWLINE = 0x0a;
 
 /** Record sets as newline-delimited JSON, one record a line. Counts as it goes. */
 export async function* encodeRecords(
   batches: RecordBatches,
-  redact: Redact,
+  redact: Redactor,
   counts: RecordCounts,
 ): AsyncIterable<Uint8Array> {
   for await (const batch of batches) {
     if (batch.length === 0) continue;
     counts.total += batch.length;
     for (const record of batch) if (record.isValid) counts.valid++;
-    yield Buffer.from(redact(batch.map((record) => JSON.stringify(record)).join("\n") + "\n"), "utf8");
+    yield Buffer.from(redact.lines(batch), "utf8");
   }
 }
 

@@ -23,10 +23,13 @@ export function describeError(error: unknown): {
 } {
   if (!(error instanceof Error)) return { error: typeof error };
   const { code } = error as { code?: unknown };
-  const frame = error.stack?.split("\n").find((line) => line.startsWith("    at "));
+  // The stack begins with the message, which may hold anything, also lines that look like frames.
+  const [stack = "", said] = [error.stack, error.message === "" ? "" : `: ${error.message}`];
+  const frames = stack.slice(stack.indexOf(said) + said.length);
+  const frame = frames.split("\n").find((line) => line.startsWith("    at "));
   return {
-    error: error.name,
-    ...(typeof code === "string" ? { code } : {}),
+    error: /^\w{1,60}$/.test(error.name) ? error.name : "Error",
+    ...(typeof code === "string" && /^\w{1,60}$/.test(code) ? { code } : {}),
     ...(frame ? { at: frame.trim().replace(/^at /, "") } : {}),
   };
 }

@@ -128,6 +128,7 @@ export function responseText(response: OutboundResponse, place: string): string 
 }
 
 export function mediaType(contentType: string | undefined): string {
-  const match = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(contentType ?? "");
-  return match?.[0] ?? "no content type";
+  // Whole or not at all: what the redactor looks for must not be cut in two.
+  const match = /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?=$|[\s;])/.exec(contentType ?? "");
+  return match?.[0] ?? (contentType === undefined ? "no content type" : "an odd content type");
 }

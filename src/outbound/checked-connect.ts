@@ -46,6 +46,8 @@ export function checkedConnect(origin: URL, rules: AddressRules, resolve: Resolv
     timeout: CONNECT_MS,
     allowH2: false,
     autoSelectFamily: true,
+    // NODE_TLS_REJECT_UNAUTHORIZED=0, set for some other program, must not send credentials to whoever answers.
+    rejectUnauthorized: true,
     lookup: checkedLookup,
   });
   return (options, callback) => {

@@ -103,7 +103,6 @@ async function follow(
   policy: GatePolicy,
   deadline: Deadline,
 ): Promise<GateResponse> {
-  checkMethod(request);
   let hop: Hop = {
     method: request.method,
     url: new URL(request.url),
@@ -112,6 +111,8 @@ async function follow(
   };
   const { origin } = hop.url;
   checkOrigin(hop.url, policy, null);
+  // Second: its message names the host, which is an allowed one now.
+  checkMethod(request);
   for (let followed = 0; ; followed++) {
     const { url } = hop;
     const added = policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin }) ?? [];
@@ -145,9 +146,10 @@ async function follow(
 
 /** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (page 6, I-3). */
 function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): void {
+  // A first URL may be built from data, and in a login from a secret: what it says is not repeated.
   const refuse = (reason: string): GateError =>
     redirectedFrom === null
-      ? new GateError("refused", `${url.host || "the request"} refused: ${reason}`)
+      ? new GateError("refused", `the request was refused: ${reason}`)
       : new GateError(
           "redirect_outside",
           `${redirectedFrom.host} redirected to ${url.host || "another scheme"}: ${reason}`,
@@ -156,7 +158,9 @@ function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): 
   if (url.protocol !== "https:" && url.protocol !== "http:") throw refuse("only http and https are possible");
   if (url.username !== "" || url.password !== "")
     throw refuse("a URL must not carry a user name or a password");
-  if (!policy.origins.includes(url.origin)) throw refuse(`${url.origin} is not one of the allowed hosts`);
+  if (policy.origins.includes(url.origin)) return;
+  const what = redirectedFrom === null ? "its origin" : url.origin;
+  throw refuse(`${what} is not one of the allowed hosts (${policy.origins.join(", ")})`);
 }
 
 function checkMethod({ method, url }: GateRequest): void {

@@ -93,6 +93,10 @@ export class Worker {
     const outcome = await executeRun(this.#services, runId, workerId, (id, stop) => {
       this.#carried.set(id, stop);
       return () => this.#carried.delete(id);
+    }).catch((error: unknown) => {
+      // The job runner logs the message of what a task throws and keeps it in its table; the database's may quote values.
+      this.#services.log.error({ runId, ...describeError(error) }, "a run could not be carried");
+      throw new Error(`the run could not be carried (${describeError(error).error})`);
     });
     if (outcome.kind === "ended" || outcome.kind === "parked") admitSoon(this.#services, outcome.accountId);
     if (outcome.kind === "released") await addRunJobs(this.#services.db, [outcome.runId]);

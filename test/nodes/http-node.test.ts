@@ -99,7 +99,7 @@ test("a url that is one expression is sent as it is, and the gate keeps it to th
   const evil = { send, variables: { inputs: { url: "//evil.example/" } } };
   await assert.rejects(runNode(http({ url: "{{ $inputs.url }}" }), evil), {
     name: "NodeFailure",
-    message: /evil.example is not one of the allowed hosts$/,
+    message: /: its origin is not one of the allowed hosts \(http:[^)]*\)$/,
   });
 });
 
@@ -272,7 +272,7 @@ test("connection errors and timeouts are retried; what the gate refuses and a re
     sent.map(({ timeoutMs }) => timeoutMs),
     [50, 50],
   );
-  await assert.rejects(run("/away"), /GET \/away: .*redirected to evil.example.*hosts$/);
+  await assert.rejects(run("/away"), /GET \/away: .*redirected to evil.example.*hosts \(/);
   assert.equal(sent.length, 1);
   await assert.rejects(
     run("/ok", { max_bytes: 1_999 }),

@@ -1,0 +1,36 @@
+import type { Database } from "./pool.ts";
+
+/**
+ * Settings of the server with which its log shows what callers send (design, page 6, T12; section 9, item 17): what, and what
+ * to do. Secrets are sealed before they get there, names, inputs and metadata of runs are not. The embedded server has none.
+ */
+export async function listLoggingRisks(db: Database): Promise<readonly string[]> {
+  const rows = await db.query<{ name: string; setting: string }>(
+    `select name, setting from pg_settings where name in ('log_parameter_max_length', 'log_parameter_max_length_on_error',
+       'log_statement', 'log_min_duration_statement', 'log_min_duration_sample', 'log_statement_sample_rate',
+       'log_transaction_sample_rate', 'log_error_verbosity')`,
+  );
+  const settings = new Map(rows.map(({ name, setting }) => [name, setting]));
+  const number = (name: string): number => Number(settings.get(name) ?? 0);
+  const logsStatements =
+    settings.get("log_statement") === "mod" ||
+    settings.get("log_statement") === "all" ||
+    number("log_min_duration_statement") >= 0 ||
+    (number("log_min_duration_sample") >= 0 && number("log_statement_sample_rate") > 0) ||
+    number("log_transaction_sample_rate") > 0;
+  const risks: string[] = [];
+  if (logsStatements && number("log_parameter_max_length") !== 0) {
+    risks.push(
+      "the database's log shows statements with their values; set log_parameter_max_length = 0, or stop logging statements",
+    );
+  }
+  if (number("log_parameter_max_length_on_error") !== 0)
+    risks.push(
+      "the database's log shows the values of statements that fail; set log_parameter_max_length_on_error = 0",
+    );
+  if (settings.get("log_error_verbosity") !== "terse")
+    risks.push(
+      "the database's log shows rows that break a constraint (DETAIL); set log_error_verbosity = terse",
+    );
+  return risks;
+}

@@ -1,0 +1,272 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
+
+/**
+ * The ways in which a run's secret could get out by an error, a log or a result (design, page 6, T11 and G7): each is one
+ * Blueprint whose run is made to go that way. The secret is typed into a form, and the target gives it back wherever it can.
+ */
+export interface LeakPath {
+  /** The target puts the secret into what is kept: only the redactor stands between. Elsewhere nothing may depend on it. */
+  readonly echoes?: true;
+  readonly completes?: true;
+  /** The login, two spaces deep; the header X-Secret where there is none. */
+  readonly login?: string;
+  /** What is typed into the form, from the path's own canary. */
+  readonly secret?: (canary: string) => string;
+  /** The nodes, two spaces deep; one that reads records where there is none. */
+  readonly nodes?: string;
+  /** Where the strategy's requests go, if not to the target. */
+  readonly host?: "dead" | "https";
+  /** Answers everything of this path; `secret` is what was typed. */
+  readonly answer?: (response: ServerResponse, secret: string, request: IncomingMessage) => void;
+}
+
+/** A node that reads, one that writes the results, and what stands between them. */
+const read = (more: string, between: { readonly id: string; readonly node: string } | null = null): string =>
+  `  - { id: read, type: http, credential: slot, retry: { attempts: 2, initial: 5ms }, ${more} }
+${between === null ? "" : `  - { id: ${between.id}, from: read, ${between.node} }\n`}\
+  - { id: out, type: output, refKey: out, from: ${between?.id ?? "read"} }`;
+const RECORDS = "request: { url: {PATH} }, records: items";
+const TEXT = "request: { url: {PATH} }";
+const parsed = (format: string) => ({ id: "rows", node: `type: parse, format: ${format}` });
+
+const form = (more = ""): string => `
+  type: http
+  steps:
+    - request: { method: POST, url: {PATH}, form: { secret: "{{ $credential.secret }}" } }${more}`;
+
+const json =
+  (make: (secret: string) => unknown) =>
+  (response: ServerResponse, secret: string): void =>
+    void response.setHeader("content-type", "application/json").end(JSON.stringify(make(secret)));
+
+const latin1 = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
+
+/** Bytes instead of HTTP, as a broken or hostile server sends them. */
+const raw =
+  (make: (secret: string) => string) =>
+  (response: ServerResponse, secret: string): void => {
+    response.socket?.end(make(secret), () => response.socket?.destroy());
+  };
+
+/** The part of a canary that can stand in a host name. */
+const hostPart = (secret: string): string => /[a-p]{20,63}/.exec(secret)?.[0] ?? "none";
+
+const LOGINS: Readonly<Record<string, LeakPath>> = {
+  "login: refused, with the secret in the answer": {
+    login: form(),
+    answer: (response, secret) =>
+      void response.writeHead(403, latin1(secret), { "x-said": latin1(secret) }).end(secret),
+  },
+  "login: redirected to a host that is named like the secret": {
+    secret: hostPart,
+    echoes: true,
+    login: form("\n      follow: true"),
+    answer: (response, secret) =>
+      void response.writeHead(303, { location: `http://${hostPart(secret)}.example/` }).end(),
+  },
+  "login: redirected to something that is no URL": {
+    login: form("\n      follow: true"),
+    answer: (response, secret) =>
+      void response.writeHead(303, { location: latin1(`http://[${secret}`) }).end(),
+  },
+  "login: nothing to extract in the page": {
+    login: form("\n      extract: { opened: { css: '#token' } }"),
+    answer: (response, secret) => void response.end(`<p>${secret}</p>`),
+  },
+  "login: an answer that is no JSON": {
+    login: form("\n      extract: { opened: { json: token } }"),
+    answer: (response, secret) => void response.end(`${secret} {`),
+  },
+  "login: an expectation of the answer fails": {
+    login: form("\n      expect: { json: said = 1 }"),
+    answer: json((secret) => ({ said: secret })),
+  },
+  "login: an expression fails on the answer": {
+    login: form("\n      extract: { opened: { json: $number(said) } }"),
+    answer: json((secret) => ({ said: secret })),
+  },
+  "login: an expression fails on the secret": {
+    login: form("\n    - request: { url: {PATH}, query: { n: '{{ $number($credential.secret) }}' } }"),
+  },
+  "login: an expression throws the secret": {
+    login: form("\n    - request: { url: {PATH}, query: { n: '{{ $error($credential.secret) }}' } }"),
+  },
+  "login: a condition gives the secret": {
+    login: form("\n    - when: $credential.secret\n      request: { url: {PATH} }"),
+  },
+  "login: an object where a text belongs": {
+    login: form("\n    - request: { url: {PATH}, query: { n: '{{ {\"a\": $credential.secret} }}' } }"),
+  },
+  "login: a url that is the secret, and no url": {
+    login: "\n  type: http\n  steps:\n    - request: { url: '{{ $credential.secret }}' }",
+    secret: (canary) => `http://[${canary}`,
+  },
+  "login: a url that leads to a host named like the secret": {
+    login: "\n  type: http\n  steps:\n    - request: { url: '{{ $credential.secret }}' }",
+    secret: (canary) => `http://${hostPart(canary)}.example/`,
+  },
+  "login: a url with the secret as its password": {
+    login: "\n  type: http\n  steps:\n    - request: { url: '{{ $credential.secret }}' }",
+    secret: (canary) => `http://user:${hostPart(canary)}@127.0.0.1/`,
+  },
+  "login: a header that can't hold the secret": {
+    login:
+      "\n  type: http\n  steps:\n    - request: { url: {PATH}, headers: { X-A: '{{ $credential.secret }}' } }",
+    secret: (canary) => `${canary}€`,
+  },
+  "login: headers that can't hold the secret": { secret: (canary) => `${canary}€` },
+  "login: a bearer token with spaces": { login: "\n  type: bearer\n  token: secret" },
+  "login: a user name with a colon": {
+    login: "\n  type: basic\n  username: secret\n  password: secret",
+    secret: (canary) => `${canary}:x`,
+  },
+};
+
+const EXCHANGES: Readonly<Record<string, LeakPath>> = {
+  "request: nobody listens": { host: "dead" },
+  "request: no TLS where TLS is expected": { host: "https" },
+  "request: the connection is cut before the answer": { answer: raw(() => "") },
+  "request: the answer is cut off": {
+    answer: raw(
+      (secret) => `HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n{"items":[{"a":${JSON.stringify(secret)}`,
+    ),
+  },
+  "request: the answer is not HTTP": { answer: raw((secret) => `${secret}\r\n${secret}\r\n\r\n`) },
+  "request: a header that is none": {
+    answer: raw((secret) => `HTTP/1.1 200 OK\r\n${secret}\u0000: ${secret}\r\n\r\n`),
+  },
+  "request: headers that are too long": {
+    answer: raw((secret) => `HTTP/1.1 200 OK\r\nx-said: ${secret.repeat(1_500)}\r\n\r\n`),
+  },
+  "request: a redirect to a host that is named like the secret": {
+    secret: hostPart,
+    echoes: true,
+    answer: (response, secret) =>
+      void response.writeHead(302, { location: `http://${hostPart(secret)}.example/` }).end(),
+  },
+  "request: redirects without end, by the secret": {
+    answer: (response, secret) =>
+      void response.writeHead(302, { location: `?again=${encodeURIComponent(secret)}` }).end(),
+  },
+  "request: a link to the next page at a host named like the secret": {
+    nodes: read("request: { url: {PATH} }, records: items, paginate: { link_header: true }"),
+    answer: (response, secret) => {
+      response.setHeader("link", `<http://${hostPart(secret)}.example/>; rel="next"`);
+      json(() => ({ items: [{ a: 1 }] }))(response, secret);
+    },
+  },
+  "answer: damaged compression": {
+    answer: (response, secret) =>
+      void response.setHeader("content-encoding", "gzip").end(gzipSync(secret.repeat(99)).subarray(0, 60)),
+  },
+  "answer: an encoding that is named like the secret": {
+    answer: (response, secret) => void response.setHeader("content-encoding", hostPart(secret)).end(secret),
+  },
+  "answer: too large": {
+    nodes: read("request: { url: {PATH} }, records: items, max_bytes: 100"),
+    answer: json((secret) => ({ items: [{ a: secret.repeat(20) }] })),
+  },
+  "answer: too late": {
+    nodes: read("request: { url: {PATH} }, records: items, timeout: 150ms"),
+    answer: (response, secret) => void setTimeout(() => response.end(secret), 400).unref(),
+  },
+  "answer: a status that is not expected": {
+    answer: (response, secret) => void response.writeHead(500, latin1(secret)).end(secret),
+  },
+  "answer: a text that is not there": {
+    nodes: read("request: { url: {PATH} }, records: items, expect: { text: 'welcome' }"),
+    answer: (response, secret) => void response.end(secret),
+  },
+  "answer: no JSON": { answer: (response, secret) => void response.end(`${secret}{"`) },
+  "answer: no text, of a type that is named like the secret": {
+    secret: hostPart,
+    echoes: true,
+    nodes: read(TEXT, parsed("json")),
+    answer: (response, secret) =>
+      void response.setHeader("content-type", `text/${hostPart(secret)}`).end(Buffer.from([0xff, 0xfe, 0])),
+  },
+  "answer: no text, of a type that is longer than a message shows": {
+    secret: (canary) => hostPart(canary).repeat(2),
+    nodes: read(TEXT, parsed("json")),
+    answer: (response, secret) =>
+      void response.setHeader("content-type", `text/${secret}`).end(Buffer.from([0xff, 0xfe, 0])),
+  },
+};
+
+const KEPT: Readonly<Record<string, LeakPath>> = {
+  "records: the list is a text": {
+    nodes: read("request: { url: {PATH} }, records: said"),
+    answer: json((secret) => ({ said: secret })),
+  },
+  "records: the expression fails on the answer": {
+    nodes: read("request: { url: {PATH} }, records: $number(said)"),
+    answer: json((secret) => ({ said: secret })),
+  },
+  "records: the expression throws the answer": {
+    nodes: read("request: { url: {PATH} }, records: $error(said)"),
+    answer: json((secret) => ({ said: secret })),
+  },
+  "records: echoed in every encoding, as key and inside numbers": {
+    echoes: true,
+    completes: true,
+    answer: json((secret) => ({ items: [{ ...echoes(secret), [secret]: [[{ deep: secret }]] }] })),
+  },
+  "text: echoed, and parsed by a later node": {
+    secret: hostPart,
+    echoes: true,
+    completes: true,
+    nodes: read(TEXT, parsed("csv")),
+    answer: (response, secret) =>
+      void response.end(`said,again\n${hostPart(secret)},"${hostPart(secret)}"\n`),
+  },
+  "map: the expression fails on what was echoed": {
+    echoes: true,
+    nodes: read(RECORDS, { id: "made", node: "type: map, fields: { n: $number(a) }" }),
+    answer: json((secret) => ({ items: [{ a: secret }] })),
+  },
+  "validate: the record that was echoed is not valid": {
+    echoes: true,
+    completes: true,
+    nodes: read(RECORDS, {
+      id: "checked",
+      node: "type: validate, schema: { type: object, properties: { a: { const: other } }, additionalProperties: false }",
+    }),
+    answer: json((secret) => ({ items: [{ a: secret, [secret]: 1 }] })),
+  },
+  "database: it refuses the results": {
+    nodes: read(RECORDS).replace("refKey: out", "refKey: refused_by_the_database"),
+    answer: json(() => ({ items: [{ a: 1 }] })),
+  },
+};
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function echoes(secret: string): Readonly<Record<string, string>> {
+  const bytes = Buffer.from(secret, "utf8");
+  return {
+    plain: secret,
+    within: `before ${secret} after`,
+    url: encodeURIComponent(secret),
+    form: new URLSearchParams({ secret }).toString(),
+    json: JSON.stringify({ secret }),
+    jsonInJson: JSON.stringify(JSON.stringify({ secret })),
+    html: secret.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character),
+    base64: bytes.toString("base64"),
+    base64url: bytes.toString("base64url"),
+    basic: `Basic ${Buffer.from(`user:${secret}`).toString("base64")}`,
+    hex: bytes.toString("hex"),
+    upperHex: bytes.toString("hex").toUpperCase(),
+  };
+}
+
+export const LEAK_PATHS: Readonly<Record<string, LeakPath>> = { ...LOGINS, ...EXCHANGES, ...KEPT };
+
+export const DEFAULT_LOGIN = '\n  type: headers\n  headers: { X-Secret: "{{ $credential.secret }}" }';
+export const DEFAULT_NODES = read(RECORDS);

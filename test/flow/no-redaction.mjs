@@ -1,0 +1,17 @@
+// Loaded with `--import`: the redactor lets everything pass, so that a test sees what the first net alone holds. Nothing in the
+// product knows of it.
+import { registerHooks } from "node:module";
+
+const IDENTITY = `
+const linesOf = (records) => records.map((record) => JSON.stringify(record)).join("\\n") + "\\n";
+const same = (text) => text;
+export const makeRedactor = () => ({ text: same, body: same, message: same, json: JSON.stringify, lines: linesOf, changes: 0 });
+`;
+
+registerHooks({
+  load(url, context, nextLoad) {
+    return url.endsWith("/src/engine/redact.ts")
+      ? { format: "module", source: IDENTITY, shortCircuit: true }
+      : nextLoad(url, context);
+  },
+});

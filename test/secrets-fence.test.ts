@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { FENCES } from "../layers.ts";
+
+const root = join(import.meta.dirname, "..", "src");
+
+const files = (await readdir(root, { recursive: true })).filter((name) => name.endsWith(".ts")).toSorted();
+const filesWith = (pattern: RegExp): string[] =>
+  files.filter((file) => pattern.test(readFileSync(join(root, file), "utf8")));
+
+/** Where a `Secret` is opened, and what for. A new line here is a decision: say whom the value reaches. */
+const REVEALED: Readonly<Record<string, string>> = {
+  "lib/secret.ts": "the method itself",
+  "engine/login.ts": "fields and sessions, for the login type, its expressions and the redactor",
+  "engine/open-credential.ts": "a session, to be sealed again for the cache",
+  "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
+  "lib/signing.ts": "the signing key, for its HMACs",
+  "assemble.ts": "the signing and the master key, to be read at the start",
+  "composition.ts": "the master key, for commands that open the vault",
+  "open-database.ts": "DATABASE_URL, for the driver",
+  "cli/doctor.ts": "the keys, to see whether they can be read",
+  "cli/init.ts": "a signing key that was given, to see whether it can be read",
+  "cli/keys.ts": "the signing key, to make and hash API keys",
+};
+
+/** Where sealed values are opened. */
+const OPENED: Readonly<Record<string, string>> = {
+  "vault/vault.ts": "the vault itself",
+  "engine/open-credential.ts": "credentials and cached logins, for the login alone",
+  "actions/prepare-vault.ts": "the sentinel of a key, at the start",
+  "actions/check-vault.ts": "`doctor`: opened, zeroed, counted",
+};
+
+test("a Secret is opened in the places of this list and in no other", () => {
+  assert.deepEqual(filesWith(/\breveal\b/), Object.keys(REVEALED).toSorted());
+});
+
+test("sealed values are opened in the places of this list and in no other", () => {
+  assert.deepEqual(
+    filesWith(/\bvault\.open\(|\bflattenedDecrypt\(|\bcompactDecrypt\(|open: async \(sealed/),
+    Object.keys(OPENED).toSorted(),
+  );
+});
+
+test("nodes, expressions, login types, pages and the API have no Secret in their hands", () => {
+  const outside =
+    /^(nodes|strategies|expressions|contract|domain|api|hosted|operator|worker|outbound|blobs|db)\//;
+  for (const file of [...Object.keys(REVEALED), ...Object.keys(OPENED)]) assert.doesNotMatch(file, outside);
+  assert.deepEqual(
+    filesWith(/#lib\/secret\.ts/).filter((file) => outside.test(file)),
+    [],
+    "not even the type",
+  );
+});
+
+test("the module that opens credentials is imported by the login, and the linter keeps it so", () => {
+  assert.deepEqual(filesWith(/["'](\.\/|#engine\/)open-credential/), ["engine/login.ts"]);
+  const fence = FENCES.find(({ modules }) => modules?.some((pattern) => pattern.includes("open-credential")));
+  assert.deepEqual(fence?.where, { only: ["engine/login.ts"] });
+});
+
+test("only the engine and the start give anybody a way out: the gate is made once and handed down", () => {
+  assert.deepEqual(filesWith(/\bopenGate\(/), ["assemble.ts", "outbound/gate.ts"]);
+  assert.deepEqual(filesWith(/\bopenTarget\(/), [
+    "engine/execute-run.ts",
+    "engine/login.ts",
+    "engine/target-session.ts",
+  ]);
+});
