@@ -33,9 +33,13 @@ create table api_key (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  replaced_by text,
   constraint api_key_pkey PRIMARY KEY (id),
+  constraint api_key_account_id_id_key UNIQUE (account_id, id),
   constraint api_key_hash_key UNIQUE (hash),
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint api_key_account_id_replaced_by_fkey FOREIGN KEY (account_id, replaced_by) REFERENCES api_key(account_id, id),
+  constraint api_key_check CHECK (((replaced_by IS NULL) OR ((replaced_by <> id) AND (expires_at IS NOT NULL)))),
   constraint api_key_hash_check CHECK ((octet_length(hash) = 32))
 );
 CREATE INDEX api_key_account ON public.api_key USING btree (account_id);

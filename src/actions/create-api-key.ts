@@ -17,7 +17,7 @@ export interface NewKeyRequest {
 }
 
 /** What the operator asked for can't be done; the message says why and what to do. */
-class OperatorError extends Error {
+export class OperatorError extends Error {
   override readonly name = "OperatorError";
 }
 

@@ -6,9 +6,10 @@ import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
-import { canonicalJsonText, type JsonTree } from "#lib/json-text.ts";
+import type { JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
+import { writeCanonical } from "./large-bodies.ts";
 import { pathParameter } from "./request.ts";
 import { readJsonObject } from "./read-body.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
@@ -22,7 +23,8 @@ export async function postCredentialSession(
   const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
   const body = await readJsonObject(request, limits.jsonBodyBytesMax);
-  const canonical = canonicalJsonText(body);
+  // Without a key nothing is compared.
+  const canonical = key === null ? "" : await writeCanonical(body);
   const outcome = await replayOrRun(
     services,
     {

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyRequest } from "fastify";
 import type { BodyPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { TriggerBody } from "#domain/trigger-routing.ts";
-import { JsonTextError, parseJsonText, type JsonTree } from "#lib/json-text.ts";
+import { JsonTextError, parseJsonInSteps, runSteps, type JsonTree } from "#lib/json-text.ts";
+import { inTurn, LARGE_BYTES } from "./large-bodies.ts";
 
 /** A trigger's body in either encoding, read. */
 export interface ReadBody {
@@ -57,7 +57,7 @@ export async function readJsonObject(
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
   if (charset !== undefined && charset.toLowerCase() !== "utf-8")
     throw unsupportedType("application/json in UTF-8");
-  const tree = bytes.length < LARGE_BYTES ? parse(bytes) : await parseInTurn(bytes);
+  const tree = await parse(bytes);
   if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
   return tree as ReadonlyMap<string, JsonTree>;
 }
@@ -72,27 +72,11 @@ export function malformed(message: string): Problem {
   return new Problem("validation_error", message, { details: [{ message, code: "invalid_input_data" }] });
 }
 
-/** From here on reading a body takes long enough to be felt by others. */
-const LARGE_BYTES = 65_536;
-
-let lastTurn: Promise<unknown> = Promise.resolve();
-
-/** Long enough for a small request to be authenticated, looked up and answered. */
-const BETWEEN_MS = 20;
-
-/** Large bodies one at a time, with a pause between two: many at once must not hold up who asks for little. */
-async function parseInTurn(bytes: Buffer): Promise<JsonTree> {
-  const turn = lastTurn.then(() => parse(bytes));
-  lastTurn = turn.then(pause, pause);
-  return await turn;
-}
-
-const pause = async (): Promise<void> => await sleep(BETWEEN_MS, undefined, { ref: false });
-
-function parse(bytes: Buffer): JsonTree {
+async function parse(bytes: Buffer): Promise<JsonTree> {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return parseJsonText(text, { depthMax: limits.jsonDepthMax, valuesMax: limits.jsonValuesMax });
+    const steps = parseJsonInSteps(text, { depthMax: limits.jsonDepthMax, valuesMax: limits.jsonValuesMax });
+    return bytes.length < LARGE_BYTES ? runSteps(steps) : await inTurn(steps);
   } catch (error) {
     if (error instanceof JsonTextError) {
       if (error.reason !== "values") throw malformed(error.message);

@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { assert } from "#lib/assert.ts";
-import { BlobMissing, type BlobStore, type StoredBlob } from "./store.ts";
+import { BlobMissing, type BlobStore, type ListedBlob, type StoredBlob } from "./store.ts";
 
+/** An object that is being written, beside its place. */
+const UNFINISHED = /\.[0-9a-f]{12}\.part$/;
 const KEY = /^[0-9A-Za-z_-]+(\/[0-9A-Za-z_.-]+)+$/;
 
 /** Objects as files of one folder, readable by the owner alone. */
@@ -21,6 +23,8 @@ export function openLocalStore(folder: string): BlobStore {
     },
     removeAll: async (prefix) =>
       await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
+    list: (prefix, pageSize) => listFiles(folder, prefix, pageSize),
+    removeUnfinished: async (before) => await removeUnfinishedFiles(folder, before),
   };
 }
 
@@ -54,6 +58,64 @@ async function putFile(path: string, key: string, bytes: AsyncIterable<Uint8Arra
   return { key, sizeBytes, sha256: hash.digest() };
 }
 
+async function* listFiles(
+  folder: string,
+  prefix: string,
+  pageSize: number,
+): AsyncIterable<readonly ListedBlob[]> {
+  assert(/^([0-9A-Za-z_-]+\/)+$/.test(prefix), "a prefix made by the server");
+  let page: ListedBlob[] = [];
+  for await (const path of walk(join(folder, prefix))) {
+    const key = relative(folder, path);
+    // What is half-written is no object yet, and what else people put there is none of ours.
+    if (UNFINISHED.test(key) || !KEY.test(key)) continue;
+    const modifiedAt = await modifiedAtOf(path);
+    if (modifiedAt === null) continue;
+    page.push({ key, modifiedAt });
+    if (page.length < pageSize) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}
+
+async function removeUnfinishedFiles(folder: string, before: Date): Promise<number> {
+  let removed = 0;
+  for await (const path of walk(folder)) {
+    if (!UNFINISHED.test(path)) continue;
+    const modifiedAt = await modifiedAtOf(path);
+    if (modifiedAt === null || modifiedAt >= before) continue;
+    await rm(path, { force: true });
+    removed++;
+  }
+  return removed;
+}
+
+/** Every file under a folder, one after the other: a store of millions is never in memory as a whole. */
+async function* walk(folder: string): AsyncIterable<string> {
+  try {
+    for await (const entry of await opendir(folder)) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) yield* walk(path);
+      else if (entry.isFile()) yield path;
+    }
+  } catch (error) {
+    // Nothing was ever stored there, or another process has removed it meanwhile.
+    if (!isMissing(error)) throw error;
+  }
+}
+
+async function modifiedAtOf(path: string): Promise<Date | null> {
+  try {
+    return (await stat(path)).mtime;
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+const isMissing = (error: unknown): boolean => (error as { code?: string }).code === "ENOENT";
+
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -71,7 +133,7 @@ async function* readFile(
   try {
     yield* createReadStream(path, range ?? {}) as AsyncIterable<Uint8Array>;
   } catch (error) {
-    if ((error as { code?: string }).code === "ENOENT") throw new BlobMissing(key);
+    if (isMissing(error)) throw new BlobMissing(key);
     throw error;
   }
 }

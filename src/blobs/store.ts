@@ -5,6 +5,13 @@ export interface StoredBlob {
   readonly sha256: Buffer;
 }
 
+/** An object as a listing shows it. */
+export interface ListedBlob {
+  readonly key: string;
+  /** By the store's clock. */
+  readonly modifiedAt: Date;
+}
+
 /** Where large things are kept: inputs, record sets, results. Keys are made by the server, never by a caller. */
 export interface BlobStore {
   /** Stores the stream whole and durably, or nothing. */
@@ -15,6 +22,10 @@ export interface BlobStore {
   remove(keys: readonly string[]): Promise<void>;
   /** Removes every object whose key begins with `prefix` (which ends in `/`), half-written ones too. */
   removeAll(prefix: string): Promise<void>;
+  /** The objects whose key begins with `prefix` (which ends in `/`), page by page, in no particular order. */
+  list(prefix: string, pageSize: number): AsyncIterable<readonly ListedBlob[]>;
+  /** Removes what is left of objects that were never finished, untouched since `before`. Gives how many. */
+  removeUnfinished(before: Date): Promise<number>;
 }
 
 export class BlobMissing extends Error {

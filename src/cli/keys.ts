@@ -1,14 +1,14 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
-import { openSigning, readSigningKey } from "#lib/signing.ts";
+import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
 
 export function addKeys(program: Command, composition: Composition): void {
   const keys = program
     .command("keys")
-    .description("make, list and revoke API keys")
+    .description("make, list, rotate and revoke API keys")
     .addHelpText("after", "\nExamples:\n  latchkey keys create --account acme\n  latchkey keys list");
   keys
     .command("create")
@@ -34,6 +34,7 @@ export function addKeys(program: Command, composition: Composition): void {
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey keys list --account acme")
     .action(async (options: { account?: string; json?: boolean }) => await list(composition, options));
+  addRotate(keys, composition);
   keys
     .command("revoke")
     .description("revoke an API key at once")
@@ -45,6 +46,66 @@ export function addKeys(program: Command, composition: Composition): void {
       if (!found) throw new CommandFailed(`There is no API key ${id}. \`latchkey keys list\` shows the ids.`);
       print(`Revoked ${id}.`);
     });
+}
+
+function addRotate(keys: Command, composition: Composition): void {
+  keys
+    .command("rotate")
+    .description("make a key in another's place, which goes on for an overlap; the new key is shown once")
+    .argument("<id>", "the old key's id (key_…), as `keys list` shows it")
+    .option("--overlap <duration>", "how long the old key still works; 0 revokes it at once", readOverlap)
+    .option("--name <label>", "a label for people (default: the old key's)")
+    .option(
+      "--expires <duration>",
+      "for example 90d (default: as long as the old key was made for)",
+      readLifetime,
+    )
+    .option("--json", 'print one line {"id", "key", "replaces", "replacedEndsAt"}')
+    .addHelpText(
+      "after",
+      "\nThe new key has the old one's account and Blueprints. The overlap is 24h unless you give one.\n" +
+        "\nExample:\n  latchkey keys rotate key_0VrJ… --overlap 2h",
+    )
+    .action(async (id: string, options: RotateOptions) => await rotate(composition, id, options));
+}
+
+interface RotateOptions {
+  /** Milliseconds. */
+  overlap?: number;
+  name?: string;
+  /** Milliseconds. */
+  expires?: number;
+  json?: boolean;
+}
+
+const OVERLAP_MS_DEFAULT = 86_400_000;
+const OVERLAP_MS_MAX = 90 * 86_400_000;
+
+function readOverlap(text: string): number {
+  const overlapMs = parseDuration(text);
+  if (overlapMs === undefined || overlapMs > OVERLAP_MS_MAX)
+    throw new InvalidArgumentError("It must be 0 or a duration such as 30m or 24h, at most 90d.");
+  return overlapMs;
+}
+
+async function rotate(composition: Composition, keyId: string, options: RotateOptions): Promise<void> {
+  const signing = openSigningOf(composition);
+  const { rotateApiKey } = await import("#actions/rotate-api-key.ts");
+  const made = await composition.withDatabase(
+    async (db) =>
+      await rotateApiKey(db, signing, {
+        keyId,
+        overlapMs: options.overlap ?? OVERLAP_MS_DEFAULT,
+        name: options.name ?? null,
+        lifetimeMs: options.expires ?? null,
+      }),
+  );
+  if (options.json) return print(JSON.stringify(made));
+  tell(
+    `API key ${made.id} replaces ${keyId}, which ${options.overlap === 0 ? "is revoked" : `works until ${made.replacedEndsAt.toISOString()}`}. ` +
+      "It is shown this once; keep it where secrets are kept:",
+  );
+  print(made.key);
 }
 
 interface CreateOptions {
@@ -74,11 +135,15 @@ function readBlueprints(text: string): string[] {
   return [...new Set(keys)];
 }
 
-async function create(composition: Composition, options: CreateOptions): Promise<void> {
+function openSigningOf(composition: Composition): Signing {
   const { signingKey, signingKeyFile } = composition.config();
   if (!signingKey)
     throw new CommandFailed(`There is no signing key (${signingKeyFile}). Run \`latchkey init\` first.`);
-  const signing = openSigning(readSigningKey(signingKey.reveal()));
+  return openSigning(readSigningKey(signingKey.reveal()));
+}
+
+async function create(composition: Composition, options: CreateOptions): Promise<void> {
+  const signing = openSigningOf(composition);
   const { createApiKey } = await import("#actions/create-api-key.ts");
   const made = await composition.withDatabase(
     async (db) =>
@@ -130,7 +195,14 @@ async function list(composition: Composition, options: { account?: string; json?
   );
 }
 
+/** How a key stands and why it ends: a rotated one by its overlap, another by its expiry. */
 function stateOf(key: ApiKey): string {
-  if (key.revokedAt) return "revoked";
-  return key.expiresAt ? `until ${key.expiresAt.toISOString().slice(0, 10)}` : "live";
+  const why = key.replacedBy === null ? "" : `, replaced by ${key.replacedBy}`;
+  if (key.revokedAt) return `revoked${why}`;
+  if (!key.expiresAt) return "live";
+  if (key.isExpired) return key.replacedBy === null ? "expired" : `ended${why}`;
+  const until = key.expiresAt.toISOString();
+  return key.replacedBy === null
+    ? `until ${until.slice(0, 10)}`
+    : `until ${until.slice(0, 16).replace("T", " ")}${why}`;
 }

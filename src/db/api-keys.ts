@@ -11,6 +11,10 @@ export interface ApiKey {
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
+  /** The key that a rotation has made in its place; then `expiresAt` is the end of the overlap. */
+  readonly replacedBy: string | null;
+  /** By the database's clock. */
+  readonly isExpired: boolean;
 }
 
 export interface AuthenticatedKey {
@@ -72,7 +76,8 @@ export async function listKeys(
   return await db.query<ApiKey & { account: string }>(
     `select key.id, key.account_id as "accountId", account.slug as "account", key.name,
        key.blueprint_keys as "blueprintKeys", key.created_at as "createdAt", key.expires_at as "expiresAt",
-       key.revoked_at as "revokedAt", key.last_used_at as "lastUsedAt"
+       key.revoked_at as "revokedAt", key.last_used_at as "lastUsedAt", key.replaced_by as "replacedBy",
+       coalesce(key.expires_at <= app_now(), false) as "isExpired"
      from api_key key join account on account.id = key.account_id
      where $1::text is null or key.account_id = $1 order by account.slug, key.created_at, key.id`,
     [accountId],
@@ -86,4 +91,49 @@ export async function revokeKey(db: Database, keyId: string): Promise<boolean> {
     [keyId],
   );
   return rows.length > 0;
+}
+
+/** A key that is about to be replaced. */
+export interface LockedKey {
+  readonly accountId: string;
+  readonly name: string;
+  readonly blueprintKeys: readonly string[] | null;
+  /** How long it was made for; null: without an end. */
+  readonly lifetimeMs: number | null;
+  readonly expiresAt: Date | null;
+  readonly isExpired: boolean;
+  readonly isRevoked: boolean;
+  readonly replacedBy: string | null;
+}
+
+/** The key, locked until the transaction ends: a second one that wants it waits, and then sees what the first has done. */
+export async function lockKey(tx: Database, keyId: string): Promise<LockedKey | undefined> {
+  const rows = await tx.query<LockedKey>(
+    `select account_id as "accountId", name, blueprint_keys as "blueprintKeys",
+       round(extract(epoch from expires_at - created_at) * 1000)::bigint as "lifetimeMs", expires_at as "expiresAt",
+       coalesce(expires_at <= app_now(), false) as "isExpired", revoked_at is not null as "isRevoked",
+       replaced_by as "replacedBy"
+     from api_key where id = $1 for update`,
+    [keyId],
+  );
+  return rows[0];
+}
+
+/**
+ * Ends a key that another replaces, after the overlap, and never later than it would have ended by itself. An overlap of 0
+ * revokes it at once. Gives when it ends.
+ */
+export async function endReplacedKey(
+  tx: Database,
+  keyId: string,
+  replacedBy: string,
+  overlapMs: number,
+): Promise<Date | undefined> {
+  const rows = await tx.query<{ expiresAt: Date }>(
+    `update api_key set replaced_by = $2, expires_at = least(expires_at, app_now() + $3::bigint * interval '1 ms'),
+       revoked_at = case when $3::bigint = 0 then app_now() end
+     where id = $1 and replaced_by is null and revoked_at is null returning expires_at as "expiresAt"`,
+    [keyId, replacedBy, overlapMs],
+  );
+  return rows[0]?.expiresAt;
 }

@@ -62,6 +62,8 @@ export const limits = {
 
   /** Design, page 1, Retention: 30 days after the run ended. */
   retentionMs: 30 * 86_400_000,
+  /** Design, page 6, 4.3, row 29: an object that no row names after this is swept. */
+  orphanedObjectAgeMs: 86_400_000,
   accountConcurrency: 50,
 
   /** Design, page 1, Rate limit: per API key; reads of sessions and run status have ten times as much. */

@@ -61,6 +61,12 @@ export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBa
   if (batch.length > 0) yield batch;
 }
 
+/** Whose a scratch folder is; null for a name that we don't give. */
+export function readScratchName(name: string): { readonly runId: string; readonly epoch: number } | null {
+  const match = /^(run_[0-9A-Za-z]+)-(\d{1,9})-[0-9A-Za-z]{6}$/.exec(name);
+  return match && { runId: match[1] ?? "", epoch: Number(match[2]) };
+}
+
 /** Files of one run, gone with it. */
 export class Scratch {
   readonly #folder: string;

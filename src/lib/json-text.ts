@@ -37,9 +37,28 @@ export class JsonTextError extends Error {
  * pass over its characters. Duplicate names: the last wins, as with JSON.parse. Throws JsonTextError.
  */
 export function parseJsonText(text: string, bounds: JsonBounds): JsonTree {
-  checkBounds(text, bounds);
-  const scanner = { text, at: 0 };
-  const value = readValue(scanner);
+  return runSteps(parseJsonInSteps(text, bounds));
+}
+
+/** A piece of work that can be left and taken up again, so that a large one does not hold up everybody. */
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+export function runSteps<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** A step is this much, far below a millisecond's worth. */
+const STEP_VALUES = 500;
+const STEP_CHARACTERS = 32_768;
+
+/** `parseJsonText`, in steps. */
+export function* parseJsonInSteps(text: string, bounds: JsonBounds): Steps<JsonTree> {
+  yield* checkBounds(text, bounds);
+  const scanner: Scanner = { text, at: 0, values: 0 };
+  const value = opensContainer(scanner) ? yield* readContainer(scanner) : readLeaf(scanner);
   if (nextCode(scanner) !== END) throw syntax();
   return value;
 }
@@ -47,17 +66,17 @@ export function parseJsonText(text: string, bounds: JsonBounds): JsonTree {
 interface Scanner {
   readonly text: string;
   at: number;
+  /** Since the last step. */
+  values: number;
 }
 
 const END = -1;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
 /** V8's own parser with a function for each leaf is eight times slower, and a large body holds up everybody. */
-function readValue(scanner: Scanner): JsonTree {
+function readLeaf(scanner: Scanner): JsonTree {
   const code = nextCode(scanner);
   if (code === QUOTE) return readString(scanner);
-  if (code === OPEN_BRACE) return readObject(scanner);
-  if (code === OPEN_BRACKET) return readArray(scanner);
   if (code === 0x74) return readWord(scanner, "true", true);
   if (code === 0x66) return readWord(scanner, "false", false);
   if (code === 0x6e) return readWord(scanner, "null", null);
@@ -66,6 +85,15 @@ function readValue(scanner: Scanner): JsonTree {
   const start = scanner.at;
   scanner.at = NUMBER.lastIndex;
   return new NumberText(scanner.text.slice(start, scanner.at));
+}
+
+function opensContainer(scanner: Scanner): boolean {
+  const code = nextCode(scanner);
+  return code === OPEN_BRACE || code === OPEN_BRACKET;
+}
+
+function readContainer(scanner: Scanner): Steps<JsonTree> {
+  return nextCode(scanner) === OPEN_BRACE ? readObject(scanner) : readArray(scanner);
 }
 
 /** The code of the next character that is no white space, not yet taken; END after the last. */
@@ -112,7 +140,7 @@ function unescape(quoted: string): string {
   }
 }
 
-function readArray(scanner: Scanner): readonly JsonTree[] {
+function* readArray(scanner: Scanner): Steps<readonly JsonTree[]> {
   const items: JsonTree[] = [];
   scanner.at++;
   if (nextCode(scanner) === CLOSE_BRACKET) {
@@ -120,15 +148,16 @@ function readArray(scanner: Scanner): readonly JsonTree[] {
     return items;
   }
   for (;;) {
-    items.push(readValue(scanner));
+    items.push(opensContainer(scanner) ? yield* readContainer(scanner) : readLeaf(scanner));
     const code = nextCode(scanner);
     scanner.at++;
     if (code === CLOSE_BRACKET) return items;
     if (code !== COMMA) throw syntax();
+    if (isStepOver(scanner)) yield;
   }
 }
 
-function readObject(scanner: Scanner): ReadonlyMap<string, JsonTree> {
+function* readObject(scanner: Scanner): Steps<ReadonlyMap<string, JsonTree>> {
   const members = new Map<string, JsonTree>();
   scanner.at++;
   if (nextCode(scanner) === CLOSE_BRACE) {
@@ -140,12 +169,19 @@ function readObject(scanner: Scanner): ReadonlyMap<string, JsonTree> {
     const name = readString(scanner);
     if (nextCode(scanner) !== COLON) throw syntax();
     scanner.at++;
-    members.set(name, readValue(scanner));
+    members.set(name, opensContainer(scanner) ? yield* readContainer(scanner) : readLeaf(scanner));
     const code = nextCode(scanner);
     scanner.at++;
     if (code === CLOSE_BRACE) return members;
     if (code !== COMMA) throw syntax();
+    if (isStepOver(scanner)) yield;
   }
+}
+
+function isStepOver(counter: { values: number }): boolean {
+  if (++counter.values < STEP_VALUES) return false;
+  counter.values = 0;
+  return true;
 }
 
 function syntax(): JsonTextError {
@@ -165,11 +201,16 @@ const CLOSE_BRACE = 0x7d;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-function checkBounds(text: string, bounds: JsonBounds): void {
+function* checkBounds(text: string, bounds: JsonBounds): Steps<void> {
   let depth = 0;
   let values = 1;
   let inString = false;
+  let stepEnd = STEP_CHARACTERS;
   for (let index = 0; index < text.length; index++) {
+    if (index >= stepEnd) {
+      stepEnd = index + STEP_CHARACTERS;
+      yield;
+    }
     const code = text.charCodeAt(index);
     if (inString) {
       if (code === BACKSLASH) index++;
@@ -207,11 +248,33 @@ export function writeJsonText(value: JsonTree): string {
  * keep their digits, because 9007199254740993 and …992 are one double (design, page 6, 4.3, case 14).
  */
 export function canonicalJsonText(value: JsonTree): string {
+  return runSteps(canonicalJsonInSteps(value));
+}
+
+/** `canonicalJsonText`, in steps. */
+export function* canonicalJsonInSteps(value: JsonTree): Steps<string> {
+  const leaf = leafText(value);
+  return leaf ?? (yield* containerText(value as JsonContainer, { values: 0 }));
+}
+
+type JsonContainer = readonly JsonTree[] | ReadonlyMap<string, JsonTree>;
+
+/** null: it is no leaf. */
+function leafText(value: JsonTree): string | null {
   if (value instanceof NumberText) return value.text;
-  if (value instanceof Map) {
-    const entries = [...(value as ReadonlyMap<string, JsonTree>)].sort(([a], [b]) => (a < b ? -1 : 1));
-    return `{${entries.map(([name, item]) => `${JSON.stringify(name)}:${canonicalJsonText(item)}`).join(",")}}`;
+  return typeof value === "object" && value !== null ? null : JSON.stringify(value);
+}
+
+function* containerText(value: JsonContainer, counter: { values: number }): Steps<string> {
+  const texts: string[] = [];
+  const names = value instanceof Map ? [...(value as ReadonlyMap<string, JsonTree>).keys()].sort() : null;
+  const items = names === null ? (value as readonly JsonTree[]) : names;
+  for (const each of items) {
+    const item =
+      names === null ? each : ((value as ReadonlyMap<string, JsonTree>).get(each as string) ?? null);
+    const text = leafText(item) ?? (yield* containerText(item as JsonContainer, counter));
+    texts.push(names === null ? text : `${JSON.stringify(each)}:${text}`);
+    if (isStepOver(counter)) yield;
   }
-  if (Array.isArray(value)) return `[${value.map(canonicalJsonText).join(",")}]`;
-  return JSON.stringify(value);
+  return names === null ? `[${texts.join(",")}]` : `{${texts.join(",")}}`;
 }

@@ -3,6 +3,7 @@ import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from
 import { EventEmitter } from "node:events";
 import { admitSoon } from "#actions/admit-runs.ts";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
+import { sweepObjects } from "#actions/sweep-objects.ts";
 import { addMissingJobs, addRunJobs, listAccountsWithWaitingRuns } from "#db/admission.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
 import type { DatabaseSource } from "#db/pool.ts";
@@ -11,6 +12,7 @@ import { limits } from "#domain/limits.ts";
 import { executeRun } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
+import { sweepScratch } from "#engine/sweep-scratch.ts";
 import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
 
@@ -18,7 +20,8 @@ const TAKE_OVER_EVERY_MS = 500;
 const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
 const REJOIN_EVERY_MS = 1_000;
-const HOUSEKEEPING = "*/10 * * * * housekeeping";
+const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
+const HOUSEKEEPING = "*/10 * * * * housekeeping\n7 * * * * sweep_objects";
 
 /** Carries runs on graphile-worker. The run row is the truth; a job is only the message that the run may go on. */
 export class Worker {
@@ -45,6 +48,9 @@ export class Worker {
     worker.#every(WATCH_EVERY_MS, () => worker.#watch());
     worker.#every(RECONCILE_EVERY_MS, () => worker.#reconcile());
     await worker.#reconcile();
+    // At the start and then seldom: the folder is this machine's, and a job may be another's.
+    void worker.#quietly(() => sweepScratch(services));
+    worker.#every(SWEEP_SCRATCH_EVERY_MS, () => sweepScratch(services));
     return worker;
   }
 
@@ -78,6 +84,7 @@ export class Worker {
       taskList: {
         execute_run: async (payload) => await this.#execute((payload as { runId: string }).runId),
         housekeeping: async () => await this.#keepHouse(),
+        sweep_objects: async () => await sweepObjects(this.#services),
       },
     });
     // Its promise ends with the runner; a failure there is told, and the reconciler of another process goes on.

@@ -310,6 +310,7 @@ describe("help and exit codes", () => {
     ["keys"],
     ["keys", "create"],
     ["keys", "list"],
+    ["keys", "rotate"],
     ["keys", "revoke"],
     ["doctor"],
     ["demo"],

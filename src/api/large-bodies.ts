@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { canonicalJsonInSteps, NumberText, runSteps, type JsonTree, type Steps } from "#lib/json-text.ts";
+
+/** From here on, working on a body takes long enough to be felt by others. */
+export const LARGE_BYTES = 65_536;
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** Long enough for a small request to be authenticated, looked up and answered. */
+const BETWEEN_MS = 20;
+
+/** How long others wait at most, and how long they have then: a small request comes back to the loop for each of its queries. */
+const SLICE_MS = 3;
+const BETWEEN_SLICES_MS = 2;
+
+const pause = async (): Promise<void> => await sleep(BETWEEN_MS, undefined, { ref: false });
+
+/**
+ * Work on large bodies is done in slices, and on one body at a time with a pause after each: many at once must not hold up who
+ * asks for little.
+ */
+export async function inTurn<T>(steps: Steps<T>): Promise<T> {
+  const turn = lastTurn.then(async () => await inSlices(steps));
+  lastTurn = turn.then(pause, pause);
+  return await turn;
+}
+
+async function inSlices<T>(steps: Steps<T>): Promise<T> {
+  for (;;) {
+    const end = performance.now() + SLICE_MS;
+    do {
+      const step = steps.next();
+      if (step.done) return step.value;
+    } while (performance.now() < end);
+    await sleep(BETWEEN_SLICES_MS);
+  }
+}
+
+/** The canonical text of a body: writing a large one takes as long as reading it did. */
+export async function writeCanonical(body: JsonTree): Promise<string> {
+  const steps = canonicalJsonInSteps(body);
+  return bytesLeft(body, LARGE_BYTES) < 0 ? await inTurn(steps) : runSteps(steps);
+}
+
+const VALUE_BYTES = 8;
+
+/** What is left of a budget when a tree is paid from it; below 0 it is not looked at any further. */
+function bytesLeft(tree: JsonTree, budget: number): number {
+  let left = budget - VALUE_BYTES;
+  if (typeof tree === "string") return left - tree.length;
+  if (tree === null || typeof tree === "boolean" || tree instanceof NumberText) return left;
+  for (const [name, item] of tree.entries()) {
+    if (left < 0) break;
+    left = bytesLeft(item, typeof name === "string" ? left - name.length : left);
+  }
+  return left;
+}

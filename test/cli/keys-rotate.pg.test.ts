@@ -1,0 +1,208 @@
+// Design, page 1, API keys: "rotation = create a second, revoke the first after an overlap"; page 6, T24.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { must } from "#lib/assert.ts";
+import { openCaller } from "../caller.ts";
+import { install, type CommandResult, type Installation, type RunningService } from "../service.ts";
+
+const DOCUMENTS = [
+  "account: acme\nname: Acme\nrate_limit: off",
+  ...["echo", "other"].map(
+    (key) => `blueprint: ${key}
+account: acme
+nodes:
+  - { id: in, type: input, refKey: words }
+  - { id: rows, type: parse, from: in, format: json }
+  - { id: out, type: output, refKey: words, from: rows }`,
+  ),
+];
+const HOUR_MS = 3_600_000;
+
+let installation: Installation & AsyncDisposable;
+/** Two processes: what one command changes holds for both. */
+let services: readonly RunningService[];
+
+before(async () => {
+  installation = await install();
+  await installation.apply(...DOCUMENTS);
+  services = [await installation.serve({}, "--roles", "api"), await installation.serve({}, "--roles", "api")];
+});
+after(async () => await installation?.[Symbol.asyncDispose]());
+
+async function run(exitCode: number, ...arguments_: string[]): Promise<CommandResult> {
+  const result = await installation.command(...arguments_);
+  assert.equal(result.code, exitCode, `latchkey ${arguments_.join(" ")}: ${result.stdout}${result.stderr}`);
+  return result;
+}
+
+interface Made {
+  readonly id: string;
+  readonly key: string;
+  readonly replaces: string;
+  readonly replacedEndsAt: string;
+}
+
+async function newKey(...options: string[]): Promise<Made> {
+  const { stdout } = await run(0, "keys", "create", "--account", "acme", "--json", ...options);
+  return JSON.parse(stdout) as Made;
+}
+
+async function rotate(id: string, ...options: string[]): Promise<Made> {
+  return JSON.parse((await run(0, "keys", "rotate", id, "--json", ...options)).stdout) as Made;
+}
+
+/** What a trigger is answered by each of the two processes. */
+async function statuses(key: string, blueprint = "echo"): Promise<readonly number[]> {
+  return await Promise.all(
+    services.map(
+      async ({ url }) =>
+        (await openCaller(url, key).post(`/blueprints/${blueprint}/trigger`, { words: [] })).status,
+    ),
+  );
+}
+
+async function moveClock(by: string): Promise<void> {
+  await installation.database.db.query(
+    `create or replace function app_now() returns timestamptz language sql stable
+     return date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`,
+  );
+}
+
+interface Row {
+  readonly name: string;
+  readonly blueprintKeys: readonly string[] | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+}
+
+async function rowOf(id: string): Promise<Row> {
+  const [row] = await installation.database.db.query<Row>(
+    `select name, blueprint_keys as "blueprintKeys", created_at as "createdAt", expires_at as "expiresAt"
+     from api_key where id = $1`,
+    [id],
+  );
+  return must(row, "the key's row");
+}
+
+const countKeys = async (): Promise<number> =>
+  (await installation.database.db.query("select 1 from api_key")).length;
+
+const lineOf = async (id: string): Promise<string> =>
+  must(
+    (await run(0, "keys", "list")).stdout.split("\n").find((line) => line.startsWith(id)) ?? null,
+    "a line",
+  );
+
+test("both keys work during the overlap, on every process; after it the old one is 401 and the new one goes on", async () => {
+  const old = await newKey("--name", "Backend", "--blueprints", "echo");
+  const before = await countKeys();
+  const made = await rotate(old.id, "--overlap", "2h");
+  assert.equal(await countKeys(), before + 1);
+  assert.equal(made.replaces, old.id);
+  const [oldRow, newRow] = [await rowOf(old.id), await rowOf(made.id)];
+  assert.deepEqual([newRow.name, newRow.blueprintKeys, newRow.expiresAt], ["Backend", ["echo"], null]);
+  assert.equal(oldRow.expiresAt?.toISOString(), made.replacedEndsAt);
+  assert.ok(Math.abs(Number(oldRow.expiresAt) - Number(newRow.createdAt) - 2 * HOUR_MS) < 5_000);
+  const listed = await lineOf(old.id);
+  assert.ok(
+    listed.includes(`until ${made.replacedEndsAt.slice(0, 16).replace("T", " ")}, replaced by ${made.id}`),
+  );
+  assert.match(await lineOf(made.id), / live /);
+  for (const key of [old.key, made.key]) {
+    assert.deepEqual(await statuses(key), [202, 202]);
+    assert.deepEqual(await statuses(key, "other"), [403, 403], "the scope is the old key's");
+  }
+  await moveClock("119 minutes");
+  assert.deepEqual(await statuses(old.key), [202, 202]);
+  await moveClock("2 hours 1 minute");
+  assert.deepEqual(await statuses(old.key), [401, 401]);
+  assert.deepEqual(await statuses(made.key), [202, 202]);
+  assert.match(await lineOf(old.id), new RegExp(`ended, replaced by ${made.id}`));
+  await moveClock("0 hours");
+});
+
+test("without --json standard output is the new key alone; the overlap is a day unless one is given; --name renames", async () => {
+  const old = await newKey("--name", "Old");
+  const { stdout, stderr } = await run(0, "keys", "rotate", old.id, "--name", "New");
+  assert.match(stdout, /^lk_[0-9A-Za-z]+\n$/);
+  const [, id = "", end = ""] =
+    /API key (key_\w+) replaces key_\w+, which works until (\S+Z)\. It is shown this once/.exec(stderr) ?? [];
+  const row = await rowOf(id);
+  assert.equal(row.name, "New");
+  assert.ok(Math.abs(Date.parse(end) - Number(row.createdAt) - 24 * HOUR_MS) < 5_000);
+  assert.deepEqual(await statuses(stdout.trim()), [202, 202]);
+  assert.equal(installation.logs().includes(stdout.trim()), false);
+});
+
+test("--overlap 0 revokes the old key at once, within a second on every process", async () => {
+  const old = await newKey();
+  assert.deepEqual(await statuses(old.key), [202, 202]);
+  const made = await rotate(old.id, "--overlap", "0");
+  await refusedWithinASecond(old.key);
+  assert.deepEqual(await statuses(made.key), [202, 202]);
+  assert.match(await lineOf(old.id), new RegExp(` revoked, replaced by ${made.id}`));
+});
+
+test("T24: a revoked key is refused within a second by every process, those that have just used it", async () => {
+  const { id, key } = await newKey();
+  assert.deepEqual(await statuses(key), [202, 202]);
+  await run(0, "keys", "revoke", id);
+  await refusedWithinASecond(key);
+});
+
+async function refusedWithinASecond(key: string): Promise<void> {
+  const began = performance.now();
+  while ((await statuses(key)).some((status) => status !== 401)) {
+    assert.ok(performance.now() - began < 1_000, "still accepted");
+    await sleep(20);
+  }
+}
+
+test("an expiry stays the same policy: the new key lives as long as the old one was made for, the old one no longer than it had", async () => {
+  const old = await newKey("--expires", "10h");
+  await moveClock("9 hours");
+  const made = await rotate(old.id, "--overlap", "2h");
+  const [oldRow, newRow] = [await rowOf(old.id), await rowOf(made.id)];
+  assert.equal(Number(oldRow.expiresAt) - Number(oldRow.createdAt), 10 * HOUR_MS, "not later than its own");
+  assert.equal(Number(newRow.expiresAt) - Number(newRow.createdAt), 10 * HOUR_MS);
+  const other = await newKey("--expires", "10h");
+  const shorter = await rowOf((await rotate(other.id, "--expires", "1h")).id);
+  assert.equal(Number(shorter.expiresAt) - Number(shorter.createdAt), HOUR_MS);
+  await moveClock("0 hours");
+});
+
+test("what can't be rotated is refused with the remedy and changes nothing", async () => {
+  const revoked = await newKey();
+  await run(0, "keys", "revoke", revoked.id);
+  const expired = await newKey("--expires", "1h");
+  await moveClock("61 minutes");
+  const rotated = await newKey();
+  const successor = await rotate(rotated.id);
+  const before = await countKeys();
+  const refused: [string, RegExp][] = [
+    ["key_nothing", /no API key key_nothing.*keys list/],
+    [revoked.id, /is revoked, and can't be rotated.*keys create/],
+    [expired.id, /expired at \d{4}-\S+Z, and can't be rotated.*keys create/],
+    [rotated.id, new RegExp(`rotated already: ${successor.id} replaces it\\. Rotate that one`)],
+  ];
+  for (const [id, says] of refused) assert.match((await run(1, "keys", "rotate", id)).stderr, says);
+  for (const wrong of ["2", "soon", "-1h", "91d", ""])
+    assert.match((await run(2, "keys", "rotate", rotated.id, `--overlap=${wrong}`)).stderr, /30m/, wrong);
+  await run(2, "keys", "rotate");
+  assert.equal(await countKeys(), before);
+  await moveClock("0 hours");
+});
+
+test("of two rotations at once one makes a key, the other is told which", async () => {
+  const old = await newKey();
+  const before = await countKeys();
+  const both = await Promise.all(
+    [1, 2].map(async () => await installation.command("keys", "rotate", old.id, "--json")),
+  );
+  assert.deepEqual(new Set(both.map(({ code }) => code)), new Set([0, 1]));
+  assert.equal(await countKeys(), before + 1);
+  const made = JSON.parse(both.map(({ stdout }) => stdout).join("")) as Made;
+  assert.match(both.map(({ stderr }) => stderr).join(""), new RegExp(`${made.id} replaces it`));
+  assert.deepEqual(await statuses(made.key), [202, 202]);
+});
