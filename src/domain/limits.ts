@@ -34,6 +34,10 @@ export const limits = {
   formBodyBytesMax: 65_536,
   formFieldsMax: 50,
   formValueBytesMax: 16_384,
+  /** Of each file that a form takes; its body may be longer by as much. */
+  formFileBytesMax: 65_536,
+  /** Name and value pairs that a field of headers takes. */
+  formHeadersMax: 10,
   /** How long a rendered form may be filled in before it must be opened anew. */
   formLifetimeMs: 12 * 3_600_000,
 

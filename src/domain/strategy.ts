@@ -2,9 +2,29 @@ import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
 import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 
-/** Field types that are built. The others of design page 3 are refused by `apply`, by name. */
-export const FIELD_TYPES = ["text", "email", "password", "totp_secret"] as const;
+/** Design, page 3, "Field types". */
+export const FIELD_TYPES = [
+  "text",
+  "email",
+  "url",
+  "password",
+  "textarea",
+  "select",
+  "checkbox",
+  "totp_secret",
+  "headers",
+  "file",
+] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** Design, page 3: `secret` is true by default for these. */
+const SECRET_TYPES: ReadonlySet<FieldType> = new Set(["password", "totp_secret", "headers", "file"]);
+
+/** One choice of a `select`. */
+export interface FieldOption {
+  readonly value: string;
+  readonly label: string;
+}
 
 /** One control of the hosted form. */
 export interface StrategyField {
@@ -18,6 +38,8 @@ export interface StrategyField {
   readonly placeholder: string | null;
   readonly help: string | null;
   readonly autocomplete: string | null;
+  /** Of a `select`; empty for every other type. */
+  readonly options: readonly FieldOption[];
   /** Never rendered again and redacted from whatever a run stores. */
   readonly secret: boolean;
 }
@@ -76,7 +98,13 @@ function readField(value: Json): StrategyField {
     placeholder: text(field["placeholder"]),
     help: text(field["help"]),
     autocomplete: text(field["autocomplete"]),
-    secret:
-      typeof field["secret"] === "boolean" ? field["secret"] : type === "password" || type === "totp_secret",
+    options: (Array.isArray(field["options"]) ? field["options"] : []).map(readOption),
+    secret: typeof field["secret"] === "boolean" ? field["secret"] : SECRET_TYPES.has(type),
   };
+}
+
+/** A text, or `{ value, label }`. */
+function readOption(option: Json): FieldOption {
+  const value = must(text(isJsonObject(option) ? option["value"] : option), "an option's value");
+  return { value, label: (isJsonObject(option) ? text(option["label"]) : null) ?? value };
 }

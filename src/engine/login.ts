@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { releaseLogin, takeLogin, deleteLoginSession } from "#db/credentials.ts";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
+import { fieldVariable, secretTexts } from "#domain/field-values.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { isJsonObject, texts, type Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -154,14 +155,14 @@ function credentialExpressions(
   fields: Secret<CredentialFields>,
   signal: AbortSignal,
 ): BoundExpressions {
-  const totpKeys = request.strategy.strategy.fields
-    .filter((field) => field.type === "totp_secret")
-    .map(({ key }) => key);
+  const types = new Map(request.strategy.strategy.fields.map(({ key, type }) => [key, type]));
   const credential = async (template: Json): Promise<Json> => {
     const variable: Record<string, Json> = {};
-    for (const [key, value] of fields.reveal()) variable[key] = totpKeys.includes(key) ? {} : value;
+    // A field that this version of the strategy doesn't have any more was a text at least.
+    for (const [key, value] of fields.reveal())
+      variable[key] = fieldVariable(types.get(key) ?? "text", value);
     for (const key of usedCodes(template)) {
-      const stored = totpKeys.includes(key) ? fields.reveal().get(key) : undefined;
+      const stored = types.get(key) === "totp_secret" ? fields.reveal().get(key) : undefined;
       if (stored === undefined) continue;
       variable[key] = { code: await nextTotpCode(services, request.credentialId, key, stored, signal) };
     }
@@ -204,12 +205,14 @@ function secretValues(
   fields: Secret<CredentialFields>,
   session: Secret<LoginSession>,
 ): readonly string[] {
-  const secretKeys = request.strategy.strategy.fields.filter((field) => field.secret).map(({ key }) => key);
-  const given = secretKeys.flatMap((key) => fields.reveal().get(key) ?? []);
+  const given = request.strategy.strategy.fields
+    .filter((field) => field.secret)
+    .flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
+  const query = (session.reveal().query ?? []).map(([, value]) => value);
   const headers = Object.values(session.reveal().headers).map((value) =>
     value.replace(/^(basic|bearer) /i, ""),
   );
-  return [...given, ...headers, ...sessionCookies(session)];
+  return [...given, ...headers, ...query, ...sessionCookies(session)];
 }
 
 /** Shorter ones (`lang=english`) are no secret, and would be found in ordinary text. */

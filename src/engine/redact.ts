@@ -16,6 +16,8 @@ export function makeRedact(secrets: readonly string[]): Redact {
       secret,
       JSON.stringify(secret).slice(1, -1),
       encodeURIComponent(secret),
+      // As a form or a query writes it: a space is a plus sign.
+      new URLSearchParams({ s: secret }).toString().slice(2),
       bytes.toString("base64"),
       bytes.toString("base64url"),
       bytes.toString("hex"),

@@ -26,7 +26,12 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
   const ofType = checkTyped(loginType, login, {
     common: commonLoginKeys,
     path: PATH,
-    check: (config) => loginType.check?.(config, { fieldKeys: [...fields.keys()] }) ?? [],
+    check: (config) =>
+      loginType.check?.(config, {
+        fieldKeys: [...fields.keys()],
+        fieldTypes: fields,
+        hosts: readOrigins(strategy["hosts"]),
+      }) ?? [],
   });
   const ofRequests = [...findings, ...checkUrls(login, strategy["hosts"])];
   return [
