@@ -17,6 +17,8 @@ export const configLimits = {
   runTimeoutMsMax: 7 * 86_400_000,
   nodeTimeoutMsMax: 86_400_000,
   cacheMsMax: 30 * 86_400_000,
+  lockoutAfterMax: 100,
+  coolDownMsMax: 30 * 86_400_000,
   retryDelayMsMax: 3_600_000,
   retryAttemptsMax: 20,
   concurrencyMax: 10_000,
@@ -152,6 +154,21 @@ export const strategySchema = Type.Object(
 export const commonLoginKeys = {
   type: Type.String(),
   cache: duration("How long a logged-in session is kept, sealed; default 0: never"),
+  lockout: Type.Optional(
+    Type.Union(
+      [
+        Type.Literal("off"),
+        Type.Object(
+          {
+            after: whole("Rejected logins in a row; default 2", configLimits.lockoutAfterMax),
+            cool_down: duration("How long no login is tried then; default 1h"),
+          },
+          closed,
+        ),
+      ],
+      { description: "When to stop trying a credential that the target rejects, or `off`" },
+    ),
+  ),
 } satisfies Record<string, TSchema>;
 
 /** Design, page 3, "blueprint". The keys of a node are the common ones and those of its type. */

@@ -45,6 +45,8 @@ export const limits = {
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
   requestTimeoutMs: 30_000,
+  /** Rejected logins in a row after which none is tried for a while: targets lock their users out after three to ten. */
+  lockout: { after: 2, coolDownMs: 3_600_000 },
   redirectsMax: 5,
   /** Design, page 3, Defaults: `max_bytes` of a response, decompressed. */
   responseBytesMax: 10_000_000,

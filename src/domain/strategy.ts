@@ -1,6 +1,7 @@
 import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
 import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
+import { limits } from "./limits.ts";
 
 /** Design, page 3, "Field types". */
 export const FIELD_TYPES = [
@@ -56,6 +57,8 @@ export interface Strategy {
   readonly login: JsonObject & { readonly type: string };
   /** How long a logged-in session is kept, sealed; 0 = never. */
   readonly cacheMs: number;
+  /** Rejected logins in a row after which none is tried for a time; null = never. */
+  readonly lockout: { readonly after: number; readonly coolDownMs: number } | null;
   /** Runs at once per credential; null = unlimited. */
   readonly concurrency: number | null;
   readonly retired: boolean;
@@ -67,7 +70,7 @@ const number = (value: Json | undefined): number | null => (typeof value === "nu
 /** Reads a strategy document that `apply` has checked. */
 export function readStrategy(document: JsonObject): Strategy {
   const login = document["login"];
-  const { cache, ...rest } = isJsonObject(login) ? login : { type: "none" };
+  const { cache, lockout, ...rest } = isJsonObject(login) ? login : { type: "none" };
   const id = must(text(document["strategy"]), "strategy");
   return {
     id,
@@ -78,8 +81,21 @@ export function readStrategy(document: JsonObject): Strategy {
     fields: (Array.isArray(document["fields"]) ? document["fields"] : []).map(readField),
     login: { ...rest, type: must(text(rest["type"]), "login type") },
     cacheMs: cache === undefined ? 0 : must(parseDuration(cache), "a checked duration"),
+    lockout: readLockout(lockout),
     concurrency: number(document["concurrency"]),
     retired: document["retired"] === true,
+  };
+}
+
+function readLockout(lockout: Json | undefined): Strategy["lockout"] {
+  if (lockout === "off") return null;
+  const { after, cool_down: coolDown } = isJsonObject(lockout) ? lockout : {};
+  return {
+    after: number(after) ?? limits.lockout.after,
+    coolDownMs:
+      coolDown === undefined
+        ? limits.lockout.coolDownMs
+        : must(parseDuration(coolDown), "a checked duration"),
   };
 }
 

@@ -17,6 +17,7 @@ import {
 } from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
+import { VaultError } from "#vault/vault.ts";
 import {
   cacheLogin,
   openCachedLogin,
@@ -24,6 +25,7 @@ import {
   type CredentialFields,
   type CredentialReference,
 } from "./open-credential.ts";
+import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { openTarget } from "./target-session.ts";
@@ -64,16 +66,21 @@ export async function login(
     await sleep(pollMs, undefined, { signal });
   }
   try {
+    const lockout = await refuseIfLocked(services, request);
     const fields = await openCredential(services, request);
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
     const session = await openSession(services, request, fields, bounded);
+    await clearRejections(services, request, lockout);
     return { session, secrets: secretValues(request, fields, session) };
   } catch (error) {
+    // The target has counted it, whatever becomes of the run.
+    const more =
+      error instanceof LoginFailure && error.rejected ? await countRejection(services, request) : "";
     signal.throwIfAborted();
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${error.message}`);
+      throw new RunFailure("login", `${request.strategy.strategy.id}: ${error.message}${more}`);
     }
     throw error;
   } finally {
@@ -90,7 +97,7 @@ async function openSession(
   const { strategy, version } = request.strategy;
   const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
   if (strategy.cacheMs > 0) {
-    const cached = await openCachedLogin(services, request, version);
+    const cached = await cachedLogin(services, request, version);
     if (cached && (await stillGood(services, request, type, fields, cached, signal))) return cached;
     if (cached) await deleteLoginSession(services.db, request.credentialId);
   }
@@ -99,6 +106,26 @@ async function openSession(
   const session = new Secret(await type.login(context, config));
   if (strategy.cacheMs > 0) await cacheLogin(services, request, version, session, strategy.cacheMs);
   return session;
+}
+
+/**
+ * A cached login that does not open was put there by somebody else, is of another row, or was sealed with a key that is gone.
+ * It is never used; the credential itself is there, so the run logs in anew, and the log says so.
+ */
+async function cachedLogin(
+  services: EngineServices,
+  request: LoginRequest,
+  version: number,
+): Promise<Secret<LoginSession> | undefined> {
+  try {
+    return await openCachedLogin(services, request, version);
+  } catch (error) {
+    if (!(error instanceof VaultError) || error.code !== "cannot_open") throw error;
+    const { runId, credentialId } = request;
+    services.log.warn({ runId, credentialId }, "a cached login does not open: it is dropped");
+    await deleteLoginSession(services.db, credentialId);
+    return undefined;
+  }
 }
 
 /** Design, page 3: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */

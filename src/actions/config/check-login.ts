@@ -19,8 +19,14 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
     maxMs: configLimits.cacheMsMax,
     zero: true,
   });
+  const coolDown = isJsonObject(login["lockout"])
+    ? checkDuration(login["lockout"]["cool_down"], [...PATH, "lockout", "cool_down"], {
+        maxMs: configLimits.coolDownMsMax,
+      })
+    : [];
+  const durations = [...cache, ...coolDown];
   const loginType = typeof type === "string" ? loginTypes.get(type) : undefined;
-  if (loginType === undefined) return [...cache, explainType(type)];
+  if (loginType === undefined) return [...durations, explainType(type)];
   const fields = readFieldTypes(strategy["fields"]);
   const { uses, findings } = readExpressions(withCommonKeys(commonLoginKeys, loginType), login, PATH);
   const ofType = checkTyped(loginType, login, {
@@ -35,7 +41,7 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
   });
   const ofRequests = [...findings, ...checkUrls(login, strategy["hosts"])];
   return [
-    ...cache,
+    ...durations,
     ...ofType,
     ...withoutSamePlace(ofRequests, ofType),
     ...checkLoginVariables(uses, {
