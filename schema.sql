@@ -93,12 +93,16 @@ create table credential (
   created_at timestamp with time zone default app_now() not null,
   login_run_id text,
   login_until timestamp with time zone,
+  login_rejections integer default 0 not null,
+  login_locked_until timestamp with time zone,
   constraint credential_pkey PRIMARY KEY (id),
   constraint credential_account_id_id_key UNIQUE (account_id, id),
   constraint credential_session_id_key UNIQUE (session_id),
   constraint credential_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint credential_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id),
-  constraint credential_check CHECK (((login_run_id IS NULL) = (login_until IS NULL)))
+  constraint credential_check CHECK (((login_run_id IS NULL) = (login_until IS NULL))),
+  constraint credential_check1 CHECK (((login_locked_until IS NULL) OR (login_rejections > 0))),
+  constraint credential_login_rejections_check CHECK ((login_rejections >= 0))
 );
 CREATE INDEX credential_kid ON public.credential USING btree (kid);
 

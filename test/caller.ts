@@ -77,12 +77,17 @@ export async function submitHostedForm(
   values: Readonly<Record<string, string>>,
 ): Promise<Response> {
   const page = await (await fetch(hostedUrl)).text();
-  const form = new URLSearchParams();
+  const form = page.includes('enctype="multipart/form-data"') ? new FormData() : new URLSearchParams();
+  const files = new Set<string>();
   for (const [input] of page.matchAll(/<input\b[^>]*>/g)) {
     const attribute = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(input)?.[1] ?? "";
     if (attribute("type") === "hidden") form.set(attribute("name"), attribute("value"));
+    if (attribute("type") === "file") files.add(attribute("name"));
   }
-  for (const [name, value] of Object.entries(values)) form.set(name, value);
+  for (const [name, value] of Object.entries(values)) {
+    if (form instanceof FormData && files.has(name)) form.set(name, new Blob([value]), "a-file.pem");
+    else form.set(name, value);
+  }
   return await fetch(hostedUrl, { method: "POST", body: form, redirect: "manual" });
 }
 

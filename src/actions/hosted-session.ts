@@ -9,6 +9,7 @@ import { appendSessionId, checkReturnUrl } from "#domain/return-url.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
+import { loginTypes } from "#strategies/registry.ts";
 import type { Services } from "./services.ts";
 
 /** What the hosted page shows of a session. */
@@ -75,6 +76,10 @@ export async function submitCredentials(
   const { session, strategy } = hosted;
   const { values, errors } = checkFormValues(strategy.fields, submitted);
   if (errors.size > 0) return { kind: "invalid", errors };
+  // A certificate that no login could present is told now, while its owner is here. Nothing is sent anywhere for it.
+  const { type, ...config } = strategy.login;
+  const unfit = loginTypes.get(type)?.checkSubmitted?.(config, values);
+  if (unfit && unfit.size > 0) return { kind: "invalid", errors: unfit };
   const id = newId(ID_PREFIX.credential);
   const plain = Buffer.from(JSON.stringify([...values]), "utf8");
   const sealed = await services.vault.seal(plain, {

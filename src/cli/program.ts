@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { addApply, addValidate } from "./apply.ts";
 import type { Composition } from "./composition.ts";
+import { addCredentials } from "./credentials.ts";
 import { addDemo } from "./demo.ts";
 import { addDoctor } from "./doctor.ts";
 import { addInit } from "./init.ts";
@@ -31,6 +32,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addValidate(program);
   addKeys(program, composition);
   addReviews(program, composition);
+  addCredentials(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
   for (const command of program.commands)

@@ -9,11 +9,6 @@ import { FIELD_TYPES } from "./strategy.ts";
 export const SAYS = "x-says";
 /** Keys of design page 3 that are not built yet: refused by name. */
 export const UNBUILT_KEYS = "x-unbuilt-keys";
-/** As UNBUILT_KEYS, for the values of an `enum`. */
-export const UNBUILT_VALUES = "x-unbuilt-values";
-
-/** Field types of design page 3 that are not built yet. */
-export const UNBUILT_FIELD_TYPES = ["url", "textarea", "select", "checkbox", "headers", "file"] as const;
 
 /** Longest durations that make sense, in milliseconds; every one must be longer than 0 unless it says otherwise. */
 export const configLimits = {
@@ -22,6 +17,8 @@ export const configLimits = {
   runTimeoutMsMax: 7 * 86_400_000,
   nodeTimeoutMsMax: 86_400_000,
   cacheMsMax: 30 * 86_400_000,
+  lockoutAfterMax: 100,
+  coolDownMsMax: 30 * 86_400_000,
   retryDelayMsMax: 3_600_000,
   retryAttemptsMax: 20,
   concurrencyMax: 10_000,
@@ -31,6 +28,7 @@ export const configLimits = {
   slotsMax: 20,
   metadataMax: 100,
   hostsMax: 50,
+  optionsMax: 200,
   descriptionCharactersMax: 2_000,
 } as const;
 
@@ -100,7 +98,7 @@ export const fieldSchema = Type.Object(
   {
     key: lowerName({ description: "The name of the value in the login" }),
     label: text("What the form shows; default the key", limits.nameCharactersMax),
-    type: Type.Enum([...FIELD_TYPES], { [UNBUILT_VALUES]: UNBUILT_FIELD_TYPES }),
+    type: Type.Enum([...FIELD_TYPES]),
     required: Type.Optional(Type.Boolean()),
     pattern: text("A regular expression (RE2) that the value must match", 1_000),
     min_length: whole("Fewest characters", limits.formValueBytesMax, 0),
@@ -108,9 +106,28 @@ export const fieldSchema = Type.Object(
     placeholder: text("Shown in the empty control", limits.nameCharactersMax),
     help: text("Shown below the control"),
     autocomplete: text("The HTML attribute", limits.nameCharactersMax),
+    options: Type.Optional(
+      Type.Array(
+        Type.Union([
+          Type.String({ minLength: 1, maxLength: limits.nameCharactersMax }),
+          Type.Object(
+            {
+              value: Type.String({ minLength: 1, maxLength: limits.nameCharactersMax }),
+              label: text("What the form shows; default the value", limits.nameCharactersMax),
+            },
+            closed,
+          ),
+        ]),
+        {
+          description: "The choices of a `select`",
+          minItems: 1,
+          maxItems: configLimits.optionsMax,
+        },
+      ),
+    ),
     secret: Type.Optional(Type.Boolean()),
   },
-  { ...closed, [UNBUILT_KEYS]: ["options"] },
+  closed,
 );
 
 /** Design, page 3, "strategy". The keys of `login` are those of its type. */
@@ -137,6 +154,21 @@ export const strategySchema = Type.Object(
 export const commonLoginKeys = {
   type: Type.String(),
   cache: duration("How long a logged-in session is kept, sealed; default 0: never"),
+  lockout: Type.Optional(
+    Type.Union(
+      [
+        Type.Literal("off"),
+        Type.Object(
+          {
+            after: whole("Rejected logins in a row; default 2", configLimits.lockoutAfterMax),
+            cool_down: duration("How long no login is tried then; default 1h"),
+          },
+          closed,
+        ),
+      ],
+      { description: "When to stop trying a credential that the target rejects, or `off`" },
+    ),
+  ),
 } satisfies Record<string, TSchema>;
 
 /** Design, page 3, "blueprint". The keys of a node are the common ones and those of its type. */

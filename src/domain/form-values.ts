@@ -1,4 +1,5 @@
 import { RE2JS } from "re2js";
+import { explainHeaders, readHeaderRows, writeHeaders } from "./header-rows.ts";
 import { limits } from "./limits.ts";
 import type { StrategyField } from "./strategy.ts";
 import { parseTotpSecret, writeTotpSecret } from "./totp.ts";
@@ -13,8 +14,8 @@ export interface CheckedForm {
 
 /**
  * Checks a submitted form against its strategy. Names that are no field are ignored (design, page 3: our own hidden inputs
- * begin with `_`). Passwords and texts are kept to the byte: a space at the end may belong to a password. An email address
- * loses the spaces around it; a TOTP secret becomes the one text that `parseTotpSecret` reads, whatever its spacing was.
+ * begin with `_`). Passwords and texts are kept to the byte: a space at the end may belong to a password. Email and web addresses
+ * lose the spaces around them; a TOTP secret becomes the one text that `parseTotpSecret` reads, whatever its spacing was.
  */
 export function checkFormValues(
   fields: readonly StrategyField[],
@@ -23,7 +24,10 @@ export function checkFormValues(
   const values = new Map<string, string>();
   const errors = new Map<string, string>();
   for (const field of fields) {
-    const checked = checkValue(field, submitted.get(field.key) ?? "");
+    const checked =
+      field.type === "headers"
+        ? checkHeaders(field, submitted)
+        : checkValue(field, submitted.get(field.key) ?? "");
     if (checked === undefined) continue;
     if ("error" in checked) errors.set(field.key, checked.error);
     else values.set(field.key, checked.value);
@@ -33,17 +37,46 @@ export function checkFormValues(
 
 type Checked = { readonly value: string } | { readonly error: string };
 
+function checkHeaders(field: StrategyField, submitted: ReadonlyMap<string, string>): Checked | undefined {
+  const pairs = readHeaderRows(field.key, submitted);
+  if (pairs.length === 0) return field.required ? { error: `${field.label} is required.` } : undefined;
+  const error = explainHeaders(field, pairs);
+  if (error !== null) return { error };
+  const value = writeHeaders(pairs);
+  return Buffer.byteLength(value) > limits.formValueBytesMax
+    ? { error: `${field.label} is too long.` }
+    : { value };
+}
+
 /** Undefined: an optional field was left empty. */
 function checkValue(field: StrategyField, typed: string): Checked | undefined {
-  if (Buffer.byteLength(typed) > limits.formValueBytesMax) return { error: `${field.label} is too long.` };
+  if (field.type === "checkbox") return checkBox(field, typed);
+  if (field.type === "file" && Buffer.byteLength(typed) > limits.formFileBytesMax)
+    return {
+      error: `${field.label} is too large: a file of at most ${limits.formFileBytesMax / 1_024} KB is taken.`,
+    };
+  if (field.type !== "file" && Buffer.byteLength(typed) > limits.formValueBytesMax)
+    return { error: `${field.label} is too long.` };
   // Blank is empty, but in a password a space counts.
   if (field.type === "password" ? typed === "" : typed.trim() === "") {
     return field.required ? { error: `${field.label} is required.` } : undefined;
   }
-  const value = field.type === "email" ? typed.trim() : typed;
+  const value = normalise(field, typed);
   const error = checkLength(field, value) ?? checkPattern(field, value);
   if (error !== undefined) return { error };
   return checkType(field, value);
+}
+
+function normalise({ type }: StrategyField, typed: string): string {
+  if (type === "email" || type === "url") return typed.trim();
+  // HTML sends the line breaks of a textarea as CR LF, whatever was typed.
+  return type === "textarea" ? typed.replaceAll("\r\n", "\n") : typed;
+}
+
+/** Stored when it is ticked, and not otherwise: as an HTML form sends it. */
+function checkBox(field: StrategyField, typed: string): Checked | undefined {
+  if (typed !== "") return { value: "true" };
+  return field.required ? { error: `${field.label} must be ticked.` } : undefined;
 }
 
 function checkLength({ label, minLength, maxLength }: StrategyField, value: string): string | undefined {
@@ -69,7 +102,20 @@ function checkType(field: StrategyField, value: string): Checked {
   switch (field.type) {
     case "text":
     case "password":
+    case "textarea":
+    case "checkbox":
+    case "headers":
       return { value };
+    case "url": {
+      const error = `${field.label} must be a web address like https://www.example.com.`;
+      return isWebAddress(value) ? { value } : { error };
+    }
+    case "select": {
+      const error = `${field.label} must be one of the choices.`;
+      return field.options.some((option) => option.value === value) ? { value } : { error };
+    }
+    case "file":
+      return checkFile(field, value);
     case "email": {
       const error = `${field.label} must be an email address like name@example.com.`;
       return EMAIL.test(value) ? { value } : { error };
@@ -79,4 +125,21 @@ function checkType(field: StrategyField, value: string): Checked {
       return parsed.ok ? { value: writeTotpSecret(parsed.secret) } : { error: parsed.message };
     }
   }
+}
+
+/** A user name or a password in an address is a secret that nobody treats as one. */
+function isWebAddress(text: string): boolean {
+  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === "" && password === "";
+}
+
+/** Text only: what isn't UTF-8 was decoded with replacement characters, and no text file holds those or a NUL. */
+function checkFile({ label }: StrategyField, text: string): Checked {
+  if (!/[\0\ufffd]/.test(text)) return { value: text };
+  return {
+    error:
+      `${label} is not a text file. A certificate or a key must be in PEM form, which begins with -----BEGIN; ` +
+      "files in PKCS#12 form (.p12, .pfx) or DER form can be converted to it.",
+  };
 }

@@ -34,6 +34,10 @@ export const limits = {
   formBodyBytesMax: 65_536,
   formFieldsMax: 50,
   formValueBytesMax: 16_384,
+  /** Of each file that a form takes; its body may be longer by as much. */
+  formFileBytesMax: 65_536,
+  /** Name and value pairs that a field of headers takes. */
+  formHeadersMax: 10,
   /** How long a rendered form may be filled in before it must be opened anew. */
   formLifetimeMs: 12 * 3_600_000,
 
@@ -41,6 +45,8 @@ export const limits = {
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
   requestTimeoutMs: 30_000,
+  /** Rejected logins in a row after which none is tried for a while: targets lock their users out after three to ten. */
+  lockout: { after: 2, coolDownMs: 3_600_000 },
   redirectsMax: 5,
   /** Design, page 3, Defaults: `max_bytes` of a response, decompressed. */
   responseBytesMax: 10_000_000,

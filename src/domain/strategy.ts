@@ -1,10 +1,31 @@
 import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
 import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
+import { limits } from "./limits.ts";
 
-/** Field types that are built. The others of design page 3 are refused by `apply`, by name. */
-export const FIELD_TYPES = ["text", "email", "password", "totp_secret"] as const;
+/** Design, page 3, "Field types". */
+export const FIELD_TYPES = [
+  "text",
+  "email",
+  "url",
+  "password",
+  "textarea",
+  "select",
+  "checkbox",
+  "totp_secret",
+  "headers",
+  "file",
+] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** Design, page 3: `secret` is true by default for these. */
+const SECRET_TYPES: ReadonlySet<FieldType> = new Set(["password", "totp_secret", "headers", "file"]);
+
+/** One choice of a `select`. */
+export interface FieldOption {
+  readonly value: string;
+  readonly label: string;
+}
 
 /** One control of the hosted form. */
 export interface StrategyField {
@@ -18,6 +39,8 @@ export interface StrategyField {
   readonly placeholder: string | null;
   readonly help: string | null;
   readonly autocomplete: string | null;
+  /** Of a `select`; empty for every other type. */
+  readonly options: readonly FieldOption[];
   /** Never rendered again and redacted from whatever a run stores. */
   readonly secret: boolean;
 }
@@ -34,6 +57,8 @@ export interface Strategy {
   readonly login: JsonObject & { readonly type: string };
   /** How long a logged-in session is kept, sealed; 0 = never. */
   readonly cacheMs: number;
+  /** Rejected logins in a row after which none is tried for a time; null = never. */
+  readonly lockout: { readonly after: number; readonly coolDownMs: number } | null;
   /** Runs at once per credential; null = unlimited. */
   readonly concurrency: number | null;
   readonly retired: boolean;
@@ -45,7 +70,7 @@ const number = (value: Json | undefined): number | null => (typeof value === "nu
 /** Reads a strategy document that `apply` has checked. */
 export function readStrategy(document: JsonObject): Strategy {
   const login = document["login"];
-  const { cache, ...rest } = isJsonObject(login) ? login : { type: "none" };
+  const { cache, lockout, ...rest } = isJsonObject(login) ? login : { type: "none" };
   const id = must(text(document["strategy"]), "strategy");
   return {
     id,
@@ -56,8 +81,21 @@ export function readStrategy(document: JsonObject): Strategy {
     fields: (Array.isArray(document["fields"]) ? document["fields"] : []).map(readField),
     login: { ...rest, type: must(text(rest["type"]), "login type") },
     cacheMs: cache === undefined ? 0 : must(parseDuration(cache), "a checked duration"),
+    lockout: readLockout(lockout),
     concurrency: number(document["concurrency"]),
     retired: document["retired"] === true,
+  };
+}
+
+function readLockout(lockout: Json | undefined): Strategy["lockout"] {
+  if (lockout === "off") return null;
+  const { after, cool_down: coolDown } = isJsonObject(lockout) ? lockout : {};
+  return {
+    after: number(after) ?? limits.lockout.after,
+    coolDownMs:
+      coolDown === undefined
+        ? limits.lockout.coolDownMs
+        : must(parseDuration(coolDown), "a checked duration"),
   };
 }
 
@@ -76,7 +114,13 @@ function readField(value: Json): StrategyField {
     placeholder: text(field["placeholder"]),
     help: text(field["help"]),
     autocomplete: text(field["autocomplete"]),
-    secret:
-      typeof field["secret"] === "boolean" ? field["secret"] : type === "password" || type === "totp_secret",
+    options: (Array.isArray(field["options"]) ? field["options"] : []).map(readOption),
+    secret: typeof field["secret"] === "boolean" ? field["secret"] : SECRET_TYPES.has(type),
   };
+}
+
+/** A text, or `{ value, label }`. */
+function readOption(option: Json): FieldOption {
+  const value = must(text(isJsonObject(option) ? option["value"] : option), "an option's value");
+  return { value, label: (isJsonObject(option) ? text(option["label"]) : null) ?? value };
 }

@@ -145,7 +145,8 @@ async function carry(
     "the run's Blueprint",
   );
   const plan = planRun(version.blueprint);
-  const { targets, redact } = await logIn(services, run, lease, plan, signal);
+  await using opened = new AsyncDisposableStack();
+  const { targets, redact } = await logIn(services, run, lease, plan, opened, signal);
   if (!(await startRun(services.db, lease))) throw new RunStopped("lease_lost");
   if (run.epoch > 1) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
@@ -193,6 +194,7 @@ async function logIn(
   run: ClaimedRun,
   lease: Lease,
   plan: RunPlan,
+  opened: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: Redactor }> {
   const credentials = await listRunCredentials(services.db, run.id);
@@ -226,7 +228,9 @@ async function logIn(
     };
     const loggedIn = await login(services, request, signal);
     secrets.push(...loggedIn.secrets);
-    targets.set(credential.slot, openTarget(services.gate, origins, loggedIn.session));
+    const target = openTarget(services.gate, origins, loggedIn.session);
+    opened.defer(async () => await target.close());
+    targets.set(credential.slot, target);
   }
   const missing = plan.blueprint.credentials.find(({ slot }) => !targets.has(slot));
   if (missing) throw new RunFailure("credential_deleted", `The slot "${missing.slot}" has no credential.`);

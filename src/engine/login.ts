@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { releaseLogin, takeLogin, deleteLoginSession } from "#db/credentials.ts";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
+import { fieldVariable, secretTexts } from "#domain/field-values.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { isJsonObject, texts, type Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -16,6 +17,7 @@ import {
 } from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
+import { VaultError } from "#vault/vault.ts";
 import {
   cacheLogin,
   openCachedLogin,
@@ -23,6 +25,7 @@ import {
   type CredentialFields,
   type CredentialReference,
 } from "./open-credential.ts";
+import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
 import { makeRedactor } from "./redact.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
@@ -65,17 +68,22 @@ export async function login(
   }
   let redact = makeRedactor([]);
   try {
+    const lockout = await refuseIfLocked(services, request);
     const fields = await openCredential(services, request);
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
     redact = makeRedactor(givenSecrets(request, fields));
     const session = await openSession(services, request, fields, bounded);
+    await clearRejections(services, request, lockout);
     return { session, secrets: secretValues(request, fields, session) };
   } catch (error) {
+    // The target has counted it, whatever becomes of the run.
+    const more =
+      error instanceof LoginFailure && error.rejected ? await countRejection(services, request) : "";
     signal.throwIfAborted();
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${redact.message(error.message)}`);
+      throw new RunFailure("login", `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`);
     }
     throw error;
   } finally {
@@ -92,7 +100,7 @@ async function openSession(
   const { strategy, version } = request.strategy;
   const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
   if (strategy.cacheMs > 0) {
-    const cached = await openCachedLogin(services, request, version);
+    const cached = await cachedLogin(services, request, version);
     if (cached && (await stillGood(services, request, type, fields, cached, signal))) return cached;
     if (cached) await deleteLoginSession(services.db, request.credentialId);
   }
@@ -101,6 +109,26 @@ async function openSession(
   const session = new Secret(await type.login(context, config));
   if (strategy.cacheMs > 0) await cacheLogin(services, request, version, session, strategy.cacheMs);
   return session;
+}
+
+/**
+ * A cached login that does not open was put there by somebody else, is of another row, or was sealed with a key that is gone.
+ * It is never used; the credential itself is there, so the run logs in anew, and the log says so.
+ */
+async function cachedLogin(
+  services: EngineServices,
+  request: LoginRequest,
+  version: number,
+): Promise<Secret<LoginSession> | undefined> {
+  try {
+    return await openCachedLogin(services, request, version);
+  } catch (error) {
+    if (!(error instanceof VaultError) || error.code !== "cannot_open") throw error;
+    const { runId, credentialId } = request;
+    services.log.warn({ runId, credentialId }, "a cached login does not open: it is dropped");
+    await deleteLoginSession(services.db, credentialId);
+    return undefined;
+  }
 }
 
 /** Design, page 3: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
@@ -157,14 +185,14 @@ function credentialExpressions(
   fields: Secret<CredentialFields>,
   signal: AbortSignal,
 ): BoundExpressions {
-  const totpKeys = request.strategy.strategy.fields
-    .filter((field) => field.type === "totp_secret")
-    .map(({ key }) => key);
+  const types = new Map(request.strategy.strategy.fields.map(({ key, type }) => [key, type]));
   const credential = async (template: Json): Promise<Json> => {
     const variable: Record<string, Json> = {};
-    for (const [key, value] of fields.reveal()) variable[key] = totpKeys.includes(key) ? {} : value;
+    // A field that this version of the strategy doesn't have any more was a text at least.
+    for (const [key, value] of fields.reveal())
+      variable[key] = fieldVariable(types.get(key) ?? "text", value);
     for (const key of usedCodes(template)) {
-      const stored = totpKeys.includes(key) ? fields.reveal().get(key) : undefined;
+      const stored = types.get(key) === "totp_secret" ? fields.reveal().get(key) : undefined;
       if (stored === undefined) continue;
       variable[key] = { code: await nextTotpCode(services, request.credentialId, key, stored, signal) };
     }
@@ -207,15 +235,17 @@ function secretValues(
   fields: Secret<CredentialFields>,
   session: Secret<LoginSession>,
 ): readonly string[] {
+  const query = (session.reveal().query ?? []).map(([, value]) => value);
   const headers = Object.values(session.reveal().headers).map((value) =>
     value.replace(/^(basic|bearer) /i, ""),
   );
-  return [...givenSecrets(request, fields), ...headers, ...sessionCookies(session)];
+  return [...givenSecrets(request, fields), ...headers, ...query, ...sessionCookies(session)];
 }
 
 function givenSecrets(request: LoginRequest, fields: Secret<CredentialFields>): readonly string[] {
-  const secretKeys = request.strategy.strategy.fields.filter((field) => field.secret).map(({ key }) => key);
-  return secretKeys.flatMap((key) => fields.reveal().get(key) ?? []);
+  return request.strategy.strategy.fields
+    .filter((field) => field.secret)
+    .flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
 }
 
 /** Shorter ones (`lang=english`) are no secret, and would be found in ordinary text. */

@@ -8,17 +8,21 @@ import { limits } from "#domain/limits.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import { withoutSessionQuery, withoutSessionQueryHeaders, withSessionQuery } from "./session-query.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
 
 /** A way to one target: its origins, and what a login gave (nothing for a node without a credential). */
 export interface TargetSession {
   readonly send: SendOutbound;
   readonly jar: SessionJar;
+  /** Closes connections that belong to this session alone. */
+  close(): Promise<void>;
 }
 
 /**
  * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
- * accepted for one of these origins: cookies by the jar's own rules, the login's headers to the origin of the request only.
+ * accepted for one of these origins: cookies by the jar's own rules, the login's headers to the origin of the request only,
+ * its query parameters to each of the origins, its certificate to whoever of them asks for one.
  */
 export function openTarget(
   gate: Gate,
@@ -26,9 +30,11 @@ export function openTarget(
   login: Secret<LoginSession> | null,
   jar: SessionJar = openJar(login?.reveal().cookies ?? undefined),
 ): TargetSession {
+  const { query = [], certificate } = login?.reveal() ?? {};
+  const own = certificate === undefined ? null : gate.present(certificate);
   const send = async (request: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> => {
     const url = absoluteUrl(request, origins);
-    return await gate.send(
+    const response = await (own ?? gate).send(
       {
         method: request.method,
         url,
@@ -41,12 +47,23 @@ export function openTarget(
         maxBytes: request.maxBytes ?? limits.responseBytesMax,
         timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
         prepareHop: (hop, { sameOriginAsFirst }) => hopHeaders(hop, sameOriginAsFirst, login, jar),
+        prepareUrl: (hop) => (query.length === 0 ? hop : withSessionQuery(hop, query)),
         absorb: (hop, setCookies) => jar.absorb(hop, setCookies),
       },
       signal,
     );
+    if (query.length === 0) return response;
+    return {
+      ...response,
+      url: withoutSessionQuery(response.url, query),
+      headers: withoutSessionQueryHeaders(response.headers, query),
+    };
   };
-  return { send: async (request, signal) => await mapGateErrors(send(request, signal)), jar };
+  return {
+    send: async (request, signal) => await mapGateErrors(send(request, signal)),
+    jar,
+    close: async () => await own?.close(),
+  };
 }
 
 function hopHeaders(

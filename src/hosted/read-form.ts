@@ -1,32 +1,93 @@
 import type { FastifyRequest } from "fastify";
+import { headerRows } from "#domain/header-rows.ts";
+import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
+import type { StrategyField } from "#domain/strategy.ts";
+
+/** Our own hidden inputs, which no strategy counts: `_csrf`. */
+const OWN_FIELDS = 1;
+
+/** How a strategy's form is sent, and how much of it is read. */
+export interface FormShape {
+  readonly encoding: "application/x-www-form-urlencoded" | "multipart/form-data";
+  readonly bytesMax: number;
+  readonly fieldsMax: number;
+}
+
+/** Design, page 3: the form is urlencoded. HTML sends files in no other form than multipart, so one with files is that. */
+export function formShape(fields: readonly StrategyField[]): FormShape {
+  const files = fields.filter((field) => field.type === "file").length;
+  const headers = fields.filter((field) => field.type === "headers");
+  const rows = headers.flatMap((field) => headerRows(field.key));
+  return {
+    encoding: files > 0 ? "multipart/form-data" : "application/x-www-form-urlencoded",
+    bytesMax: limits.formBodyBytesMax + files * limits.formFileBytesMax,
+    fieldsMax: limits.formFieldsMax + rows.length * 2 + OWN_FIELDS,
+  };
+}
 
 /**
- * A urlencoded form; of a repeated name the first value counts. Values are kept to the byte: nothing is trimmed. Throws
- * Problem 413 over the limits, 415 for another content type.
+ * A submitted form; of a repeated name the first value counts. Values are kept to the byte: nothing is trimmed. A file is
+ * its text; bytes that are none become U+FFFD, which no text file holds. Throws Problem 413 over the limits, 415 for
+ * another content type or a body that it doesn't describe.
  */
 export async function readForm(
   request: FastifyRequest,
-  bounds: { readonly bytesMax: number; readonly fieldsMax: number },
+  shape: FormShape,
 ): Promise<ReadonlyMap<string, string>> {
-  const type = (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
-  if (type !== "application/x-www-form-urlencoded") {
-    throw new Problem("validation_error", "The form must be urlencoded.", { status: 415 });
+  const contentType = request.headers["content-type"] ?? "";
+  if (contentType.split(";", 1)[0]?.trim().toLowerCase() !== shape.encoding) throw unreadable();
+  const body = await readBody(request, shape.bytesMax);
+  const pairs =
+    shape.encoding === "multipart/form-data"
+      ? await readMultipart(body, contentType)
+      : [...new URLSearchParams(body.toString("utf8"))];
+  body.fill(0);
+  const values = new Map<string, string>();
+  for (const [name, value] of pairs) {
+    if (!values.has(name)) values.set(name, value);
+    if (values.size > shape.fieldsMax) throw tooLarge();
   }
+  return values;
+}
+
+async function readBody(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   // destroyOnReturn would close the connection under the answer.
   for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
     size += (chunk as Buffer).length;
-    if (size > bounds.bytesMax) throw tooLarge();
+    if (size > bytesMax) throw tooLarge();
     chunks.push(chunk as Buffer);
   }
-  const values = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(Buffer.concat(chunks).toString("utf8"))) {
-    if (!values.has(name)) values.set(name, value);
-    if (values.size > bounds.fieldsMax) throw tooLarge();
-  }
-  return values;
+  return Buffer.concat(chunks);
+}
+
+async function readMultipart(
+  body: Buffer,
+  contentType: string,
+): Promise<readonly (readonly [name: string, value: string])[]> {
+  // The platform's own parser; the body is whole and small.
+  const headers = { "content-type": contentType };
+  const form = await new Response(new Uint8Array(body), { headers }).formData().catch(() => null);
+  if (form === null) throw unreadable();
+  return await Promise.all(
+    [...form].map(
+      async ([name, part]) =>
+        [name, typeof part === "string" ? part : decodeFile(await part.arrayBuffer())] as const,
+    ),
+  );
+}
+
+/** Without the mark that some editors write before a text's first character. */
+function decodeFile(bytes: ArrayBuffer): string {
+  return Buffer.from(bytes)
+    .toString("utf8")
+    .replace(/^\ufeff/, "");
+}
+
+function unreadable(): Problem {
+  return new Problem("validation_error", "The form must be sent as its page says.", { status: 415 });
 }
 
 function tooLarge(): Problem {

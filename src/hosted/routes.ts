@@ -8,7 +8,6 @@ import {
   type HostedSession,
 } from "#actions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
-import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Html } from "#lib/html.ts";
 import { describeError } from "#lib/log.ts";
@@ -24,10 +23,7 @@ import {
   renderUnknown,
   renderUsed,
 } from "./pages/message-pages.ts";
-import { readForm } from "./read-form.ts";
-
-/** Our own hidden inputs, which no strategy counts: `_csrf`. */
-const OWN_FIELDS = 1;
+import { formShape, readForm } from "./read-form.ts";
 
 const PREFIX = "/connect";
 const STYLE = readFileSync(new URL("./pages/style.css", import.meta.url), "utf8");
@@ -119,7 +115,6 @@ async function sendForm(
   errors: ReadonlyMap<string, string>,
 ): Promise<FastifyReply> {
   const { strategy, accountName, redirectTo } = hosted;
-  const shown = strategy.fields.filter((field) => !field.secret && values.has(field.key));
   const page = renderForm({
     accountName,
     strategyName: strategy.name,
@@ -127,7 +122,8 @@ async function sendForm(
     targetHosts: strategy.hosts.map((host) => new URL(host).host),
     returnHost: redirectTo === null ? null : new URL(redirectTo).host,
     fields: strategy.fields,
-    values: new Map(shown.map((field) => [field.key, values.get(field.key) ?? ""])),
+    values,
+    encoding: formShape(strategy.fields).encoding,
     errors,
     csrf: await issueCsrf(services, token),
     // Relative, so that a public URL with a path of its own works too.
@@ -145,10 +141,7 @@ async function postForm(
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(reply);
   if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden());
-  const submitted = await readForm(request, {
-    bytesMax: limits.formBodyBytesMax,
-    fieldsMax: limits.formFieldsMax + OWN_FIELDS,
-  });
+  const submitted = await readForm(request, formShape(hosted.strategy.fields));
   if (!(await isCsrfGood(services, token, submitted.get("_csrf") ?? ""))) {
     return await sendPage(reply, 403, renderForbidden());
   }

@@ -8,6 +8,12 @@ import { GateError } from "./gate-error.ts";
 /** All addresses of a name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
+/** What a client presents in the TLS handshake. PEM; the key is secret. */
+export interface ClientCertificate {
+  readonly certificate: string;
+  readonly key: string;
+}
+
 const CONNECT_MS = 10_000;
 
 export const resolveBySystem: Resolve = async (hostname) =>
@@ -17,7 +23,12 @@ export const resolveBySystem: Resolve = async (hostname) =>
  * Dials one origin. Every connect resolves the name once, checks all its addresses, and dials those very addresses: there is
  * no second look-up that could answer differently (design, page 6, 5.8.3). The name stays in TLS (SNI, certificate).
  */
-export function checkedConnect(origin: URL, rules: AddressRules, resolve: Resolve): buildConnector.connector {
+export function checkedConnect(
+  origin: URL,
+  rules: AddressRules,
+  resolve: Resolve,
+  certificate: ClientCertificate | null,
+): buildConnector.connector {
   const host = bareHost(origin.hostname);
   const port = Number(origin.port) || (origin.protocol === "https:" ? 443 : 80);
   const refusalOf = (address: string): GateError | null => {
@@ -49,6 +60,7 @@ export function checkedConnect(origin: URL, rules: AddressRules, resolve: Resolv
     // NODE_TLS_REJECT_UNAUTHORIZED=0, set for some other program, must not send credentials to whoever answers.
     rejectUnauthorized: true,
     lookup: checkedLookup,
+    ...(certificate && { cert: certificate.certificate, key: certificate.key }),
   });
   return (options, callback) => {
     // Design, page 6, finding 7: a look-up is not called for literals.

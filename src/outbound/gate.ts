@@ -1,7 +1,7 @@
 import { Agent, Pool, type Dispatcher } from "undici";
 import { assert } from "#lib/assert.ts";
-import { addressRules } from "./address-rules.ts";
-import { checkedConnect, resolveBySystem, type Resolve } from "./checked-connect.ts";
+import { addressRules, type AddressRules } from "./address-rules.ts";
+import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve } from "./checked-connect.ts";
 import { startDeadline, type Deadline } from "./deadline.ts";
 import { GateError } from "./gate-error.ts";
 import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding } from "./read-body.ts";
@@ -27,6 +27,8 @@ export interface GatePolicy {
   readonly timeoutMs: number;
   /** More headers for one hop: its cookies, and the session's where it may have them. They win over the request's own. */
   prepareHop?(url: URL, info: { readonly sameOriginAsFirst: boolean }): readonly Header[];
+  /** The URL of one hop as it is sent: with parameters that only the other side may see. Same origin, same path. */
+  prepareUrl?(url: URL): URL;
   /** Gets the `set-cookie` lines of every hop. */
   absorb?(url: URL, setCookie: readonly string[]): void;
 }
@@ -45,6 +47,11 @@ export interface GateResponse {
 export interface Gate {
   /** Throws GateError, and nothing else of its own. */
   send(request: GateRequest, policy: GatePolicy, signal: AbortSignal): Promise<GateResponse>;
+  /**
+   * The same way out, over connections of its own that present a client certificate: no other request shares them. Who asks
+   * for it closes it.
+   */
+  present(certificate: ClientCertificate): Gate;
   /** Cuts what is still open. */
   close(): Promise<void>;
 }
@@ -68,13 +75,16 @@ const DEFAULT_HEADERS: readonly Header[] = [
 ];
 
 export function openGate({ allow, resolve = resolveBySystem }: GateOptions): Gate {
-  const rules = addressRules(allow);
+  return gateOver(addressRules(allow), resolve, null);
+}
+
+function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCertificate | null): Gate {
   const agent = new Agent({
     // One connector an origin: the rules look at host and port, and a TLS session is never offered to another host.
     factory: (origin, options) =>
       new Pool(origin, {
         ...(options as Pool.Options),
-        connect: checkedConnect(new URL(origin), rules, resolve),
+        connect: checkedConnect(new URL(origin), rules, resolve, certificate),
       }),
     allowH2: false,
     connections: CONNECTIONS_MAX,
@@ -93,6 +103,7 @@ export function openGate({ allow, resolve = resolveBySystem }: GateOptions): Gat
         deadline.end();
       }
     },
+    present: (other) => gateOver(rules, resolve, other),
     close: () => agent.destroy(),
   };
 }
@@ -176,7 +187,9 @@ async function dispatch(
   policy: GatePolicy,
   deadline: Deadline,
 ): Promise<Dispatcher.ResponseData> {
-  const { url, method, body } = hop;
+  const { method, body } = hop;
+  const url = policy.prepareUrl?.(hop.url) ?? hop.url;
+  assert(url.origin === hop.url.origin, "a hop keeps the origin that was checked");
   const headers = headersOf(hop.headers, added, DEFAULT_HEADERS, url.host).flat();
   try {
     // The library would still connect for it.

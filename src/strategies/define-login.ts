@@ -8,6 +8,10 @@ import type { Strategy } from "#domain/strategy.ts";
 export interface LoginSession {
   /** Added to every request to the strategy's hosts. Lower-case names. */
   readonly headers: { readonly [name: string]: string };
+  /** Query parameters that are added to every request to the strategy's hosts, where only the target sees them. */
+  readonly query?: readonly (readonly [name: string, value: string])[] | undefined;
+  /** Presented to the strategy's hosts when a connection is made. PEM. */
+  readonly certificate?: { readonly certificate: string; readonly key: string } | undefined;
   /** A serialised cookie jar, or null. */
   readonly cookies: JsonObject | null;
 }
@@ -33,13 +37,26 @@ export interface ConfigFinding {
   readonly message: string;
 }
 
+/** What a login's `check` may look at of its strategy. */
+export interface CheckedStrategy {
+  readonly fieldKeys: readonly string[];
+  /** Null: the type can't be read. */
+  readonly fieldTypes: ReadonlyMap<string, string | null>;
+  readonly hosts: readonly string[];
+}
+
 export interface LoginType {
   readonly type: string;
   readonly description: string;
   /** The keys of `login` besides `type` and `cache` (`additionalProperties: false`), annotated as node schemas are. */
   readonly schema: TObject;
   /** Mistakes that the schema can't express, e.g. a field key that the strategy doesn't have. */
-  check?(config: JsonObject, strategy: { readonly fieldKeys: readonly string[] }): readonly ConfigFinding[];
+  check?(config: JsonObject, strategy: CheckedStrategy): readonly ConfigFinding[];
+  /**
+   * What is wrong with what an end user submitted, beyond what the fields themselves say: one sentence a field, by its key,
+   * which never holds what was typed.
+   */
+  checkSubmitted?(config: JsonObject, values: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
   /** Names that the steps extract: they are variables of later templates. */
   extracts?(config: JsonObject): readonly string[];
   /** Throws LoginFailure when the target refuses, OutboundError when it can't be reached. */
@@ -58,6 +75,13 @@ export function defineLogin(type: LoginType): LoginType {
 /** The target refused the login (or did not behave as the strategy says). The message names the step, never a value. */
 export class LoginFailure extends Error {
   override readonly name = "LoginFailure";
+  /** The target got the credential and said no: another try counts against the end user's account there. */
+  readonly rejected: boolean;
+
+  constructor(message: string, { rejected = false }: { readonly rejected?: boolean } = {}) {
+    super(message);
+    this.rejected = rejected;
+  }
 }
 
 export type { Json };

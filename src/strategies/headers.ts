@@ -1,8 +1,9 @@
 import { Type } from "typebox";
 import { TEMPLATE } from "#domain/expression.ts";
+import { readHeaders } from "#domain/header-rows.ts";
 import { isJsonObject } from "#domain/json.ts";
 import { defineLogin, LoginFailure } from "./define-login.ts";
-import { checkHeaderNames, sessionHeaders } from "./login-headers.ts";
+import { checkFieldOfType, checkHeaderNames, sessionHeaders } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
 import { renderAt } from "./login-expressions.ts";
 
@@ -15,7 +16,7 @@ const schema = Type.Object(
         description: 'Header name to template, e.g. `X-Api-Key: "{{ $credential.key }}"`.',
       }),
     ),
-    from: Type.Optional(Type.String({ description: "Not built yet: there is no field type `headers`." })),
+    from: Type.Optional(Type.String({ minLength: 1, description: "The key of a field of type `headers`." })),
   },
   { additionalProperties: false },
 );
@@ -25,30 +26,28 @@ export const login = defineLogin({
   type: "headers",
   description: "Headers that go along with every request to the strategy's hosts.",
   schema,
-  check(config) {
-    if (config["from"] !== undefined) {
+  check(config, strategy) {
+    const { headers, from } = config;
+    if (headers === undefined && from === undefined) {
       const message =
-        '`from` is not built yet, because the field type `headers` isn\'t; write `headers: { X-Api-Key: "{{ $credential.key }}" }`';
-      return [{ path: ["from"], at: "key", message }];
+        'the key `headers` is missing; write `headers: { X-Api-Key: "{{ $credential.key }}" }`, or `from: <key of a headers field>`';
+      return [{ path: [], message }];
     }
-    const { headers } = config;
-    if (headers === undefined)
-      return [
-        {
-          path: [],
-          message: 'the key `headers` is missing; write `headers: { X-Api-Key: "{{ $credential.key }}" }`',
-        },
-      ];
-    return isJsonObject(headers) ? checkHeaderNames(headers, ["headers"]) : [];
+    return [
+      ...(isJsonObject(headers) ? checkHeaderNames(headers, ["headers"]) : []),
+      ...(typeof from === "string" ? checkFieldOfType(from, "headers", ["from"], strategy) : []),
+    ];
   },
   async login(context, config) {
     const place = "login (headers)";
-    const rendered = await renderAt(
-      context.expressions,
-      `${place}: headers`,
-      readConfig(schema, config).headers ?? {},
-    );
-    const headers = sessionHeaders(rendered, place);
+    const read = readConfig(schema, config);
+    const rendered = await renderAt(context.expressions, `${place}: headers`, read.headers ?? {});
+    const given = read.from === undefined ? "" : (context.field(read.from) ?? "");
+    // The strategy's own win: what an end user adds doesn't replace what the author says.
+    const headers = {
+      ...sessionHeaders(Object.fromEntries(readHeaders(given)), place),
+      ...sessionHeaders(rendered, place),
+    };
     if (Object.keys(headers).length === 0) throw new LoginFailure(`${place}: every header is empty`);
     return { headers, cookies: null };
   },

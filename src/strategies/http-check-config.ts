@@ -19,19 +19,38 @@ const BODIES = ["json", "form", "text"] as const;
 /** Mistakes of an `http` login that its schema can't express. */
 export function checkHttpConfig(config: HttpLogin): readonly ConfigFinding[] {
   return [
-    ...config.steps.flatMap((step, index) => checkStep(step, ["steps", index])),
+    ...config.steps.flatMap((step, index) => checkStep(step, index)),
     ...(config.check === undefined ? [] : checkRequest(config.check.request, ["check", "request"])),
     ...checkHeaderNames(config.session?.headers, ["session", "headers"]),
   ];
 }
 
-function checkStep(step: StepConfig, path: Path): readonly ConfigFinding[] {
+function checkStep(step: StepConfig, index: number): readonly ConfigFinding[] {
+  const path = ["steps", index];
   const extracts = Object.entries(step.extract ?? {});
   return [
-    ...checkRequest(step.request, [...path, "request"]),
+    ...checkAction(step, index, path),
+    ...(step.request === undefined ? [] : checkRequest(step.request, [...path, "request"])),
     ...extracts.flatMap(([name]) => checkName(name, [...path, "extract", name])),
     ...extracts.flatMap(([name, extract]) => checkExtract(extract, [...path, "extract", name])),
   ];
+}
+
+function checkAction({ request, submit }: StepConfig, index: number, path: Path): readonly ConfigFinding[] {
+  if (submit === undefined)
+    return request === undefined
+      ? [{ path, message: "a step has a `request`, or a `submit` of a form; add one" }]
+      : [];
+  const at = [...path, "submit"];
+  if (request !== undefined)
+    return [{ path: at, at: "key", message: "a step has a `request` or a `submit`, not both; remove one" }];
+  if (index === 0)
+    return [
+      { path: at, at: "key", message: "there is no page before the first step; request the form first" },
+    ];
+  return isSelector(submit.form)
+    ? []
+    : [{ path: [...at, "form"], message: `${quote(submit.form)} is no CSS selector` }];
 }
 
 function checkRequest(request: RequestConfig, path: Path): readonly ConfigFinding[] {

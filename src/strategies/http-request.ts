@@ -4,12 +4,17 @@ import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { LoginFailure, type LoginContext } from "./define-login.ts";
-import type { RequestConfig } from "./http-schema.ts";
+import type { RequestConfig, StepConfig } from "./http-schema.ts";
 import { renderAt, type Variables } from "./login-expressions.ts";
 import { headerValue, textPairs } from "./login-headers.ts";
 import { splitUrlTemplate, type UrlPart } from "#domain/url-template.ts";
 
 /** `POST /login`, as the document says it: never a rendered value. */
+export function describeStep({ request, submit }: StepConfig): string {
+  if (submit !== undefined) return `submit ${shorten(submit.form, 100)}`;
+  return request === undefined ? "nothing" : describeRequest(request);
+}
+
 export function describeRequest(request: RequestConfig): string {
   return `${request.method ?? "GET"} ${shorten(request.url, 100)}`;
 }

@@ -21,6 +21,8 @@ export async function findMiss(
   // Design, page 3, Defaults: 200 to 299.
   if (listed === undefined ? status < 200 || status > 299 : !listed.includes(status))
     return explainStatus(listed, status);
+  if (expect?.url !== undefined && !addressOf(response).includes(expect.url))
+    return `expected an address with \`${shorten(expect.url)}\``;
   if (expect?.text !== undefined && !response.text().includes(expect.text))
     return `expected text \`${shorten(expect.text)}\` is not in the response`;
   if (expect?.not_text !== undefined && response.text().includes(expect.not_text))
@@ -37,6 +39,12 @@ export async function findMiss(
   return null;
 }
 
+/** Where the response came from, or where it leads. It is not shown: a target may write a token into it. */
+function addressOf({ status, headers, url }: OutboundResponse): string {
+  const location = status >= 300 && status <= 399 ? headers.get("location") : undefined;
+  return location !== undefined && URL.canParse(location, url) ? new URL(location, url).href : url;
+}
+
 function explainStatus(listed: readonly number[] | undefined, got: number): string {
   const wanted = listed === undefined ? "200 to 299" : listed.join(", ").replace(/, (\d+)$/, " or $1");
   const isRedirect = listed === undefined && got >= 300 && got <= 399;
@@ -49,7 +57,7 @@ export async function extractAll(
   extracts: readonly (readonly [name: string, extract: ExtractConfig])[],
   response: OutboundResponse,
   variables: Variables,
-  place: string,
+  { place, rejected }: { readonly place: string; readonly rejected: boolean },
 ): Promise<Variables> {
   const found: { [name: string]: Json } = {};
   const pageAnswers = await readPageQueries(context, extracts, response, place);
@@ -59,7 +67,9 @@ export async function extractAll(
       : await extractOne(context, extract, response, variables, `${place}: extract ${name}`);
     if (value !== undefined && value !== null) found[name] = value;
     else if (extract.required !== false)
-      throw new LoginFailure(`${place}: extract ${name} found nothing (${describeExtract(extract)})`);
+      throw new LoginFailure(`${place}: extract ${name} found nothing (${describeExtract(extract)})`, {
+        rejected,
+      });
   }
   return found;
 }

@@ -36,6 +36,13 @@ const expect = Type.Object(
       }),
     ),
     text: Type.Optional(Type.String({ minLength: 1, description: "The body must contain this." })),
+    url: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          "The address where the response came from must contain this; of a redirect that isn't followed, the address it leads to.",
+      }),
+    ),
     not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not contain this." })),
     json: Type.Optional(
       Type.String({
@@ -82,6 +89,22 @@ const extract = Type.Object(
   closed,
 );
 
+const submit = Type.Object(
+  {
+    form: Type.String({
+      minLength: 1,
+      maxLength: 1_000,
+      description: "A CSS selector: the first form of the page before that matches.",
+    }),
+    fields: Type.Record(Type.String({ minLength: 1 }), Type.Unknown(), {
+      minProperties: 1,
+      [TEMPLATE]: "login",
+      description: "What is filled in, by the controls' names; the rest is sent as it stands in the page.",
+    }),
+  },
+  closed,
+);
+
 const step = Type.Object(
   {
     when: Type.Optional(
@@ -91,7 +114,8 @@ const step = Type.Object(
         description: "The step is skipped unless this is true.",
       }),
     ),
-    request,
+    request: Type.Optional(request),
+    submit: Type.Optional(submit),
     follow: Type.Optional(
       Type.Boolean({ description: "Whether redirects are followed; false unless given." }),
     ),
@@ -130,6 +154,7 @@ export const httpSchema = Type.Object(
 
 export type HttpLogin = Static<typeof httpSchema>;
 export type RequestConfig = Static<typeof request>;
+export type SubmitConfig = Static<typeof submit>;
 export type ExpectConfig = Static<typeof expect>;
 export type ExtractConfig = Static<typeof extract>;
 export type StepConfig = Static<typeof step>;

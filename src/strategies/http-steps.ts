@@ -1,42 +1,83 @@
+import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import { must } from "#lib/assert.ts";
 import { LoginFailure, type LoginContext, type LoginSession } from "./define-login.ts";
-import { buildRequest, describeRequest } from "./http-request.ts";
+import { buildRequest, describeRequest, describeStep } from "./http-request.ts";
 import { extractAll, findMiss } from "./http-response.ts";
-import type { HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
+import type { HttpLogin, StepConfig } from "./http-schema.ts";
+import { buildSubmit } from "./http-submit.ts";
 import { isTrueAt, type Variables } from "./login-expressions.ts";
 
-/** Does one step. Gives the variables that the next one sees. Throws LoginFailure. */
+/** How far a login has come. */
+export interface LoginProgress {
+  /** What the steps have extracted. */
+  readonly variables: Variables;
+  /** The last response: a `submit` finds its form there. */
+  readonly page: OutboundResponse | null;
+  /** Whether the target has got something of the credential: from then on its "no" counts against the end user's account. */
+  readonly sent: boolean;
+}
+
+export const LOGIN_BEGIN: LoginProgress = { variables: {}, page: null, sent: false };
+
+/** Does one step. Gives what the next one sees. Throws LoginFailure. */
 export async function runStep(
   context: LoginContext,
   step: StepConfig,
   number: number,
-  variables: Variables,
-): Promise<Variables> {
-  const place = `login step ${number} (${describeRequest(step.request)})`;
+  progress: LoginProgress,
+): Promise<LoginProgress> {
+  const { variables } = progress;
+  const place = `login step ${number} (${describeStep(step)})`;
   if (
     step.when !== undefined &&
     !(await isTrueAt(context.expressions, `${place}: when`, step.when, { variables }))
   )
-    return variables;
-  const send = async () =>
-    context.send(await buildRequest(context, step.request, variables, step.follow === true, place));
-  let response = await send();
+    return progress;
+  const sent = progress.sent || /\$credential\b/.test(JSON.stringify(step.request ?? step.submit));
+  let response = await sendStep(
+    context,
+    step,
+    progress.page === null ? [] : [progress.page],
+    variables,
+    place,
+  );
   let miss = await findMiss(context, step.expect, response, variables, place);
-  if (miss !== null && usesOneTimeCode(step.request, context.strategy)) {
+  if (miss !== null && usesOneTimeCode(step, context.strategy)) {
     // Design, page 6, 5.7: one retry with the next time step after a rejection. Rendering again takes a fresh code.
-    response = await send();
+    const pages = [response, progress.page].filter((page) => page !== null);
+    response = await sendStep(context, step, pages, variables, place);
     miss = await findMiss(context, step.expect, response, variables, place);
   }
-  if (miss !== null) throw new LoginFailure(`${place}: ${miss}`);
-  return {
-    ...variables,
-    ...(await extractAll(context, Object.entries(step.extract ?? {}), response, variables, place)),
-  };
+  const rejected = sent && isVerdict(response);
+  if (miss !== null) throw new LoginFailure(`${place}: ${miss}`, { rejected });
+  const extracts = Object.entries(step.extract ?? {});
+  const extracted = await extractAll(context, extracts, response, variables, { place, rejected });
+  return { variables: { ...variables, ...extracted }, page: response, sent };
 }
 
-/** Whether a request sends `$credential.<field>.code`. */
-function usesOneTimeCode(request: RequestConfig, strategy: Strategy): boolean {
-  const text = JSON.stringify(request);
+async function sendStep(
+  context: LoginContext,
+  { request, submit, follow = false }: StepConfig,
+  pages: readonly OutboundResponse[],
+  variables: Variables,
+  place: string,
+): Promise<OutboundResponse> {
+  if (submit !== undefined)
+    return await context.send(await buildSubmit(context, submit, pages, variables, follow, place));
+  return await context.send(
+    await buildRequest(context, must(request, "the step's request"), variables, follow, place),
+  );
+}
+
+/** Whether the target looked at what it got: not when it is out of order, or asks for patience. */
+function isVerdict({ status }: OutboundResponse): boolean {
+  return status < 500 && ![408, 425, 429].includes(status);
+}
+
+/** Whether a step sends `$credential.<field>.code`. */
+function usesOneTimeCode({ request, submit }: StepConfig, strategy: Strategy): boolean {
+  const text = JSON.stringify(request ?? submit);
   return strategy.fields
     .filter((field) => field.type === "totp_secret")
     .some(({ key }) =>
@@ -61,5 +102,5 @@ export async function runCheck(
   const own = (request.headers ?? []).filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()));
   const response = await context.send({ ...request, headers: [...own, ...Object.entries(headers)] });
   const miss = await findMiss(context, check.expect, response, {}, place);
-  if (miss !== null) throw new LoginFailure(`${place}: ${miss}`);
+  if (miss !== null) throw new LoginFailure(`${place}: ${miss}`, { rejected: isVerdict(response) });
 }

@@ -3,8 +3,8 @@ import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import { defineLogin, type LoginContext, type LoginSession } from "./define-login.ts";
 import { checkHttpConfig } from "./http-check-config.ts";
 import { httpSchema } from "./http-schema.ts";
-import { runCheck, runStep } from "./http-steps.ts";
-import { renderAt, type Variables } from "./login-expressions.ts";
+import { LOGIN_BEGIN, runCheck, runStep } from "./http-steps.ts";
+import { renderAt } from "./login-expressions.ts";
 import { sessionHeaders } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
 
@@ -28,9 +28,10 @@ function extractNames({ steps }: JsonObject): readonly string[] {
 
 async function runLogin(context: LoginContext, config: JsonObject): Promise<LoginSession> {
   const read = readConfig(httpSchema, config);
-  let variables: Variables = {};
+  let progress = LOGIN_BEGIN;
   for (const [index, step] of read.steps.entries())
-    variables = await runStep(context, step, index + 1, variables);
+    progress = await runStep(context, step, index + 1, progress);
+  const { variables } = progress;
   const place = "login: session.headers";
   const rendered = await renderAt(context.expressions, place, read.session?.headers ?? {}, { variables });
   const headers = sessionHeaders(rendered, place);

@@ -1,14 +1,9 @@
 import { quote } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
+import { belongsToConnection, isHeaderName, isHeaderValue } from "#domain/header-names.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
-import { LoginFailure, type ConfigFinding } from "./define-login.ts";
-
-/** Headers that the connection sets itself; the egress gate refuses them. */
-const CONNECTION_HEADERS: ReadonlySet<string> = new Set(
-  "host content-length transfer-encoding connection keep-alive proxy-connection upgrade te trailer expect http2-settings".split(
-    " ",
-  ),
-);
+import type { FieldType } from "#domain/strategy.ts";
+import { LoginFailure, type CheckedStrategy, type ConfigFinding } from "./define-login.ts";
 
 /** Names that can't be a header's, or that belong to the connection, or that differ only in case. */
 export function checkHeaderNames(
@@ -19,9 +14,8 @@ export function checkHeaderNames(
   return Object.keys(headers ?? {}).flatMap((name): readonly ConfigFinding[] => {
     const finding = (message: string) => [{ path: [...path, name], at: "key" as const, message }];
     const lowerCase = name.toLowerCase();
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
-      return finding(`${quote(name)} is no header name; letters, digits and - are`);
-    if (CONNECTION_HEADERS.has(lowerCase))
+    if (!isHeaderName(name)) return finding(`${quote(name)} is no header name; letters, digits and - are`);
+    if (belongsToConnection(name))
       return finding(`the header ${quote(name)} belongs to the connection; leave it out`);
     if (seen.has(lowerCase)) return finding(`the header ${quote(name)} is written twice, in different case`);
     seen.add(lowerCase);
@@ -39,9 +33,24 @@ export function checkFieldKey(
     : [{ path, message: `the strategy has no field ${quote(key)}${suggestion(key, fieldKeys, "it has")}` }];
 }
 
+/** As `checkFieldKey`, where only a field of one type makes sense. */
+export function checkFieldOfType(
+  key: string,
+  type: FieldType,
+  path: ConfigFinding["path"],
+  { fieldKeys, fieldTypes }: CheckedStrategy,
+): readonly ConfigFinding[] {
+  const unknown = checkFieldKey(key, path, fieldKeys);
+  const found = fieldTypes.get(key) ?? type;
+  if (unknown.length > 0 || found === type) return unknown;
+  return [
+    { path, message: `the field ${quote(key)} is of type ${quote(found)}; it must be a ${quote(type)}` },
+  ];
+}
+
 /** A value that a header can hold, or a LoginFailure that names the header and not the value. */
 export function headerValue(value: string, name: string, place: string): string {
-  if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
+  if (!isHeaderValue(value))
     throw new LoginFailure(
       `${place}: the value of the header ${name} has characters that a header can't hold`,
     );

@@ -5,6 +5,8 @@ import { OutboundError } from "#domain/http-exchange.ts";
 /** What to look for in a page. */
 export type PageQuery =
   | { readonly kind: "css"; readonly css: string; readonly attr: string | null }
+  /** The form as it would be sent: its answer is a `PageForm` in JSON. */
+  | { readonly kind: "form"; readonly css: string }
   | { readonly kind: "regex"; readonly regex: string; readonly group: number | null };
 
 export interface PageJob {
@@ -35,7 +37,7 @@ export async function readPage(
 ): Promise<PageAnswers | null> {
   while (threads >= THREADS_MAX && idle.length === 0)
     await new Promise<void>((resolve) => waiting.push(resolve));
-  const thread = idle.pop() ?? startThread();
+  const thread = idle.pop() ?? (await startThread());
   thread.ref();
   const answers = await runJob(thread, { text, queries }, signal);
   if (answers === null) await thread.terminate();
@@ -49,7 +51,7 @@ export async function readPage(
   return answers;
 }
 
-function startThread(): Worker {
+async function startThread(): Promise<Worker> {
   threads++;
   const thread = new Worker(new URL("./page-thread.ts", import.meta.url), {
     name: "page-reader",
@@ -65,6 +67,8 @@ function startThread(): Worker {
     const index = idle.indexOf(thread);
     if (index >= 0) idle.splice(index, 1);
   });
+  // It says when it has loaded what it needs: on a busy machine that takes longer than a page may.
+  await Promise.race([once(thread, "message"), once(thread, "exit")]).catch(() => undefined);
   return thread;
 }
 

@@ -3,17 +3,23 @@ import { parentPort } from "node:worker_threads";
 import { load, type CheerioAPI } from "cheerio";
 import { RE2JS } from "re2js";
 import { must } from "#lib/assert.ts";
+import { readPageForm } from "./page-form.ts";
 import type { PageAnswers, PageJob, PageQuery } from "./page-reader.ts";
 
 const port = must(parentPort, "the port of a thread");
 
 port.on("message", (job: PageJob) => port.postMessage(readJob(job)));
+port.postMessage("ready");
 
 function readJob({ text, queries }: PageJob): PageAnswers {
   let page: CheerioAPI | null = null;
   return queries.map((query) => {
     if (query.kind === "regex") return firstMatch(text, query);
     page ??= load(text);
+    if (query.kind === "form") {
+      const form = readPageForm(page, query.css);
+      return form === null ? null : JSON.stringify(form);
+    }
     const element = page(query.css).first();
     if (element.length === 0) return null;
     return query.attr === null ? element.text().trim() : (element.attr(query.attr) ?? null);

@@ -87,7 +87,7 @@ test("a folder with ten mistakes lists all ten, each with file, line, column, pa
     'blueprint.yaml:15:22 nodes[1].fields.total the expression doesn\'t compile: Expected ")" before end of expression (`$number(total`)',
     "blueprint.yaml:19:24 nodes[0].type node type `sort` is not built yet; built: `filter`, `http`, `input`, `map`, `output`, `parse`, `validate`",
     "strategy.yaml:4:1 feilds unknown key `feilds`; did you mean `fields`?",
-    "strategy.yaml:7:40 fields[1].type field type `file` is not built yet; built: `text`, `email`, `password`, `totp_secret`",
+    "strategy.yaml:7:46 fields[1].autocomplete a field of type `file` has no `autocomplete`; remove it",
   ]);
   assert.deepEqual(checked, []);
 });

@@ -109,18 +109,43 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     ],
   ],
   [
-    "field types that are not built are refused by name",
+    "keys that say nothing of a field's type",
     "type: text, min_length: 2, max_length: 20",
-    "type: select, options: [a, b]",
+    "type: checkbox, min_length: 2, placeholder: x",
     [
-      "5:45 fields[0].type field type `select` is not built yet; built: `text`, `email`, `password`, `totp_secret`",
+      "5:55 fields[0].min_length a field of type `checkbox` has no `min_length`; remove it",
+      "5:70 fields[0].placeholder a field of type `checkbox` has no `placeholder`; remove it",
     ],
+  ],
+  [
+    "a select has options",
+    "type: text, min_length: 2, max_length: 20",
+    "type: select",
+    ["5:5 fields[0] a `select` needs its choices; add `options: [one, another]`"],
+  ],
+  [
+    "the options of a select are different",
+    "type: text, min_length: 2, max_length: 20",
+    "type: select, options: [a, { value: a, label: A }, { lable: b }]",
+    [
+      "5:66 fields[0].options[1] the choice `a` stands here twice; remove one",
+      "5:90 fields[0].options[2] the key `value` is missing; add it",
+      "5:92 fields[0].options[2].lable unknown key `lable`; did you mean `label`?",
+    ],
+  ],
+  [
+    "only a select has options",
+    "max_length: 20",
+    "options: [a, b]",
+    ["5:66 fields[0].options only a field of type `select` has `options`; remove them, or change the type"],
   ],
   [
     "unknown field types",
     "type: text,",
     "type: txt,",
-    ["5:45 fields[0].type must be one of `text`, `email`, `password`, `totp_secret`; did you mean `text`?"],
+    [
+      "5:45 fields[0].type must be one of `text`, `email`, `url`, `password`, `textarea`, `select`, `checkbox`, `totp_secret`, `headers`, `file`; did you mean `text`?",
+    ],
   ],
   ["field types are required", "type: text, ", "", ["5:5 fields[0] the key `type` is missing; add it"]],
   [
@@ -160,14 +185,16 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "the login has a type",
     "  type: http\n",
     "",
-    ["8:3 login the key `type` is missing; login types: `basic`, `bearer`, `headers`, `http`, `none`"],
+    [
+      "8:3 login the key `type` is missing; login types: `basic`, `bearer`, `headers`, `http`, `mtls`, `none`, `query`",
+    ],
   ],
   [
     "login types that are not built are refused by name",
     "  type: http",
     "  type: browser",
     [
-      "8:9 login.type login type `browser` is not built yet; built: `basic`, `bearer`, `headers`, `http`, `none`",
+      "8:9 login.type login type `browser` is not built yet; built: `basic`, `bearer`, `headers`, `http`, `mtls`, `none`, `query`",
     ],
   ],
   [

@@ -58,10 +58,11 @@ export interface Bench extends AsyncDisposable {
 export async function openBench(
   documents: readonly string[],
   account = "account: acme\nname: Acme",
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<Bench> {
   await using opened = new AsyncDisposableStack();
   const target = opened.use(await openTarget());
-  const installation = opened.use(await install());
+  const installation = opened.use(await install({ ...environment }));
   const written = (texts: readonly string[]): string[] =>
     texts.map((text) => text.replaceAll("{TARGET}", target.url));
   await installation.apply(account, ...written(documents));

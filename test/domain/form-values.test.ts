@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
+import { fieldVariable, secretTexts } from "#domain/field-values.ts";
 import { checkFormValues } from "#domain/form-values.ts";
+import { headerRows } from "#domain/header-rows.ts";
 import { limits } from "#domain/limits.ts";
 import { FIELD_TYPES, type StrategyField } from "#domain/strategy.ts";
 
@@ -16,6 +18,7 @@ const field = (more: Partial<StrategyField>): StrategyField => ({
   placeholder: null,
   help: null,
   autocomplete: null,
+  options: [],
   secret: false,
   ...more,
 });
@@ -40,12 +43,13 @@ suite("required and optional", () => {
   for (const type of FIELD_TYPES) {
     test(`${type}: missing or empty is an error only where it is required`, () => {
       for (const typed of [undefined, ""]) {
-        assert.deepEqual(check({ type }, typed), required);
+        const expected = type === "checkbox" ? { error: "Value must be ticked." } : required;
+        assert.deepEqual(check({ type }, typed), expected);
         assert.equal(check({ type, required: false }, typed), undefined);
       }
     });
   }
-  for (const type of ["text", "email", "totp_secret"] as const) {
+  for (const type of ["text", "email", "url", "textarea", "select", "totp_secret", "file"] as const) {
     test(`${type}: blank counts as empty`, () => {
       for (const typed of [" ", "\t \n", "\u00a0"]) {
         assert.deepEqual(check({ type }, typed), required);
@@ -197,4 +201,123 @@ test("no message holds what was typed", () => {
       assert.ok(text.trim().length < 3 || !error.includes(text.trim()));
     }),
   );
+});
+
+suite("url", () => {
+  for (const good of [
+    "https://shop.example",
+    " http://shop.example:8080/a?b=c#d ",
+    "HTTPS://SHOP.EXAMPLE/",
+  ]) {
+    test(`${good} is kept, without the blanks around it`, () =>
+      assert.deepEqual(check({ type: "url" }, good), { value: good.trim() }));
+  }
+  for (const bad of [
+    "shop.example",
+    "ftp://shop.example",
+    "https://",
+    "https:/shop.example",
+    "https://user:word@shop.example",
+    "https://shop.example/a b",
+    "javascript:alert(1)",
+    "https://shop.example\\@evil.example",
+  ]) {
+    test(`${bad} is no web address`, () =>
+      assert.deepEqual(check({ type: "url" }, bad), {
+        error: "Value must be a web address like https://www.example.com.",
+      }));
+  }
+});
+
+suite("textarea, select, checkbox", () => {
+  test("a textarea keeps its lines, as they were typed", () => {
+    assert.deepEqual(check({ type: "textarea" }, " a\r\n\r\nb "), { value: " a\n\nb " });
+    assert.match(check({ type: "textarea", maxLength: 2 }, "abc")?.error ?? "", /at most 2 characters/);
+  });
+  test("a select takes its options' values and nothing else", () => {
+    const options = [
+      { value: "eu", label: "Europe" },
+      { value: "us", label: "United States" },
+    ];
+    assert.deepEqual(check({ type: "select", options }, "eu"), { value: "eu" });
+    for (const typed of ["Europe", "EU", " eu", "asia"]) {
+      assert.deepEqual(check({ type: "select", options }, typed), {
+        error: "Value must be one of the choices.",
+      });
+    }
+  });
+  test("a checkbox is stored when it is ticked, and is true in a login", () => {
+    assert.deepEqual(check({ type: "checkbox" }, "true"), { value: "true" });
+    assert.deepEqual(check({ type: "checkbox" }, "on"), { value: "true" });
+    assert.equal(fieldVariable("checkbox", "true"), true);
+  });
+});
+
+suite("file", () => {
+  const PEM = "-----BEGIN CERTIFICATE-----\r\nMIIB\r\n-----END CERTIFICATE-----\r\n";
+  test("a text file is kept to the byte", () =>
+    assert.deepEqual(check({ type: "file" }, PEM), { value: PEM }));
+  test("what is not text is refused, with what to do", () => {
+    for (const bytes of [[0x30, 0x82, 0x01, 0x00], [0x41, 0x00], [0xff]]) {
+      const error = check({ type: "file" }, Buffer.from(bytes).toString("utf8"))?.error ?? "";
+      assert.match(error, /must be in PEM form/);
+    }
+  });
+  test("a file may be longer than a text, up to its own limit", () => {
+    assert.ok(check({ type: "file" }, "x".repeat(limits.formFileBytesMax))?.value);
+    assert.match(
+      check({ type: "file" }, "x".repeat(limits.formFileBytesMax + 1))?.error ?? "",
+      /at most 64 KB/,
+    );
+    assert.match(check({ type: "text" }, "x".repeat(limits.formValueBytesMax + 1))?.error ?? "", /too long/);
+  });
+  test("each of its long lines gives it away, not only the whole", () => {
+    const line = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEH";
+    const texts = secretTexts(
+      field({ type: "file" }),
+      `-----BEGIN PRIVATE KEY-----\n${line}\n-----END PRIVATE KEY-----\n`,
+    );
+    assert.ok(texts.includes(line));
+    assert.ok(!texts.includes("-----BEGIN PRIVATE KEY-----"));
+  });
+});
+
+suite("headers", () => {
+  const typed = (...pairs: readonly (readonly [string, string])[]) =>
+    new Map(
+      pairs.flatMap(([name, value], index) => {
+        const row = headerRows("value")[index];
+        assert.ok(row);
+        return [
+          [row.name, name],
+          [row.value, value],
+        ] as const;
+      }),
+    );
+  const checkRows = (submitted: ReadonlyMap<string, string>) => {
+    const { values, errors } = checkFormValues([field({ type: "headers" })], submitted);
+    return values.get("value") ?? errors.get("value");
+  };
+  test("rows become pairs, empty ones none; a login sees them by name", () => {
+    const stored = checkRows(typed([" X-Api-Key ", " k=1 "], ["", ""], ["X-Shop", "north"]));
+    assert.equal(stored, '[["X-Api-Key","k=1"],["X-Shop","north"]]');
+    assert.deepEqual(fieldVariable("headers", stored), { "X-Api-Key": "k=1", "X-Shop": "north" });
+    assert.deepEqual(secretTexts(field({ type: "headers" }), stored), ["k=1", "north"]);
+  });
+  const refused: readonly (readonly [string, ReadonlyMap<string, string>, RegExp])[] = [
+    ["a value without a name", typed(["", "QXZ1"]), /has a value but no name/],
+    ["a name without a value", typed(["QXZ1", ""]), /has a name but no value/],
+    ["a name with a blank", typed(["QXZ 1", "v"]), /only letters, digits and hyphens/],
+    ["a header of the connection", typed(["Host", "QXZ1"]), /set by the connection itself/],
+    ["a line break in a value", typed(["X-A", "QXZ1\r\nX-B: 2"]), /characters that a header can't hold/],
+    ["a character beyond a byte", typed(["X-A", "QXZ1€"]), /characters that a header can't hold/],
+    ["a name twice", typed(["X-QXZ1", "v"], ["x-qxz1", "w"]), /given twice/],
+  ];
+  for (const [name, submitted, says] of refused) {
+    test(`${name} is refused, and not quoted`, () => {
+      const message = checkRows(submitted) ?? "";
+      assert.match(message, says);
+      assert.doesNotMatch(message, /QXZ1/i);
+    });
+  }
 });

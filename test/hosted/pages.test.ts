@@ -18,6 +18,7 @@ const field = (more: Partial<StrategyField>): StrategyField => ({
   placeholder: null,
   help: null,
   autocomplete: null,
+  options: [],
   secret: false,
   ...more,
 });
@@ -43,6 +44,7 @@ const PAGE: FormPage = {
   returnHost: "app.acme.example",
   fields: FIELDS,
   values: new Map(),
+  encoding: "application/x-www-form-urlencoded",
   errors: new Map(),
   csrf: "csrf-value",
   action: "token",

@@ -27,6 +27,8 @@ export const FIELDS: readonly JsonObject[] = [
   { key: "username", label: "Username", type: "text" },
   { key: "password", label: "Password", type: "password" },
   { key: "totp", label: "Authenticator secret", type: "totp_secret", required: false },
+  { key: "extra", label: "Headers", type: "headers", required: false },
+  { key: "pem", label: "Certificate", type: "file", required: false },
 ];
 
 export interface LoginSetup {
@@ -97,7 +99,13 @@ export function check(type: string, config: JsonObject): readonly ConfigFinding[
       path: error.instancePath.split("/").slice(1),
       message: `schema: ${error.message}`,
     }));
-  return login.check?.(config, { fieldKeys: FIELDS.map(({ key }) => String(key)) }) ?? [];
+  return (
+    login.check?.(config, {
+      fieldKeys: FIELDS.map(({ key }) => String(key)),
+      fieldTypes: new Map(FIELDS.map(({ key, type }) => [String(key), String(type)])),
+      hosts: ["https://portal.example"],
+    }) ?? []
+  );
 }
 
 export const findings = (type: string, config: JsonObject): readonly string[] =>

@@ -10,7 +10,7 @@ import { assertLoginFails, findings, logIn } from "./login-context.ts";
 const hosts = ["http://127.0.0.1:1"];
 
 test("the registry has every built type by its file's name, and the unbuilt ones of the design by name only", () => {
-  assert.deepEqual([...loginTypes.keys()], ["basic", "bearer", "headers", "http", "none"]);
+  assert.deepEqual([...loginTypes.keys()], ["basic", "bearer", "headers", "http", "mtls", "none", "query"]);
   for (const [name, { type }] of loginTypes) assert.equal(type, name);
   for (const name of UNBUILT_LOGIN_TYPES) assert.equal(loginTypes.has(name), false);
 });
@@ -119,10 +119,52 @@ test("apply refuses header names that can't be, that belong to the connection, o
   );
 });
 
-test("apply refuses `from` of headers by name, because its field type isn't built", () => {
+test("headers from a field: those that the end user added, and the strategy's own, which win", async (t) => {
+  const config = { from: "extra", headers: { "X-Own": "{{ $credential.username }}" } };
+  const extra = '[["X-Api-Key","k"],["x-own","stolen"]]';
+  const session = await logIn(t, "headers", config, { hosts, credential: { username: "dana", extra } });
+  assert.deepEqual(session.headers, { "x-api-key": "k", "x-own": "dana" });
+  await assertLoginFails(
+    logIn(t, "headers", { from: "extra" }, { hosts, credential: {} }),
+    /every header is empty/,
+  );
+});
+
+test("query gives parameters, in UTF-8, and leaves out what gives nothing", async (t) => {
+  const config = {
+    params: {
+      api_key: "{{ $credential.password }}",
+      shop: "s/{{ $credential.username }}",
+      none: "{{ $credential.totp }}",
+    },
+  };
+  const session = await logIn(t, "query", config, {
+    hosts,
+    credential: { username: "zoë", password: "k&=" },
+  });
+  assert.deepEqual(session, {
+    headers: {},
+    cookies: null,
+    query: [
+      ["api_key", "k&="],
+      ["shop", "s/zoë"],
+    ],
+  });
+  await assertLoginFails(
+    logIn(t, "query", { params: { k: "{{ $credential.password }}" } }, { hosts, credential: {} }),
+    /every parameter is empty/,
+  );
+  assert.match(findings("query", {})[0] ?? "", /params/);
+  assert.match(findings("query", { params: { "": "x" } })[0] ?? "", /a parameter needs a name/);
+});
+
+test("apply refuses a `from` of headers that is no field of headers", () => {
+  assert.deepEqual(findings("headers", { from: "password" }), [
+    "from: the field `password` is of type `password`; it must be a `headers`",
+  ]);
   assert.match(
-    findings("headers", { from: "extra" })[0] ?? "",
-    /^from: `from` is not built yet, because the field type `headers` isn't/,
+    findings("headers", { from: "pasword" })[0] ?? "",
+    /no field `pasword`; did you mean `password`/,
   );
   assert.match(findings("headers", {})[0] ?? "", /the key `headers` is missing/);
 });

@@ -51,6 +51,8 @@ function explainField(
   if (type === undefined)
     return `the strategy has no field ${quote(field)}${suggestion(field, fields.keys(), "it has")}`;
   if (part === undefined || type === null) return null;
+  // The names of its headers are the end user's.
+  if (type === "headers") return null;
   if (type !== "totp_secret")
     return `the field ${quote(field)} is text and has no ${quote(part)}; only a totp_secret has \`.code\``;
   return part === "code" && rest.length === 0

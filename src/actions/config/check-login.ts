@@ -19,18 +19,29 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
     maxMs: configLimits.cacheMsMax,
     zero: true,
   });
+  const coolDown = isJsonObject(login["lockout"])
+    ? checkDuration(login["lockout"]["cool_down"], [...PATH, "lockout", "cool_down"], {
+        maxMs: configLimits.coolDownMsMax,
+      })
+    : [];
+  const durations = [...cache, ...coolDown];
   const loginType = typeof type === "string" ? loginTypes.get(type) : undefined;
-  if (loginType === undefined) return [...cache, explainType(type)];
+  if (loginType === undefined) return [...durations, explainType(type)];
   const fields = readFieldTypes(strategy["fields"]);
   const { uses, findings } = readExpressions(withCommonKeys(commonLoginKeys, loginType), login, PATH);
   const ofType = checkTyped(loginType, login, {
     common: commonLoginKeys,
     path: PATH,
-    check: (config) => loginType.check?.(config, { fieldKeys: [...fields.keys()] }) ?? [],
+    check: (config) =>
+      loginType.check?.(config, {
+        fieldKeys: [...fields.keys()],
+        fieldTypes: fields,
+        hosts: readOrigins(strategy["hosts"]),
+      }) ?? [],
   });
   const ofRequests = [...findings, ...checkUrls(login, strategy["hosts"])];
   return [
-    ...cache,
+    ...durations,
     ...ofType,
     ...withoutSamePlace(ofRequests, ofType),
     ...checkLoginVariables(uses, {

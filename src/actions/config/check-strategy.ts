@@ -1,8 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
-import { quote, quoteList, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
-import { fieldSchema, strategySchema, UNBUILT_FIELD_TYPES } from "#domain/config-schema.ts";
-import { FIELD_TYPES } from "#domain/strategy.ts";
+import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
+import { fieldSchema, strategySchema } from "#domain/config-schema.ts";
 import { checkLogin } from "./check-login.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkOrigins, checkPattern, checkUnique } from "./check-values.ts";
@@ -51,17 +50,11 @@ function checkField(field: Json, path: ConfigPath): readonly ConfigFinding[] {
   const shape = checkShape(fieldSchema, field, path);
   if (!isJsonObject(field)) return shape;
   const { type, min_length: fewest = 0, max_length: most = limits.formValueBytesMax } = field;
-  if (typeof type === "string" && (UNBUILT_FIELD_TYPES as readonly string[]).includes(type)) {
-    // The other keys are those of a field that nobody can read yet.
-    const message = `field type ${quote(type)} is not built yet; built: ${quoteList(FIELD_TYPES)}`;
-    return [
-      ...shape.filter((finding) => finding.path.at(-1) === "key"),
-      { path: [...path, "type"], message },
-    ];
-  }
   const isReversed = typeof fewest === "number" && typeof most === "number" && fewest > most;
   return [
     ...shape,
+    ...checkKeysOfType(field, typeof type === "string" ? type : "", path),
+    ...checkOptions(field["options"], type, path),
     ...checkPattern(field["pattern"], [...path, "pattern"]),
     ...(isReversed
       ? [
@@ -72,4 +65,40 @@ function checkField(field: Json, path: ConfigPath): readonly ConfigFinding[] {
         ]
       : []),
   ];
+}
+
+/** Keys that say nothing of a type: refused, so that nobody believes that they do. */
+const KEYS_WITHOUT_MEANING: ReadonlyMap<string, readonly string[]> = new Map([
+  ["select", ["pattern", "min_length", "max_length"]],
+  ["checkbox", ["pattern", "min_length", "max_length", "placeholder", "autocomplete"]],
+  ["headers", ["pattern", "min_length", "max_length", "placeholder", "autocomplete"]],
+  ["file", ["placeholder", "autocomplete"]],
+]);
+
+function checkKeysOfType(field: JsonObject, type: string, path: ConfigPath): readonly ConfigFinding[] {
+  return (KEYS_WITHOUT_MEANING.get(type) ?? [])
+    .filter((key) => field[key] !== undefined)
+    .map((key) => ({
+      path: [...path, key],
+      at: "key" as const,
+      message: `a field of type ${quote(type)} has no ${quote(key)}; remove it`,
+    }));
+}
+
+function checkOptions(
+  options: Json | undefined,
+  type: Json | undefined,
+  path: ConfigPath,
+): readonly ConfigFinding[] {
+  if (type !== "select") {
+    const message = "only a field of type `select` has `options`; remove them, or change the type";
+    return options === undefined ? [] : [{ path: [...path, "options"], at: "key", message }];
+  }
+  if (options === undefined)
+    return [{ path, message: "a `select` needs its choices; add `options: [one, another]`" }];
+  const values = (Array.isArray(options) ? options : []).flatMap((option: Json, index: number) => {
+    const value = isJsonObject(option) ? option["value"] : option;
+    return typeof value === "string" ? [{ name: value, path: [...path, "options", index] }] : [];
+  });
+  return checkUnique(values, (value) => `the choice ${quote(value)} stands here twice; remove one`);
 }

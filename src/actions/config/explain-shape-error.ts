@@ -3,7 +3,7 @@ import { DURATION_PATTERN } from "#domain/duration.ts";
 import { isJsonObject } from "#domain/json.ts";
 import { quote, quoteList } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
-import { SAYS, UNBUILT_KEYS, UNBUILT_VALUES } from "#domain/config-schema.ts";
+import { SAYS, UNBUILT_KEYS } from "#domain/config-schema.ts";
 
 const DURATION = "must be a duration like `500ms`, `30s`, `10m`, `2h` or `7d`";
 
@@ -43,7 +43,7 @@ export function explainShapeError(error: ErrorObject): readonly Explanation[] {
       return [{ message: explainType([params["type"]].flat().map(String), error.data) }];
     case "enum":
     case "const":
-      return [{ message: explainChoice(choicesOf(schema), error.data, schema) }];
+      return [{ message: explainChoice(choicesOf(schema), error.data) }];
     case "anyOf":
     case "oneOf":
       return [{ message: explainUnion(schema, error.data) }];
@@ -125,10 +125,7 @@ function choicesOf(schema: Schema): readonly string[] {
   return all.map((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice)));
 }
 
-function explainChoice(choices: readonly string[], data: unknown, schema: Schema): string {
-  const unbuilt = schema[UNBUILT_VALUES] as readonly string[] | undefined;
-  if (typeof data === "string" && unbuilt?.includes(data))
-    return `${quote(data)} is not built yet; built: ${quoteList(choices)}`;
+function explainChoice(choices: readonly string[], data: unknown): string {
   const one = choices.length === 1 ? "must be" : "must be one of";
   return typeof data === "string"
     ? `${one} ${quoteList(choices)}${didYouMean(data, choices)}`
@@ -157,7 +154,7 @@ function explainUnion(schema: Schema, data: unknown): string {
       branches.filter((branch) => !isChoice(branch)).flatMap((branch) => [branch["type"]].flat().map(String)),
     ),
   ];
-  if (types.length === 0) return explainChoice(choices, data, schema);
+  if (types.length === 0) return explainChoice(choices, data);
   if (choices.length === 0) return explainType(types, data);
   return `must be ${quoteList(choices)}, or ${types.map((type) => TYPE_NAMES[type] ?? type).join(" or ")}`;
 }

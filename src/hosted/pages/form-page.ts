@@ -14,8 +14,10 @@ export interface FormPage {
   /** Where the user goes next; null: stays here. */
   readonly returnHost: string | null;
   readonly fields: readonly StrategyField[];
-  /** What was typed before, by field key. Secret ones are left out here, whatever is given. */
+  /** What was typed before, by the controls' names. Secret ones are left out here, whatever is given. */
   readonly values: ReadonlyMap<string, string>;
+  /** How the form is sent. */
+  readonly encoding: "application/x-www-form-urlencoded" | "multipart/form-data";
   /** By field key. One that is no field's is shown in the summary alone. */
   readonly errors: ReadonlyMap<string, string>;
   readonly csrf: string;
@@ -37,9 +39,9 @@ export function renderForm(page: FormPage): Html {
       </p>
       ${page.description !== null && html`<p class="description">${page.description}</p>`}
       ${renderFacts(page)}
-      <form method="post" action="${page.action}" novalidate>
+      <form method="post" action="${page.action}" enctype="${page.encoding}" novalidate>
         <input type="hidden" name="_csrf" value="${page.csrf}" />
-        ${page.fields.map((field) => renderControl(field, page.values.get(field.key), page.errors.get(field.key)))}
+        ${page.fields.map((field) => renderControl(field, page.values, page.errors.get(field.key)))}
         <button type="submit">Connect</button>
       </form>
       <p class="caution">

@@ -1,0 +1,60 @@
+import { belongsToConnection, isHeaderName, isHeaderValue } from "./header-names.ts";
+import { limits } from "./limits.ts";
+import type { StrategyField } from "./strategy.ts";
+
+/** A field of type `headers` is several rows of two controls; these are the controls' names. */
+export interface HeaderRow {
+  readonly name: string;
+  readonly value: string;
+}
+
+export type HeaderPairs = readonly (readonly [name: string, value: string])[];
+
+/** The controls of a field: a row each for as many headers as it takes. */
+export function headerRows(key: string): readonly HeaderRow[] {
+  return Array.from({ length: limits.formHeadersMax }, (_row, index) => ({
+    name: `${key}.${index + 1}.name`,
+    value: `${key}.${index + 1}.value`,
+  }));
+}
+
+/** What was typed into the rows of a field. Blanks around a name or a value belong to neither (RFC 9110, 5.5). */
+export function readHeaderRows(key: string, submitted: ReadonlyMap<string, string>): HeaderPairs {
+  return headerRows(key)
+    .map((row) => [(submitted.get(row.name) ?? "").trim(), (submitted.get(row.value) ?? "").trim()] as const)
+    .filter(([name, value]) => name !== "" || value !== "");
+}
+
+/** One sentence for the end user, or null. Neither a name nor a value is quoted: one may have been typed for the other. */
+export function explainHeaders({ label }: StrategyField, pairs: HeaderPairs): string | null {
+  const seen = new Set<string>();
+  for (const [name, value] of pairs) {
+    if (name === "") return `${label}: a header has a value but no name.`;
+    if (value === "") return `${label}: a header has a name but no value.`;
+    if (!isHeaderName(name))
+      return `${label}: a header's name has only letters, digits and hyphens, like X-Api-Key.`;
+    if (belongsToConnection(name))
+      return `${label}: one of the headers is set by the connection itself. Please leave it out.`;
+    if (!isHeaderValue(value)) return `${label}: a header's value has characters that a header can't hold.`;
+    if (seen.has(name.toLowerCase())) return `${label}: a header is given twice.`;
+    seen.add(name.toLowerCase());
+  }
+  return null;
+}
+
+/** The one text of a field of headers, as it is sealed. */
+export const writeHeaders = (pairs: HeaderPairs): string => JSON.stringify(pairs);
+
+/** What `writeHeaders` wrote; empty for any other text. */
+export function readHeaders(stored: string): HeaderPairs {
+  try {
+    const pairs: unknown = JSON.parse(stored);
+    return Array.isArray(pairs) ? pairs.filter(isPair) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isPair(value: unknown): value is readonly [string, string] {
+  return Array.isArray(value) && value.length === 2 && value.every((each) => typeof each === "string");
+}

@@ -1,0 +1,68 @@
+import { shorten } from "#domain/config-problem.ts";
+import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
+import type { JsonObject } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { LoginFailure, type LoginContext } from "./define-login.ts";
+import type { SubmitConfig } from "./http-schema.ts";
+import { renderAt, type Variables } from "./login-expressions.ts";
+import { textPairs } from "./login-headers.ts";
+import type { PageForm } from "./page-form.ts";
+import { readPage } from "./page-reader.ts";
+
+/**
+ * The request that a form of a page makes when some of its fields are filled in: its method, its action, its hidden inputs and
+ * what else stands in it. Where it goes is the page's word, so the egress gate holds it to the strategy's hosts as any other.
+ * `pages`: the newest first; the form is taken from the first that has it.
+ */
+export async function buildSubmit(
+  context: LoginContext,
+  submit: SubmitConfig,
+  pages: readonly OutboundResponse[],
+  variables: Variables,
+  follow: boolean,
+  place: string,
+): Promise<OutboundRequest> {
+  const { form, page } = await findForm(context, submit, pages, place);
+  const template = submit.fields as JsonObject;
+  const rendered = await renderAt(context.expressions, `${place}: fields`, template, { variables });
+  const filled = textPairs(rendered, `${place}: fields`);
+  const names = new Set(filled.map(([name]) => name));
+  const pairs = new URLSearchParams();
+  for (const [name, value] of [...form.pairs.filter(([each]) => !names.has(each)), ...filled])
+    pairs.append(name, value);
+  const base = URL.canParse(form.base, page.url) ? new URL(form.base, page.url).href : page.url;
+  const action = form.action === "" ? page.url : form.action;
+  if (!URL.canParse(action, base)) throw new LoginFailure(`${place}: the form's action is no address`);
+  const url = new URL(action, base);
+  const redirectsMax = follow ? limits.redirectsMax : 0;
+  if (form.method !== "post") {
+    url.search = pairs.toString();
+    return { method: "GET", url: url.href, redirectsMax };
+  }
+  if (form.encoding === "multipart/form-data" || form.encoding === "text/plain")
+    throw new LoginFailure(`${place}: the form is sent as ${form.encoding}, which is not built yet`);
+  return {
+    method: "POST",
+    url: url.href,
+    headers: [["content-type", "application/x-www-form-urlencoded"]],
+    body: pairs.toString(),
+    redirectsMax,
+  };
+}
+
+async function findForm(
+  context: LoginContext,
+  { form: css }: SubmitConfig,
+  pages: readonly OutboundResponse[],
+  place: string,
+): Promise<{ readonly form: PageForm; readonly page: OutboundResponse }> {
+  for (const page of pages) {
+    const answers = await readPage(page.text(), [{ kind: "form", css }], context.signal);
+    if (answers === null)
+      throw new LoginFailure(`${place}: the page could not be read within the limits of time and memory`);
+    const [answer] = answers;
+    // Written by our own thread.
+    if (typeof answer === "string") return { form: JSON.parse(answer) as PageForm, page };
+  }
+  throw new LoginFailure(`${place}: the page before has no form \`${shorten(css, 100)}\``);
+}

@@ -1,0 +1,82 @@
+import type { Cheerio, CheerioAPI } from "cheerio";
+
+/** A form of a page, as a browser would send it when Enter is pressed in it. */
+export interface PageForm {
+  /** As written; empty: the page's own address. */
+  readonly action: string;
+  /** The `href` of the page's `<base>`. */
+  readonly base: string;
+  readonly method: string;
+  readonly encoding: string;
+  readonly pairs: readonly (readonly [name: string, value: string])[];
+}
+
+type Element = ReturnType<CheerioAPI> extends Cheerio<infer Each> ? Cheerio<Each> : never;
+
+/** HTML, "Form submission": the successful controls in document order, and the button that is pressed by default. */
+export function readPageForm(page: CheerioAPI, css: string): PageForm | null {
+  const form = page(css).filter("form").first();
+  if (form.length === 0) return null;
+  const id = form.attr("id");
+  const isOwn = (control: Element): boolean => {
+    const owner = control.attr("form");
+    return owner === undefined ? control.closest("form").is(form) : owner === id;
+  };
+  const controls = page("input, select, textarea, button")
+    .toArray()
+    .map((control) => page(control))
+    .filter((control) => isOwn(control) && !isDisabled(control));
+  const pressed = controls.find(isSubmit);
+  return {
+    action: (pressed?.attr("formaction") ?? form.attr("action") ?? "").trim(),
+    base: page("base[href]").first().attr("href") ?? "",
+    method: (form.attr("method") ?? "get").trim().toLowerCase(),
+    encoding: (form.attr("enctype") ?? "application/x-www-form-urlencoded").trim().toLowerCase(),
+    pairs: controls.flatMap((control) => pairsOf(page, control, control === pressed)),
+  };
+}
+
+function isDisabled(control: Element): boolean {
+  return control.attr("disabled") !== undefined || control.closest("fieldset[disabled]").length > 0;
+}
+
+const typeOf = (control: Element): string => (control.attr("type") ?? "").toLowerCase();
+
+function isSubmit(control: Element): boolean {
+  if (control.is("button")) return !["button", "reset"].includes(typeOf(control));
+  return control.is("input") && typeOf(control) === "submit";
+}
+
+function pairsOf(page: CheerioAPI, control: Element, isPressed: boolean): [string, string][] {
+  const name = control.attr("name") ?? "";
+  if (name === "") return [];
+  const value = control.attr("value");
+  if (control.is("textarea")) return [[name, control.text().replace(/^\r?\n/, "")]];
+  if (control.is("select")) return selected(page, control).map((each) => [name, each]);
+  if (control.is("button") || ["submit", "image", "reset", "button"].includes(typeOf(control)))
+    return isPressed ? [[name, value ?? ""]] : [];
+  switch (typeOf(control)) {
+    case "file":
+      return [];
+    case "checkbox":
+    case "radio":
+      return control.attr("checked") === undefined ? [] : [[name, value ?? "on"]];
+    default:
+      return [[name, value ?? ""]];
+  }
+}
+
+function selected(page: CheerioAPI, select: Element): readonly string[] {
+  const options = select
+    .find("option")
+    .toArray()
+    .map((option) => page(option));
+  const chosen = options.filter((option) => option.attr("selected") !== undefined);
+  const sent =
+    select.attr("multiple") === undefined
+      ? [chosen.at(-1) ?? options.find((option) => option.attr("disabled") === undefined)]
+      : chosen;
+  return sent.flatMap((option) =>
+    option === undefined ? [] : [option.attr("value") ?? option.text().trim()],
+  );
+}
