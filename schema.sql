@@ -145,6 +145,15 @@ create table idempotency_key (
 );
 CREATE INDEX idempotency_key_expiry ON public.idempotency_key USING btree (expires_at);
 
+create table installation (
+  is_only boolean default true not null,
+  signing_key_print bytea not null,
+  created_at timestamp with time zone default app_now() not null,
+  constraint installation_pkey PRIMARY KEY (is_only),
+  constraint installation_is_only_check CHECK (is_only),
+  constraint installation_signing_key_print_check CHECK ((octet_length(signing_key_print) = 32))
+);
+
 create table login_session (
   account_id text not null,
   credential_id text not null,

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
@@ -47,12 +48,14 @@ export async function startService(
     await database.close().catch((error: unknown) => note(log, error));
   };
   try {
+    const signing = openSigning(signingKey);
+    await checkSigningKey(database.db, signing);
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
     const services: Services = {
       db: database.db,
       blobs: openLocalStore(join(config.dataDir, "objects")),
-      signing: openSigning(signingKey),
+      signing,
       vault: await prepareVault(database.db, masterKey),
       log,
       buckets: new TokenBuckets(),

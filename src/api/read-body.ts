@@ -27,11 +27,17 @@ async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buf
   if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge("The body");
   const chunks: Buffer[] = [];
   let size = 0;
-  // destroyOnReturn would close the connection under the answer.
-  for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
-    size += (chunk as Buffer).length;
-    if (size > bytesMax) throw tooLarge("The body");
-    chunks.push(chunk as Buffer);
+  try {
+    // destroyOnReturn would close the connection under the answer.
+    for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
+      size += (chunk as Buffer).length;
+      if (size > bytesMax) throw tooLarge("The body");
+      chunks.push(chunk as Buffer);
+    }
+  } catch (error) {
+    // The caller went: no fault of ours, whatever code its connection ended with.
+    if (!(error instanceof Problem) && !request.raw.complete) throw malformed("The body ended early.");
+    throw error;
   }
   return Buffer.concat(chunks);
 }

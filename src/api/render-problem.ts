@@ -2,6 +2,7 @@ import type { FastifyReply } from "fastify";
 import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { newId } from "#lib/new-id.ts";
+import { isPassingFailure } from "./passing-failure.ts";
 
 /** Spec, Error object. The one place that knows the envelope. */
 function problemBody(problem: Problem): string {
@@ -30,7 +31,7 @@ function problemOf(error: unknown): Problem {
   ) {
     return frameworkProblem(code, statusCode);
   }
-  if (isDatabaseDown(error)) {
+  if (isPassingFailure(error)) {
     return new Problem("internal_error", "The service is not available at the moment. Try again shortly.", {
       status: 503,
       headers: { "Retry-After": "1" },
@@ -48,30 +49,6 @@ function frameworkProblem(code: string, statusCode: number): Problem {
   return new Problem("validation_error", "The request is malformed.", {
     status: statusCode === 400 ? 422 : statusCode,
   });
-}
-
-const DATABASE_DOWN = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ENOENT",
-  "EPIPE",
-  "57P01",
-  "57P02",
-  "57P03",
-  "53300",
-  "53100",
-  "25006",
-  "55P03",
-  "57014",
-]);
-
-function isDatabaseDown(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: unknown };
-  if (typeof code === "string") return DATABASE_DOWN.has(code);
-  return (
-    typeof message === "string" &&
-    /Connection terminated|timeout exceeded when trying to connect|Query read timeout/.test(message)
-  );
 }
 
 /** Answers with the envelope; what is not the caller's doing is logged, by request id. */

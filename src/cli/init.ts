@@ -16,11 +16,13 @@ export function addInit(program: Command, composition: Composition): void {
 async function init(composition: Composition, operatorEmail: string): Promise<void> {
   const [
     { createFirstOperator },
+    { checkSigningKey },
     { listVaultKeys },
-    { generateSigningKey, readSigningKey },
+    { generateSigningKey, openSigning, readSigningKey },
     { generateMasterKey },
   ] = await Promise.all([
     import("#actions/create-first-operator.ts"),
+    import("#actions/check-signing-key.ts"),
     import("#db/vault-keys.ts"),
     import("#lib/signing.ts"),
     import("#vault/master-key.ts"),
@@ -41,7 +43,9 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
       if (vaultKey) refuseNewKeys(config, vaultKey.kid);
       keepOrWrite("signing key", config.signingKeyFile, config.signingKey, () => `${generateSigningKey()}\n`);
       keepOrWrite("master key", config.masterKeyFile, config.masterKey, () => generateMasterKey().fileText);
-      if (config.signingKey) readSigningKey(config.signingKey.reveal());
+      // Read anew: it may have been made a moment ago.
+      const { signingKey } = composition.config();
+      if (signingKey) await checkSigningKey(db, openSigning(readSigningKey(signingKey.reveal())));
       await composition.openVault(db);
       const operator = await createFirstOperator(db, operatorEmail);
       if (operator)

@@ -90,16 +90,19 @@ function readOverlap(text: string): number {
 
 async function rotate(composition: Composition, keyId: string, options: RotateOptions): Promise<void> {
   const signing = openSigningOf(composition);
-  const { rotateApiKey } = await import("#actions/rotate-api-key.ts");
-  const made = await composition.withDatabase(
-    async (db) =>
-      await rotateApiKey(db, signing, {
-        keyId,
-        overlapMs: options.overlap ?? OVERLAP_MS_DEFAULT,
-        name: options.name ?? null,
-        lifetimeMs: options.expires ?? null,
-      }),
-  );
+  const [{ checkSigningKey }, { rotateApiKey }] = await Promise.all([
+    import("#actions/check-signing-key.ts"),
+    import("#actions/rotate-api-key.ts"),
+  ]);
+  const made = await composition.withDatabase(async (db) => {
+    await checkSigningKey(db, signing);
+    return await rotateApiKey(db, signing, {
+      keyId,
+      overlapMs: options.overlap ?? OVERLAP_MS_DEFAULT,
+      name: options.name ?? null,
+      lifetimeMs: options.expires ?? null,
+    });
+  });
   if (options.json) return print(JSON.stringify(made));
   tell(
     `API key ${made.id} replaces ${keyId}, which ${options.overlap === 0 ? "is revoked" : `works until ${made.replacedEndsAt.toISOString()}`}. ` +
@@ -144,16 +147,19 @@ function openSigningOf(composition: Composition): Signing {
 
 async function create(composition: Composition, options: CreateOptions): Promise<void> {
   const signing = openSigningOf(composition);
-  const { createApiKey } = await import("#actions/create-api-key.ts");
-  const made = await composition.withDatabase(
-    async (db) =>
-      await createApiKey(db, signing, {
-        account: options.account,
-        name: options.name,
-        blueprintKeys: options.blueprints ?? null,
-        lifetimeMs: options.expires ?? null,
-      }),
-  );
+  const [{ checkSigningKey }, { createApiKey }] = await Promise.all([
+    import("#actions/check-signing-key.ts"),
+    import("#actions/create-api-key.ts"),
+  ]);
+  const made = await composition.withDatabase(async (db) => {
+    await checkSigningKey(db, signing);
+    return await createApiKey(db, signing, {
+      account: options.account,
+      name: options.name,
+      blueprintKeys: options.blueprints ?? null,
+      lifetimeMs: options.expires ?? null,
+    });
+  });
   if (options.json) return print(JSON.stringify(made));
   tell(
     `API key ${made.id} of account ${options.account}. It is shown this once; keep it where secrets are kept:`,

@@ -54,6 +54,8 @@ export interface PresignedParts {
 
 /** Everything that is derived from the signing key, each purpose with a key of its own. */
 export interface Signing {
+  /** What tells this key from another's, and nothing else about it. */
+  fingerprint(): Buffer;
   /** What the database keeps of an API key. */
   apiKeyHash(apiKey: string): Buffer;
   /** The token of a session's `hosted_url`: 256 bits, always the same for one session, stored nowhere. */
@@ -85,6 +87,7 @@ export function openSigning(key: SigningKey): Signing {
     hostedToken: derive("hosted-token"),
     presigned: derive("presigned"),
     csrf: derive("csrf"),
+    fingerprint: derive("fingerprint"),
   };
   // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (design, page 6, T31).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
@@ -95,6 +98,7 @@ export function openSigning(key: SigningKey): Signing {
     `${nonce}.${issuedAtMs}.${mac(keys.csrf, [token, nonce, issuedAtMs])}`;
 
   return {
+    fingerprint: () => createHmac("sha256", keys.fingerprint).update("latchkey signing key").digest(),
     apiKeyHash: (apiKey) => createHmac("sha256", keys.apiKey).update(apiKey).digest(),
     hostedToken: (sessionId) => mac(keys.hostedToken, [sessionId]),
     tokenLookup: (token) => createHash("sha256").update(token).digest(),

@@ -200,6 +200,26 @@ test("row 8: 401, 413, 415 and 431 store nothing", async () => {
   }
 });
 
+test("row 8: 429 stores nothing, and the key is free when the time is over", async () => {
+  const tight = openCaller(service.url, await installation.createKey("tight"));
+  const send = async (key: string): Promise<ApiAnswer> =>
+    await tight.post(TRIGGER, { a: "[]", run_name: key }, keyed(key));
+  let key: string;
+  let answer: ApiAnswer;
+  // The burst is one: until the other of two was first.
+  do {
+    key = newKey();
+    [, answer] = await Promise.all([tight.post(TRIGGER, {}), send(key)]);
+  } while (answer.status === 202);
+  assertFresh(answer, 429);
+  assert.equal(answer.body.error.type, "rate_limit_exceeded");
+  assert.equal(await storedKeys(installation, key), 0);
+  assert.equal(await runsNamed(installation, key), 0);
+  await sleep(1_100 * Number(answer.headers.get("retry-after")));
+  assertFresh(await send(key), 202);
+  assert.equal(await runsNamed(installation, key), 1);
+});
+
 test("row 20: after the credential's deletion the trigger and the DELETE replay; with a new key they are 422 and 404", async () => {
   const [credential = ""] = await plantCredentials(installation, 1);
   const [runKey, deleteKey] = [newKey(), newKey()];

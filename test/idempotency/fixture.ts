@@ -7,6 +7,7 @@ const UNREACHED = "http://127.0.0.1:9";
 const DOCUMENTS = [
   "account: acme\nallowed_origins: [http://localhost:3000]",
   "account: globex\nallowed_origins: [http://localhost:3000]",
+  "account: tight\nrate_limit: { per_second: 1, burst: 1 }",
   ...["acme", "globex"].map(
     (account) => `strategy: strat_${account}
 account: ${account}
@@ -20,6 +21,7 @@ login: { type: bearer, token: token }`,
     ["other", "acme", ""],
     ["secured", "acme", "credentials: { main: { strategy: strat_acme } }"],
     ["plain", "globex", ""],
+    ["plain", "tight", ""],
   ].map(
     ([name, account, credentials]) => `blueprint: ${name}
 account: ${account}
