@@ -202,6 +202,7 @@ create table run (
   lost_leases integer default 0 not null,
   response_bytes bigint,
   purged_at timestamp with time zone,
+  sequence integer default 1 not null,
   parked_at timestamp with time zone,
   resumed_at timestamp with time zone,
   constraint run_pkey PRIMARY KEY (id),
@@ -219,6 +220,7 @@ create table run (
   constraint run_check6 CHECK (((lease_owner IS NULL) OR (ended_at IS NULL))),
   constraint run_check7 CHECK (((parked_at IS NULL) OR (lease_owner IS NULL))),
   constraint run_check8 CHECK (((parked_at IS NULL) OR (admitted_at IS NULL) OR (ended_at IS NOT NULL))),
+  constraint run_sequence_check CHECK ((sequence > 0)),
   constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
@@ -395,3 +397,15 @@ CREATE OR REPLACE FUNCTION public.app_now()
  LANGUAGE sql
  STABLE
 RETURN date_trunc('milliseconds'::text, statement_timestamp());
+
+CREATE OR REPLACE FUNCTION public.raise_run_sequence()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.sequence := old.sequence + 1;
+  return new;
+end
+$function$;
+
+CREATE TRIGGER run_sequence BEFORE UPDATE OF status, progress_step ON public.run FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.progress_step IS DISTINCT FROM new.progress_step))) EXECUTE FUNCTION raise_run_sequence();

@@ -38,7 +38,6 @@ export const NOT_PROVEN: readonly NotProven[] = [
     sentence: 'POST /blueprints/{blueprintKey}/trigger: "Display name of the run in the operator dashboard"',
     needs: "the operator",
   },
-  { sentence: 'Blueprint run status: "cancelled | yes | cancelled"', needs: "the operator" },
   {
     sentence: 'Blueprint run status: "the run proceeds once someone acts on it in the operator dashboard"',
     needs: "the operator",

@@ -14,6 +14,7 @@ const ORDER = [
   ...["credential-session-status", "blueprint-run-status", "endpoints", "post-credential-sessions"],
   ...["get-credential-session", "delete-credential", "post-trigger", "get-run-status", "get-run-results"],
   ...["authentication", "events", "errors", "limits", "idempotency", "versioning"],
+  "extensions",
 ];
 
 interface Outcome {

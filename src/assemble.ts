@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
+import { RunWatch } from "#actions/watch-runs.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
+import { RunNews } from "#db/run-news.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
@@ -41,10 +43,12 @@ export async function startService(
     );
   }
   const database = await openDatabase(config, log);
+  const news = new RunNews(database.db, database.source, log);
   const parts: (() => Promise<unknown>)[] = [];
   const closeAll = async (): Promise<void> => {
     // At once, so that together they take no longer than the drain; the database goes when nothing needs it any more.
     await Promise.all(parts.map(async (close) => await close().catch((error: unknown) => note(log, error))));
+    await news.close().catch((error: unknown) => note(log, error));
     await database.close().catch((error: unknown) => note(log, error));
   };
   try {
@@ -59,6 +63,8 @@ export async function startService(
       vault: await prepareVault(database.db, masterKey),
       log,
       buckets: new TokenBuckets(),
+      news,
+      runWatch: new RunWatch(database.db, news, log),
       publicUrl,
     };
     // The port before the worker: a process that can't listen must not have taken runs.
@@ -91,6 +97,7 @@ async function startWorker(
   const gate = openGate({ allow: config.egressAllow });
   const engine: EngineServices = {
     db: services.db,
+    news: services.news,
     blobs: services.blobs,
     vault: services.vault,
     gate,

@@ -84,6 +84,8 @@ export async function openServer(
     url,
     close: async (drainMs) => {
       state.draining = true;
+      // Streams would last as long as their runs; their clients come back, to another process.
+      services.runWatch.drain();
       // Again and again: a caller may keep its connection after the answer that it waited for.
       const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
       app.server.closeIdleConnections();

@@ -12,10 +12,14 @@ import type { Caller } from "./services.ts";
  * logins are gone with it; queued runs that need it fail, runs under way stop at their next node boundary. It always goes
  * through: a user's disconnect can't be blocked (design, page 1, Delete). Throws Problem 404.
  */
-export async function deleteCredential(tx: Database, caller: Caller, id: string): Promise<Answer> {
+export async function deleteCredential(
+  tx: Database,
+  caller: Caller,
+  id: string,
+): Promise<{ readonly answer: Answer; readonly failedRunIds: readonly string[] }> {
   const deleted = isId("credential", id) && (await deleteRow(tx, caller.account.id, id));
   if (!deleted) throw notFound("Credential");
-  await failIdleRunsOf(tx, id);
+  const failedRunIds = await failIdleRunsOf(tx, id);
   await failpoint("credential.after_delete");
-  return { status: 204, body: "" };
+  return { answer: { status: 204, body: "" }, failedRunIds };
 }

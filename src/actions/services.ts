@@ -1,10 +1,12 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/pool.ts";
+import type { RunNews } from "#db/run-news.ts";
 import type { Log } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Vault } from "#vault/vault.ts";
+import type { RunWatch } from "./watch-runs.ts";
 
 /** What actions work with. Made once, in `assemble.ts`. */
 export interface Services {
@@ -15,6 +17,8 @@ export interface Services {
   readonly log: Log;
   /** Of this process. */
   readonly buckets: TokenBuckets;
+  readonly news: RunNews;
+  readonly runWatch: RunWatch;
   /** Without a trailing slash. */
   readonly publicUrl: () => string;
 }

@@ -1,11 +1,15 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { cancelRun, followCancel } from "#actions/cancel-run.ts";
 import { readRunResults } from "#actions/read-run-results.ts";
 import { findVisibleRun, readRunStatus } from "#actions/read-run.ts";
+import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
+import { fingerprint } from "#domain/idempotency.ts";
 import { invalidField } from "#domain/problem.ts";
 import type { DeliveryMethod } from "#domain/run-results.ts";
 import { enter } from "./enter.ts";
-import { sendJson } from "./answer.ts";
+import { sendAnswer, sendJson } from "./answer.ts";
+import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { pathParameter } from "./request.ts";
 
 /** Spec, GET /blueprint-runs/{runId}/status. */
@@ -30,6 +34,29 @@ export async function getRunResults(
   const caller = await enter(services, request, reply, "calls");
   const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
   return sendJson(reply, await readRunResults(services, caller, run, readDeliveryMethod(request)));
+}
+
+/** Design, page 1, Extensions: cancel. It has no body: what is sent as one is not looked at. */
+export async function postRunCancel(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await enter(services, request, reply, "calls");
+  const runId = pathParameter(request, "runId");
+  const run = await findVisibleRun(services, caller, runId);
+  const key = readIdempotencyKey(request);
+  const outcome = await replayOrRun(
+    services,
+    {
+      accountId: caller.account.id,
+      key,
+      fingerprint: fingerprint("POST", ["blueprint-runs", runId, "cancel"], { kind: "none" }),
+    },
+    async (tx) => await cancelRun(tx, run),
+  );
+  if (!outcome.replayed) followCancel(services, run);
+  return sendAnswer(reply, outcome);
 }
 
 /** Spec: `direct` or `presigned_url`; when omitted, the large-dataset mode applies. Throws Problem 422. */

@@ -1,13 +1,16 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { admitSoon } from "#actions/admit-runs.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
+import { describeTrigger } from "#actions/describe-trigger.ts";
 import type { Services } from "#actions/services.ts";
 import { findTriggeredBlueprint, routingTableOf, triggerRun } from "#actions/trigger-run.ts";
 import { fingerprint } from "#domain/idempotency.ts";
+import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { enter } from "./enter.ts";
-import { sendAnswer } from "./answer.ts";
+import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { readTriggerBody } from "./read-trigger-body.ts";
+import { reportIgnoredKeys } from "./report-ignored-keys.ts";
 import { pathParameter } from "./request.ts";
 
 /** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is design, page 1's. */
@@ -21,6 +24,8 @@ export async function postTrigger(
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const key = readIdempotencyKey(request);
   const body = await readTriggerBody(services, request, caller.account.id);
+  // Also of a replay, whose body is the same, and of a refusal: a misspelled key is why metadata is missing.
+  reportIgnoredKeys(request, reply, ignoredKeys(body.values.keys(), routingTableOf(version)));
   let kept: ReadonlySet<string> = new Set();
   try {
     const outcome = await replayOrRun(
@@ -41,4 +46,15 @@ export async function postTrigger(
     // Files of a request that made no run are nobody's, and so are those under keys that the Blueprint ignores.
     await body.discard(kept);
   }
+}
+
+/** Design, page 1, Extensions: the schema of a trigger's body. */
+export async function getTriggerSchema(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await enter(services, request, reply, "calls");
+  const version = await findTriggeredBlueprint(services, caller, pathParameter(request, "blueprintKey"));
+  return sendJson(reply, JSON.stringify(describeTrigger(version)));
 }

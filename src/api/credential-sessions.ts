@@ -13,6 +13,7 @@ import { writeCanonical } from "./large-bodies.ts";
 import { pathParameter } from "./request.ts";
 import { readJsonObject } from "./read-body.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
+import { reportIgnoredKeys } from "./report-ignored-keys.ts";
 
 /** Spec, POST /credential-sessions. */
 export async function postCredentialSession(
@@ -23,6 +24,11 @@ export async function postCredentialSession(
   const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
   const body = await readJsonObject(request, limits.jsonBodyBytesMax);
+  reportIgnoredKeys(
+    request,
+    reply,
+    [...body.keys()].filter((key) => !SESSION_KEYS.includes(key)),
+  );
   // Without a key nothing is compared.
   const canonical = key === null ? "" : await writeCanonical(body);
   const outcome = await replayOrRun(
@@ -36,6 +42,8 @@ export async function postCredentialSession(
   );
   return sendAnswer(reply, outcome);
 }
+
+const SESSION_KEYS: readonly string[] = ["strategy_id", "name", "return_url"];
 
 /** Unknown keys are ignored; an explicit `null` is an omitted field (design, page 1, Session object). Throws Problem 422. */
 function readSessionRequest(body: ReadonlyMap<string, JsonTree>): SessionRequest {

@@ -17,6 +17,7 @@ export async function deleteCredentialById(
   const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
+  let failedRunIds: readonly string[] = [];
   const outcome = await replayOrRun(
     services,
     {
@@ -24,7 +25,12 @@ export async function deleteCredentialById(
       key,
       fingerprint: fingerprint("DELETE", ["credentials", id], { kind: "none" }),
     },
-    async (tx) => await deleteCredential(tx, caller, id),
+    async (tx) => {
+      const deleted = await deleteCredential(tx, caller, id);
+      failedRunIds = deleted.failedRunIds;
+      return deleted.answer;
+    },
   );
+  services.news.announce(failedRunIds);
   return sendAnswer(reply, outcome);
 }

@@ -1,15 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Services } from "#actions/services.ts";
 import { notFound } from "#domain/problem.ts";
-import { getRunResults, getRunStatus } from "./blueprint-runs.ts";
-import { postTrigger } from "./blueprints.ts";
+import { getRunResults, getRunStatus, postRunCancel } from "./blueprint-runs.ts";
+import { getTriggerSchema, postTrigger } from "./blueprints.ts";
 import { getCredentialSession, postCredentialSession } from "./credential-sessions.ts";
 import { deleteCredentialById } from "./credentials.ts";
 import { enter } from "./enter.ts";
 import { registerReference } from "./openapi-routes.ts";
 import { renderProblem } from "./render-problem.ts";
+import { getRunEvents } from "./run-events.ts";
 
-/** The public API, in the interface's order. */
+/** The public API, in the interface's order; then what we add to it. */
 export function registerApi(app: FastifyInstance, services: Services): void {
   registerReference(app, services);
   app.register(
@@ -47,6 +48,20 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       api.get(
         "/blueprint-runs/:runId/results",
         async (request, reply) => await getRunResults(services, request, reply),
+      );
+
+      // Ours. Design, page 1, Extensions to the public API.
+      api.post(
+        "/blueprint-runs/:runId/cancel",
+        async (request, reply) => await postRunCancel(services, request, reply),
+      );
+      api.get(
+        "/blueprint-runs/:runId/events",
+        async (request, reply) => await getRunEvents(services, request, reply),
+      );
+      api.get(
+        "/blueprints/:blueprintKey/schema",
+        async (request, reply) => await getTriggerSchema(services, request, reply),
       );
     },
     { prefix: "/api/v1" },

@@ -8,6 +8,7 @@ import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addReviews } from "./reviews.ts";
+import { addRuns } from "./runs.ts";
 import { addServe } from "./serve.ts";
 import { Interrupted } from "./stop-signal.ts";
 
@@ -33,6 +34,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addKeys(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
+  addRuns(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
   for (const command of program.commands)

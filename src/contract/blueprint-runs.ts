@@ -21,7 +21,7 @@ const runError = Type.Object(
 );
 
 /** Spec, Run status projection: exactly these nine fields, never run content. */
-const runStatus = Type.Object(
+export const runStatus = Type.Object(
   {
     id: id("run", "The run's id."),
     run_key: runKey,
@@ -52,7 +52,7 @@ const runStatus = Type.Object(
 
 export type RunStatusBody = Static<typeof runStatus>;
 
-const running: RunStatusBody = {
+export const running: RunStatusBody = {
   id: EXAMPLE.run,
   run_key: EXAMPLE.runKey,
   status: "running",

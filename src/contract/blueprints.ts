@@ -11,7 +11,7 @@ import {
 } from "./failures.ts";
 import { EXAMPLE, id, runKey } from "./fields.ts";
 import type { Operation } from "./operation.ts";
-import { idempotencyKey, inPath } from "./parameters.ts";
+import { blueprintKey, idempotencyKey, prefer, reportedKeys } from "./parameters.ts";
 
 const ROUTED =
   "An INPUT node's `refKey`: that node's input. A metadata item's name: stored with the run as text. Anything else is ignored.";
@@ -104,10 +104,7 @@ export const triggerBlueprint: Operation = {
   summary: "Trigger a run",
   description:
     "Queues a run of the Blueprint: `202` means queued, not done. Send JSON, or `multipart/form-data` when an INPUT takes a file; routing is the same in both.\n\nThe checks come in this order: 401, 429, 404, 403, the `Idempotency-Key` header (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422). A refused request changes nothing and may be sent again, corrected, with the same `Idempotency-Key`.",
-  parameters: [
-    idempotencyKey,
-    inPath("blueprintKey", "The trigger key of the Blueprint, given by the operator.", EXAMPLE.blueprintKey),
-  ],
+  parameters: [idempotencyKey, prefer, blueprintKey],
   body: {
     required: false,
     content: {
@@ -138,7 +135,7 @@ export const triggerBlueprint: Operation = {
     {
       status: 202,
       description: "The run is queued.",
-      headers: ["Idempotent-Replay"],
+      headers: ["Idempotent-Replay", ...reportedKeys],
       content: { "application/json": { schema: runAccepted, examples: { accepted } } },
     },
   ],
@@ -146,6 +143,7 @@ export const triggerBlueprint: Operation = {
     {
       status: 400,
       description: "A required metadata item is missing: one detail each, `field` is its name.",
+      headers: reportedKeys,
       examples: {
         missing_metadata: errorExample("validation_error", "Required metadata is missing.", [
           {
@@ -158,7 +156,7 @@ export const triggerBlueprint: Operation = {
     },
     notAuthorised,
     notFound("Blueprint", "There is no such Blueprint in the account of the key."),
-    idempotencyConflict,
+    { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
     tooLarge(
       "JSON: more than 5 MiB or more than 250,000 values. Multipart: a file over 50 MiB, inline parts over 5 MiB together or 1 MiB each, more than 20 files, 200 parts or 100 MiB in all.",
     ),
@@ -170,6 +168,7 @@ export const triggerBlueprint: Operation = {
       status: 422,
       description:
         "The `Idempotency-Key` header, the body, a credential or an input is invalid. `details[].field` names it as the caller wrote it: `credential_id` or `credential_ids`, `run_name`, or the path inside an input (`period.from`).",
+      headers: reportedKeys,
       examples: {
         credential_id: refused(
           "credential_id",

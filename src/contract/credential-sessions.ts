@@ -11,7 +11,7 @@ import {
   unsupportedType,
 } from "./failures.ts";
 import type { Operation } from "./operation.ts";
-import { idempotencyKey, inPath } from "./parameters.ts";
+import { idempotencyKey, inPath, prefer, reportedKeys } from "./parameters.ts";
 
 /** Spec, POST /credential-sessions. Unknown keys are ignored, `null` is an omitted field (design, page 1, Session object). */
 const credentialSessionRequest = Type.Object(
@@ -108,7 +108,7 @@ export const createCredentialSession: Operation = {
   summary: "Create a credential session",
   description:
     "Creates a hosted form that collects an end user's credentials, encrypts them and vaults them. Send the end user to `hosted_url`, then read the session until it is `completed`.",
-  parameters: [idempotencyKey],
+  parameters: [idempotencyKey, prefer],
   body: {
     required: true,
     content: {
@@ -128,16 +128,17 @@ export const createCredentialSession: Operation = {
     {
       status: 201,
       description: "The session, `pending`.",
-      headers: ["Idempotent-Replay"],
+      headers: ["Idempotent-Replay", ...reportedKeys],
       content: { "application/json": { schema: credentialSession, examples: { pending } } },
     },
   ],
   failures: [
-    idempotencyConflict,
+    { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
     tooLarge("The body has more than 1 MiB or more than 250,000 values."),
     unsupportedType("The body is not `application/json` in UTF-8.", "application/json"),
     {
       status: 422,
+      headers: reportedKeys,
       description:
         "The `Idempotency-Key` header or the body is invalid: no JSON object, nested more than 64 levels deep, a wrong type, an unknown `strategy_id`, a `return_url` off the allowlist. `details[].field` names the field.",
       examples: {

@@ -14,7 +14,7 @@ import type {
 } from "./openapi-types.ts";
 import type { Answer, Failure, Media, Operation, Parameter, ResponseHeader } from "./operation.ts";
 import { OPERATIONS } from "./operations.ts";
-import { idempotencyKey, RESPONSE_HEADERS, runId } from "./parameters.ts";
+import { blueprintKey, idempotencyKey, prefer, RESPONSE_HEADERS, runId } from "./parameters.ts";
 
 /** Where a service listens that nobody has configured: what the committed document names. */
 const DEFAULT_PUBLIC_URL = "http://127.0.0.1:8080";
@@ -22,6 +22,8 @@ const DEFAULT_PUBLIC_URL = "http://127.0.0.1:8080";
 /** Parameters that several operations have: one component each. */
 const SHARED_PARAMETERS: Readonly<Record<string, Parameter>> = {
   IdempotencyKey: idempotencyKey,
+  Prefer: prefer,
+  BlueprintKey: blueprintKey,
   RunId: runId,
 };
 
@@ -39,7 +41,7 @@ const DESCRIPTION = `Connect an end user's third-party account through a hosted 
 
 - Every request carries the account's API key: \`Authorization: Bearer <API_KEY>\`.
 - Every failure has the single top-level key \`error\`; branch on its \`type\` and on \`details[].code\`.
-- The three requests that change something take an \`Idempotency-Key\`; a retry with the same key and the same body gets the first answer again for 24 hours.
+- Requests that change something take an \`Idempotency-Key\`; a retry with the same key and the same body gets the first answer again for 24 hours.
 - Timestamps are UTC with milliseconds. Ids are opaque, with a prefix.
 - \`status\`, \`progress_step\` and a run's \`error.code\` are open string sets: tolerate values that you don't know.`;
 
@@ -210,8 +212,11 @@ function describeOperation(schemas: Schemas, operation: Operation): OperationObj
     ]),
   ];
   if (!operation.isOpen) {
-    for (const failure of COMMON_FAILURES)
-      responses.push([failure.status, reference("responses", commonName(failure))]);
+    // An operation that says more of a common failure has its own words for it.
+    for (const failure of COMMON_FAILURES) {
+      if (!operation.failures.some(({ status }) => status === failure.status))
+        responses.push([failure.status, reference("responses", commonName(failure))]);
+    }
   }
   return {
     operationId: operation.id,

@@ -15,10 +15,13 @@ export type ResponseHeader =
   | "X-Request-Id"
   | "Cache-Control"
   | "Idempotent-Replay"
+  | "Ignored-Keys"
+  | "Preference-Applied"
   | "RateLimit"
   | "RateLimit-Policy"
   | "Retry-After"
-  | "WWW-Authenticate";
+  | "WWW-Authenticate"
+  | "X-Accel-Buffering";
 
 /** One body, in one encoding. */
 export interface Media {

@@ -1,12 +1,15 @@
 import { readRunStatus } from "./blueprint-runs.ts";
 import { triggerBlueprint } from "./blueprints.ts";
+import { cancelRun } from "./cancel-run.ts";
 import { createCredentialSession, readCredentialSession } from "./credential-sessions.ts";
 import { deleteCredential } from "./credentials.ts";
 import { readLiveness, readReadiness } from "./health.ts";
 import type { Operation } from "./operation.ts";
+import { watchRun } from "./run-events.ts";
 import { readRunResults } from "./run-results.ts";
+import { readTriggerSchema } from "./trigger-schema.ts";
 
-/** Every operation, in the interface's order. */
+/** Every operation: the interface's in its order, then ours. */
 export const OPERATIONS: readonly Operation[] = [
   createCredentialSession,
   readCredentialSession,
@@ -14,6 +17,9 @@ export const OPERATIONS: readonly Operation[] = [
   triggerBlueprint,
   readRunStatus,
   readRunResults,
+  cancelRun,
+  watchRun,
+  readTriggerSchema,
   readLiveness,
   readReadiness,
 ];

@@ -24,6 +24,26 @@ export const inPath = (name: string, description: string, example: string): Para
   example,
 });
 
+/** Design, page 1, Ignored keys. */
+export const prefer: Parameter = {
+  name: "Prefer",
+  in: "header",
+  required: false,
+  description:
+    "`report-ignored-keys`: the answer lists the keys of the body that were ignored, in `Ignored-Keys` (RFC 7240). Others are ignored.",
+  schema: Type.String(),
+  example: "report-ignored-keys",
+};
+
+/** On every answer once the body has been read: a misspelled key is why metadata is missing. */
+export const reportedKeys: readonly ResponseHeader[] = ["Ignored-Keys", "Preference-Applied"];
+
+export const blueprintKey = inPath(
+  "blueprintKey",
+  "The trigger key of the Blueprint, given by the operator.",
+  EXAMPLE.blueprintKey,
+);
+
 /** Spec, Identifier prefixes: wherever a run id is accepted in a path, the `run_key` is accepted too. */
 export const runId = inPath("runId", "The run's id (`run_...`) or its `run_key` (a UUID).", EXAMPLE.run);
 
@@ -57,6 +77,19 @@ export const RESPONSE_HEADERS: Readonly<
     schema: Type.String({ const: "true" }),
     example: "true",
   },
+  "Ignored-Keys": {
+    description:
+      "Keys of the body that were ignored, percent-encoded and separated by commas: 20 at most, of each its first 64 characters. Only with `Prefer: report-ignored-keys`; absent when none was ignored.",
+    required: false,
+    schema: Type.String({ pattern: "^[!-~]+(, [!-~]+)*$", maxLength: limits.ignoredKeysBytesMax }),
+    example: "purchase_ordr, p%C3%A9riode",
+  },
+  "Preference-Applied": {
+    description: "`report-ignored-keys` when the request asked for it.",
+    required: false,
+    schema: Type.String({ const: "report-ignored-keys" }),
+    example: "report-ignored-keys",
+  },
   RateLimit: {
     description:
       "What is left of the API key's allowance: `r` requests now, `t` seconds until the next when there are none. Absent before authentication, and where the account has no limit.",
@@ -81,5 +114,11 @@ export const RESPONSE_HEADERS: Readonly<
     required: true,
     schema: Type.String({ const: "Bearer" }),
     example: "Bearer",
+  },
+  "X-Accel-Buffering": {
+    description: "Tells a reverse proxy not to hold the stream back.",
+    required: true,
+    schema: Type.String({ const: "no" }),
+    example: "no",
   },
 };

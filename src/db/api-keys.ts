@@ -42,6 +42,15 @@ export async function findLiveKey(db: Database, hash: Uint8Array): Promise<Authe
   return { keyId, blueprintKeys, account };
 }
 
+/** Which of these keys have been revoked or have expired. */
+export async function listDeadKeys(db: Database, keyIds: readonly string[]): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from api_key where id = any($1) and (revoked_at is not null or expires_at <= app_now())`,
+    [keyIds],
+  );
+  return rows.map((row) => row.id);
+}
+
 /** Notes that a key is in use, at most once a minute a key. */
 export async function touchKey(db: Database, keyId: string): Promise<void> {
   await db.query(

@@ -106,12 +106,15 @@ export interface VisibleRun extends RunProjection {
   readonly metadata: Buffer;
   readonly responseBytes: number | null;
   readonly purgedAt: Date | null;
+  /** Rises with every change of `status` and `progressStep`; the database's trigger sees to it. */
+  readonly sequence: number;
 }
 
 const VISIBLE_COLUMNS = `run.id, run.run_key as "runKey", run.account_id as "accountId", run.status,
   run.progress_step as "progressStep", run.created_at as "createdAt", run.started_at as "startedAt",
   run.ended_at as "endedAt", run.blueprint_id as "blueprintId",
-  blueprint.key as "blueprintKey", run.metadata, run.response_bytes as "responseBytes", run.purged_at as "purgedAt"`;
+  blueprint.key as "blueprintKey", run.metadata, run.response_bytes as "responseBytes", run.purged_at as "purgedAt",
+  run.sequence`;
 
 /** By `run_…` id or by run key. Spec, Identifier prefixes. */
 export async function findRun(
@@ -126,6 +129,53 @@ export async function findRun(
       where run.account_id = $1 and ${byId ? "run.id = $2" : "run.run_key = $2"}`,
     values: [accountId, byId ? reference.id : reference.runKey],
   });
+  return rows[0];
+}
+
+/** A run of whatever account: for operators. */
+export async function findRunOfAnyAccount(
+  db: Database,
+  reference: { readonly id: string } | { readonly runKey: string },
+): Promise<{ readonly id: string; readonly accountId: string } | undefined> {
+  const byId = "id" in reference;
+  const rows = await db.query<{ id: string; accountId: string }>(
+    `select id, account_id as "accountId" from run where ${byId ? "id" : "run_key"} = $1`,
+    [byId ? reference.id : reference.runKey],
+  );
+  return rows[0];
+}
+
+/** Of runs that are watched, those that have changed since the state with the given sequence. */
+export async function listChangedRuns(
+  db: Database,
+  watched: ReadonlyMap<string, number>,
+): Promise<readonly VisibleRun[]> {
+  return await db.query<VisibleRun>({
+    name: "list_changed_runs",
+    text: `select ${VISIBLE_COLUMNS} from unnest($1::text[], $2::int[]) as watched (id, sequence)
+      join run on run.id = watched.id and run.sequence > watched.sequence
+      join blueprint on blueprint.id = run.blueprint_id`,
+    values: [[...watched.keys()], [...watched.values()]],
+  });
+}
+
+/**
+ * Cancels a run that is not terminal, whoever holds it: its worker's writes are fenced from here on. Undefined: it is
+ * terminal, or there is none.
+ */
+export async function cancelRun(
+  db: Database,
+  accountId: string,
+  runId: string,
+): Promise<VisibleRun | undefined> {
+  const rows = await db.query<VisibleRun>(
+    `update run set status = 'cancelled', progress_step = 'cancelled', ended_at = greatest(app_now(), started_at),
+       lease_owner = null
+     from blueprint
+     where run.id = $2 and run.account_id = $1 and run.status = any($3) and blueprint.id = run.blueprint_id
+     returning ${VISIBLE_COLUMNS}`,
+    [accountId, runId, runStatusesBefore("cancelled")],
+  );
   return rows[0];
 }
 
@@ -284,13 +334,15 @@ export async function listRunInputs(db: Database, runId: string): Promise<readon
   );
 }
 
-/** Fails the queued runs that nobody works on and that need a credential which is gone. Design, page 1, Delete. */
-export async function failIdleRunsOf(db: Database, credentialId: string): Promise<void> {
-  await db.query(
+/** Fails the queued runs that nobody works on and that need a credential which is gone; gives their ids. Design, page 1, Delete. */
+export async function failIdleRunsOf(db: Database, credentialId: string): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
     `update run set status = 'failed', progress_step = 'failed', ended_at = app_now(), error_kind = 'credential_deleted',
        error_detail = 'The credential was deleted before the run started.'
      where ended_at is null and lease_owner is null and status = any($2)
-       and id in (select run_id from run_credential where credential_id = $1)`,
+       and id in (select run_id from run_credential where credential_id = $1)
+     returning id`,
     [credentialId, runStatusesBefore("failed")],
   );
+  return rows.map((row) => row.id);
 }

@@ -73,15 +73,18 @@ export async function deleteWorker(db: Database, workerId: string): Promise<void
   await db.query(`delete from worker where id = $1`, [workerId]);
 }
 
-/** Of the runs that a worker carries, those it must stop: taken over meanwhile, or a credential of theirs is gone. */
+type RunToStop = "cancelled" | "lease_lost" | "credential_deleted";
+
+/** Of the runs that a worker carries, those it must stop, and why: cancelled, taken over, or a credential of theirs is gone. */
 export async function listRunsToStop(
   db: Database,
   workerId: string,
   runIds: readonly string[],
-): Promise<readonly { readonly runId: string; readonly reason: "lease_lost" | "credential_deleted" }[]> {
-  return await db.query<{ runId: string; reason: "lease_lost" | "credential_deleted" }>(
+): Promise<readonly { readonly runId: string; readonly reason: RunToStop }[]> {
+  return await db.query<{ runId: string; reason: RunToStop }>(
     `select run.id as "runId",
-       case when run.lease_owner is distinct from $1 then 'lease_lost' else 'credential_deleted' end as reason
+       case when run.status = 'cancelled' then 'cancelled'
+         when run.lease_owner is distinct from $1 then 'lease_lost' else 'credential_deleted' end as reason
      from run where run.id = any($2) and (run.lease_owner is distinct from $1
        or exists (select 1 from run_credential used where used.run_id = run.id
             and not exists (select 1 from credential where credential.id = used.credential_id)))`,

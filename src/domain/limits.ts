@@ -78,6 +78,19 @@ export const limits = {
   /** Failed authentications of one address. */
   failedAuthentications: { perSecond: 50, burst: 500 },
 
+  /** Streams of run events: open at once, and how long one lasts before its client comes back. */
+  eventStreamsPerKeyMax: 100,
+  eventStreamsMax: 2_000,
+  eventHeartbeatMs: 15_000,
+  eventStreamMs: 3_600_000,
+  /** How old what a stream shows may be when every notification is lost. */
+  eventPollMs: 1_000,
+
+  /** Design, page 1, Ignored keys: names in the header `Ignored-Keys`, and bytes of it in all. */
+  ignoredKeysMax: 20,
+  ignoredKeyCharactersMax: 64,
+  ignoredKeysBytesMax: 4_096,
+
   /** Design, page 2, The run engine. */
   heartbeatMs: 5_000,
   heartbeatStaleMs: 15_000,

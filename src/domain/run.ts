@@ -27,6 +27,10 @@ export const MILESTONE_PATTERN = "^[a-z][a-z0-9_]{0,63}$";
 
 export const TERMINAL_RUN_STATUSES = RUN_STATUSES.filter((status) => RUN_TRANSITIONS[status].length === 0);
 
+export function isTerminal(status: RunStatus): boolean {
+  return TERMINAL_RUN_STATUSES.includes(status);
+}
+
 /** The statuses from which a run may move to `status`: what an UPDATE's `where status = any(…)` takes. */
 export function runStatusesBefore(status: RunStatus): readonly RunStatus[] {
   return RUN_STATUSES.filter((from) => (RUN_TRANSITIONS[from] as readonly RunStatus[]).includes(status));

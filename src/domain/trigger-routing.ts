@@ -41,6 +41,11 @@ export function routeKey(key: string, table: RoutingTable): Route {
   return "ignored";
 }
 
+/** The keys that the Blueprint does not know. Spec, Top-level key routing: "Silently ignored". */
+export function ignoredKeys(keys: Iterable<string>, table: RoutingTable): readonly string[] {
+  return [...keys].filter((key) => routeKey(key, table) === "ignored");
+}
+
 export interface RoutedTrigger {
   readonly credentials: readonly { readonly field: string; readonly value: BodyValue }[];
   readonly runName: BodyValue | null;

@@ -29,6 +29,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     // Design, page 1, Milestones: while the node runs, `progress_step` is its name.
     if (!(await moveStep(run.services.db, run.lease, node.milestone ?? "running")))
       throw new RunStopped("lease_lost");
+    run.services.news.announce([run.run.id]);
     const carry = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
       return await type.run(await open(run, planned, signal, log), planned.config);

@@ -10,6 +10,7 @@ import {
   claimRun,
   completeRun,
   failRun,
+  findRun,
   listRunCredentials,
   listRunInputs,
   moveStep,
@@ -104,18 +105,31 @@ async function end(
   if (error instanceof RunParked) {
     await failpoint("run.before_park");
     const parked = await parkRun(services.db, lease);
+    services.news.announce([run.id]);
     await failpoint("run.after_park");
     return parked ? { kind: "parked", accountId: run.accountId } : { kind: "skipped" };
   }
   const reason = error instanceof RunStopped ? error.reason : null;
-  if (reason === "lease_lost") return { kind: "skipped" };
+  if (reason === "lease_lost" || reason === "cancelled") {
+    await removeResultsOfCancelled(services, run);
+    return { kind: "skipped" };
+  }
   if (reason === "drain") {
     return (await releaseRun(services.db, lease)) ? { kind: "released", runId: run.id } : { kind: "skipped" };
   }
   const failure = failureOf(services, run, error, reason);
   const failed = await failRun(services.db, lease, failure.kind, failure.message);
+  services.news.announce([run.id]);
   services.log.info({ runId: run.id, kind: failure.kind, detail: failure.message }, "run failed");
   return failed ? { kind: "ended", accountId: run.accountId } : { kind: "skipped" };
+}
+
+/** What was still being written when the run was cancelled is in the store by now. */
+async function removeResultsOfCancelled(services: EngineServices, run: ClaimedRun): Promise<void> {
+  const now = await findRun(services.db, run.accountId, { id: run.id });
+  if (now?.status !== "cancelled") return;
+  await services.blobs.removeAll(`results/${run.accountId}/${run.id}/`);
+  services.log.info({ runId: run.id }, "stopped a cancelled run");
 }
 
 function failureOf(
@@ -148,6 +162,7 @@ async function carry(
   await using opened = new AsyncDisposableStack();
   const { targets, redact } = await logIn(services, run, lease, plan, opened, signal);
   if (!(await startRun(services.db, lease))) throw new RunStopped("lease_lost");
+  services.news.announce([run.id]);
   if (run.epoch > 1) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
   const inputs = inputValues(services.blobs, await listRunInputs(services.db, run.id));
@@ -205,6 +220,7 @@ async function logIn(
   ) {
     throw new RunStopped("lease_lost");
   }
+  services.news.announce([run.id]);
   const targets = new Map<string, TargetSession>();
   const secrets: string[] = [];
   for (const credential of credentials) {
@@ -307,4 +323,5 @@ async function complete(
     if (!(await completeRun(tx, lease, responseBytes))) throw new RunStopped("lease_lost");
     await insertResults(tx, run.accountId, run.id, results);
   });
+  services.news.announce([run.id]);
 }

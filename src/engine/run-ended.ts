@@ -6,6 +6,8 @@ export type StopReason =
   | "drain"
   /** Another worker has it, or it is terminal already: nothing more is written. */
   | "lease_lost"
+  /** A caller or an operator has cancelled it: it is terminal already. */
+  | "cancelled"
   | "timeout"
   | "credential_deleted";
 

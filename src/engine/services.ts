@@ -1,5 +1,6 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/pool.ts";
+import type { RunNews } from "#db/run-news.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
@@ -8,6 +9,7 @@ import type { Vault } from "#vault/vault.ts";
 /** What carries runs. Made once a worker process, in `assemble.ts`. */
 export interface EngineServices {
   readonly db: Database;
+  readonly news: RunNews;
   readonly blobs: BlobStore;
   readonly vault: Vault;
   readonly gate: Gate;

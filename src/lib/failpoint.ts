@@ -16,6 +16,7 @@ export const FAILPOINTS = [
   "write.after_outcome",
   "run.before_park",
   "run.after_park",
+  "run.after_cancel",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

@@ -1,11 +1,12 @@
 import { Type, type Static } from "typebox";
-import type { Json, JsonObject } from "#domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordError } from "#domain/record.ts";
 import { compileAuthorSchema } from "#domain/record-schema.ts";
 import type { Value } from "#domain/value.ts";
 import { assert } from "#lib/assert.ts";
 import { defineNode, NodeFailure, type ConfigFinding } from "./define-node.ts";
 import { readConfig } from "#domain/read-config.ts";
+import type { InputRules } from "./input-schema.ts";
 import { readJson } from "./read-json.ts";
 
 const schema = Type.Object(
@@ -78,6 +79,17 @@ export function readInput(raw: JsonObject, value: Value): Value {
   const result = read(config, value);
   if ("value" in result) return result.value;
   throw new NodeFailure(result.problems.map((problem) => problem.message).join(" "));
+}
+
+/** What of a checked input decides what a trigger may send for it. */
+export function inputRulesOf(raw: JsonObject): InputRules {
+  const config = readConfig(schema, raw);
+  return {
+    accepts: config.accepts ?? "any",
+    isNeeded: config.required === true && defaultOf(config).form === "absent",
+    // `apply` has compiled it: it is an object.
+    schema: isJsonObject(config.schema) ? config.schema : null,
+  };
 }
 
 function read(config: InputConfig, sent: Value): Read {

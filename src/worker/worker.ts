@@ -30,6 +30,7 @@ export class Worker {
   readonly #carried = new Map<string, AbortController>();
   readonly #poolIds: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
+  #unsubscribe: () => void = () => {};
   #membership: Membership | null = null;
   #runner: Runner | null = null;
   #stopping = false;
@@ -47,6 +48,10 @@ export class Worker {
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(WATCH_EVERY_MS, () => worker.#watch());
     worker.#every(RECONCILE_EVERY_MS, () => worker.#reconcile());
+    // Only a hint, so that a run that was cancelled anywhere stops at once; else the next look finds it.
+    worker.#unsubscribe = services.news.subscribe({
+      stop: (runIds) => void worker.#quietly(() => worker.#stopRuns(runIds)),
+    });
     await worker.#reconcile();
     // At the start and then seldom: the folder is this machine's, and a job may be another's.
     void worker.#quietly(() => sweepScratch(services));
@@ -57,6 +62,7 @@ export class Worker {
   /** Stops taking jobs, hands the runs under way back, and leaves. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#unsubscribe();
     for (const timer of this.#timers) clearInterval(timer);
     for (const stop of this.#carried.values()) stop.abort(new RunStopped("drain"));
     await this.#runner?.stop();
@@ -137,12 +143,17 @@ export class Worker {
   }
 
   async #watch(): Promise<void> {
+    await this.#stopRuns([...this.#carried.keys()]);
+  }
+
+  /** Stops those of these runs that this worker carries and that must not go on. */
+  async #stopRuns(runIds: readonly string[]): Promise<void> {
     const workerId = this.#membership?.workerId;
-    if (workerId === undefined || this.#carried.size === 0) return;
-    const runs = await listRunsToStop(this.#services.db, workerId, [...this.#carried.keys()]);
-    for (const { runId, reason } of runs) {
+    const carried = runIds.filter((id) => this.#carried.has(id));
+    if (workerId === undefined || carried.length === 0) return;
+    for (const { runId, reason } of await listRunsToStop(this.#services.db, workerId, carried)) {
       // A run that is only just being claimed has no lease yet: it is not asked twice whether it is lost.
-      if (reason === "credential_deleted") this.#carried.get(runId)?.abort(new RunStopped(reason));
+      if (reason !== "lease_lost") this.#carried.get(runId)?.abort(new RunStopped(reason));
     }
   }
 

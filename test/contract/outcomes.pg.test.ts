@@ -5,8 +5,10 @@ import { openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../ca
 import { install } from "../service.ts";
 import { BLUEPRINT, DOCUMENTS, STRATEGY } from "./documents.ts";
 import { openDatabaseProxy } from "./database-proxy.ts";
+import { seeCancelAndEvents, seeIgnoredKeys, seeTriggerSchema, type Scene } from "./extension-outcomes.ts";
 import { whileKeyIsHeld } from "./held-key.ts";
 import { expectContract } from "./expect-contract.ts";
+import { check, checkRefusal, seen } from "./seen.ts";
 import { keyedOperations, sendAbsolute } from "./raw-requests.ts";
 
 const TRIGGER = { purchase_order: "PO-7", period: { from: "2026-11-01" } };
@@ -14,41 +16,19 @@ const MIB = 1_048_576;
 
 let installation: Awaited<ReturnType<typeof install>>;
 let url: string;
+let callerKey: string;
 let caller: Caller;
 let stranger: Caller;
 let limited: Caller;
 let credential: string;
 let inUse: Promise<ApiAnswer>;
 
-/** Every operation and status that was seen and held to the contract. */
-const seen = new Set<string>();
-
-/** The answer must be what the contract says, with this status. Gives the body. */
-function check(operation: string, status: number, answer: ApiAnswer): any {
-  assert.equal(answer.status, status, `${operation}: ${answer.text}`);
-  seen.add(`${operation} ${status}`);
-  return expectContract(operation, answer);
-}
-
-/** A refusal, with the fields and codes of its details. */
-function checkRefusal(
-  operation: string,
-  status: number,
-  answer: ApiAnswer,
-  details: readonly string[] = [],
-): void {
-  const { error } = check(operation, status, answer);
-  const shown = (error.details ?? []).map(
-    ({ field, code }: { field: string | null; code: string }) => `${field} ${code}`,
-  );
-  assert.deepEqual(shown, details, answer.text);
-}
-
 before(async () => {
   installation = await install();
   await installation.apply(...DOCUMENTS);
   ({ url } = await installation.serve());
-  caller = openCaller(url, await installation.createKey("acme"));
+  callerKey = await installation.createKey("acme");
+  caller = openCaller(url, callerKey);
   stranger = openCaller(url, await installation.createKey("other"));
   limited = openCaller(url, await installation.createKey("acme", "--blueprints", "strict-check"));
   // It takes the eight seconds that a duplicate waits: the other tests run meanwhile.
@@ -291,6 +271,22 @@ test("a credential: deleted, replayed, gone, refused", async () => {
   );
 });
 
+test("a run is cancelled, once; its events; and their refusals", async () =>
+  await seeCancelAndEvents(scene()));
+test("the schema of a trigger, and its refusals", async () => await seeTriggerSchema(scene()));
+test("the keys that a request ignored, for a caller that asks", async () => await seeIgnoredKeys(scene()));
+
+const scene = (): Scene => ({
+  db: installation.database.db,
+  url,
+  callerKey,
+  caller,
+  stranger,
+  limited,
+  trigger: async (body, headers) =>
+    await trigger({ ...TRIGGER, credential_id: credential, ...body }, headers),
+});
+
 /** A request of every operation; none of them may change anything, because all are refused. */
 async function everyOperation(as: Caller): Promise<readonly (readonly [string, ApiAnswer])[]> {
   return [
@@ -300,6 +296,9 @@ async function everyOperation(as: Caller): Promise<readonly (readonly [string, A
     ["triggerBlueprint", await trigger(TRIGGER, {}, as)],
     ["readRunStatus", await as.get("/blueprint-runs/run_0000000000000000000000000000/status")],
     ["readRunResults", await as.get("/blueprint-runs/run_0000000000000000000000000000/results")],
+    ["cancelRun", await as.post("/blueprint-runs/run_0000000000000000000000000000/cancel")],
+    ["watchRun", await as.get("/blueprint-runs/run_0000000000000000000000000000/events")],
+    ["readTriggerSchema", await as.get("/blueprints/nothing/schema")],
   ];
 }
 
@@ -330,7 +329,7 @@ test("400 on every operation for what is no request of HTTP for us", async () =>
 
 test("429 on every operation for an account that has used its allowance, and what is left before", async () => {
   const hasty = openCaller(url, await installation.createKey("hasty"));
-  const polled = new Set(["readCredentialSession", "readRunStatus"]);
+  const polled = new Set(["readCredentialSession", "readRunStatus", "watchRun"]);
   for (let round = 0; round < 30; round++) {
     for (const [operation, answer] of await everyOperation(hasty)) {
       expectContract(operation, answer);

@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { limits } from "#domain/limits.ts";
+
+const PREFERENCE = "report-ignored-keys";
+
+/**
+ * Design, page 1, Ignored keys: silent, but for a caller that asks with `Prefer: report-ignored-keys`. RFC 7240, 3: the
+ * answer says that the preference was honoured, also when no key was ignored.
+ */
+export function reportIgnoredKeys(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  keys: readonly string[],
+): void {
+  if (!hasPreference(request.raw.headersDistinct["prefer"] ?? [], PREFERENCE)) return;
+  reply.header("Preference-Applied", PREFERENCE);
+  if (keys.length > 0) reply.header("Ignored-Keys", writeKeys(keys));
+}
+
+/** RFC 7240, 2: preferences are separated by commas, over one or several headers; their parameters are not ours. */
+function hasPreference(headers: readonly string[], wanted: string): boolean {
+  return headers.some((header) =>
+    // A comma or semicolon in a quoted value separates nothing.
+    header
+      .replaceAll(/"(?:[^"\\]|\\.)*"?/g, "")
+      .split(",")
+      .some((preference) => preference.split(";", 1)[0]?.trim().toLowerCase() === wanted),
+  );
+}
+
+/** Percent-encoded, so that no name can end the header or stand for two; an empty name is `""`. */
+function writeKeys(keys: readonly string[]): string {
+  let header = "";
+  for (const key of keys.slice(0, limits.ignoredKeysMax)) {
+    const cut = Array.from(key).slice(0, limits.ignoredKeyCharactersMax).join("");
+    const item = key === "" ? '""' : encodeURIComponent(cut.toWellFormed());
+    const longer = header === "" ? item : `${header}, ${item}`;
+    if (longer.length > limits.ignoredKeysBytesMax) break;
+    header = longer;
+  }
+  return header;
+}

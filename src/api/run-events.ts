@@ -1,0 +1,54 @@
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { findVisibleRun } from "#actions/read-run.ts";
+import type { Services } from "#actions/services.ts";
+import type { RunEvent } from "#actions/watch-runs.ts";
+import { isTerminal, projectRun } from "#domain/run.ts";
+import { enter } from "./enter.ts";
+import { pathParameter } from "./request.ts";
+
+/** How long a client waits before it connects again after its stream was cut. */
+const RETRY_MS = 2_000;
+/** No more than this waits for a slow reader; what changes meanwhile is left out but for the newest. */
+const AHEAD_BYTES = 1_024;
+
+/** Design, page 1, Extensions: the run's status as Server-Sent Events. */
+export async function getRunEvents(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await enter(services, request, reply, "polls");
+  const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
+  const seen = readLastEventId(request, run.sequence);
+  // HTML, Server-sent events: 204 tells a client that reconnects by itself not to do it any more.
+  if (isTerminal(run.status) && seen === run.sequence) return reply.code(204).send();
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  if (reply.raw.destroyed) gone.abort();
+  const events = services.runWatch.watch(run, caller.keyId, seen, gone.signal);
+  return reply
+    .type("text/event-stream; charset=utf-8")
+    .header("X-Accel-Buffering", "no")
+    .send(Readable.from(writeEvents(events), { objectMode: false, highWaterMark: AHEAD_BYTES }));
+}
+
+/**
+ * The id of the last event that the client has seen; 0 when it has seen none. Not malformed and never refused: the value is
+ * the client's memory, and one that no event of this run has had is no memory of this run.
+ */
+function readLastEventId(request: FastifyRequest, newest: number): number {
+  const sent = request.raw.headersDistinct["last-event-id"] ?? [];
+  const id = sent.length === 1 && /^[1-9]\d{0,9}$/.test(sent[0] ?? "") ? Number(sent[0]) : 0;
+  return id <= newest ? id : 0;
+}
+
+async function* writeEvents(events: AsyncIterable<RunEvent>): AsyncIterable<string> {
+  // At once, so that the client knows that it is connected, also when it has seen the present state.
+  yield `retry: ${RETRY_MS}\n\n`;
+  for await (const event of events) {
+    yield event === "unchanged"
+      ? ": unchanged\n\n"
+      : `event: status\nid: ${event.sequence}\ndata: ${JSON.stringify(projectRun(event))}\n\n`;
+  }
+}

@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print } from "./output.ts";
+
+export function addRuns(program: Command, composition: Composition): void {
+  const runs = program
+    .command("runs")
+    .description("cancel runs")
+    .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…");
+  runs
+    .command("cancel")
+    .description("cancel a run that is queued or running, of whatever account")
+    .argument("<id>", "its id (run_…) or its run key (a UUID)")
+    .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…")
+    .action(async (id: string) => {
+      const { cancelRunAsOperator } = await import("#actions/cancel-run.ts");
+      const outcome = await composition.withDatabase(async (db) => await cancelRunAsOperator(db, id));
+      if (outcome === "unknown") throw new CommandFailed(`There is no run ${id}.`);
+      if (outcome !== "cancelled")
+        throw new CommandFailed(`The run is ${outcome.was} already; nothing was changed.`);
+      print(`Cancelled ${id}.`);
+    });
+}

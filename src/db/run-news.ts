@@ -1,0 +1,183 @@
+import { randomBytes } from "node:crypto";
+import { describeError, type Log } from "#lib/log.ts";
+import { openSession, type Database, type DatabaseSource } from "./pool.ts";
+
+/** `changed`: something that callers see. `stop`: whoever carries it shall look whether it must stop. */
+type NewsKind = "changed" | "stop";
+
+/** Hints only, some milliseconds after a COMMIT: whoever gets one looks at the rows, and looks now and then without one. */
+export interface NewsListener {
+  readonly changed?: (runIds: readonly string[]) => void;
+  readonly stop?: (runIds: readonly string[]) => void;
+  /** Listening has just begun, or begun again: anything may have happened before. */
+  readonly resumed?: () => void;
+}
+
+const CHANNEL = "latchkey_run";
+/** What comes within this goes in one go: NOTIFY takes a lock that all notifying transactions of the server share. */
+const BATCH_MS = 10;
+/** PostgreSQL takes payloads of less than 8,000 bytes. An id has about 32. */
+const IDS_PER_PAYLOAD = 200;
+/** A connection that only listens would not notice that the other end is gone. Design, page 6, section 6.2. */
+const SELF_CHECK_MS = 10_000;
+const RECONNECT_MS = 1_000;
+
+/**
+ * Tells every process which runs have changed, and hears it from them: LISTEN and NOTIFY, one session a process, open only
+ * while somebody listens. Never inside a transaction of work, where NOTIFY would make commits wait for each other.
+ */
+export class RunNews {
+  readonly #db: Database;
+  readonly #source: DatabaseSource;
+  readonly #log: Log;
+  /** Its own notifications come back to a process; it has told its listeners already. */
+  readonly #sender = randomBytes(6).toString("hex");
+  readonly #listeners = new Set<NewsListener>();
+  readonly #waiting: Record<NewsKind, Set<string>> = { changed: new Set(), stop: new Set() };
+  #sending: Promise<void> | null = null;
+  #listening: AbortController | null = null;
+  #session: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(db: Database, source: DatabaseSource, log: Log) {
+    this.#db = db;
+    this.#source = source;
+    this.#log = log;
+  }
+
+  /** After the COMMIT of a change that callers can see. Nobody waits for it. */
+  announce(runIds: readonly string[]): void {
+    this.#tell("changed", runIds);
+  }
+
+  /** After the COMMIT of what must end the work on a run. */
+  tellToStop(runIds: readonly string[]): void {
+    for (const listener of this.#listeners) listener.stop?.(runIds);
+    this.#tell("stop", runIds);
+  }
+
+  /** Gives the way to end it. */
+  subscribe(listener: NewsListener): () => void {
+    this.#listeners.add(listener);
+    if (this.#listening === null && !this.#closed) {
+      this.#listening = new AbortController();
+      const { signal } = this.#listening;
+      this.#session = this.#session.then(async () => await this.#listen(signal));
+    }
+    return () => {
+      if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return;
+      this.#listening?.abort();
+      this.#listening = null;
+    };
+  }
+
+  /** Sends what waits, and stops listening. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#listeners.clear();
+    this.#listening?.abort();
+    await Promise.all([this.#sending, this.#session]);
+  }
+
+  #tell(kind: NewsKind, runIds: readonly string[]): void {
+    for (const id of runIds) this.#waiting[kind].add(id);
+    if (runIds.length > 0) this.#sending ??= this.#sendWaiting();
+  }
+
+  async #sendWaiting(): Promise<void> {
+    while (this.#waiting.changed.size > 0 || this.#waiting.stop.size > 0) {
+      if (!this.#closed) await new Promise((resolve) => setTimeout(resolve, BATCH_MS));
+      const changed = takeAll(this.#waiting.changed);
+      const stop = takeAll(this.#waiting.stop);
+      for (const listener of this.#listeners) if (changed.length > 0) listener.changed?.(changed);
+      try {
+        await sendRunNews(this.#db, this.#sender, { stop, changed });
+      } catch (error) {
+        this.#log.debug(
+          describeError(error),
+          "telling other processes about runs failed; they look by themselves",
+        );
+      }
+    }
+    this.#sending = null;
+  }
+
+  /** Listens until told otherwise, over as many sessions as it takes. */
+  async #listen(signal: AbortSignal): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await this.#listenOnce(signal, () => (failures = 0));
+      } catch (error) {
+        const level = failures++ === 0 ? "warn" : "debug";
+        this.#log[level](
+          describeError(error),
+          "listening for runs of other processes failed; it is tried again",
+        );
+      }
+      if (!signal.aborted) await waitUnless(signal, RECONNECT_MS);
+    }
+  }
+
+  async #listenOnce(signal: AbortSignal, onListening: () => void): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    const session = await openSession(this.#source, {
+      applicationName: "latchkey news",
+      onLost: (error) => over.reject(error),
+    });
+    // An error that comes while nobody waits is heard at the end.
+    over.promise.catch(() => undefined);
+    const stop = (): void => over.resolve();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    const check = setInterval(() => void session.query("select 1").catch(() => undefined), SELF_CHECK_MS);
+    try {
+      // The session has one connection; it stays the same until it is lost.
+      const client = await session.pool.connect();
+      client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
+      client.release();
+      await session.query(`listen ${CHANNEL}`);
+      onListening();
+      for (const listener of this.#listeners) listener.resumed?.();
+      await over.promise;
+    } finally {
+      clearInterval(check);
+      signal.removeEventListener("abort", stop);
+      await session.end();
+    }
+  }
+
+  #hear(payload: string): void {
+    const [sender, kind, ...runIds] = payload.split(" ");
+    if (sender === this.#sender || (kind !== "changed" && kind !== "stop")) return;
+    for (const listener of this.#listeners) listener[kind]?.(runIds);
+  }
+}
+
+function takeAll(ids: Set<string>): readonly string[] {
+  const taken = [...ids];
+  ids.clear();
+  return taken;
+}
+
+/** One statement, whatever there is to tell: `<sender> <kind> <run id> …`. */
+export async function sendRunNews(
+  db: Database,
+  sender: string,
+  news: Readonly<Record<NewsKind, readonly string[]>>,
+): Promise<void> {
+  const payloads = Object.entries(news).flatMap(([kind, runIds]) =>
+    Array.from({ length: Math.ceil(runIds.length / IDS_PER_PAYLOAD) }, (_, index) =>
+      [sender, kind, ...runIds.slice(index * IDS_PER_PAYLOAD, (index + 1) * IDS_PER_PAYLOAD)].join(" "),
+    ),
+  );
+  await db.query(`select pg_notify($1, payload) from unnest($2::text[]) as payload`, [CHANNEL, payloads]);
+}
+
+async function waitUnless(signal: AbortSignal, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+  clearTimeout(timer);
+}

@@ -1,0 +1,90 @@
+import { isJsonObject, texts, type Json, type JsonObject } from "#domain/json.ts";
+
+/** What of an INPUT's configuration decides what its key in a trigger's body may be. */
+export interface InputRules {
+  readonly accepts: "text" | "json" | "file" | "any";
+  /** It must be there, and there is no default. */
+  readonly isNeeded: boolean;
+  readonly schema: JsonObject | null;
+}
+
+const IS_STRING: JsonObject = { type: "string" };
+const IS_NO_STRING: JsonObject = { not: { type: "string" } };
+
+/**
+ * The JSON Schema of an INPUT's key: it takes every value that `checkInput` takes, and refuses all others as far as a schema
+ * can tell. It can't look into a string that holds JSON, nor know what the JSON text of a value is as a string.
+ * `authorSchema` stands for the author's own schema.
+ */
+export function inputBodySchema(
+  { accepts, isNeeded, schema }: InputRules,
+  authorSchema: JsonObject,
+): JsonObject {
+  const isJsonText = accepts === "json" ? { contentMediaType: "application/json" } : {};
+  if (schema === null) return isNeeded ? { ...isJsonText, not: { type: "null" } } : isJsonText;
+  const takes: JsonObject[] = [];
+  const ofStrings = takesStrings(schema);
+  if (accepts === "text") takes.push({ allOf: [IS_STRING, authorSchema] });
+  else if (accepts === "json" && ofStrings) takes.push({ allOf: [IS_NO_STRING, authorSchema] });
+  else takes.push(authorSchema);
+  if (accepts !== "text") {
+    takes.push({
+      description: "The same as JSON text.",
+      type: "string",
+      contentMediaType: "application/json",
+      ...jsonTextPattern(schema),
+    });
+  }
+  if (accepts !== "json" && ofStrings)
+    takes.push({ description: "What is no string is also taken as its JSON text.", ...IS_NO_STRING });
+  if (!isNeeded) takes.push({ type: "null" });
+  return { anyOf: takes, ...(isNeeded ? { not: { type: "null" } } : {}) };
+}
+
+/** References that follow each other: more of them are taken for a circle. */
+const REFERENCES_MAX = 20;
+
+/** Whether a string may satisfy the schema. true when only trying can tell. */
+function takesStrings(
+  schema: Json | undefined,
+  root: Json | undefined = schema,
+  left = REFERENCES_MAX,
+): boolean {
+  if (schema === false) return false;
+  if (!isJsonObject(schema) || left === 0) return true;
+  const { type, enum: values, anyOf, oneOf, allOf, $ref } = schema;
+  const may = (part: Json | undefined): boolean => takesStrings(part, root, left - 1);
+  if (type !== undefined && ![type, ...texts(type)].includes("string")) return false;
+  if ("const" in schema && typeof schema["const"] !== "string") return false;
+  if (Array.isArray(values) && !values.some((value) => typeof value === "string")) return false;
+  if (typeof $ref === "string" && $ref.startsWith("#/") && !may(follow(root, $ref))) return false;
+  if (Array.isArray(allOf) && !allOf.every(may)) return false;
+  return [anyOf, oneOf].every((branches) => !Array.isArray(branches) || branches.some(may));
+}
+
+function follow(root: Json | undefined, reference: string): Json | undefined {
+  return reference
+    .slice(2)
+    .split("/")
+    .reduce<Json | undefined>(
+      (at, name) => (isJsonObject(at) && Object.hasOwn(at, name) ? at[name] : undefined),
+      root,
+    );
+}
+
+const JSON_TEXTS: Readonly<Record<string, string>> = {
+  object: String.raw`\{[\s\S]*\}`,
+  array: String.raw`\[[\s\S]*\]`,
+  string: String.raw`"[\s\S]*"`,
+  number: String.raw`-?\d[\d.eE+-]*`,
+  integer: String.raw`-?\d[\d.eE+-]*`,
+  boolean: "true|false",
+  null: "null",
+};
+
+/** How JSON text of the schema's types begins and ends; anything when it names none. */
+function jsonTextPattern({ type }: JsonObject): JsonObject {
+  const types = typeof type === "string" ? [type] : texts(type);
+  const patterns = types.flatMap((name) => JSON_TEXTS[name] ?? []);
+  return patterns.length === 0 ? {} : { pattern: String.raw`^\s*(${[...new Set(patterns)].join("|")})\s*$` };
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import type { Database } from "#db/pool.ts";
+import type { ApiAnswer, Caller } from "../caller.ts";
+import { BLUEPRINT, STRATEGY } from "./documents.ts";
+import { check, checkRefusal } from "./seen.ts";
+
+/** What the outcomes of our own operations are seen with. */
+export interface Scene {
+  readonly db: Database;
+  readonly url: string;
+  readonly callerKey: string;
+  readonly caller: Caller;
+  readonly stranger: Caller;
+  readonly limited: Caller;
+  /** A right trigger with other keys. */
+  readonly trigger: (
+    body: Readonly<Record<string, unknown>>,
+    headers?: Record<string, string>,
+  ) => Promise<ApiAnswer>;
+}
+
+/** A run is cancelled, once; its events; and their refusals. */
+export async function seeCancelAndEvents(scene: Scene): Promise<void> {
+  const { db, caller, stranger, limited, trigger } = scene;
+  await db.transaction(async (tx) => {
+    // While the account's row is locked nothing is admitted: the run waits.
+    await tx.query("select 1 from account for no key update");
+    const { body: run } = await trigger({});
+    const path = `/blueprint-runs/${run.id}/cancel`;
+    const key = { "idempotency-key": "cancel-1" };
+    checkRefusal("cancelRun", 403, await limited.post(path));
+    checkRefusal("cancelRun", 404, await stranger.post(path));
+    checkRefusal("cancelRun", 422, await caller.post(path, undefined, { "idempotency-key": "" }), [
+      "Idempotency-Key invalid_input_data",
+    ]);
+    const first = await caller.post(path, { anything: 1 }, key);
+    const cancelled = check("cancelRun", 200, first);
+    assert.deepEqual([cancelled.status, cancelled.progress_step], ["cancelled", "cancelled"]);
+    const replay = await caller.post(path, undefined, key);
+    check("cancelRun", 200, replay);
+    assert.deepEqual([replay.text, replay.headers.get("idempotent-replay")], [first.text, "true"]);
+    checkRefusal("cancelRun", 409, await caller.post(path));
+    checkRefusal(
+      "cancelRun",
+      409,
+      await caller.post(`/blueprint-runs/${run.run_key}/cancel`, undefined, key),
+      ["Idempotency-Key idempotency_key_reuse"],
+    );
+
+    const events = `/blueprint-runs/${run.run_key}/events`;
+    const stream = await getText(scene, events);
+    check("watchRun", 200, stream);
+    const id = /^id: (\d+)$/m.exec(stream.text)?.[1] ?? "";
+    check("watchRun", 204, await getText(scene, events, { "last-event-id": id }));
+    checkRefusal("watchRun", 403, await limited.get(events));
+    checkRefusal("watchRun", 404, await stranger.get(events));
+  });
+}
+
+async function getText(scene: Scene, path: string, headers: Record<string, string> = {}): Promise<ApiAnswer> {
+  const response = await fetch(`${scene.url}/api/v1${path}`, {
+    headers: { authorization: `Bearer ${scene.callerKey}`, ...headers },
+  });
+  return { status: response.status, headers: response.headers, text: await response.text(), body: undefined };
+}
+
+export async function seeTriggerSchema({ caller, stranger, limited }: Scene): Promise<void> {
+  const schema = check("readTriggerSchema", 200, await caller.get(`/blueprints/${BLUEPRINT}/schema`));
+  assert.deepEqual(schema.required, ["purchase_order"]);
+  checkRefusal("readTriggerSchema", 403, await limited.get(`/blueprints/${BLUEPRINT}/schema`));
+  checkRefusal("readTriggerSchema", 404, await stranger.get(`/blueprints/${BLUEPRINT}/schema`));
+}
+
+export async function seeIgnoredKeys({ caller, trigger }: Scene): Promise<void> {
+  const ask = { prefer: "report-ignored-keys", "idempotency-key": "ignored-1" };
+  const accepted = await trigger({ odd: 1 }, ask);
+  check("triggerBlueprint", 202, accepted);
+  assert.equal(accepted.headers.get("ignored-keys"), "odd");
+  const refused = await trigger({ purchase_order: null, purchase_ordr: 1 }, { prefer: ask.prefer });
+  checkRefusal("triggerBlueprint", 400, refused, ["purchase_order invalid_input_data"]);
+  assert.equal(refused.headers.get("ignored-keys"), "purchase_ordr");
+  const another = await trigger({}, ask);
+  checkRefusal("triggerBlueprint", 409, another, ["Idempotency-Key idempotency_key_reuse"]);
+  assert.equal(another.headers.get("preference-applied"), "report-ignored-keys");
+  const session = await caller.post(
+    "/credential-sessions",
+    { strategy_id: STRATEGY, returnUrl: "x" },
+    { prefer: ask.prefer },
+  );
+  check("createCredentialSession", 201, session);
+  assert.equal(session.headers.get("ignored-keys"), "returnUrl");
+}
