@@ -5,6 +5,7 @@ import type { Services } from "#actions/services.ts";
 import { RunWatch } from "#actions/watch-runs.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { RunNews } from "#db/run-news.ts";
+import { listLoggingRisks } from "#db/logging-risks.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
@@ -54,6 +55,7 @@ export async function startService(
   try {
     const signing = openSigning(signingKey);
     await checkSigningKey(database.db, signing);
+    for (const risk of await listLoggingRisks(database.db)) log.warn(risk);
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
     const services: Services = {

@@ -1,7 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { migrateJobs } from "#db/jobs.ts";
-import { listLoggingRisks } from "#db/logging-risks.ts";
 import { migrate } from "#db/migrate.ts";
 import { assertDurable, openPool, type Database, type DatabaseSource } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
@@ -32,7 +31,6 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
   try {
     if (!embedded) await reach(db);
     await assertDurable(db);
-    for (const risk of await listLoggingRisks(db)) log.warn(risk);
     await migrate(db, MIGRATIONS);
     await migrateJobs(db);
   } catch (error) {
