@@ -1,15 +1,18 @@
 import { join } from "node:path";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
+import { openTombstones } from "#actions/tombstones.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
+import { openAppendLog } from "#lib/append-log.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate } from "#outbound/gate.ts";
 import { readMasterKey } from "#vault/master-key.ts";
+import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { Worker } from "#worker/worker.ts";
 import { requireKey, type Config } from "./config.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
@@ -55,6 +58,7 @@ export async function startService(
       signing: openSigning(signingKey),
       vault: await prepareVault(database.db, masterKey),
       log,
+      tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
       buckets: new TokenBuckets(),
       publicUrl,
     };
@@ -90,6 +94,7 @@ async function startWorker(
     db: services.db,
     blobs: services.blobs,
     vault: services.vault,
+    audit: services.signing.audit,
     gate,
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: openEvaluator({ threads: 1 }),
@@ -97,8 +102,13 @@ async function startWorker(
     scratchFolder: join(config.dataDir, "scratch"),
   };
   const worker = await Worker.start(engine, database.source, config.workerConcurrency);
+  const auditKeeper = startAuditKeeper(
+    engine,
+    openAppendLog(join(config.dataDir, "audit-checkpoints.ndjson")),
+  );
   return async () => {
     await worker.stop();
+    await auditKeeper.stop();
     await gate.close();
     await Promise.all([engine.expressions.close(), engine.loginExpressions.close()]);
   };

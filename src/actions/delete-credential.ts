@@ -1,21 +1,47 @@
+import { recordAudit } from "#db/audit-entries.ts";
 import { deleteCredential as deleteRow } from "#db/credentials.ts";
 import type { Database } from "#db/pool.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
 import { failpoint } from "#lib/failpoint.ts";
+import { describeError } from "#lib/log.ts";
 import type { Answer } from "./replay-or-run.ts";
-import type { Caller } from "./services.ts";
+import type { Caller, Services } from "./services.ts";
 
 /**
  * `DELETE /credentials/{credentialId}`, inside the caller's transaction: the sealed secret, its data key and its cached
  * logins are gone with it; queued runs that need it fail, runs under way stop at their next node boundary. It always goes
  * through: a user's disconnect can't be blocked (design, page 1, Delete). Throws Problem 404.
  */
-export async function deleteCredential(tx: Database, caller: Caller, id: string): Promise<Answer> {
-  const deleted = isId("credential", id) && (await deleteRow(tx, caller.account.id, id));
+export async function deleteCredential(
+  services: Services,
+  tx: Database,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  const accountId = caller.account.id;
+  const deleted = isId("credential", id) && (await deleteRow(tx, accountId, id));
   if (!deleted) throw notFound("Credential");
   await failIdleRunsOf(tx, id);
   await failpoint("credential.after_delete");
+  const receipt = await recordAudit(tx, services.signing.audit, {
+    accountId,
+    actor: { kind: "api_key", id: caller.keyId },
+    action: "credential.delete",
+    subjectId: id,
+  });
+  // Last, so that as little as possible can still fail.
+  await services.tombstones.write(id, accountId, receipt);
+  await failpoint("credential.after_tombstone");
   return { status: 204, body: "" };
+}
+
+/** After the transaction of a delete has failed. What goes wrong here is logged only: the caller gets the first error. */
+export async function withdrawTombstone(services: Services, id: string): Promise<void> {
+  try {
+    await services.tombstones.withdraw(services.db, id);
+  } catch (error) {
+    services.log.warn(describeError(error), "the tombstone of a failed delete could not be taken back");
+  }
 }

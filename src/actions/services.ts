@@ -5,6 +5,7 @@ import type { Log } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Vault } from "#vault/vault.ts";
+import type { Tombstones } from "./tombstones.ts";
 
 /** What actions work with. Made once, in `assemble.ts`. */
 export interface Services {
@@ -13,6 +14,7 @@ export interface Services {
   readonly signing: Signing;
   readonly vault: Vault;
   readonly log: Log;
+  readonly tombstones: Tombstones;
   /** Of this process. */
   readonly buckets: TokenBuckets;
   /** Without a trailing slash. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { deleteCredential } from "#actions/delete-credential.ts";
+import { deleteCredential, withdrawTombstone } from "#actions/delete-credential.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";
@@ -24,7 +24,10 @@ export async function deleteCredentialById(
       key,
       fingerprint: fingerprint("DELETE", ["credentials", id], { kind: "none" }),
     },
-    async (tx) => await deleteCredential(tx, caller, id),
-  );
+    async (tx) => await deleteCredential(services, tx, caller, id),
+  ).catch(async (error: unknown) => {
+    await withdrawTombstone(services, id);
+    throw error;
+  });
   return sendAnswer(reply, outcome);
 }

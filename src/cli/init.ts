@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { Secret } from "#lib/secret.ts";
 import type { CommandConfig, Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 
 export function addInit(program: Command, composition: Composition): void {
   program
@@ -14,17 +15,13 @@ export function addInit(program: Command, composition: Composition): void {
 }
 
 async function init(composition: Composition, operatorEmail: string): Promise<void> {
-  const [
-    { createFirstOperator },
-    { listVaultKeys },
-    { generateSigningKey, readSigningKey },
-    { generateMasterKey },
-  ] = await Promise.all([
-    import("#actions/create-first-operator.ts"),
-    import("#db/vault-keys.ts"),
-    import("#lib/signing.ts"),
-    import("#vault/master-key.ts"),
-  ]);
+  const [{ createFirstOperator }, { listVaultKeys }, { generateSigningKey }, { generateMasterKey }] =
+    await Promise.all([
+      import("#actions/create-first-operator.ts"),
+      import("#db/vault-keys.ts"),
+      import("#lib/signing.ts"),
+      import("#vault/master-key.ts"),
+    ]);
   const config = composition.config();
   const isNew = !existsSync(config.dataDir);
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
@@ -41,9 +38,9 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
       if (vaultKey) refuseNewKeys(config, vaultKey.kid);
       keepOrWrite("signing key", config.signingKeyFile, config.signingKey, () => `${generateSigningKey()}\n`);
       keepOrWrite("master key", config.masterKeyFile, config.masterKey, () => generateMasterKey().fileText);
-      if (config.signingKey) readSigningKey(config.signingKey.reveal());
+      const signing = openOwnSigning(composition);
       await composition.openVault(db);
-      const operator = await createFirstOperator(db, operatorEmail);
+      const operator = await createFirstOperator(db, signing, operatorEmail);
       if (operator)
         print(
           `Made the first operator ${operator.email} with the password ${operator.password} (shown this once)`,

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
-import { openSigning, readSigningKey } from "#lib/signing.ts";
 import type { Composition } from "./composition.ts";
+import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
 
 export function addKeys(program: Command, composition: Composition): void {
@@ -40,8 +40,9 @@ export function addKeys(program: Command, composition: Composition): void {
     .argument("<id>", "its id (key_…), as `keys list` shows it")
     .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
     .action(async (id: string) => {
-      const { revokeKey } = await import("#db/api-keys.ts");
-      const found = await composition.withDatabase(async (db) => await revokeKey(db, id));
+      const signing = openOwnSigning(composition);
+      const { revokeApiKey } = await import("#actions/revoke-api-key.ts");
+      const found = await composition.withDatabase(async (db) => await revokeApiKey(db, signing, id));
       if (!found) throw new CommandFailed(`There is no API key ${id}. \`latchkey keys list\` shows the ids.`);
       print(`Revoked ${id}.`);
     });
@@ -75,10 +76,7 @@ function readBlueprints(text: string): string[] {
 }
 
 async function create(composition: Composition, options: CreateOptions): Promise<void> {
-  const { signingKey, signingKeyFile } = composition.config();
-  if (!signingKey)
-    throw new CommandFailed(`There is no signing key (${signingKeyFile}). Run \`latchkey init\` first.`);
-  const signing = openSigning(readSigningKey(signingKey.reveal()));
+  const signing = openOwnSigning(composition);
   const { createApiKey } = await import("#actions/create-api-key.ts");
   const made = await composition.withDatabase(
     async (db) =>

@@ -1,11 +1,13 @@
 import { Command, CommanderError } from "commander";
 import { addApply, addValidate } from "./apply.ts";
+import { addAudit } from "./audit.ts";
 import type { Composition } from "./composition.ts";
 import { addDemo } from "./demo.ts";
 import { addDoctor } from "./doctor.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { CommandFailed, tell } from "./output.ts";
+import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addServe } from "./serve.ts";
 import { Interrupted } from "./stop-signal.ts";
 
@@ -29,6 +31,8 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addApply(program, composition);
   addValidate(program);
   addKeys(program, composition);
+  addAudit(program, composition);
+  addRestoreReconcile(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
   for (const command of program.commands)

@@ -30,6 +30,7 @@ import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
 import { planRun, type RunPlan } from "./plan-run.ts";
 import { inputValues, inputVariable } from "./read-inputs.ts";
+import { recordReceivers } from "./record-use.ts";
 import { makeRedact } from "./redact.ts";
 import { RunFailure, RunStopped } from "./run-ended.ts";
 import type { RunContext } from "./run-context.ts";
@@ -200,17 +201,12 @@ async function logIn(
       "the credential's strategy",
     );
     const origins = await originsOf(services, run, strategy);
-    const request = {
-      accountId: run.accountId,
-      credentialId: credential.credentialId,
-      strategyId: credential.strategyId,
-      runId: run.id,
-      strategy,
-      origins,
-    };
+    const used = { accountId: run.accountId, credentialId: credential.credentialId, runId: run.id };
+    const beforeHop = recordReceivers(services, used);
+    const request = { ...used, strategyId: credential.strategyId, strategy, origins, beforeHop };
     const loggedIn = await login(services, request, signal);
     secrets.push(...loggedIn.secrets);
-    targets.set(credential.slot, openTarget(services.gate, origins, loggedIn.session));
+    targets.set(credential.slot, openTarget(services.gate, origins, loggedIn.session, undefined, beforeHop));
   }
   const missing = plan.blueprint.credentials.find(({ slot }) => !targets.has(slot));
   if (missing) throw new RunFailure("credential_deleted", `The slot "${missing.slot}" has no credential.`);

@@ -23,17 +23,18 @@ import {
   type CredentialFields,
   type CredentialReference,
 } from "./open-credential.ts";
+import type { BeforeHop } from "./record-use.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { openTarget } from "./target-session.ts";
 import { nextTotpCode } from "./totp-code.ts";
 
 export interface LoginRequest extends CredentialReference {
-  readonly runId: string;
   /** The version that the run was triggered with. */
   readonly strategy: StrategyVersion;
   /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
   readonly origins: readonly string[];
+  readonly beforeHop: BeforeHop;
 }
 
 export interface LoggedIn {
@@ -136,7 +137,7 @@ function loginContext(
   signal: AbortSignal,
   session: Secret<LoginSession> | null = null,
 ): LoginContext {
-  const target = openTarget(services.gate, request.origins, session, jar);
+  const target = openTarget(services.gate, request.origins, session, jar, request.beforeHop);
   return {
     strategy: request.strategy.strategy,
     signal,

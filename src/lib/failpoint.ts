@@ -10,6 +10,11 @@ export const FAILPOINTS = [
   "trigger.after_insert",
   "session.after_insert",
   "credential.after_delete",
+  "credential.after_tombstone",
+  "audit.before_close",
+  "audit.after_close",
+  "audit.before_checkpoint",
+  "audit.after_checkpoint",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

@@ -26,7 +26,10 @@ export interface GatePolicy {
   /** For everything: connecting, all hops, the whole body. */
   readonly timeoutMs: number;
   /** More headers for one hop: its cookies, and the session's where it may have them. They win over the request's own. */
-  prepareHop?(url: URL, info: { readonly sameOriginAsFirst: boolean }): readonly Header[];
+  prepareHop?(
+    url: URL,
+    info: { readonly sameOriginAsFirst: boolean },
+  ): readonly Header[] | Promise<readonly Header[]>;
   /** Gets the `set-cookie` lines of every hop. */
   absorb?(url: URL, setCookie: readonly string[]): void;
 }
@@ -43,7 +46,7 @@ export interface GateResponse {
 
 /** The only way out of the service for HTTP (design, page 6, 5.8). */
 export interface Gate {
-  /** Throws GateError, and nothing else of its own. */
+  /** Throws GateError, and nothing else of its own (`prepareHop` may throw what it likes). */
   send(request: GateRequest, policy: GatePolicy, signal: AbortSignal): Promise<GateResponse>;
   /** Cuts what is still open. */
   close(): Promise<void>;
@@ -114,7 +117,7 @@ async function follow(
   checkOrigin(hop.url, policy, null);
   for (let followed = 0; ; followed++) {
     const { url } = hop;
-    const added = policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin }) ?? [];
+    const added = (await policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin })) ?? [];
     const answer = await dispatch(agent, hop, added, policy, deadline);
     const setCookie = answer.headers["set-cookie"] ?? [];
     policy.absorb?.(url, typeof setCookie === "string" ? [setCookie] : setCookie);
