@@ -1,6 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { deleteCredential as deleteRow } from "#db/credentials.ts";
-import type { Database } from "#db/pool.ts";
+import { isConnectionLost, type Database } from "#db/pool.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
@@ -8,6 +8,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import type { Answer } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
+import type { Tombstone } from "./tombstones.ts";
 
 /**
  * `DELETE /credentials/{credentialId}`, inside the caller's transaction: the sealed secret, its data key and its cached
@@ -19,6 +20,7 @@ export async function deleteCredential(
   tx: Database,
   caller: Caller,
   id: string,
+  tombstone: Tombstone,
 ): Promise<Answer> {
   const accountId = caller.account.id;
   const deleted = isId("credential", id) && (await deleteRow(tx, accountId, id));
@@ -32,16 +34,24 @@ export async function deleteCredential(
     subjectId: id,
   });
   // Last, so that as little as possible can still fail.
-  await services.tombstones.write(id, accountId, receipt);
+  await tombstone.write(accountId, receipt);
   await failpoint("credential.after_tombstone");
   return { status: 204, body: "" };
 }
 
-/** After the transaction of a delete has failed. What goes wrong here is logged only: the caller gets the first error. */
-export async function withdrawTombstone(services: Services, id: string): Promise<void> {
+/**
+ * After the transaction of a delete has failed. When the connection broke it may have been committed all the same: then the
+ * line stays. What goes wrong here is logged only: the caller gets the first error.
+ */
+export async function withdrawTombstone(
+  services: Services,
+  tombstone: Tombstone,
+  error: unknown,
+): Promise<void> {
+  if (isConnectionLost(error)) return;
   try {
-    await services.tombstones.withdraw(services.db, id);
-  } catch (error) {
-    services.log.warn(describeError(error), "the tombstone of a failed delete could not be taken back");
+    await tombstone.withdraw(services.db);
+  } catch (failure) {
+    services.log.warn(describeError(failure), "the tombstone of a failed delete could not be taken back");
   }
 }

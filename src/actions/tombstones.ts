@@ -12,28 +12,33 @@ import { openAppendLog, readLog } from "#lib/append-log.ts";
  * restore deletes what its owner had asked to delete.
  */
 export interface Tombstones {
+  /** One request's: what it withdraws is never another one's line. */
+  of(credentialId: string): Tombstone;
+}
+
+export interface Tombstone {
   /** Inside the deleting transaction, as its last step. `receipt`: its audit entry. */
-  write(
-    credentialId: string,
-    accountId: string,
-    receipt: { readonly id: string; readonly occurredAt: string },
-  ): Promise<void>;
-  /** After the transaction has failed: takes the line back if the credential is there still. */
-  withdraw(db: Database, credentialId: string): Promise<void>;
+  write(accountId: string, receipt: { readonly id: string; readonly occurredAt: string }): Promise<void>;
+  /** After the transaction was rolled back: takes the line back, if there is one and the credential is there still. */
+  withdraw(db: Database): Promise<void>;
 }
 
 export function openTombstones(file: string): Tombstones {
   const log = openAppendLog(file);
-  const written = new Set<string>();
   return {
-    write: async (credentialId, account, { id: entry, occurredAt: at }) => {
-      // Noted first: a line that was written in part counts as written.
-      written.add(credentialId);
-      await log.append([JSON.stringify({ v: 1, deleted: credentialId, account, at, entry })]);
-    },
-    withdraw: async (db, credentialId) => {
-      if (!written.delete(credentialId) || !(await credentialExists(db, credentialId))) return;
-      await log.append([JSON.stringify({ v: 1, undone: credentialId })]);
+    of: (credentialId) => {
+      let isWritten = false;
+      return {
+        write: async (account, { id: entry, occurredAt: at }) => {
+          // Noted first: a line that was written in part counts as written.
+          isWritten = true;
+          await log.append([JSON.stringify({ v: 1, deleted: credentialId, account, at, entry })]);
+        },
+        withdraw: async (db) => {
+          if (!isWritten || !(await credentialExists(db, credentialId))) return;
+          await log.append([JSON.stringify({ v: 1, undone: credentialId })]);
+        },
+      };
     },
   };
 }

@@ -17,6 +17,7 @@ export async function deleteCredentialById(
   const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
+  const tombstone = services.tombstones.of(id);
   const outcome = await replayOrRun(
     services,
     {
@@ -24,9 +25,9 @@ export async function deleteCredentialById(
       key,
       fingerprint: fingerprint("DELETE", ["credentials", id], { kind: "none" }),
     },
-    async (tx) => await deleteCredential(services, tx, caller, id),
+    async (tx) => await deleteCredential(services, tx, caller, id, tombstone),
   ).catch(async (error: unknown) => {
-    await withdrawTombstone(services, id);
+    await withdrawTombstone(services, tombstone, error);
     throw error;
   });
   return sendAnswer(reply, outcome);

@@ -40,9 +40,10 @@ export function addKeys(program: Command, composition: Composition): void {
     .argument("<id>", "its id (key_…), as `keys list` shows it")
     .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
     .action(async (id: string) => {
-      const signing = openOwnSigning(composition);
       const { revokeApiKey } = await import("#actions/revoke-api-key.ts");
-      const found = await composition.withDatabase(async (db) => await revokeApiKey(db, signing, id));
+      const found = await composition.withDatabase(
+        async (db) => await revokeApiKey(db, openOwnSigning(composition), id),
+      );
       if (!found) throw new CommandFailed(`There is no API key ${id}. \`latchkey keys list\` shows the ids.`);
       print(`Revoked ${id}.`);
     });
