@@ -44,6 +44,48 @@ create table api_key (
 );
 CREATE INDEX api_key_account ON public.api_key USING btree (account_id);
 
+create table audit_chain (
+  chain text not null,
+  count bigint not null,
+  head bytea not null,
+  constraint audit_chain_pkey PRIMARY KEY (chain),
+  constraint audit_chain_count_check CHECK ((count >= 0)),
+  constraint audit_chain_head_check CHECK ((octet_length(head) = 32))
+);
+
+create table audit_entry (
+  id text not null,
+  account_id text,
+  chain text generated always as (COALESCE(account_id, 'installation'::text)) stored not null,
+  occurred_at timestamp with time zone not null,
+  actor_kind text not null,
+  actor_id text,
+  action text not null,
+  subject_id text not null,
+  run_id text,
+  detail text not null,
+  seal bytea not null,
+  sequence bigint,
+  hash bytea,
+  signature bytea,
+  constraint audit_entry_pkey PRIMARY KEY (id),
+  constraint audit_entry_chain_sequence_key UNIQUE (chain, sequence),
+  constraint audit_entry_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint audit_entry_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
+  constraint audit_entry_actor_id_check CHECK ((actor_id <> ''::text)),
+  constraint audit_entry_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['api_key'::text, 'end_user'::text, 'run'::text, 'operator'::text, 'cli'::text, 'service'::text]))),
+  constraint audit_entry_check CHECK ((num_nulls(sequence, hash, signature) = ANY (ARRAY[0, 3]))),
+  constraint audit_entry_detail_check CHECK ((octet_length(detail) <= 65536)),
+  constraint audit_entry_hash_check CHECK ((octet_length(hash) = 32)),
+  constraint audit_entry_run_id_check CHECK ((run_id <> ''::text)),
+  constraint audit_entry_seal_check CHECK ((octet_length(seal) = 32)),
+  constraint audit_entry_sequence_check CHECK ((sequence > 0)),
+  constraint audit_entry_signature_check CHECK ((octet_length(signature) = 64)),
+  constraint audit_entry_subject_id_check CHECK ((subject_id <> ''::text))
+);
+CREATE INDEX audit_entry_credential_open ON public.audit_entry USING btree (occurred_at) WHERE (action = 'credential.open'::text);
+CREATE INDEX audit_entry_open ON public.audit_entry USING btree (chain, id) WHERE (sequence IS NULL);
+
 create table blob (
   key text not null,
   account_id text not null,
@@ -398,6 +440,23 @@ CREATE OR REPLACE FUNCTION public.app_now()
  STABLE
 RETURN date_trunc('milliseconds'::text, statement_timestamp());
 
+CREATE OR REPLACE FUNCTION public.audit_entry_guard()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' then
+    if old.sequence is null and new.sequence is not null
+       and (old.id, old.occurred_at, old.actor_kind, old.action, old.subject_id, old.detail, old.seal)
+         = (new.id, new.occurred_at, new.actor_kind, new.action, new.subject_id, new.detail, new.seal)
+       and (old.account_id, old.actor_id, old.run_id) is not distinct from (new.account_id, new.actor_id, new.run_id)
+    then
+      return new;
+    end if;
+  end if;
+  raise exception 'The audit log is append-only: % of audit_entry is refused', tg_op using errcode = 'insufficient_privilege';
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.raise_run_sequence()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -407,5 +466,9 @@ begin
   return new;
 end
 $function$;
+
+CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_entry_guard();
+
+CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_entry_guard();
 
 CREATE TRIGGER run_sequence BEFORE UPDATE OF status, progress_step ON public.run FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.progress_step IS DISTINCT FROM new.progress_step))) EXECUTE FUNCTION raise_run_sequence();

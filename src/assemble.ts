@@ -2,18 +2,21 @@ import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
+import { openTombstones } from "#actions/tombstones.ts";
 import { RunWatch } from "#actions/watch-runs.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { RunNews } from "#db/run-news.ts";
 import { listLoggingRisks } from "#db/logging-risks.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
+import { openAppendLog } from "#lib/append-log.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate } from "#outbound/gate.ts";
 import { readMasterKey } from "#vault/master-key.ts";
+import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { Worker } from "#worker/worker.ts";
 import { requireKey, type Config } from "./config.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
@@ -64,6 +67,7 @@ export async function startService(
       signing,
       vault: await prepareVault(database.db, masterKey),
       log,
+      tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
       buckets: new TokenBuckets(),
       news,
       runWatch: new RunWatch(database.db, news, log),
@@ -102,6 +106,7 @@ async function startWorker(
     news: services.news,
     blobs: services.blobs,
     vault: services.vault,
+    audit: services.signing.audit,
     gate,
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: openEvaluator({ threads: 1 }),
@@ -109,8 +114,13 @@ async function startWorker(
     scratchFolder: join(config.dataDir, "scratch"),
   };
   const worker = await Worker.start(engine, database.source, config.workerConcurrency);
+  const auditKeeper = startAuditKeeper(
+    engine,
+    openAppendLog(join(config.dataDir, "audit-checkpoints.ndjson")),
+  );
   return async () => {
     await worker.stop();
+    await auditKeeper.stop();
     await gate.close();
     await Promise.all([engine.expressions.close(), engine.loginExpressions.close()]);
   };

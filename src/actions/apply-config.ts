@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { findAccountBySlug, listAccounts, saveAccount } from "#db/accounts.ts";
+import { recordAudit } from "#db/audit-entries.ts";
 import {
   listAppliedDocuments,
   listStrategies,
@@ -11,6 +13,7 @@ import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
+import type { Signing } from "#lib/signing.ts";
 import { checkConfig, type CheckedDocument, type KnownConfig } from "./config/check-config.ts";
 import { readDocuments } from "./config/read-documents.ts";
 
@@ -50,7 +53,11 @@ function checkSources(sources: readonly ConfigSource[], known: KnownConfig) {
  * Creates and updates what the documents name, in one transaction, and leaves everything else alone. One wrong document
  * refuses the whole set, with every problem listed. Applying the same documents again changes nothing.
  */
-export async function applyConfig(db: Database, sources: readonly ConfigSource[]): Promise<ApplyOutcome> {
+export async function applyConfig(
+  db: Database,
+  signing: Signing,
+  sources: readonly ConfigSource[],
+): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
     // Two at once follow each other: the second plans on what the first has made.
     await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
@@ -63,9 +70,8 @@ export async function applyConfig(db: Database, sources: readonly ConfigSource[]
     // Accounts first, then what belongs to them: a document may come before its account in the files.
     for (const kind of ["account", "strategy", "blueprint"] as const) {
       for (const document of checked.filter((each) => each.kind === kind)) {
-        changes.push(
-          await applyDocument(tx, document, applied.get(keyOf(kind, document.account, document.id))),
-        );
+        const before = applied.get(keyOf(kind, document.account, document.id));
+        changes.push(await applyDocument(tx, signing, document, before));
       }
     }
     return { ok: true, changes };
@@ -95,26 +101,50 @@ async function readKnown(db: Database): Promise<KnownConfig> {
 
 async function applyDocument(
   tx: Database,
+  signing: Signing,
   checked: CheckedDocument,
   before: string | undefined,
 ): Promise<PlannedChange> {
   const { kind, account, id, retired } = checked;
   const document = JSON.stringify(checked.document);
   if (before === document) return { change: "unchanged", kind, account, id };
-  if (kind === "account") {
-    await saveAccount(tx, { ...readAccount(checked.document), id: newId(ID_PREFIX.account), document });
-  } else {
-    const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");
-    if (kind === "strategy") await saveStrategyVersion(tx, { accountId, id, document, retired });
-    else
-      await saveBlueprintVersion(tx, {
-        newId: newId(ID_PREFIX.blueprint),
-        accountId,
-        key: id,
-        document,
-        retired,
-      });
-  }
   const change = before === undefined ? "create" : retired ? "retire" : "update";
+  const saved = await saveDocument(tx, checked, document);
+  await recordAudit(tx, signing.audit, {
+    accountId: saved.accountId,
+    actor: { kind: "cli" },
+    action: "config.apply",
+    subjectId: id,
+    detail: {
+      kind,
+      change,
+      version: saved.version,
+      sha256: createHash("sha256").update(document).digest("hex"),
+    },
+  });
   return { change, kind, account, id };
+}
+
+/** Accounts have no versions: their document is replaced. */
+async function saveDocument(
+  tx: Database,
+  { kind, account, id, retired, document: tree }: CheckedDocument,
+  document: string,
+): Promise<{ readonly accountId: string; readonly version: number | null }> {
+  if (kind === "account") {
+    const accountId = await saveAccount(tx, { ...readAccount(tree), id: newId(ID_PREFIX.account), document });
+    return { accountId, version: null };
+  }
+  const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");
+  const version =
+    kind === "strategy"
+      ? await saveStrategyVersion(tx, { accountId, id, document, retired })
+      : await saveBlueprintVersion(tx, {
+          newId: newId(ID_PREFIX.blueprint),
+          accountId,
+          key: id,
+          document,
+          retired,
+        });
+  return { accountId, version };
 }

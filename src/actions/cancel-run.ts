@@ -1,3 +1,4 @@
+import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
 import { sendRunNews } from "#db/run-news.ts";
 import { cancelRun as cancelRow, findRun, findRunOfAnyAccount, type VisibleRun } from "#db/runs.ts";
@@ -7,20 +8,33 @@ import { projectRun, type RunStatus } from "#domain/run.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
+import type { Signing } from "#lib/signing.ts";
 import { admitSoon } from "./admit-runs.ts";
 import type { Answer } from "./replay-or-run.ts";
-import type { Services } from "./services.ts";
+import type { Caller, Services } from "./services.ts";
 
 /**
  * `POST /blueprint-runs/{runId}/cancel`, inside the caller's transaction. It and the worker's last write are UPDATEs of the
  * same row that both ask for a run that is not terminal: one of them wins. Throws Problem 409.
  */
-export async function cancelRun(tx: Database, run: VisibleRun): Promise<Answer> {
+export async function cancelRun(
+  services: Pick<Services, "signing">,
+  tx: Database,
+  caller: Caller,
+  run: VisibleRun,
+): Promise<Answer> {
   const cancelled = await cancelRow(tx, run.accountId, run.id);
   if (!cancelled) {
     const now = must(await findRun(tx, run.accountId, { id: run.id }), "the run");
     throw new Problem("conflict", `The run is ${now.status} already; it can't be cancelled any more.`);
   }
+  await recordAudit(tx, services.signing.audit, {
+    accountId: run.accountId,
+    actor: { kind: "api_key", id: caller.keyId },
+    action: "run.cancel",
+    subjectId: run.id,
+    runId: run.id,
+  });
   await failpoint("run.after_cancel");
   return { status: 200, body: JSON.stringify(projectRun(cancelled)) };
 }
@@ -47,12 +61,24 @@ export function followCancel(
 /** For the command line, which is no process of the service: those hear of it, and see to the rest. */
 export async function cancelRunAsOperator(
   db: Database,
+  signing: Signing,
   reference: string,
 ): Promise<"cancelled" | "unknown" | { readonly was: RunStatus }> {
   const parsed = readRunReference(reference);
   const run = parsed && (await findRunOfAnyAccount(db, parsed));
   if (!run) return "unknown";
-  if (await cancelRow(db, run.accountId, run.id)) {
+  const isCancelled = await db.transaction(async (tx) => {
+    if (!(await cancelRow(tx, run.accountId, run.id))) return false;
+    await recordAudit(tx, signing.audit, {
+      accountId: run.accountId,
+      actor: { kind: "cli" },
+      action: "run.cancel",
+      subjectId: run.id,
+      runId: run.id,
+    });
+    return true;
+  });
+  if (isCancelled) {
     await sendRunNews(db, "cli", { stop: [run.id], changed: [run.id] });
     return "cancelled";
   }

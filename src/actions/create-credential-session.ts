@@ -1,4 +1,5 @@
 import { findStrategy } from "#db/config-documents.ts";
+import { recordAudit } from "#db/audit-entries.ts";
 import { insertSession } from "#db/credential-sessions.ts";
 import type { Database } from "#db/pool.ts";
 import { projectSession } from "#domain/credential-session.ts";
@@ -47,6 +48,18 @@ export async function createCredentialSession(
     tokenLookup: services.signing.tokenLookup(token),
     lifetimeMs: caller.account.sessionLifetimeMs,
   });
+  await recordAudit(
+    tx,
+    services.signing.audit,
+    {
+      accountId: caller.account.id,
+      actor: { kind: "api_key", id: caller.keyId },
+      action: "session.create",
+      subjectId: id,
+      detail: { strategy: strategy.strategy.id },
+    },
+    session.createdAt,
+  );
   await failpoint("session.after_insert");
   const body = JSON.stringify(projectSession(session, hostedUrl(services, id)));
   return { status: 201, body, tokenOfSession: id };

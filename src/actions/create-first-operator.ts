@@ -1,14 +1,17 @@
+import { recordAudit } from "#db/audit-entries.ts";
 import { countOperators, insertOperator } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newId, randomBase62 } from "#lib/new-id.ts";
 import { hashPassword } from "#lib/password.ts";
+import type { Signing } from "#lib/signing.ts";
 
 const PASSWORD_CHARACTERS = 20;
 
 /** The first operator, an admin, with a password that is shown once; null when there are operators already. */
 export async function createFirstOperator(
   db: Database,
+  signing: Signing,
   email: string,
 ): Promise<{ readonly email: string; readonly password: string } | null> {
   if ((await countOperators(db)) > 0) return null;
@@ -19,5 +22,15 @@ export async function createFirstOperator(
     passwordHash: await hashPassword(password),
     role: "admin",
   };
-  return (await insertOperator(db, operator)) ? { email, password } : null;
+  return await db.transaction(async (tx) => {
+    if (!(await insertOperator(tx, operator))) return null;
+    await recordAudit(tx, signing.audit, {
+      accountId: null,
+      actor: { kind: "cli" },
+      action: "operator.create",
+      subjectId: operator.id,
+      detail: { role: operator.role },
+    });
+    return { email, password };
+  });
 }

@@ -1,6 +1,9 @@
 import { admitSoon } from "./admit-runs.ts";
+import { recordAudit } from "#db/audit-entries.ts";
+import { sendRunNews } from "#db/run-news.ts";
 import { decideWrite, hasDoubtfulWrites, type DoubtfulWrite } from "#db/run-writes.ts";
 import { resumeRun } from "#db/runs.ts";
+import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Services } from "./services.ts";
 
 /**
@@ -8,16 +11,27 @@ import type { Services } from "./services.ts";
  * happened is not sent again, what did not is sent. False: nobody waits for this word.
  */
 export async function decideDoubtfulWrite(
-  services: Pick<Services, "db" | "log">,
+  services: Pick<Services, "db" | "log"> & { readonly audit: AuditKeys },
   write: Pick<DoubtfulWrite, "accountId" | "runId" | "nodeId" | "ordinal">,
   decision: { readonly happened: boolean; readonly by: string },
 ): Promise<boolean> {
   const isDecided = await services.db.transaction(async (tx) => {
     // The answer is lost, so the write gives nothing; the run goes on without its records.
     if (!(await decideWrite(tx, write, { ...decision, outcome: "null" }))) return false;
+    await recordAudit(tx, services.audit, {
+      accountId: write.accountId,
+      actor: { kind: "cli" },
+      action: "write.decide",
+      subjectId: write.runId,
+      runId: write.runId,
+      detail: { node: write.nodeId, record: write.ordinal, happened: decision.happened },
+    });
     if (!(await hasDoubtfulWrites(tx, write.runId))) await resumeRun(tx, write.runId);
     return true;
   });
-  if (isDecided) admitSoon(services, write.accountId);
+  if (isDecided) {
+    admitSoon(services, write.accountId);
+    await sendRunNews(services.db, "cli", { stop: [], changed: [write.runId] });
+  }
   return isDecided;
 }

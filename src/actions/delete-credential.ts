@@ -1,11 +1,14 @@
+import { recordAudit } from "#db/audit-entries.ts";
 import { deleteCredential as deleteRow } from "#db/credentials.ts";
-import type { Database } from "#db/pool.ts";
+import { isConnectionLost, type Database } from "#db/pool.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
 import { failpoint } from "#lib/failpoint.ts";
+import { describeError } from "#lib/log.ts";
 import type { Answer } from "./replay-or-run.ts";
-import type { Caller } from "./services.ts";
+import type { Caller, Services } from "./services.ts";
+import type { Tombstone } from "./tombstones.ts";
 
 /**
  * `DELETE /credentials/{credentialId}`, inside the caller's transaction: the sealed secret, its data key and its cached
@@ -13,13 +16,42 @@ import type { Caller } from "./services.ts";
  * through: a user's disconnect can't be blocked (design, page 1, Delete). Throws Problem 404.
  */
 export async function deleteCredential(
+  services: Services,
   tx: Database,
   caller: Caller,
   id: string,
+  tombstone: Tombstone,
 ): Promise<{ readonly answer: Answer; readonly failedRunIds: readonly string[] }> {
-  const deleted = isId("credential", id) && (await deleteRow(tx, caller.account.id, id));
+  const accountId = caller.account.id;
+  const deleted = isId("credential", id) && (await deleteRow(tx, accountId, id));
   if (!deleted) throw notFound("Credential");
   const failedRunIds = await failIdleRunsOf(tx, id);
   await failpoint("credential.after_delete");
+  const receipt = await recordAudit(tx, services.signing.audit, {
+    accountId,
+    actor: { kind: "api_key", id: caller.keyId },
+    action: "credential.delete",
+    subjectId: id,
+  });
+  // Last, so that as little as possible can still fail.
+  await tombstone.write(accountId, receipt);
+  await failpoint("credential.after_tombstone");
   return { answer: { status: 204, body: "" }, failedRunIds };
+}
+
+/**
+ * After the transaction of a delete has failed. When the connection broke it may have been committed all the same: then the
+ * line stays. What goes wrong here is logged only: the caller gets the first error.
+ */
+export async function withdrawTombstone(
+  services: Services,
+  tombstone: Tombstone,
+  error: unknown,
+): Promise<void> {
+  if (isConnectionLost(error)) return;
+  try {
+    await tombstone.withdraw(services.db);
+  } catch (failure) {
+    services.log.warn(describeError(failure), "the tombstone of a failed delete could not be taken back");
+  }
 }

@@ -1,5 +1,6 @@
 import { readClock } from "#db/clock.ts";
 import { findAccountById } from "#db/accounts.ts";
+import { recordAudit } from "#db/audit-entries.ts";
 import { findStrategyVersion } from "#db/config-documents.ts";
 import { completeSession, findSessionByToken, type StoredSession } from "#db/credential-sessions.ts";
 import { checkFormValues } from "#domain/form-values.ts";
@@ -89,8 +90,16 @@ export async function submitCredentials(
     strategyId: session.strategyId,
   });
   plain.fill(0);
-  const won = await services.db.transaction(
-    async (tx) => await completeSession(tx, session, { id, sealed, kid: services.vault.kid }),
-  );
+  const won = await services.db.transaction(async (tx) => {
+    if (!(await completeSession(tx, session, { id, sealed, kid: services.vault.kid }))) return false;
+    await recordAudit(tx, services.signing.audit, {
+      accountId: session.accountId,
+      actor: { kind: "end_user", id: session.id },
+      action: "credential.submit",
+      subjectId: id,
+      detail: { strategy: session.strategyId, strategy_version: session.strategyVersion },
+    });
+    return true;
+  });
   return { kind: won ? "completed" : "closed" };
 }

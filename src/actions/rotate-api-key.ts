@@ -1,11 +1,12 @@
 import { endReplacedKey, insertKey, lockKey, type LockedKey } from "#db/api-keys.ts";
+import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newApiKey } from "#lib/api-key.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
-import { OperatorError } from "./create-api-key.ts";
+import { OperatorError } from "./operator-error.ts";
 
 export interface RotationRequest {
   readonly keyId: string;
@@ -50,6 +51,13 @@ export async function rotateApiKey(
       lifetimeMs: request.lifetimeMs ?? old.lifetimeMs,
     });
     const replacedEndsAt = must(await endReplacedKey(tx, keyId, id, overlapMs), "the key that is locked");
+    await recordAudit(tx, signing.audit, {
+      accountId: old.accountId,
+      actor: { kind: "cli" },
+      action: "key.rotate",
+      subjectId: keyId,
+      detail: { successor: id, overlap_ms: overlapMs },
+    });
     return { id, key, replaces: keyId, replacedEndsAt };
   });
 }

@@ -6,6 +6,7 @@ import type { Log } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Vault } from "#vault/vault.ts";
+import type { Tombstones } from "./tombstones.ts";
 import type { RunWatch } from "./watch-runs.ts";
 
 /** What actions work with. Made once, in `assemble.ts`. */
@@ -15,6 +16,7 @@ export interface Services {
   readonly signing: Signing;
   readonly vault: Vault;
   readonly log: Log;
+  readonly tombstones: Tombstones;
   /** Of this process. */
   readonly buckets: TokenBuckets;
   readonly news: RunNews;

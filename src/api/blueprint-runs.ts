@@ -53,7 +53,7 @@ export async function postRunCancel(
       key,
       fingerprint: fingerprint("POST", ["blueprint-runs", runId, "cancel"], { kind: "none" }),
     },
-    async (tx) => await cancelRun(tx, run),
+    async (tx) => await cancelRun(services, tx, caller, run),
   );
   if (!outcome.replayed) followCancel(services, run);
   return sendAnswer(reply, outcome);

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { deleteCredential } from "#actions/delete-credential.ts";
+import { deleteCredential, withdrawTombstone } from "#actions/delete-credential.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";
@@ -18,6 +18,7 @@ export async function deleteCredentialById(
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
   let failedRunIds: readonly string[] = [];
+  const tombstone = services.tombstones.of(id);
   const outcome = await replayOrRun(
     services,
     {
@@ -26,11 +27,14 @@ export async function deleteCredentialById(
       fingerprint: fingerprint("DELETE", ["credentials", id], { kind: "none" }),
     },
     async (tx) => {
-      const deleted = await deleteCredential(tx, caller, id);
+      const deleted = await deleteCredential(services, tx, caller, id, tombstone);
       failedRunIds = deleted.failedRunIds;
       return deleted.answer;
     },
-  );
+  ).catch(async (error: unknown) => {
+    await withdrawTombstone(services, tombstone, error);
+    throw error;
+  });
   services.news.announce(failedRunIds);
   return sendAnswer(reply, outcome);
 }

@@ -3,6 +3,7 @@ import type { PlannedChange } from "#actions/apply-config.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, tell } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 import { readSources } from "./read-sources.ts";
 
 export function addApply(program: Command, composition: Composition): void {
@@ -26,7 +27,9 @@ async function apply(composition: Composition, paths: readonly string[], json: b
     const { problems } = validateConfig(sources);
     if (problems.length > 0) throw refusal(problems);
   }
-  const outcome = await composition.withDatabase(async (db) => await applyConfig(db, sources));
+  const outcome = await composition.withDatabase(
+    async (db) => await applyConfig(db, openOwnSigning(composition), sources),
+  );
   if (!outcome.ok) throw refusal(outcome.problems);
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
 }

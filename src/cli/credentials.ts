@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { ListedCredential } from "#db/login-lockouts.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 
 /** For operators on the machine. There is no such list on the public API, and no secret in this one. */
 export function addCredentials(program: Command, composition: Composition): void {
@@ -25,8 +26,9 @@ export function addCredentials(program: Command, composition: Composition): void
     .argument("<id>", "its id (cred_…), as `credentials list` and the failed run show it")
     .addHelpText("after", "\nExample:\n  latchkey credentials unlock cred_0VrJ…")
     .action(async (id: string) => {
-      const { unlockCredential } = await import("#db/login-lockouts.ts");
-      const found = await composition.withDatabase(async (db) => await unlockCredential(db, id));
+      const { unlockCredential } = await import("#actions/unlock-credential.ts");
+      const signing = openOwnSigning(composition);
+      const found = await composition.withDatabase(async (db) => await unlockCredential(db, signing, id));
       if (!found)
         throw new CommandFailed(`There is no credential ${id}. \`latchkey credentials list\` shows the ids.`);
       print(`Unlocked ${id}.`);

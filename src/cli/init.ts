@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { Secret } from "#lib/secret.ts";
 import type { CommandConfig, Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 
 export function addInit(program: Command, composition: Composition): void {
   program
@@ -18,7 +19,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
     { createFirstOperator },
     { checkSigningKey },
     { listVaultKeys },
-    { generateSigningKey, openSigning, readSigningKey },
+    { generateSigningKey },
     { generateMasterKey },
   ] = await Promise.all([
     import("#actions/create-first-operator.ts"),
@@ -43,11 +44,10 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
       if (vaultKey) refuseNewKeys(config, vaultKey.kid);
       keepOrWrite("signing key", config.signingKeyFile, config.signingKey, () => `${generateSigningKey()}\n`);
       keepOrWrite("master key", config.masterKeyFile, config.masterKey, () => generateMasterKey().fileText);
-      // Read anew: it may have been made a moment ago.
-      const { signingKey } = composition.config();
-      if (signingKey) await checkSigningKey(db, openSigning(readSigningKey(signingKey.reveal())));
+      const signing = openOwnSigning(composition);
+      await checkSigningKey(db, signing);
       await composition.openVault(db);
-      const operator = await createFirstOperator(db, operatorEmail);
+      const operator = await createFirstOperator(db, signing, operatorEmail);
       if (operator)
         print(
           `Made the first operator ${operator.email} with the password ${operator.password} (shown this once)`,

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
-import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import type { Composition } from "./composition.ts";
+import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
 
 export function addKeys(program: Command, composition: Composition): void {
@@ -41,8 +41,10 @@ export function addKeys(program: Command, composition: Composition): void {
     .argument("<id>", "its id (key_…), as `keys list` shows it")
     .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
     .action(async (id: string) => {
-      const { revokeKey } = await import("#db/api-keys.ts");
-      const found = await composition.withDatabase(async (db) => await revokeKey(db, id));
+      const { revokeApiKey } = await import("#actions/revoke-api-key.ts");
+      const found = await composition.withDatabase(
+        async (db) => await revokeApiKey(db, openOwnSigning(composition), id),
+      );
       if (!found) throw new CommandFailed(`There is no API key ${id}. \`latchkey keys list\` shows the ids.`);
       print(`Revoked ${id}.`);
     });
@@ -89,7 +91,7 @@ function readOverlap(text: string): number {
 }
 
 async function rotate(composition: Composition, keyId: string, options: RotateOptions): Promise<void> {
-  const signing = openSigningOf(composition);
+  const signing = openOwnSigning(composition);
   const [{ checkSigningKey }, { rotateApiKey }] = await Promise.all([
     import("#actions/check-signing-key.ts"),
     import("#actions/rotate-api-key.ts"),
@@ -138,15 +140,8 @@ function readBlueprints(text: string): string[] {
   return [...new Set(keys)];
 }
 
-function openSigningOf(composition: Composition): Signing {
-  const { signingKey, signingKeyFile } = composition.config();
-  if (!signingKey)
-    throw new CommandFailed(`There is no signing key (${signingKeyFile}). Run \`latchkey init\` first.`);
-  return openSigning(readSigningKey(signingKey.reveal()));
-}
-
 async function create(composition: Composition, options: CreateOptions): Promise<void> {
-  const signing = openSigningOf(composition);
+  const signing = openOwnSigning(composition);
   const [{ checkSigningKey }, { createApiKey }] = await Promise.all([
     import("#actions/check-signing-key.ts"),
     import("#actions/create-api-key.ts"),

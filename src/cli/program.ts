@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { addApply, addValidate } from "./apply.ts";
+import { addAudit } from "./audit.ts";
 import type { Composition } from "./composition.ts";
 import { addCredentials } from "./credentials.ts";
 import { addDemo } from "./demo.ts";
@@ -7,6 +8,7 @@ import { addDoctor } from "./doctor.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { CommandFailed, tell } from "./output.ts";
+import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
 import { addRuns } from "./runs.ts";
 import { addServe } from "./serve.ts";
@@ -35,6 +37,8 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addReviews(program, composition);
   addCredentials(program, composition);
   addRuns(program, composition);
+  addAudit(program, composition);
+  addRestoreReconcile(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
   for (const command of program.commands)

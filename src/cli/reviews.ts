@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { DoubtfulWrite } from "#db/run-writes.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 
 /** What waits for a person. */
 export function addReviews(program: Command, composition: Composition): void {
@@ -91,7 +92,8 @@ async function decide(
     const waiting = await listDoubtfulWrites(db, { accountId: null, runId: write.runId });
     const found = waiting.find((each) => each.nodeId === write.nodeId && each.ordinal === write.ordinal);
     if (!found) return false;
-    return await decideDoubtfulWrite({ db, log: await composition.log() }, found, { happened, by: "cli" });
+    const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
+    return await decideDoubtfulWrite(services, found, { happened, by: "cli" });
   });
   if (!isDecided)
     throw new CommandFailed(

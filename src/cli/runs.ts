@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 
 export function addRuns(program: Command, composition: Composition): void {
   const runs = program
@@ -14,7 +15,10 @@ export function addRuns(program: Command, composition: Composition): void {
     .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…")
     .action(async (id: string) => {
       const { cancelRunAsOperator } = await import("#actions/cancel-run.ts");
-      const outcome = await composition.withDatabase(async (db) => await cancelRunAsOperator(db, id));
+      const signing = openOwnSigning(composition);
+      const outcome = await composition.withDatabase(
+        async (db) => await cancelRunAsOperator(db, signing, id),
+      );
       if (outcome === "unknown") throw new CommandFailed(`There is no run ${id}.`);
       if (outcome !== "cancelled")
         throw new CommandFailed(`The run is ${outcome.was} already; nothing was changed.`);

@@ -93,13 +93,18 @@ export async function listKeys(
   );
 }
 
-/** Revokes a key at once. False when there is no such key; a second time changes nothing and is true. */
-export async function revokeKey(db: Database, keyId: string): Promise<boolean> {
-  const rows = await db.query(
-    `update api_key set revoked_at = coalesce(revoked_at, app_now()) where id = $1 returning id`,
+/** Revokes a key at once; undefined when there is no such key. `isNew` is false when it was revoked before. */
+export async function revokeKey(
+  db: Database,
+  keyId: string,
+): Promise<{ readonly accountId: string; readonly isNew: boolean } | undefined> {
+  const rows = await db.query<{ accountId: string; isNew: boolean }>(
+    `update api_key set revoked_at = coalesce(api_key.revoked_at, app_now())
+     from (select id, revoked_at from api_key where id = $1 for update) before
+     where api_key.id = before.id returning account_id as "accountId", before.revoked_at is null as "isNew"`,
     [keyId],
   );
-  return rows.length > 0;
+  return rows[0];
 }
 
 /** A key that is about to be replaced. */

@@ -1,6 +1,7 @@
 import { readBlueprint, type Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
+import { must } from "#lib/assert.ts";
 import type { Database } from "./pool.ts";
 
 export interface StrategyVersion {
@@ -160,7 +161,7 @@ export async function listAppliedDocuments(db: Database): Promise<readonly Appli
   );
 }
 
-/** A new immutable version becomes the one in force. Runs and sessions keep theirs. */
+/** A new immutable version becomes the one in force; gives its number. Runs and sessions keep theirs. */
 export async function saveStrategyVersion(
   db: Database,
   strategy: {
@@ -169,17 +170,19 @@ export async function saveStrategyVersion(
     readonly document: string;
     readonly retired: boolean;
   },
-): Promise<void> {
+): Promise<number> {
   const rows = await db.query<{ version: number }>(
     `insert into strategy (account_id, id, current_version, retired) values ($1, $2, 1, $3)
      on conflict (account_id, id) do update set current_version = strategy.current_version + 1, retired = excluded.retired
      returning current_version as version`,
     [strategy.accountId, strategy.id, strategy.retired],
   );
+  const { version } = must(rows[0], "the strategy's row");
   await db.query(
     `insert into strategy_version (account_id, strategy_id, version, document) values ($1, $2, $3, $4)`,
-    [strategy.accountId, strategy.id, rows[0]?.version, strategy.document],
+    [strategy.accountId, strategy.id, version, strategy.document],
   );
+  return version;
 }
 
 export async function saveBlueprintVersion(
@@ -191,15 +194,17 @@ export async function saveBlueprintVersion(
     readonly document: string;
     readonly retired: boolean;
   },
-): Promise<void> {
+): Promise<number> {
   const rows = await db.query<{ id: string; version: number }>(
     `insert into blueprint (id, account_id, key, current_version, retired) values ($1, $2, $3, 1, $4)
      on conflict (account_id, key) do update set current_version = blueprint.current_version + 1, retired = excluded.retired
      returning id, current_version as version`,
     [blueprint.newId, blueprint.accountId, blueprint.key, blueprint.retired],
   );
+  const { id, version } = must(rows[0], "the Blueprint's row");
   await db.query(
     `insert into blueprint_version (account_id, blueprint_id, version, document) values ($1, $2, $3, $4)`,
-    [blueprint.accountId, rows[0]?.id, rows[0]?.version, blueprint.document],
+    [blueprint.accountId, id, version, blueprint.document],
   );
+  return version;
 }

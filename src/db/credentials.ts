@@ -42,6 +42,19 @@ export async function deleteCredential(db: Database, accountId: string, id: stri
   return rows.length > 0;
 }
 
+export async function credentialExists(db: Database, id: string): Promise<boolean> {
+  return (await db.query(`select 1 from credential where id = $1`, [id])).length > 0;
+}
+
+/** Deletes again what a restore has brought back, of whatever account; gives that account. */
+export async function deleteRestoredCredential(db: Database, id: string): Promise<string | undefined> {
+  const rows = await db.query<{ accountId: string }>(
+    `delete from credential where id = $1 returning account_id as "accountId"`,
+    [id],
+  );
+  return rows[0]?.accountId;
+}
+
 export interface CachedLogin {
   readonly sealed: Uint8Array;
 }

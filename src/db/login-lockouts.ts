@@ -55,13 +55,14 @@ export async function clearRejectedLogins(db: Database, credentialId: string, ru
   );
 }
 
-/** By an operator. False when there is no such credential. */
-export async function unlockCredential(db: Database, credentialId: string): Promise<boolean> {
-  const rows = await db.query(
-    `update credential set login_rejections = 0, login_locked_until = null where id = $1 returning id`,
+/** By an operator. Gives its account; undefined when there is no such credential. */
+export async function unlockCredential(db: Database, credentialId: string): Promise<string | undefined> {
+  const rows = await db.query<{ accountId: string }>(
+    `update credential set login_rejections = 0, login_locked_until = null where id = $1
+     returning account_id as "accountId"`,
     [credentialId],
   );
-  return rows.length > 0;
+  return rows[0]?.accountId;
 }
 
 export interface ListedCredential extends LoginLockout {

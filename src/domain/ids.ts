@@ -10,6 +10,7 @@ export const ID_PREFIX = {
   apiKey: "key_",
   operator: "op_",
   worker: "wrk_",
+  auditEntry: "aud_",
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

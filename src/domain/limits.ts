@@ -95,5 +95,12 @@ export const limits = {
   heartbeatMs: 5_000,
   heartbeatStaleMs: 15_000,
   lostLeasesMax: 3,
+
+  /** Design, page 6, T9: the chain is closed each second, and what it has come to is written down each minute. */
+  auditCloseMs: 1_000,
+  auditCheckpointMs: 60_000,
+  auditOverdueMs: 60_000,
+  /** Design, page 6, T10: openings of credentials in a minute that are an alarm, and how far above an average one. */
+  unusualOpenings: { floor: 60, factor: 10 },
   drainMs: 8_000,
 } as const;

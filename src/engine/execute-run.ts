@@ -33,6 +33,7 @@ import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
 import { planRun, type RunPlan } from "./plan-run.ts";
 import { inputValues, inputVariable } from "./read-inputs.ts";
+import { recordReceivers } from "./record-use.ts";
 import { makeRedactor, type Redactor } from "./redact.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
 import type { RunContext } from "./run-context.ts";
@@ -234,17 +235,12 @@ async function logIn(
       "the credential's strategy",
     );
     const origins = await originsOf(services, run, strategy);
-    const request = {
-      accountId: run.accountId,
-      credentialId: credential.credentialId,
-      strategyId: credential.strategyId,
-      runId: run.id,
-      strategy,
-      origins,
-    };
+    const used = { accountId: run.accountId, credentialId: credential.credentialId, runId: run.id };
+    const beforeHop = recordReceivers(services, used);
+    const request = { ...used, strategyId: credential.strategyId, strategy, origins, beforeHop };
     const loggedIn = await login(services, request, signal);
     secrets.push(...loggedIn.secrets);
-    const target = openTarget(services.gate, origins, loggedIn.session);
+    const target = openTarget(services.gate, origins, loggedIn.session, undefined, beforeHop);
     opened.defer(async () => await target.close());
     targets.set(credential.slot, target);
   }

@@ -28,6 +28,7 @@ import {
   type CredentialReference,
 } from "./open-credential.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
+import type { BeforeHop } from "./record-use.ts";
 import { makeRedactor } from "./redact.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
@@ -35,11 +36,11 @@ import { openTarget } from "./target-session.ts";
 import { nextTotpCode } from "./totp-code.ts";
 
 export interface LoginRequest extends CredentialReference {
-  readonly runId: string;
   /** The version that the run was triggered with. */
   readonly strategy: StrategyVersion;
   /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
   readonly origins: readonly string[];
+  readonly beforeHop: BeforeHop;
 }
 
 export interface LoggedIn {
@@ -85,7 +86,10 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`);
+      throw new RunFailure(
+        "login",
+        `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`,
+      );
     }
     throw error;
   } finally {
@@ -169,7 +173,7 @@ function loginContext(
   signal: AbortSignal,
   session: Secret<LoginSession> | null = null,
 ): LoginContext {
-  const target = openTarget(services.gate, request.origins, session, jar);
+  const target = openTarget(services.gate, request.origins, session, jar, request.beforeHop);
   const usesCodes = request.strategy.strategy.fields.some(
     ({ key, type }) => type === "totp_secret" && fields.reveal().has(key),
   );

@@ -1,4 +1,6 @@
+import { recordAudit } from "#db/audit-entries.ts";
 import { findLoginSession, findSealedCredential, saveLoginSession } from "#db/credentials.ts";
+import type { Database } from "#db/pool.ts";
 import { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 import type { EngineServices } from "./services.ts";
@@ -14,6 +16,8 @@ export interface CredentialReference {
   readonly accountId: string;
   readonly credentialId: string;
   readonly strategyId: string;
+  /** Who opens it. */
+  readonly runId: string;
 }
 
 /** The fields that the end user gave. Undefined when the credential was deleted. Throws VaultError when it does not open. */
@@ -21,7 +25,9 @@ export async function openCredential(
   services: EngineServices,
   reference: CredentialReference,
 ): Promise<Secret<CredentialFields> | undefined> {
-  const sealed = await findSealedCredential(services.db, reference.accountId, reference.credentialId);
+  const sealed = await recorded(services, reference, "credential", async (tx) =>
+    findSealedCredential(tx, reference.accountId, reference.credentialId),
+  );
   if (!sealed) return undefined;
   const plain = await services.vault.open(sealed.sealed, binding("credential", reference));
   const fields = JSON.parse(Buffer.from(plain).toString("utf8")) as [string, string][];
@@ -35,12 +41,39 @@ export async function openCachedLogin(
   reference: CredentialReference,
   strategyVersion: number,
 ): Promise<Secret<LoginSession> | undefined> {
-  const cached = await findLoginSession(services.db, reference.credentialId, strategyVersion);
+  const cached = await recorded(services, reference, "cached_login", async (tx) =>
+    findLoginSession(tx, reference.credentialId, strategyVersion),
+  );
   if (!cached) return undefined;
   const plain = await services.vault.open(cached.sealed, binding("login_session", reference));
   const session = JSON.parse(Buffer.from(plain).toString("utf8")) as LoginSession;
   plain.fill(0);
   return new Secret(session);
+}
+
+/**
+ * Reads what is about to be opened, and records the opening in the same transaction: it is committed before anything is
+ * opened, and what is not recorded is not opened (design, page 6, T10).
+ */
+async function recorded<T>(
+  services: EngineServices,
+  reference: CredentialReference,
+  what: "credential" | "cached_login",
+  read: (tx: Database) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  return await services.db.transaction(async (tx) => {
+    const found = await read(tx);
+    if (found === undefined) return undefined;
+    await recordAudit(tx, services.audit, {
+      accountId: reference.accountId,
+      actor: { kind: "run", id: reference.runId },
+      action: "credential.open",
+      subjectId: reference.credentialId,
+      runId: reference.runId,
+      detail: { what, strategy: reference.strategyId },
+    });
+    return found;
+  });
 }
 
 export async function cacheLogin(

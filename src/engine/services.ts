@@ -2,6 +2,7 @@ import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/pool.ts";
 import type { RunNews } from "#db/run-news.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
+import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
@@ -12,6 +13,7 @@ export interface EngineServices {
   readonly news: RunNews;
   readonly blobs: BlobStore;
   readonly vault: Vault;
+  readonly audit: AuditKeys;
   readonly gate: Gate;
   /** For Blueprints. */
   readonly expressions: Evaluator;

@@ -10,6 +10,7 @@ import type { Gate } from "#outbound/gate.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 import { withoutSessionQuery, withoutSessionQueryHeaders, withSessionQuery } from "./session-query.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
+import type { BeforeHop } from "./record-use.ts";
 
 /** A way to one target: its origins, and what a login gave (nothing for a node without a credential). */
 export interface TargetSession {
@@ -22,13 +23,15 @@ export interface TargetSession {
 /**
  * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
  * accepted for one of these origins: cookies by the jar's own rules, the login's headers to the origin of the request only,
- * its query parameters to each of the origins, its certificate to whoever of them asks for one.
+ * its query parameters to each of the origins, its certificate to whoever of them asks for one. Of a target with a credential
+ * `beforeHop` records each hop before it is made.
  */
 export function openTarget(
   gate: Gate,
   origins: readonly string[],
   login: Secret<LoginSession> | null,
   jar: SessionJar = openJar(login?.reveal().cookies ?? undefined),
+  beforeHop: BeforeHop | null = null,
 ): TargetSession {
   const { query = [], certificate } = login?.reveal() ?? {};
   const own = certificate === undefined ? null : gate.present(certificate);
@@ -46,7 +49,10 @@ export function openTarget(
         redirectsMax: request.redirectsMax ?? 0,
         maxBytes: request.maxBytes ?? limits.responseBytesMax,
         timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
-        prepareHop: (hop, { sameOriginAsFirst }) => hopHeaders(hop, sameOriginAsFirst, login, jar),
+        prepareHop: async (hop, { sameOriginAsFirst }) => {
+          await beforeHop?.(hop);
+          return hopHeaders(hop, sameOriginAsFirst, login, jar);
+        },
         prepareUrl: (hop) => (query.length === 0 ? hop : withSessionQuery(hop, query)),
         absorb: (hop, setCookies) => jar.absorb(hop, setCookies),
       },

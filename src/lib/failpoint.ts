@@ -17,6 +17,11 @@ export const FAILPOINTS = [
   "run.before_park",
   "run.after_park",
   "run.after_cancel",
+  "credential.after_tombstone",
+  "audit.before_close",
+  "audit.after_close",
+  "audit.before_checkpoint",
+  "audit.after_checkpoint",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

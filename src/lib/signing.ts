@@ -1,4 +1,5 @@
 import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { openAuditKeys, type AuditKeys } from "./audit-keys.ts";
 import { Secret } from "./secret.ts";
 
 /** The root of all HMACs; every role has it. Design, page 2, Sealing. */
@@ -73,6 +74,7 @@ export interface Signing {
     value: string,
     at: { readonly nowMs: number; readonly lifetimeMs: number },
   ): boolean;
+  readonly audit: AuditKeys;
 }
 
 const CSRF_NONCE_BYTES = 16;
@@ -112,6 +114,7 @@ export function openSigning(key: SigningKey): Signing {
       const issuedAtMs = Number(match[2]);
       return isSame(writeCsrf(token, match[1] ?? "", issuedAtMs), value) && nowMs - issuedAtMs <= lifetimeMs;
     },
+    audit: openAuditKeys(derive("audit-seal"), derive("audit-sign")),
   };
 }
 

@@ -26,7 +26,10 @@ export interface GatePolicy {
   /** For everything: connecting, all hops, the whole body. */
   readonly timeoutMs: number;
   /** More headers for one hop: its cookies, and the session's where it may have them. They win over the request's own. */
-  prepareHop?(url: URL, info: { readonly sameOriginAsFirst: boolean }): readonly Header[];
+  prepareHop?(
+    url: URL,
+    info: { readonly sameOriginAsFirst: boolean },
+  ): readonly Header[] | Promise<readonly Header[]>;
   /** The URL of one hop as it is sent: with parameters that only the other side may see. Same origin, same path. */
   prepareUrl?(url: URL): URL;
   /** Gets the `set-cookie` lines of every hop. */
@@ -45,7 +48,7 @@ export interface GateResponse {
 
 /** The only way out of the service for HTTP (design, page 6, 5.8). */
 export interface Gate {
-  /** Throws GateError, and nothing else of its own. */
+  /** Throws GateError, and nothing else of its own (`prepareHop` may throw what it likes). */
   send(request: GateRequest, policy: GatePolicy, signal: AbortSignal): Promise<GateResponse>;
   /**
    * The same way out, over connections of its own that present a client certificate: no other request shares them. Who asks
@@ -126,7 +129,7 @@ async function follow(
   checkMethod(request);
   for (let followed = 0; ; followed++) {
     const { url } = hop;
-    const added = policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin }) ?? [];
+    const added = (await policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin })) ?? [];
     const answer = await dispatch(agent, hop, added, policy, deadline).catch((error: unknown) => {
       // After a redirect something was sent all the same.
       if (followed > 0 && error instanceof GateError && error.failure === "unreachable")

@@ -45,7 +45,7 @@ export interface Driven {
 
 const CLIENTS = 8;
 const RETRY_MS = 25;
-const PATIENCE_MS = 90_000;
+const PATIENCE_MS = 180_000;
 const SUCCESS = { session: 201, trigger: 202, delete: 204 } as const;
 
 /** Eight clients send all operations, each again and again until it has its answer. `url` gives null while the service is away. */

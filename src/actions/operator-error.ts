@@ -1,0 +1,14 @@
+import { findAccountBySlug, type Account } from "#db/accounts.ts";
+import type { Database } from "#db/pool.ts";
+
+/** What the operator asked for can't be done; the message says why and what to do. */
+export class OperatorError extends Error {
+  override readonly name = "OperatorError";
+}
+
+/** By its slug. Throws OperatorError. */
+export async function requireAccount(db: Database, slug: string): Promise<Account> {
+  const account = await findAccountBySlug(db, slug);
+  if (account) return account;
+  throw new OperatorError(`There is no account "${slug}". Apply its document first: latchkey apply -f FILE.`);
+}

@@ -1,0 +1,205 @@
+import {
+  entryBytes,
+  INSTALLATION_CHAIN,
+  type AuditEntry,
+  type AuditEvent,
+  type ChainedEntry,
+} from "#domain/audit.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import type { AuditKeys } from "#lib/audit-keys.ts";
+import { newId } from "#lib/new-id.ts";
+import { readClockText } from "./clock.ts";
+import type { Database } from "./pool.ts";
+
+/**
+ * Writes an entry in the transaction of its effect: call it inside that transaction, and let its error roll it back. No
+ * audit, no effect (design, page 6, T9). `at` is the database's time, where the caller has read it anyway. Gives its id and time.
+ */
+export async function recordAudit(
+  tx: Database,
+  keys: AuditKeys,
+  event: AuditEvent,
+  at?: Date,
+): Promise<{ readonly id: string; readonly occurredAt: string }> {
+  const occurredAt = at?.toISOString() ?? (await readClockText(tx));
+  const entry: AuditEntry = {
+    chain: event.accountId ?? INSTALLATION_CHAIN,
+    id: newId(ID_PREFIX.auditEntry),
+    occurredAt,
+    actorKind: event.actor.kind,
+    actorId: "id" in event.actor ? event.actor.id : null,
+    action: event.action,
+    subjectId: event.subjectId,
+    runId: event.runId ?? null,
+    detail: JSON.stringify(event.detail ?? {}),
+  };
+  await tx.query({
+    name: "insert_audit_entry",
+    text: `insert into audit_entry
+        (id, account_id, occurred_at, actor_kind, actor_id, action, subject_id, run_id, detail, seal)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    values: [
+      entry.id,
+      event.accountId,
+      occurredAt,
+      entry.actorKind,
+      entry.actorId,
+      entry.action,
+      entry.subjectId,
+      entry.runId,
+      entry.detail,
+      keys.seal(entryBytes(entry)),
+    ],
+  });
+  return entry;
+}
+
+// The time to the last digit: a change that an output format hides would be a change all the same.
+const ENTRY_COLUMNS = `chain, id, (extract(epoch from occurred_at) * 1000)::text as "occurredMs", actor_kind as "actorKind",
+  actor_id as "actorId", action, subject_id as "subjectId", run_id as "runId", detail, seal`;
+
+type EntryRow = Omit<AuditEntry, "occurredAt"> & { occurredMs: string };
+
+function readEntry<T extends EntryRow>({ occurredMs, ...row }: T): Omit<T, "occurredMs"> & AuditEntry {
+  const [, ms] = /^(\d{1,15})(?:\.0+)?$/.exec(occurredMs) ?? [];
+  return { ...row, occurredAt: ms === undefined ? occurredMs : new Date(Number(ms)).toISOString() };
+}
+
+/** What `work` reads is of one moment: a worker may close chains meanwhile. */
+export async function inSnapshot<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
+  return await db.transaction(async (tx) => {
+    await tx.query("set transaction isolation level repeatable read, read only");
+    return await work(tx);
+  });
+}
+
+/** The chains that have entries without a number; makes the rows of new ones. */
+export async function listOpenChains(db: Database): Promise<readonly string[]> {
+  const rows = await db.query<{ chain: string }>(
+    `with open as (select distinct chain from audit_entry where sequence is null),
+       made as (insert into audit_chain (chain, count, head)
+         select chain, 0, decode(repeat('00', 32), 'hex') from open on conflict do nothing)
+     select chain from open`,
+  );
+  return rows.map((row) => row.chain);
+}
+
+export interface ChainEnd {
+  readonly chain: string;
+  readonly count: number;
+  readonly head: Buffer;
+}
+
+/** The end of a chain, kept from other closers until the transaction ends; undefined: another one is at it. */
+export async function lockChain(tx: Database, chain: string): Promise<ChainEnd | undefined> {
+  const rows = await tx.query<ChainEnd>(
+    `select chain, count, head from audit_chain where chain = $1 for update skip locked`,
+    [chain],
+  );
+  return rows[0];
+}
+
+export type OpenEntry = AuditEntry & { readonly seal: Buffer };
+
+/** A batch of a chain's entries without a number, in the order of their ids, after `afterId`. */
+export async function listOpenEntries(
+  db: Database,
+  chain: string,
+  afterId: string,
+  limit: number,
+): Promise<readonly OpenEntry[]> {
+  const rows = await db.query<EntryRow & { seal: Buffer }>(
+    `select ${ENTRY_COLUMNS} from audit_entry where chain = $1 and sequence is null and id > $2 order by id limit $3`,
+    [chain, afterId, limit],
+  );
+  return rows.map(readEntry);
+}
+
+/** Gives entries their places and moves the chain's end. */
+export async function chainEntries(
+  tx: Database,
+  end: ChainEnd,
+  placed: readonly Pick<ChainedEntry, "id" | "sequence" | "hash" | "signature">[],
+): Promise<void> {
+  await tx.query(
+    `update audit_entry set sequence = placed.sequence, hash = placed.hash, signature = placed.signature
+     from unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[]) as placed (id, sequence, hash, signature)
+     where audit_entry.id = placed.id`,
+    [
+      placed.map((entry) => entry.id),
+      placed.map((entry) => entry.sequence),
+      placed.map((entry) => Buffer.from(entry.hash)),
+      placed.map((entry) => Buffer.from(entry.signature)),
+    ],
+  );
+  await tx.query(`update audit_chain set count = $2, head = $3 where chain = $1`, [
+    end.chain,
+    end.count,
+    end.head,
+  ]);
+}
+
+export async function findChainEnd(db: Database, chain: string): Promise<ChainEnd | undefined> {
+  const rows = await db.query<ChainEnd>(`select chain, count, head from audit_chain where chain = $1`, [
+    chain,
+  ]);
+  return rows[0];
+}
+
+export async function listChainEnds(db: Database): Promise<readonly ChainEnd[]> {
+  return await db.query<ChainEnd>(`select chain, count, head from audit_chain order by chain`);
+}
+
+/** Every chain that has an entry or an end, with its account's slug (null: the installation's own). */
+export async function listChains(
+  db: Database,
+): Promise<readonly { readonly chain: string; readonly account: string | null }[]> {
+  return await db.query<{ chain: string; account: string | null }>(
+    `select found.chain, account.slug as account
+     from (select chain from audit_chain union select chain from audit_entry) found
+     left join account on account.id = found.chain order by account.slug nulls first, found.chain`,
+  );
+}
+
+/** A batch of a chain in the order of its numbers. Ordered by id as well: a forged number may stand twice. */
+export async function listChained(
+  db: Database,
+  chain: string,
+  after: { readonly sequence: number; readonly id: string },
+  limit: number,
+): Promise<readonly ChainedEntry[]> {
+  const rows = await db.query<EntryRow & { seal: Buffer; sequence: number; hash: Buffer; signature: Buffer }>(
+    `select ${ENTRY_COLUMNS}, sequence, coalesce(hash, '') as hash, coalesce(signature, '') as signature from audit_entry
+     where chain = $1 and sequence is not null and (sequence, id) > ($2, $3) order by sequence, id limit $4`,
+    [chain, after.sequence, after.id, limit],
+  );
+  return rows.map(readEntry);
+}
+
+/** Entries that should have had a number for long: none, when a worker runs. */
+export async function countOverdueEntries(db: Database, chain: string, overdueMs: number): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    `select count(*)::int as count from audit_entry
+     where chain = $1 and sequence is null and occurred_at < app_now() - $2::bigint * interval '1 ms'`,
+    [chain, overdueMs],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** Accounts that opened more credentials in the last minute than `factor` times an average one of the hour before. */
+export async function listUnusualOpenings(
+  db: Database,
+  { floor, factor }: { readonly floor: number; readonly factor: number },
+): Promise<
+  readonly { readonly accountId: string; readonly lastMinute: number; readonly perMinute: number }[]
+> {
+  return await db.query<{ accountId: string; lastMinute: number; perMinute: number }>(
+    `select * from (
+       select account_id as "accountId", count(*) filter (where occurred_at > app_now() - interval '1 minute')::int as "lastMinute",
+         count(*) filter (where occurred_at <= app_now() - interval '1 minute')::float8 / 60 as "perMinute"
+       from audit_entry where action = 'credential.open' and occurred_at > app_now() - interval '61 minutes'
+       group by account_id) openings
+     where "lastMinute" >= $1 and "lastMinute" > $2 * "perMinute"`,
+    [floor, factor],
+  );
+}

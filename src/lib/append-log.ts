@@ -1,0 +1,88 @@
+import { open, readFile, type FileHandle } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** A file of lines that only grows. What `append` has returned from survives a crash of the machine. */
+export interface AppendLog {
+  readonly file: string;
+  append(lines: readonly string[]): Promise<void>;
+}
+
+const NEWLINE = 0x0a;
+
+/** Makes the file at its first line. Several processes may append to one file. */
+export function openAppendLog(file: string): AppendLog {
+  // One after the other: a line is never cut in two by another of this process.
+  let last: Promise<void> = Promise.resolve();
+  return {
+    file,
+    append: async (lines) => {
+      const mine = last.catch(() => {}).then(async () => await append(file, lines));
+      last = mine;
+      await mine;
+    },
+  };
+}
+
+async function append(file: string, lines: readonly string[]): Promise<void> {
+  const handle = await open(file, "a+", 0o600);
+  try {
+    const { size } = await handle.stat();
+    // After a crash in the middle of a line the next one begins on its own.
+    const isTorn = size > 0 && (await byteAt(handle, size - 1)) !== NEWLINE;
+    await handle.write(`${isTorn ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
+    await handle.sync();
+    if (size === 0) await syncFolder(dirname(file));
+  } finally {
+    await handle.close();
+  }
+}
+
+async function byteAt(handle: FileHandle, position: number): Promise<number | undefined> {
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, position);
+  return buffer[0];
+}
+
+/** A new file's name is durable when its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The lines that are JSON objects, with their numbers; none when there is no such file. Others are counted. */
+export async function readLog(
+  file: string,
+): Promise<{ readonly lines: readonly LogLine[]; readonly unreadable: number }> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  const lines: LogLine[] = [];
+  let unreadable = 0;
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const value = parseObject(line);
+    if (value) lines.push({ number: index + 1, value });
+    else unreadable++;
+  }
+  return { lines, unreadable };
+}
+
+export interface LogLine {
+  readonly number: number;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+function parseObject(line: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,47 @@
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  sign,
+  timingSafeEqual,
+  verify,
+  type KeyObject,
+} from "node:crypto";
+
+/**
+ * The keys of the audit log, both derived from the signing key. The seal says that an entry was written by a process of
+ * ours; the signature fixes its place in the chain, and whoever has the public key alone can check it.
+ */
+export interface AuditKeys {
+  seal(bytes: Uint8Array): Buffer;
+  isSealed(bytes: Uint8Array, seal: Uint8Array): boolean;
+  sign(bytes: Uint8Array): Buffer;
+  isSigned(bytes: Uint8Array, signature: Uint8Array): boolean;
+  /** The 32 bytes of the Ed25519 key, base64url. */
+  readonly publicKey: string;
+}
+
+/** What stands before the 32 bytes of an Ed25519 key in PKCS #8 and in SubjectPublicKeyInfo (RFC 8410). */
+const PRIVATE_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
+const PUBLIC_HEAD_BYTES = 12;
+
+export function openAuditKeys(sealKey: Buffer, signSeed: Buffer): AuditKeys {
+  const privateKey = createPrivateKey({
+    key: Buffer.concat([PRIVATE_HEAD, signSeed]),
+    format: "der",
+    type: "pkcs8",
+  });
+  const publicKey = createPublicKey(privateKey);
+  const seal = (bytes: Uint8Array): Buffer => createHmac("sha256", sealKey).update(bytes).digest();
+  return {
+    seal,
+    isSealed: (bytes, given) => given.length === 32 && timingSafeEqual(seal(bytes), given),
+    sign: (bytes) => sign(null, bytes, privateKey),
+    isSigned: (bytes, signature) => verify(null, bytes, publicKey, signature),
+    publicKey: rawPublicKey(publicKey),
+  };
+}
+
+function rawPublicKey(key: KeyObject): string {
+  return key.export({ format: "der", type: "spki" }).subarray(PUBLIC_HEAD_BYTES).toString("base64url");
+}

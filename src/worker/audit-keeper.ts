@@ -1,0 +1,72 @@
+import { AuditCheckpoints } from "#actions/checkpoint-audit.ts";
+import { closeAudit } from "#actions/close-audit.ts";
+import { listUnusualOpenings } from "#db/audit-entries.ts";
+import { limits } from "#domain/limits.ts";
+import type { EngineServices } from "#engine/services.ts";
+import type { AppendLog } from "#lib/append-log.ts";
+import { describeError } from "#lib/log.ts";
+
+export interface AuditKeeper {
+  /** Closes the chains and writes them down a last time. */
+  stop(): Promise<void>;
+}
+
+/** Closes the audit chains each second, writes down each minute what they have come to, and looks for unusual openings. */
+export function startAuditKeeper(
+  services: Pick<EngineServices, "db" | "audit" | "log">,
+  sink: AppendLog,
+): AuditKeeper {
+  const checkpoints = new AuditCheckpoints(services, sink);
+  // Design, page 6, F26: a sink that is full or gone is an alarm, and the service goes on; the next time writes it all.
+  const checkpoint = async (): Promise<void> => {
+    await attempt(services, "audit_checkpoint", async () => await checkpoints.write());
+    await attempt(services, "credential_openings", async () => await watchOpenings(services));
+  };
+  const close = async (): Promise<void> =>
+    await attempt(services, "audit_close", async () => await closeAudit(services));
+  const tasks = [every(limits.auditCloseMs, close), every(limits.auditCheckpointMs, checkpoint)];
+  return {
+    stop: async () => {
+      await Promise.all(tasks.map(async (task) => await task.stop()));
+      await close();
+      await checkpoint();
+    },
+  };
+}
+
+/** Design, page 6, T10: many more openings than usual may be somebody who empties the vault. */
+async function watchOpenings({ db, log }: Pick<EngineServices, "db" | "log">): Promise<void> {
+  for (const unusual of await listUnusualOpenings(db, limits.unusualOpenings)) {
+    log.warn(
+      { alarm: "credential_openings", ...unusual },
+      "an account's credentials are opened far more often than in the hour before",
+    );
+  }
+}
+
+async function attempt(
+  { log }: Pick<EngineServices, "log">,
+  alarm: string,
+  task: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    log.error({ alarm, ...describeError(error) }, "the upkeep of the audit log failed; it is tried again");
+  }
+}
+
+function every(ms: number, task: () => Promise<void>): { stop(): Promise<void> } {
+  let underway: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    underway ??= task().finally(() => {
+      underway = null;
+    });
+  }, ms);
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      await underway;
+    },
+  };
+}
