@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { readClock } from "#db/clock.ts";
 import { releaseLogin, takeLogin, deleteLoginSession } from "#db/credentials.ts";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
@@ -17,6 +18,7 @@ import {
 } from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
+import { targetClockOffsetMs } from "#strategies/target-clock.ts";
 import { VaultError } from "#vault/vault.ts";
 import {
   cacheLogin,
@@ -83,7 +85,10 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`);
+      throw new RunFailure(
+        "login",
+        `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`,
+      );
     }
     throw error;
   } finally {
@@ -168,14 +173,27 @@ function loginContext(
   session: Secret<LoginSession> | null = null,
 ): LoginContext {
   const target = openTarget(services.gate, request.origins, session, jar);
+  const usesCodes = request.strategy.strategy.fields.some(
+    ({ key, type }) => type === "totp_secret" && fields.reveal().has(key),
+  );
+  const clock: TargetClock = { offsetMs: 0 };
   return {
     strategy: request.strategy.strategy,
     signal,
     field: (key) => fields.reveal().get(key),
-    expressions: credentialExpressions(services, request, fields, signal),
-    send: async (outbound) => await target.send(outbound, signal),
+    expressions: credentialExpressions(services, request, fields, clock, signal),
+    send: async (outbound) => {
+      const response = await target.send(outbound, signal);
+      if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await readClock(services.db));
+      return response;
+    },
     cookies: () => jar.serialise(),
   };
+}
+
+/** What a login's answers have said of the target's clock so far. */
+interface TargetClock {
+  offsetMs: number;
 }
 
 /** Expressions with `$credential` in scope. A template that uses a one-time code takes a fresh one each time it is rendered. */
@@ -183,6 +201,7 @@ function credentialExpressions(
   services: EngineServices,
   request: LoginRequest,
   fields: Secret<CredentialFields>,
+  clock: Readonly<TargetClock>,
   signal: AbortSignal,
 ): BoundExpressions {
   const types = new Map(request.strategy.strategy.fields.map(({ key, type }) => [key, type]));
@@ -194,7 +213,10 @@ function credentialExpressions(
     for (const key of usedCodes(template)) {
       const stored = types.get(key) === "totp_secret" ? fields.reveal().get(key) : undefined;
       if (stored === undefined) continue;
-      variable[key] = { code: await nextTotpCode(services, request.credentialId, key, stored, signal) };
+      const { credentialId } = request;
+      variable[key] = {
+        code: await nextTotpCode(services, credentialId, key, stored, clock.offsetMs, signal),
+      };
     }
     return variable;
   };

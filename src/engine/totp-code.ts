@@ -11,19 +11,23 @@ const STEPS_WAITED_MAX = 4;
 
 /**
  * A one-time code that nobody has sent before: its time step is taken in the database before it is used, so that parallel
- * runs of one credential never send the same code twice. By the database's clock. Waits for the next step when needed.
+ * runs of one credential never send the same code twice. By the database's clock, moved by at most one step to where the
+ * target's own clock seems to stand. Waits for the next step when needed.
  */
 export async function nextTotpCode(
   services: EngineServices,
   credentialId: string,
   fieldKey: string,
   stored: string,
+  offsetMs: number,
   signal: AbortSignal,
 ): Promise<string> {
   const secret = parseTotpSecret(stored);
   if (!secret.ok) throw new LoginFailure(`the authenticator secret in "${fieldKey}" can't be used`);
+  const periodMs = secret.secret.periodSeconds * 1_000;
+  const boundedMs = Math.max(-periodMs, Math.min(offsetMs, periodMs));
   for (let waited = 0; waited <= STEPS_WAITED_MAX; waited++) {
-    const { code, step, validForMs } = totpCode(secret.secret, await readClock(services.db));
+    const { code, step, validForMs } = totpCode(secret.secret, (await readClock(services.db)) + boundedMs);
     if (validForMs >= LEFT_MS_MIN && (await takeTotpStep(services.db, credentialId, fieldKey, step)))
       return code;
     await sleep(validForMs + 50, undefined, { signal });
