@@ -1,6 +1,7 @@
 import { readClock } from "#db/clock.ts";
 import { findAccountById } from "#db/accounts.ts";
 import { findStrategyVersion } from "#db/config-documents.ts";
+import type { Database } from "#db/pool.ts";
 import { completeSession, findSessionByToken, type StoredSession } from "#db/credential-sessions.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
@@ -16,6 +17,7 @@ import type { Services } from "./services.ts";
 export interface HostedSession {
   readonly session: StoredSession;
   readonly accountName: string;
+  readonly accountSlug: string;
   readonly strategy: Strategy;
   /** Where the end user goes after submitting; null: the success page. */
   readonly redirectTo: string | null;
@@ -42,6 +44,7 @@ export async function findHostedSession(
   return {
     session,
     accountName: account.name,
+    accountSlug: account.slug,
     strategy: version.strategy,
     redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
   };
@@ -73,14 +76,24 @@ export async function submitCredentials(
   hosted: HostedSession,
   submitted: ReadonlyMap<string, string>,
 ): Promise<SubmitOutcome> {
-  const { session, strategy } = hosted;
-  const { values, errors } = checkFormValues(strategy.fields, submitted);
+  const { values, errors } = checkFormValues(hosted.strategy.fields, submitted);
   if (errors.size > 0) return { kind: "invalid", errors };
   // A certificate that no login could present is told now, while its owner is here. Nothing is sent anywhere for it.
-  const { type, ...config } = strategy.login;
+  const { type, ...config } = hosted.strategy.login;
   const unfit = loginTypes.get(type)?.checkSubmitted?.(config, values);
   if (unfit && unfit.size > 0) return { kind: "invalid", errors: unfit };
-  const id = newId(ID_PREFIX.credential);
+  const won = await vaultCredential(services, hosted, newId(ID_PREFIX.credential), values);
+  return { kind: won ? "completed" : "closed" };
+}
+
+/** Seals a new credential and completes its session; what `alongside` writes belongs to the same transaction. */
+export async function vaultCredential(
+  services: Services,
+  { session }: HostedSession,
+  id: string,
+  values: ReadonlyMap<string, string>,
+  alongside: (tx: Database) => Promise<void> = () => Promise.resolve(),
+): Promise<boolean> {
   const plain = Buffer.from(JSON.stringify([...values]), "utf8");
   const sealed = await services.vault.seal(plain, {
     purpose: "credential",
@@ -89,8 +102,9 @@ export async function submitCredentials(
     strategyId: session.strategyId,
   });
   plain.fill(0);
-  const won = await services.db.transaction(
-    async (tx) => await completeSession(tx, session, { id, sealed, kid: services.vault.kid }),
-  );
-  return { kind: won ? "completed" : "closed" };
+  return await services.db.transaction(async (tx) => {
+    const won = await completeSession(tx, session, { id, sealed, kid: services.vault.kid });
+    if (won) await alongside(tx);
+    return won;
+  });
 }

@@ -29,6 +29,7 @@ import {
 } from "./open-credential.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
 import { makeRedactor } from "./redact.ts";
+import { openOAuthLogin } from "./open-credential-tokens.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { openTarget } from "./target-session.ts";
@@ -85,7 +86,10 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`);
+      throw new RunFailure(
+        "login",
+        `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`,
+      );
     }
     throw error;
   } finally {
@@ -185,6 +189,7 @@ function loginContext(
       return response;
     },
     cookies: () => jar.serialise(),
+    oauth: openOAuthLogin(services, request),
   };
 }
 

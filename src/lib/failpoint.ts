@@ -17,6 +17,8 @@ export const FAILPOINTS = [
   "run.before_park",
   "run.after_park",
   "run.after_cancel",
+  "oauth.after_exchange",
+  "oauth.before_keep",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 
