@@ -1,3 +1,4 @@
+import { fieldVariable } from "#domain/field-values.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
@@ -12,9 +13,11 @@ export async function withOAuthAccess<T>(
   values: ReadonlyMap<string, string>,
   work: (access: OAuthAccess) => Promise<T>,
 ): Promise<T> {
-  // The seed of one-time codes is in no expression's scope, here as in a run.
-  const seeds = strategy.fields.filter((field) => field.type === "totp_secret").map(({ key }) => key);
-  const credential = Object.fromEntries([...values].filter(([key]) => !seeds.includes(key)));
+  // As in a run: the seed of one-time codes is in no expression's scope.
+  const types = new Map(strategy.fields.map(({ key, type }) => [key, type]));
+  const credential = Object.fromEntries(
+    [...values].map(([key, value]) => [key, fieldVariable(types.get(key) ?? "text", value)]),
+  );
   const expressions = services.loginExpressions.bind({ credential });
   try {
     return await work({

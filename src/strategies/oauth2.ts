@@ -60,7 +60,14 @@ async function freshTokens(context: LoginContext, kept: TokenSet | null, nowMs: 
     throw new LoginFailure(
       `${PLACE}: ${RECONNECT}: ${kept === null ? "there are no tokens" : "the access token has expired, and the target gave no refresh token"}`,
     );
-  return await requestTokens(target, grant === "password" ? readUser(context) : null, nowMs);
+  if (grant === "client_credentials") return await requestTokens(target, null, nowMs);
+  try {
+    return await requestTokens(target, readUser(context), nowMs);
+  } catch (error) {
+    // The end user's own password was refused: another try counts against their account there.
+    if (error instanceof GrantRefused) throw new LoginFailure(error.message, { rejected: true });
+    throw error;
+  }
 }
 
 function readUser(context: LoginContext): { readonly username: string; readonly password: string } {

@@ -103,6 +103,15 @@ test("a run whose tokens can't be had fails while it is authenticating, and its 
   }
 });
 
+test("a refused password counts as a rejected login: after two in a row none is sent any more", async () => {
+  const id = await connect(bench.caller, "strat_password", { user: "ada", pass: PASSWORD });
+  bench.target.on("POST /token", { status: 400, json: { error: "invalid_grant" } });
+  const before = asked().length;
+  for (const _ of [1, 2, 3])
+    assert.equal((await bench.run("password", { credential_id: id })).status.status, "failed");
+  assert.equal(asked().length - before, 2);
+});
+
 test("an access token that is over, and no refresh token: reconnect needed", async () => {
   bench.target.on("POST /token", tokens("access-token-4", { expires_in: 30 }));
   const session = (await bench.caller.post("/credential-sessions", { strategy_id: "strat_code" })).body;

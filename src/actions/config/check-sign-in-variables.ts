@@ -4,7 +4,7 @@ import type { LocatedUse } from "./read-expressions.ts";
 
 /** What is only sent to the token endpoint, in a request's body or its headers. */
 const NOT_IN_A_URL: ReadonlySet<string> = new Set(["client_secret"]);
-const SECRET_TYPES: readonly Json[] = ["password", "totp_secret"];
+const SECRET_TYPES: readonly Json[] = ["password", "totp_secret", "headers", "file"];
 
 /**
  * Design, page 6, T15: no secret in a URL. What an `oauth2` login writes into the address of the target's own login is seen by
