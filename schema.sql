@@ -207,6 +207,38 @@ create table login_session (
   constraint login_session_account_id_credential_id_fkey FOREIGN KEY (account_id, credential_id) REFERENCES credential(account_id, id) ON DELETE CASCADE
 );
 
+create table oauth_attempt (
+  state_hash bytea not null,
+  account_id text not null,
+  session_id text not null,
+  strategy_id text not null,
+  form bytea not null,
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint oauth_attempt_pkey PRIMARY KEY (state_hash),
+  constraint oauth_attempt_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id),
+  constraint oauth_attempt_session_id_fkey FOREIGN KEY (session_id) REFERENCES credential_session(id) ON DELETE CASCADE,
+  constraint oauth_attempt_check CHECK ((expires_at > created_at)),
+  constraint oauth_attempt_state_hash_check CHECK ((octet_length(state_hash) = 32))
+);
+CREATE INDEX oauth_attempt_expiry ON public.oauth_attempt USING btree (expires_at);
+CREATE INDEX oauth_attempt_session ON public.oauth_attempt USING btree (session_id);
+
+create table oauth_token (
+  account_id text not null,
+  credential_id text not null,
+  version integer not null,
+  sealed bytea not null,
+  kid text not null,
+  expires_at timestamp with time zone,
+  updated_at timestamp with time zone default app_now() not null,
+  constraint oauth_token_pkey PRIMARY KEY (credential_id),
+  constraint oauth_token_account_id_credential_id_fkey FOREIGN KEY (account_id, credential_id) REFERENCES credential(account_id, id) ON DELETE CASCADE,
+  constraint oauth_token_version_check CHECK ((version > 0))
+);
+CREATE INDEX oauth_token_kid ON public.oauth_token USING btree (kid);
+
 create table operator (
   id text not null,
   email text not null,

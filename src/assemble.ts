@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
+import { listMissingVariables } from "#actions/list-missing-variables.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/tombstones.ts";
@@ -18,7 +19,7 @@ import { openGate } from "#outbound/gate.ts";
 import { readMasterKey } from "#vault/master-key.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { Worker } from "#worker/worker.ts";
-import { requireKey, type Config } from "./config.ts";
+import { readEnvironmentSecret, requireKey, type Config } from "./config.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
 import { openServer, type Server } from "./server.ts";
 
@@ -71,8 +72,21 @@ export async function startService(
       buckets: new TokenBuckets(),
       news,
       runWatch: new RunWatch(database.db, news, log),
+      gate: openGate({ allow: config.egressAllow }),
+      loginExpressions: openEvaluator({ threads: 1 }),
+      environmentSecret: (name) => readEnvironmentSecret(name),
       publicUrl,
     };
+    for (const { account, strategyId, variable } of await listMissingVariables(
+      services.db,
+      services.environmentSecret,
+    )) {
+      // One customer's missing secret must not keep the others' service from starting.
+      log.warn(
+        { account, strategyId, variable },
+        "a strategy's client_secret_env is not set: its logins fail",
+      );
+    }
     // The port before the worker: a process that can't listen must not have taken runs.
     const listening = await openServer(services, {
       host: config.host,
@@ -80,7 +94,10 @@ export async function startService(
       api: roles.includes("api"),
     });
     server = listening;
-    parts.push(() => listening.close(config.drainMs));
+    parts.push(async () => {
+      await listening.close(config.drainMs);
+      await Promise.all([services.gate.close(), services.loginExpressions.close()]);
+    });
     if (roles.includes("worker")) parts.push(await startWorker(config, services, database));
     return { url: publicUrl(), stop: closeAll };
   } catch (error) {
@@ -110,6 +127,7 @@ async function startWorker(
     gate,
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: openEvaluator({ threads: 1 }),
+    environmentSecret: services.environmentSecret,
     log: services.log,
     scratchFolder: join(config.dataDir, "scratch"),
   };

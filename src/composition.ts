@@ -6,7 +6,14 @@ import { CommandFailed, withProgress } from "#cli/output.ts";
 import { runProgram } from "#cli/program.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
 import type { Log } from "#lib/log.ts";
-import { foreignEnvironment, nodeOptions, readConfig, requireKey, type Config } from "./config.ts";
+import {
+  foreignEnvironment,
+  nodeOptions,
+  readConfig,
+  readEnvironmentSecret,
+  requireKey,
+  type Config,
+} from "./config.ts";
 import { guardProcess } from "./guard-process.ts";
 
 // Every part is loaded by the command that needs it: `--help` and `keys` shall not wait for the HTTP server and the engine.
@@ -61,6 +68,7 @@ const composition: Composition = {
   },
   drainMs: () => config().drainMs,
   log,
+  environmentSecret: (name) => readEnvironmentSecret(name),
   foreignEnvironment,
   root: fileURLToPath(new URL("..", import.meta.url)),
 };

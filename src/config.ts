@@ -270,6 +270,12 @@ function unknownNames(environment: Environment): string[] {
     );
 }
 
+/** A secret that a document names by its environment variable: `client_secret_env` of a strategy. Null: it is not set. */
+export function readEnvironmentSecret(name: string, environment: Environment = process.env): Secret | null {
+  const text = environment[name]?.trim();
+  return text === undefined || text === "" ? null : new Secret(text);
+}
+
 function readPublicUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);

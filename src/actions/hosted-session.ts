@@ -2,6 +2,7 @@ import { readClock } from "#db/clock.ts";
 import { findAccountById } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { findStrategyVersion } from "#db/config-documents.ts";
+import type { Database } from "#db/pool.ts";
 import { completeSession, findSessionByToken, type StoredSession } from "#db/credential-sessions.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
@@ -17,6 +18,7 @@ import type { Services } from "./services.ts";
 export interface HostedSession {
   readonly session: StoredSession;
   readonly accountName: string;
+  readonly accountSlug: string;
   readonly strategy: Strategy;
   /** Where the end user goes after submitting; null: the success page. */
   readonly redirectTo: string | null;
@@ -43,6 +45,7 @@ export async function findHostedSession(
   return {
     session,
     accountName: account.name,
+    accountSlug: account.slug,
     strategy: version.strategy,
     redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
   };
@@ -74,14 +77,24 @@ export async function submitCredentials(
   hosted: HostedSession,
   submitted: ReadonlyMap<string, string>,
 ): Promise<SubmitOutcome> {
-  const { session, strategy } = hosted;
-  const { values, errors } = checkFormValues(strategy.fields, submitted);
+  const { values, errors } = checkFormValues(hosted.strategy.fields, submitted);
   if (errors.size > 0) return { kind: "invalid", errors };
   // A certificate that no login could present is told now, while its owner is here. Nothing is sent anywhere for it.
-  const { type, ...config } = strategy.login;
+  const { type, ...config } = hosted.strategy.login;
   const unfit = loginTypes.get(type)?.checkSubmitted?.(config, values);
   if (unfit && unfit.size > 0) return { kind: "invalid", errors: unfit };
-  const id = newId(ID_PREFIX.credential);
+  const won = await vaultCredential(services, hosted, newId(ID_PREFIX.credential), values);
+  return { kind: won ? "completed" : "closed" };
+}
+
+/** Seals a new credential and completes its session; what `alongside` writes belongs to the same transaction. */
+export async function vaultCredential(
+  services: Services,
+  { session }: HostedSession,
+  id: string,
+  values: ReadonlyMap<string, string>,
+  alongside: (tx: Database) => Promise<void> = () => Promise.resolve(),
+): Promise<boolean> {
   const plain = Buffer.from(JSON.stringify([...values]), "utf8");
   const sealed = await services.vault.seal(plain, {
     purpose: "credential",
@@ -90,8 +103,9 @@ export async function submitCredentials(
     strategyId: session.strategyId,
   });
   plain.fill(0);
-  const won = await services.db.transaction(async (tx) => {
+  return await services.db.transaction(async (tx) => {
     if (!(await completeSession(tx, session, { id, sealed, kid: services.vault.kid }))) return false;
+    await alongside(tx);
     await recordAudit(tx, services.signing.audit, {
       accountId: session.accountId,
       actor: { kind: "end_user", id: session.id },
@@ -101,5 +115,4 @@ export async function submitCredentials(
     });
     return true;
   });
-  return { kind: won ? "completed" : "closed" };
 }

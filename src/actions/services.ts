@@ -2,9 +2,12 @@ import type { BlobStore } from "#blobs/store.ts";
 import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/pool.ts";
 import type { RunNews } from "#db/run-news.ts";
+import type { Evaluator } from "#expressions/evaluator.ts";
 import type { Log } from "#lib/log.ts";
+import type { Secret } from "#lib/secret.ts";
 import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
+import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { Tombstones } from "./tombstones.ts";
 import type { RunWatch } from "./watch-runs.ts";
@@ -21,6 +24,11 @@ export interface Services {
   readonly buckets: TokenBuckets;
   readonly news: RunNews;
   readonly runWatch: RunWatch;
+  readonly gate: Gate;
+  /** For strategies' documents alone: what an end user has typed is in scope there. */
+  readonly loginExpressions: Evaluator;
+  /** The environment variable that a strategy's document names. */
+  readonly environmentSecret: (name: string) => Secret | null;
   /** Without a trailing slash. */
   readonly publicUrl: () => string;
 }

@@ -27,10 +27,14 @@ async function apply(composition: Composition, paths: readonly string[], json: b
     const { problems } = validateConfig(sources);
     if (problems.length > 0) throw refusal(problems);
   }
-  const outcome = await composition.withDatabase(
-    async (db) => await applyConfig(db, openOwnSigning(composition), sources),
-  );
+  const { describeMissing, listMissingVariables } = await import("#actions/list-missing-variables.ts");
+  const { outcome, missing } = await composition.withDatabase(async (db) => ({
+    outcome: await applyConfig(db, openOwnSigning(composition), sources),
+    missing: await listMissingVariables(db, composition.environmentSecret),
+  }));
   if (!outcome.ok) throw refusal(outcome.problems);
+  // No refusal: documents may be applied from a machine that has none of the service's secrets.
+  for (const each of missing) tell(`warning: ${describeMissing(each)}.`);
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
 }
 

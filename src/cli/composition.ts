@@ -31,6 +31,8 @@ export interface Composition {
   serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;
+  /** An environment variable that a document names. */
+  readonly environmentSecret: (name: string) => Secret | null;
   /** The environment without any setting of ours: for a program that has settings of its own. */
   readonly foreignEnvironment: () => Readonly<Record<string, string | undefined>>;
   /** Folder of the program: examples, migrations. */

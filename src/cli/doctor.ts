@@ -84,6 +84,9 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
     import("#actions/check-vault.ts"),
     import("#db/logging-risks.ts"),
   ]);
+  const { describeMissing, listMissingVariables } = await import("#actions/list-missing-variables.ts");
+  const missing = await listMissingVariables(db, composition.environmentSecret);
+  const variables = missing.map((each) => ({ ok: false, text: describeMissing(each) }));
   // Opening it has already migrated it and refused one that may lose what it acknowledged.
   const database = { ok: true, text: "the database answers, is up to date and durable" };
   // Advice, no fault: PostgreSQL's own defaults show the rows of failed constraints.
@@ -92,7 +95,7 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   try {
     vault = await composition.openVault(db);
   } catch (error) {
-    return [database, { ok: false, text: `vault: ${(error as Error).message}` }];
+    return [database, ...variables, { ok: false, text: `vault: ${(error as Error).message}` }];
   }
   const { checked, broken } = await listUnopenable(db, vault);
   const credentials =
@@ -102,5 +105,5 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
           ok: false,
           text: `these credentials can't be opened, their rows were damaged: ${broken.join(", ")}`,
         };
-  return [database, credentials];
+  return [database, ...variables, credentials];
 }

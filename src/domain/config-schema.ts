@@ -138,11 +138,13 @@ export const strategySchema = Type.Object(
     name,
     description: text("Shown on the hosted form"),
     hosts: origins("The only origins that may ever receive this credential"),
-    fields: Type.Array(Type.Unknown(), {
-      description: "what the hosted form asks for",
-      minItems: 1,
-      maxItems: limits.formFieldsMax,
-    }),
+    fields: Type.Optional(
+      Type.Array(Type.Unknown(), {
+        description: "what the hosted form asks for",
+        minItems: 1,
+        maxItems: limits.formFieldsMax,
+      }),
+    ),
     login: Type.Object({}, { description: "how runs log in, e.g. `{ type: none }`" }),
     concurrency: whole("Runs at once per credential; default unlimited", configLimits.concurrencyMax),
     retired,

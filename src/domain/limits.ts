@@ -41,6 +41,16 @@ export const limits = {
   /** How long a rendered form may be filled in before it must be opened anew. */
   formLifetimeMs: 12 * 3_600_000,
 
+  /** Design, page 6, 5.6: how long a `state` counts. */
+  oauthStateMs: 10 * 60_000,
+  oauthResponseBytesMax: 262_144,
+  /** How long an issuer's metadata is used before it is read again. */
+  oauthMetadataMs: 10 * 60_000,
+  /** An access token that expires within this time is renewed first. */
+  oauthExpiryMarginMs: 60_000,
+  /** Of an access token whose target does not say when it expires, when there is a refresh token. */
+  oauthAssumedLifetimeMs: 10 * 60_000,
+
   /** Design, page 6, 6.1. */
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,

@@ -30,6 +30,7 @@ import {
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { makeRedactor } from "./redact.ts";
+import { openOAuthLogin } from "./open-credential-tokens.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { openTarget } from "./target-session.ts";
@@ -189,6 +190,7 @@ function loginContext(
       return response;
     },
     cookies: () => jar.serialise(),
+    oauth: openOAuthLogin(services, request),
   };
 }
 

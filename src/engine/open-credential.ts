@@ -1,8 +1,7 @@
-import { recordAudit } from "#db/audit-entries.ts";
 import { findLoginSession, findSealedCredential, saveLoginSession } from "#db/credentials.ts";
-import type { Database } from "#db/pool.ts";
 import { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import { recordOpening } from "./record-use.ts";
 import type { EngineServices } from "./services.ts";
 
 /**
@@ -25,7 +24,7 @@ export async function openCredential(
   services: EngineServices,
   reference: CredentialReference,
 ): Promise<Secret<CredentialFields> | undefined> {
-  const sealed = await recorded(services, reference, "credential", async (tx) =>
+  const sealed = await recordOpening(services, reference, "credential", async (tx) =>
     findSealedCredential(tx, reference.accountId, reference.credentialId),
   );
   if (!sealed) return undefined;
@@ -41,7 +40,7 @@ export async function openCachedLogin(
   reference: CredentialReference,
   strategyVersion: number,
 ): Promise<Secret<LoginSession> | undefined> {
-  const cached = await recorded(services, reference, "cached_login", async (tx) =>
+  const cached = await recordOpening(services, reference, "cached_login", async (tx) =>
     findLoginSession(tx, reference.credentialId, strategyVersion),
   );
   if (!cached) return undefined;
@@ -49,31 +48,6 @@ export async function openCachedLogin(
   const session = JSON.parse(Buffer.from(plain).toString("utf8")) as LoginSession;
   plain.fill(0);
   return new Secret(session);
-}
-
-/**
- * Reads what is about to be opened, and records the opening in the same transaction: it is committed before anything is
- * opened, and what is not recorded is not opened (design, page 6, T10).
- */
-async function recorded<T>(
-  services: EngineServices,
-  reference: CredentialReference,
-  what: "credential" | "cached_login",
-  read: (tx: Database) => Promise<T | undefined>,
-): Promise<T | undefined> {
-  return await services.db.transaction(async (tx) => {
-    const found = await read(tx);
-    if (found === undefined) return undefined;
-    await recordAudit(tx, services.audit, {
-      accountId: reference.accountId,
-      actor: { kind: "run", id: reference.runId },
-      action: "credential.open",
-      subjectId: reference.credentialId,
-      runId: reference.runId,
-      detail: { what, strategy: reference.strategyId },
-    });
-    return found;
-  });
 }
 
 export async function cacheLogin(

@@ -1,5 +1,36 @@
 import { recordAudit } from "#db/audit-entries.ts";
+import type { Database } from "#db/pool.ts";
 import type { EngineServices } from "./services.ts";
+
+/**
+ * Reads what is about to be opened, and records the opening in the same transaction: it is committed before anything is
+ * opened, and what is not recorded is not opened (design, page 6, T10).
+ */
+export async function recordOpening<T>(
+  services: EngineServices,
+  use: {
+    readonly accountId: string;
+    readonly credentialId: string;
+    readonly strategyId: string;
+    readonly runId: string;
+  },
+  what: "credential" | "cached_login" | "oauth_tokens",
+  read: (tx: Database) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  return await services.db.transaction(async (tx) => {
+    const found = await read(tx);
+    if (found === undefined) return undefined;
+    await recordAudit(tx, services.audit, {
+      accountId: use.accountId,
+      actor: { kind: "run", id: use.runId },
+      action: "credential.open",
+      subjectId: use.credentialId,
+      runId: use.runId,
+      detail: { what, strategy: use.strategyId },
+    });
+    return found;
+  });
+}
 
 /** Told of every hop of a request before it is made, so that its receiver is on record before it receives anything. */
 export type BeforeHop = (hop: URL) => Promise<void>;

@@ -4,6 +4,7 @@ import type { RunNews } from "#db/run-news.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Log } from "#lib/log.ts";
+import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
 
@@ -19,6 +20,8 @@ export interface EngineServices {
   readonly expressions: Evaluator;
   /** For logins alone: no author's expression ever shares a thread with a secret. */
   readonly loginExpressions: Evaluator;
+  /** The environment variable that a strategy's document names. */
+  readonly environmentSecret: (name: string) => Secret | null;
   readonly log: Log;
   /** Folder for what a run holds only while it runs. */
   readonly scratchFolder: string;

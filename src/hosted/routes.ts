@@ -7,23 +7,23 @@ import {
   submitCredentials,
   type HostedSession,
 } from "#actions/hosted-session.ts";
+import { beginOAuth, leavesForTarget } from "#actions/begin-oauth.ts";
 import type { Services } from "#actions/services.ts";
 import { Problem } from "#domain/problem.ts";
-import type { Html } from "#lib/html.ts";
 import { describeError } from "#lib/log.ts";
 import { sendDownload } from "./downloads.ts";
-import { renderForm } from "./pages/form-page.ts";
-import { hostedHeaders } from "./pages/headers.ts";
+import { noticeOf, registerOAuthReturn, sendToTarget, signInHostOf } from "./oauth-routes.ts";
+import { renderForm, type SignInNotice } from "./pages/form-page.ts";
 import {
   renderExpired,
   renderForbidden,
   renderProblem,
-  renderSuccess,
   renderTooLarge,
   renderUnknown,
   renderUsed,
 } from "./pages/message-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
+import { sendDone, sendPage } from "./send-page.ts";
 
 const PREFIX = "/connect";
 const STYLE = readFileSync(new URL("./pages/style.css", import.meta.url), "utf8");
@@ -53,6 +53,7 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
       url: "/:token",
       handler: async (request, reply) => await getForm(services, request, reply),
     });
+    registerOAuthReturn(pages, services, STYLE);
     pages.post("/:token", async (request, reply) => await postForm(services, request, reply));
   };
   app.register(registerPages, { prefix: PREFIX });
@@ -72,22 +73,6 @@ export const sendUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
 
-async function sendPage(
-  reply: FastifyReply,
-  status: number,
-  page: Html,
-  kind: "form" | "page" = "page",
-): Promise<FastifyReply> {
-  return (
-    reply
-      .code(status)
-      .headers(hostedHeaders(kind))
-      .type("text/html; charset=utf-8")
-      // A String object: the framework sends primitive strings.
-      .send(page.toString())
-  );
-}
-
 /** GET changes nothing: link previews and prefetches may open the link as often as they like. */
 async function getForm(
   services: Services,
@@ -98,7 +83,8 @@ async function getForm(
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(reply);
   if (hosted.session.status !== "pending") return await sendClosed(reply, hosted);
-  return await sendForm(services, reply, token, hosted, 200, new Map(), new Map());
+  const notice = noticeOf(request, hosted.strategy);
+  return await sendForm(services, reply, token, hosted, { status: 200, notice });
 }
 
 async function sendClosed(reply: FastifyReply, hosted: HostedSession): Promise<FastifyReply> {
@@ -110,10 +96,19 @@ async function sendForm(
   reply: FastifyReply,
   token: string,
   hosted: HostedSession,
-  status: number,
-  values: ReadonlyMap<string, string>,
-  errors: ReadonlyMap<string, string>,
+  shows: {
+    readonly status: number;
+    readonly values?: ReadonlyMap<string, string>;
+    readonly errors?: ReadonlyMap<string, string>;
+    readonly notice?: SignInNotice | null;
+  },
 ): Promise<FastifyReply> {
+  const {
+    status,
+    values = new Map<string, string>(),
+    errors = new Map<string, string>(),
+    notice = null,
+  } = shows;
   const { strategy, accountName, redirectTo } = hosted;
   const page = renderForm({
     accountName,
@@ -125,6 +120,8 @@ async function sendForm(
     values,
     encoding: formShape(strategy.fields).encoding,
     errors,
+    signInHost: signInHostOf(strategy),
+    notice,
     csrf: await issueCsrf(services, token),
     // Relative, so that a public URL with a path of its own works too.
     action: token,
@@ -147,9 +144,16 @@ async function postForm(
   }
   if (hosted.session.status === "completed") return await sendDone(reply, hosted);
   if (hosted.session.status === "expired") return await sendPage(reply, 410, renderExpired());
-  const outcome = await submitCredentials(services, hosted, submitted);
+  const outcome = leavesForTarget(hosted.strategy)
+    ? await beginOAuth(services, hosted, submitted)
+    : await submitCredentials(services, hosted, submitted);
+  if (outcome.kind === "leave") return await sendToTarget(services, reply, outcome);
+  if (outcome.kind === "failed") {
+    return await sendForm(services, reply, token, hosted, { status: 502, notice: "failed" });
+  }
   if (outcome.kind === "invalid") {
-    return await sendForm(services, reply, token, hosted, 422, submitted, outcome.errors);
+    const { errors } = outcome;
+    return await sendForm(services, reply, token, hosted, { status: 422, values: submitted, errors });
   }
   if (outcome.kind === "closed") {
     const now = await findHostedSession(services, token);
@@ -159,18 +163,6 @@ async function postForm(
       : await sendPage(reply, 410, renderExpired());
   }
   return await sendDone(reply, hosted);
-}
-
-/** Spec, Credential session: the redirect with `session_id`, or a success page where no return URL was given. */
-async function sendDone(reply: FastifyReply, hosted: HostedSession): Promise<FastifyReply> {
-  if (hosted.redirectTo !== null) {
-    return reply.headers(hostedHeaders("page")).header("Location", hosted.redirectTo).code(303).send();
-  }
-  return await sendPage(
-    reply,
-    200,
-    renderSuccess({ accountName: hosted.accountName, strategyName: hosted.strategy.name }),
-  );
 }
 
 /**

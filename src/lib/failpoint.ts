@@ -22,6 +22,8 @@ export const FAILPOINTS = [
   "audit.after_close",
   "audit.before_checkpoint",
   "audit.after_checkpoint",
+  "oauth.after_exchange",
+  "oauth.before_keep",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

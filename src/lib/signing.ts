@@ -68,6 +68,13 @@ export interface Signing {
   verifyPresigned(parts: PresignedParts, signature: string): boolean;
   /** A fresh value for one rendered form, bound to the hosted token. Needs no cookie. */
   csrf(token: string, nowMs: number): string;
+  /** What a browser holds that has left for a target's own login with this `state`. */
+  oauthCookie(state: string): string;
+  verifyOAuthCookie(state: string, value: string): boolean;
+  /** RFC 7636: 256 bits, always the same for one `state`, stored nowhere. */
+  oauthVerifier(state: string): string;
+  /** Encrypts what a browser with this `state` comes back to. */
+  oauthFormKey(state: string): Secret<Buffer>;
   /** Whether the value was made for this token, at most `lifetimeMs` ago. */
   verifyCsrf(
     token: string,
@@ -90,6 +97,9 @@ export function openSigning(key: SigningKey): Signing {
     presigned: derive("presigned"),
     csrf: derive("csrf"),
     fingerprint: derive("fingerprint"),
+    oauthCookie: derive("oauth-cookie"),
+    oauthVerifier: derive("oauth-verifier"),
+    oauthForm: derive("oauth-form"),
   };
   // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (design, page 6, T31).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
@@ -106,6 +116,10 @@ export function openSigning(key: SigningKey): Signing {
     tokenLookup: (token) => createHash("sha256").update(token).digest(),
     presign,
     verifyPresigned: (parts, signature) => isSame(presign(parts), signature),
+    oauthCookie: (state) => mac(keys.oauthCookie, [state]),
+    verifyOAuthCookie: (state, value) => isSame(mac(keys.oauthCookie, [state]), value),
+    oauthVerifier: (state) => mac(keys.oauthVerifier, [state]),
+    oauthFormKey: (state) => new Secret(createHmac("sha256", keys.oauthForm).update(state).digest()),
     csrf: (token, nowMs) =>
       writeCsrf(token, randomBytes(CSRF_NONCE_BYTES).toString("base64url"), Math.floor(nowMs)),
     verifyCsrf: (token, value, { nowMs, lifetimeMs }) => {

@@ -3,6 +3,7 @@ import type { BoundExpressions } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import type { OAuthLogin } from "./oauth-access.ts";
 
 /** What a login gives, and all that later requests need: secret, serialisable (it is sealed when it is cached). */
 export interface LoginSession {
@@ -28,6 +29,8 @@ export interface LoginContext {
   send(request: OutboundRequest): Promise<OutboundResponse>;
   /** The jar as it stands. */
   cookies(): JsonObject;
+  /** Token endpoints and kept tokens, for `oauth2`. */
+  readonly oauth?: OAuthLogin | undefined;
 }
 
 export interface ConfigFinding {
@@ -50,6 +53,8 @@ export interface LoginType {
   readonly description: string;
   /** The keys of `login` besides `type` and `cache` (`additionalProperties: false`), annotated as node schemas are. */
   readonly schema: TObject;
+  /** What it logs in with lives by its own rules: a `cache` in the document is refused. */
+  readonly keepsItsOwnSession?: true;
   /** Mistakes that the schema can't express, e.g. a field key that the strategy doesn't have. */
   check?(config: JsonObject, strategy: CheckedStrategy): readonly ConfigFinding[];
   /**

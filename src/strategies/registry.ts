@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { LoginType } from "./define-login.ts";
 
 /** Types of design page 3 that aren't built yet. `apply` refuses them by name. */
-export const UNBUILT_LOGIN_TYPES = ["browser", "oauth2"] as const;
+export const UNBUILT_LOGIN_TYPES = ["browser"] as const;
 
 /** Every login type in a folder: the files that export `login`. Throws when a file's name isn't the type that it defines. */
 export async function loadLoginTypes(folder: string): Promise<ReadonlyMap<string, LoginType>> {

@@ -1,7 +1,7 @@
 import { assert } from "#lib/assert.ts";
 
 /** What a sealed value is for. A value sealed for one purpose never opens as another. */
-export type SealPurpose = "credential" | "login_session" | "sentinel";
+export type SealPurpose = "credential" | "login_session" | "oauth_tokens" | "sentinel";
 
 /** Where a sealed value belongs. A value that was moved to another row, account or strategy does not open. */
 export interface SealBinding {
@@ -13,6 +13,9 @@ export interface SealBinding {
 }
 
 const VERSION = "v1";
+
+/** The row of a credential's tokens at one version: an older value in the place of a newer one does not open. */
+export const tokenRowId = (credentialId: string, version: number): string => `${credentialId}/${version}`;
 
 /**
  * The additional authenticated data: version, purpose, account, row and strategy, each as its length in four bytes (big-endian)

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +9,7 @@ import { chromium, type Browser } from "playwright-core";
 const run = promisify(execFile);
 
 const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/google-chrome"];
+const SYSTEM_FONTS = "/etc/fonts";
 const UNPACK = fileURLToPath(new URL("./unpack-chromium.ts", import.meta.url));
 
 /** Nothing but what the tests ask for goes over the network. */
@@ -79,8 +80,10 @@ async function unpack(): Promise<Program> {
       env: { ...ownEnvironment(), TMPDIR: folder },
     });
     const path = stdout.trim();
-    // Without a fontconfig of the system's every page crashes; the package brings one.
-    const environment = { FONTCONFIG_PATH: join(folder, "fonts"), HOME: folder };
+    // Without a fontconfig every page crashes. The package brings one, whose fonts are where nothing was unpacked: text then
+    // has no size, and nothing can be typed.
+    const fonts = existsSync(join(SYSTEM_FONTS, "fonts.conf")) ? SYSTEM_FONTS : join(folder, "fonts");
+    const environment = { FONTCONFIG_PATH: fonts, HOME: folder };
     const libraries = { LD_LIBRARY_PATH: join(folder, "al2023", "lib") };
     return {
       path,

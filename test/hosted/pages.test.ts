@@ -46,6 +46,8 @@ const PAGE: FormPage = {
   values: new Map(),
   encoding: "application/x-www-form-urlencoded",
   errors: new Map(),
+  signInHost: null,
+  notice: null,
   csrf: "csrf-value",
   action: "token",
 };
@@ -53,6 +55,10 @@ const form = (more: Partial<FormPage> = {}) => load(String(renderForm({ ...PAGE,
 const ALL_PAGES = {
   form: String(renderForm(PAGE)),
   errors: String(renderForm({ ...PAGE, errors: new Map([["mail", "Email is required."]]) })),
+  signIn: String(
+    renderForm({ ...PAGE, fields: [], signInHost: "login.northwind.example", notice: "refused" }),
+  ),
+  signInUnknown: String(messages.renderSignInUnknown()),
   success: String(messages.renderSuccess(PAGE)),
   used: String(messages.renderUsed()),
   expired: String(messages.renderExpired()),
@@ -89,7 +95,7 @@ suite("every page", () => {
         .map((_, element) => $(element).attr("id"))
         .get();
       assert.equal(new Set(ids).size, ids.length);
-      assert.equal($("form").length, name === "form" || name === "errors" ? 1 : 0);
+      assert.equal($("form").length, ["form", "errors", "signIn"].includes(name) ? 1 : 0);
     });
   }
 });

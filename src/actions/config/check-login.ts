@@ -5,6 +5,7 @@ import { commonLoginKeys, configLimits } from "#domain/config-schema.ts";
 import type { LoginType } from "#strategies/define-login.ts";
 import { loginTypes, UNBUILT_LOGIN_TYPES } from "#strategies/registry.ts";
 import { checkLoginVariables } from "./check-login-variables.ts";
+import { checkSignInVariables } from "./check-sign-in-variables.ts";
 import { checkCredentialUrls, findRequestUrls } from "./check-request-urls.ts";
 import { checkDuration, readOrigins, withoutSamePlace } from "./check-values.ts";
 import { readExpressions } from "./read-expressions.ts";
@@ -28,6 +29,7 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
   const loginType = typeof type === "string" ? loginTypes.get(type) : undefined;
   if (loginType === undefined) return [...durations, explainType(type)];
   const fields = readFieldTypes(strategy["fields"]);
+  const isWithoutFields = strategy["fields"] === undefined && type === "oauth2";
   const { uses, findings } = readExpressions(withCommonKeys(commonLoginKeys, loginType), login, PATH);
   const ofType = checkTyped(loginType, login, {
     common: commonLoginKeys,
@@ -42,13 +44,21 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
   const ofRequests = [...findings, ...checkUrls(login, strategy["hosts"])];
   return [
     ...durations,
+    ...checkCacheFits(loginType, login),
     ...ofType,
     ...withoutSamePlace(ofRequests, ofType),
     ...checkLoginVariables(uses, {
-      fields: Array.isArray(strategy["fields"]) ? fields : null,
+      fields: Array.isArray(strategy["fields"]) || isWithoutFields ? fields : null,
       extractedBefore: (path) => extractedBefore(loginType, login, path),
     }),
+    ...(type === "oauth2" ? checkSignInVariables(uses, strategy) : []),
   ];
+}
+
+function checkCacheFits(type: LoginType, login: JsonObject): readonly ConfigFinding[] {
+  if (type.keepsItsOwnSession !== true || login["cache"] === undefined) return [];
+  const message = `login type ${quote(type.type)} keeps its tokens as long as they are good; remove \`cache\``;
+  return [{ path: [...PATH, "cache"], at: "key", message }];
 }
 
 /** With a host that can't be read, no URL can be said to be outside of the hosts; that is reported at `hosts`. */

@@ -15,6 +15,7 @@ export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
     ),
     ...checkOrigins(hosts, ["hosts"]),
     ...checkHostsGiven(hosts, login),
+    ...checkFieldsGiven(fields, login),
     ...checkFields(fields),
     ...(isJsonObject(login) ? checkLogin(login, document) : []),
   ];
@@ -31,6 +32,12 @@ function checkHostsGiven(hosts: Json | undefined, login: Json | undefined): read
   return isEmpty
     ? [{ path: ["hosts"], message: "must not be empty; list the origins that may receive the credential" }]
     : [];
+}
+
+/** An end user may have nothing to type here: who logs in at the target itself. */
+function checkFieldsGiven(fields: Json | undefined, login: Json | undefined): readonly ConfigFinding[] {
+  if (fields !== undefined || (isJsonObject(login) && login["type"] === "oauth2")) return [];
+  return [{ path: [], message: "the key `fields` is missing (what the hosted form asks for); add it" }];
 }
 
 function checkFields(fields: Json | undefined): readonly ConfigFinding[] {

@@ -20,34 +20,63 @@ export interface FormPage {
   readonly encoding: "application/x-www-form-urlencoded" | "multipart/form-data";
   /** By field key. One that is no field's is shown in the summary alone. */
   readonly errors: ReadonlyMap<string, string>;
+  /** The host of the target's own login, to which the button leads; null: what is typed here is all. */
+  readonly signInHost: string | null;
+  /** Why the end user is back here without a connection. */
+  readonly notice: SignInNotice | null;
   readonly csrf: string;
   /** Where the form is sent, an address of ours. */
   readonly action: string;
 }
 
+export type SignInNotice = "refused" | "failed";
+
 /** The form: who asks, for which system, what for, where next. Design, page 6, 5.4 and T22. */
 export function renderForm(page: FormPage): Html {
   const heading = `Connect ${page.strategyName}`;
-  const wrong = page.errors.size > 0;
+  const wrong = page.errors.size > 0 || page.notice !== null;
   return renderDocument(
     wrong ? `Error: ${heading}` : heading,
-    html`${wrong && renderSummary(page)} ${renderPair(page.accountName, page.strategyName)}
+    html`${page.notice !== null && renderNotice(page, page.notice)}
+      ${page.errors.size > 0 && renderSummary(page)} ${renderPair(page.accountName, page.strategyName)}
       <h1>${heading}</h1>
       <p class="lead">
         <strong>${page.accountName}</strong> would like to connect to your
         <strong>${page.strategyName}</strong> account.
       </p>
       ${page.description !== null && html`<p class="description">${page.description}</p>`}
+      ${
+        page.signInHost !== null &&
+        html`<p class="description">
+          You sign in and agree at <strong>${page.signInHost}</strong>, and come back here. What you enter
+          there stays there.
+        </p>`
+      }
       ${renderFacts(page)}
       <form method="post" action="${page.action}" enctype="${page.encoding}" novalidate>
         <input type="hidden" name="_csrf" value="${page.csrf}" />
         ${page.fields.map((field) => renderControl(field, page.values, page.errors.get(field.key)))}
-        <button type="submit">Connect</button>
+        <button type="submit">
+          ${page.signInHost === null ? "Connect" : `Continue to ${page.signInHost}`}
+        </button>
       </form>
       <p class="caution">
         If you did not come here from ${page.accountName}, close this page: nothing has been shared.
       </p>`,
   );
+}
+
+function renderNotice({ strategyName }: FormPage, notice: SignInNotice): Html {
+  return html`<div class="summary" role="alert" tabindex="-1" autofocus>
+    <h2>${strategyName} is not connected</h2>
+    <p>
+      ${
+        notice === "refused"
+          ? "The sign-in was cancelled or refused there. Nothing was saved. You can try again below."
+          : "The sign-in could not be finished. Nothing was saved. Please try again below."
+      }
+    </p>
+  </div>`;
 }
 
 /** Two letters and a line between them: decoration, hidden from assistive technology. */
@@ -63,8 +92,15 @@ function initial(name: string): string {
   return first?.segment.toUpperCase() ?? "";
 }
 
-function renderFacts({ targetHosts, returnHost }: FormPage): Html {
+function renderFacts({ targetHosts, returnHost, signInHost }: FormPage): Html {
   return html`<dl class="facts">
+    ${
+      signInHost !== null &&
+      html`<div>
+        <dt>You sign in at</dt>
+        <dd>${signInHost}</dd>
+      </div>`
+    }
     ${
       targetHosts.length > 0 &&
       html`<div>

@@ -66,6 +66,16 @@ export function renderUnknown(): Html {
   );
 }
 
+/** 400: what came back belongs to no sign-in of this browser, or was used already. */
+export function renderSignInUnknown(): Html {
+  return renderMessage(
+    "notice",
+    "This sign-in can't go on",
+    "It was begun in another browser, took too long, or was finished already. Nothing was connected by it just now.",
+    "Please open your link again and start from there.",
+  );
+}
+
 /** 403: the submit did not come from our form. */
 export function renderForbidden(): Html {
   return renderMessage(

@@ -1,0 +1,78 @@
+import { readClock } from "#db/clock.ts";
+import { findTokens, saveTokens } from "#db/oauth.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import { LoginFailure } from "#strategies/define-login.ts";
+import type { OAuthLogin, TokenSet } from "#strategies/oauth-access.ts";
+import { openJar } from "#strategies/session-jar.ts";
+import { tokenRowId } from "#vault/binding.ts";
+import { recordOpening, type BeforeHop } from "./record-use.ts";
+import type { EngineServices } from "./services.ts";
+import { openTarget } from "./target-session.ts";
+
+interface TokenReference {
+  readonly accountId: string;
+  readonly credentialId: string;
+  readonly strategyId: string;
+  /** Who opens them. */
+  readonly runId: string;
+  readonly beforeHop: BeforeHop;
+}
+
+/**
+ * Tokens of a credential, for its login and nothing else: as `open-credential.ts`, this module may be imported by
+ * `engine/login.ts` alone. Whoever uses it has the right to log in with the credential (`takeLogin`).
+ */
+export function openOAuthLogin(services: EngineServices, reference: TokenReference): OAuthLogin {
+  let version = 0;
+  return {
+    environmentSecret: services.environmentSecret,
+    nowMs: async () => await readClock(services.db),
+    /**
+     * Bound to its own time and not to the run's: a run that is stopped between an exchange and `keep` would lose the only
+     * refresh token that the target still takes.
+     */
+    send: async (request, origins) => {
+      const target = openTarget(services.gate, origins, null, openJar(), reference.beforeHop);
+      return await target.send(request, new AbortController().signal);
+    },
+    tokens: async () => {
+      const found = await recordOpening(services, reference, "oauth_tokens", async (tx) =>
+        findTokens(tx, reference.accountId, reference.credentialId),
+      );
+      if (!found) return null;
+      version = found.version;
+      const plain = await services.vault.open(found.sealed, binding(reference, version));
+      const tokens = JSON.parse(Buffer.from(plain).toString("utf8")) as TokenSet;
+      plain.fill(0);
+      return tokens;
+    },
+    keep: async (tokens) => {
+      const plain = Buffer.from(JSON.stringify(tokens), "utf8");
+      const sealed = await services.vault.seal(plain, binding(reference, version + 1));
+      plain.fill(0);
+      await failpoint("oauth.before_keep");
+      const kept = await saveTokens(services.db, {
+        accountId: reference.accountId,
+        credentialId: reference.credentialId,
+        version: version + 1,
+        sealed,
+        kid: services.vault.kid,
+        expiresAtMs: tokens.expiresAtMs,
+      });
+      if (!kept)
+        throw new LoginFailure(
+          "login (oauth2): the credential was deleted, or its tokens were renewed elsewhere",
+        );
+      version += 1;
+    },
+  };
+}
+
+function binding(reference: TokenReference, version: number) {
+  return {
+    purpose: "oauth_tokens",
+    accountId: reference.accountId,
+    rowId: tokenRowId(reference.credentialId, version),
+    strategyId: reference.strategyId,
+  } as const;
+}

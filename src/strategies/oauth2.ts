@@ -1,0 +1,78 @@
+import { Value } from "typebox/value";
+import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
+import { defineLogin, LoginFailure, type LoginContext } from "./define-login.ts";
+import type { TokenSet } from "./oauth-access.ts";
+import { checkOAuthConfig } from "./oauth-check.ts";
+import { grantOf, oauthSchema } from "./oauth-schema.ts";
+import { openOAuthServer, readOAuthConfig } from "./oauth-server.ts";
+import { GrantRefused, refreshTokens, requestTokens } from "./oauth-tokens.ts";
+
+const PLACE = "login (oauth2)";
+const RECONNECT = "reconnect needed";
+
+/** Design, page 3, the table of login types: `oauth2`. */
+export const login = defineLogin({
+  type: "oauth2",
+  description: "OAuth 2: the target's own login, or tokens for a client or a user name.",
+  schema: oauthSchema,
+  keepsItsOwnSession: true,
+  check: (config, strategy) => (Value.Check(oauthSchema, config) ? checkOAuthConfig(config, strategy) : []),
+  async login(context) {
+    const { accessToken } = await currentTokens(context);
+    return { headers: { authorization: `Bearer ${accessToken}` }, cookies: null };
+  },
+});
+
+/** Logins of one credential are one at a time, so that whoever comes next finds what this one has kept. */
+async function currentTokens(context: LoginContext): Promise<TokenSet> {
+  const oauth = must(context.oauth, "what an OAuth login works with");
+  const [kept, nowMs] = [await oauth.tokens(), await oauth.nowMs()];
+  if (kept && isGood(kept, nowMs)) return kept;
+  const fresh = await freshTokens(context, kept, nowMs);
+  // Design, page 6, 5.6: kept before it is used. The target may have made the old refresh token worthless.
+  await oauth.keep(fresh);
+  return fresh;
+}
+
+const isGood = ({ expiresAtMs }: TokenSet, nowMs: number): boolean =>
+  expiresAtMs === null || nowMs < expiresAtMs - limits.oauthExpiryMarginMs;
+
+async function freshTokens(context: LoginContext, kept: TokenSet | null, nowMs: number): Promise<TokenSet> {
+  const grant = grantOf(readOAuthConfig(context.strategy));
+  const target = await openOAuthServer(
+    { ...must(context.oauth, "what an OAuth login works with"), expressions: context.expressions },
+    context.strategy,
+  );
+  const refreshToken = kept?.refreshToken ?? null;
+  if (refreshToken !== null) {
+    try {
+      return await refreshTokens(target, refreshToken, nowMs);
+    } catch (error) {
+      if (!(error instanceof GrantRefused)) throw error;
+      if (grant === "authorization_code")
+        throw new LoginFailure(
+          `${PLACE}: ${RECONNECT}: the target refuses the refresh token (invalid_grant)`,
+        );
+    }
+  }
+  if (grant === "authorization_code")
+    throw new LoginFailure(
+      `${PLACE}: ${RECONNECT}: ${kept === null ? "there are no tokens" : "the access token has expired, and the target gave no refresh token"}`,
+    );
+  if (grant === "client_credentials") return await requestTokens(target, null, nowMs);
+  try {
+    return await requestTokens(target, readUser(context), nowMs);
+  } catch (error) {
+    // The end user's own password was refused: another try counts against their account there.
+    if (error instanceof GrantRefused) throw new LoginFailure(error.message, { rejected: true });
+    throw error;
+  }
+}
+
+function readUser(context: LoginContext): { readonly username: string; readonly password: string } {
+  const config = readOAuthConfig(context.strategy);
+  const read = (key: "username" | "password"): string =>
+    context.field(must(config[key], `a checked ${key}`)) ?? "";
+  return { username: read("username"), password: read("password") };
+}

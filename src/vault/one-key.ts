@@ -1,0 +1,30 @@
+import { CompactEncrypt, compactDecrypt } from "jose";
+import { CONTENT_ALGORITHM } from "./sealed-format.ts";
+import { VaultError } from "./vault.ts";
+
+const ALGORITHM = "dir";
+
+/**
+ * For what lives minutes and is opened by the process that has no master key: a JWE (RFC 7516, compact, `dir`) under a key
+ * that is derived each time from what only the caller brings along. It is kept nowhere, and opens nothing else.
+ */
+export async function encryptWithKey(key: Uint8Array, plaintext: Uint8Array): Promise<Uint8Array> {
+  const jwe = await new CompactEncrypt(plaintext)
+    .setProtectedHeader({ alg: ALGORITHM, enc: CONTENT_ALGORITHM })
+    .encrypt(key);
+  return Buffer.from(jwe, "ascii");
+}
+
+/** The caller owns the bytes and may zero them. Throws VaultError. */
+export async function decryptWithKey(key: Uint8Array, encrypted: Uint8Array): Promise<Uint8Array> {
+  try {
+    const { plaintext } = await compactDecrypt(Buffer.from(encrypted).toString("ascii"), key, {
+      keyManagementAlgorithms: [ALGORITHM],
+      contentEncryptionAlgorithms: [CONTENT_ALGORITHM],
+      maxDecompressedLength: 0,
+    });
+    return plaintext;
+  } catch {
+    throw new VaultError("cannot_open");
+  }
+}
