@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
+import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
@@ -10,10 +11,11 @@ import { describeError, type Log } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate } from "#outbound/gate.ts";
-import { readMasterKey } from "#vault/master-key.ts";
+import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import { Worker } from "#worker/worker.ts";
-import { requireKey, type Config } from "./config.ts";
+import { missingKey, requireSigningKey, StartRefused, type Config } from "./config.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
+import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openServer, type Server } from "./server.ts";
 
 export type Role = "api" | "worker";
@@ -31,8 +33,8 @@ export async function startService(
   roles: readonly Role[],
 ): Promise<RunningService> {
   // The keys first: a wrong one is told before anything is opened.
-  const signingKey = readSigningKey(requireKey(config, "signing").reveal());
-  const masterKey = roles.includes("worker") ? readMasterKey(requireKey(config, "master").reveal()) : null;
+  const signingKey = readSigningKey(requireSigningKey(config).reveal());
+  const privateHalf = await readPrivateHalf(config, roles);
   if (config.failpoints.length > 0) {
     armFailpoints(config.failpoints);
     log.warn(
@@ -52,15 +54,17 @@ export async function startService(
     await checkSigningKey(database.db, signing);
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
+    const vault = await prepareVault(database.db, privateHalf);
     const services: Services = {
       db: database.db,
       blobs: openLocalStore(join(config.dataDir, "objects")),
       signing,
-      vault: await prepareVault(database.db, masterKey),
+      vault,
       log,
       buckets: new TokenBuckets(),
       publicUrl,
     };
+    parts.push(followVaultKeys(database.db, vault, log));
     // The port before the worker: a process that can't listen must not have taken runs.
     const listening = await openServer(services, {
       host: config.host,
@@ -75,6 +79,21 @@ export async function startService(
     await closeAll();
     throw error;
   }
+}
+
+/** Design, page 6, T6: what opens is given to the worker role alone. */
+async function readPrivateHalf(config: Config, roles: readonly Role[]): Promise<ReadKeys | null> {
+  if (roles.includes("worker")) {
+    if (!hasMasterKey(config)) throw missingKey("master", config.masterKeyFile);
+    return await readKeys(openKeySource(config));
+  }
+  if (config.masterKey) {
+    throw new StartRefused(
+      "LATCHKEY_MASTER_KEY is set, and this process has only the api role: it seals with the public key of the database and " +
+        "must not hold what opens. Unset the variable here.",
+    );
+  }
+  return null;
 }
 
 function note(log: Log, error: unknown): void {

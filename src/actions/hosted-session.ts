@@ -90,7 +90,7 @@ export async function submitCredentials(
   });
   plain.fill(0);
   const won = await services.db.transaction(
-    async (tx) => await completeSession(tx, session, { id, sealed, kid: services.vault.kid }),
+    async (tx) => await completeSession(tx, session, { id, ...sealed }),
   );
   return { kind: won ? "completed" : "closed" };
 }

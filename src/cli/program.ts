@@ -6,6 +6,7 @@ import { addDemo } from "./demo.ts";
 import { addDoctor } from "./doctor.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
+import { addMasterKeyCommands } from "./master-key.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addReviews } from "./reviews.ts";
 import { addServe } from "./serve.ts";
@@ -33,6 +34,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addKeys(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
+  addMasterKeyCommands(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
   for (const command of program.commands)
@@ -53,6 +55,7 @@ const FOR_PEOPLE = new Set([
   "StartRefused",
   "VaultSetupError",
   "MasterKeyError",
+  "MasterKeyRefused",
   "SigningKeyError",
 ]);
 

@@ -40,6 +40,7 @@ export type RunErrorKind =
   | "data"
   | "timeout"
   | "interrupted"
+  | "vault"
   | "internal";
 
 /**

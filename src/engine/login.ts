@@ -83,7 +83,10 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`);
+      throw new RunFailure(
+        "login",
+        `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`,
+      );
     }
     throw error;
   } finally {
