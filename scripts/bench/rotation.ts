@@ -24,6 +24,8 @@ interface Options {
   readonly credentials: number;
   readonly connections: number;
   readonly baselineSeconds: number;
+  /** Rows at a time; undefined: the command's own. */
+  readonly batch: string | undefined;
 }
 
 interface Load {
@@ -55,7 +57,7 @@ export async function benchRotation(options: Options, say: (text: string) => voi
   const during = await loadWhile(
     caller,
     options.connections,
-    rewrapWithKill(installation, kid, options.credentials, say, (done) => (killedAt = done)),
+    rewrapWithKill(installation, kid, options, say, (done) => (killedAt = done)),
   );
   const seconds = (performance.now() - startedAt) / 1_000;
   const { reads, failures } = await reading.stop();
@@ -90,7 +92,7 @@ async function rotateTo(installation: Installation): Promise<string> {
 async function rewrapWithKill(
   installation: Installation,
   kid: string,
-  total: number,
+  { credentials, batch }: Options,
   say: (text: string) => void,
   killedAfter: (done: number) => void,
 ): Promise<void> {
@@ -101,13 +103,14 @@ async function rewrapWithKill(
     );
     return row?.total ?? 0;
   };
-  const first = startLatchkey(["master-key", "rewrap"], installation.environment);
-  while ((await done()) < total * 0.4) await sleep(500);
+  const rewrap = ["master-key", "rewrap", ...(batch === undefined ? [] : ["--batch", batch])];
+  const first = startLatchkey(rewrap, installation.environment);
+  while ((await done()) < credentials * 0.4) await sleep(500);
   first.child.kill("SIGKILL");
   await first.ended;
   killedAfter(await done());
   say(first.stderr().trim());
-  const second = await startLatchkey(["master-key", "rewrap"], installation.environment).ended;
+  const second = await startLatchkey(rewrap, installation.environment).ended;
   say(second.stderr.trim());
   if (second.code !== 0) throw new Error(second.stderr);
 }
@@ -183,6 +186,7 @@ if (import.meta.main) {
       credentials: { type: "string", default: "100000" },
       connections: { type: "string", default: "4" },
       seconds: { type: "string", default: "30" },
+      batch: { type: "string" },
     },
   });
   await benchRotation(
@@ -190,6 +194,7 @@ if (import.meta.main) {
       credentials: Number(values.credentials),
       connections: Number(values.connections),
       baselineSeconds: Number(values.seconds),
+      batch: values.batch,
     },
     (text) => void process.stderr.write(`${text}\n`),
   );
