@@ -85,6 +85,11 @@ export const SMALL_PLACES = [
   { name: "config.ts", within: "root", files: ["src/config.ts"] },
   { name: "db/embedded", within: "db", files: ["src/db/embedded*", "src/db/embedded*/**"] },
   { name: "engine/login.ts", within: "engine", files: ["src/engine/login.ts"] },
+  {
+    name: "engine/open-credential",
+    within: "engine",
+    files: ["src/engine/open-credential*.ts"],
+  },
   { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
 ] as const;
 
@@ -126,9 +131,9 @@ export const FENCES: readonly Fence[] = [
     modules: ["^pg($|[-/])"],
   },
   {
-    what: "the module that opens credentials",
+    what: "the modules that open credentials",
     why: "an opened secret reaches the login and nothing else",
-    where: { only: ["engine/login.ts"] },
+    where: { only: ["engine/login.ts", "engine/open-credential"] },
     modules: ["^(\\./|#engine/)open-credential"],
   },
   {

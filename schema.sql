@@ -142,6 +142,7 @@ create table credential (
   constraint credential_session_id_key UNIQUE (session_id),
   constraint credential_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint credential_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id),
+  constraint credential_kid_fkey FOREIGN KEY (kid) REFERENCES vault_key(kid),
   constraint credential_check CHECK (((login_run_id IS NULL) = (login_until IS NULL))),
   constraint credential_check1 CHECK (((login_locked_until IS NULL) OR (login_rejections > 0))),
   constraint credential_login_rejections_check CHECK ((login_rejections >= 0))
@@ -203,9 +204,12 @@ create table login_session (
   sealed bytea not null,
   kid text not null,
   expires_at timestamp with time zone not null,
+  login_id text not null,
   constraint login_session_pkey PRIMARY KEY (credential_id),
-  constraint login_session_account_id_credential_id_fkey FOREIGN KEY (account_id, credential_id) REFERENCES credential(account_id, id) ON DELETE CASCADE
+  constraint login_session_account_id_credential_id_fkey FOREIGN KEY (account_id, credential_id) REFERENCES credential(account_id, id) ON DELETE CASCADE,
+  constraint login_session_kid_fkey FOREIGN KEY (kid) REFERENCES vault_key(kid)
 );
+CREATE INDEX login_session_kid ON public.login_session USING btree (kid);
 
 create table oauth_attempt (
   state_hash bytea not null,
@@ -235,6 +239,7 @@ create table oauth_token (
   updated_at timestamp with time zone default app_now() not null,
   constraint oauth_token_pkey PRIMARY KEY (credential_id),
   constraint oauth_token_account_id_credential_id_fkey FOREIGN KEY (account_id, credential_id) REFERENCES credential(account_id, id) ON DELETE CASCADE,
+  constraint oauth_token_kid_fkey FOREIGN KEY (kid) REFERENCES vault_key(kid),
   constraint oauth_token_version_check CHECK ((version > 0))
 );
 CREATE INDEX oauth_token_kid ON public.oauth_token USING btree (kid);
@@ -450,6 +455,7 @@ create table vault_key (
   sentinel bytea not null,
   is_primary boolean not null,
   created_at timestamp with time zone default app_now() not null,
+  demoted_at timestamp with time zone,
   constraint vault_key_pkey PRIMARY KEY (kid)
 );
 CREATE UNIQUE INDEX vault_key_one_primary ON public.vault_key USING btree (is_primary) WHERE is_primary;

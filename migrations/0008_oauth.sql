@@ -23,7 +23,7 @@ create table oauth_token (
   credential_id text primary key,
   version integer not null check (version > 0),
   sealed bytea not null,
-  kid text not null,
+  kid text not null references vault_key,
   -- of the access token; null: the target does not say
   expires_at timestamptz,
   updated_at timestamptz not null default app_now(),

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
+import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { listMissingVariables } from "#actions/list-missing-variables.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
@@ -16,11 +17,12 @@ import { describeError, type Log } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate } from "#outbound/gate.ts";
-import { readMasterKey } from "#vault/master-key.ts";
+import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { Worker } from "#worker/worker.ts";
-import { readEnvironmentSecret, requireKey, type Config } from "./config.ts";
+import { missingKey, readEnvironmentSecret, requireSigningKey, StartRefused, type Config } from "./config.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
+import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openServer, type Server } from "./server.ts";
 
 export type Role = "api" | "worker";
@@ -38,8 +40,8 @@ export async function startService(
   roles: readonly Role[],
 ): Promise<RunningService> {
   // The keys first: a wrong one is told before anything is opened.
-  const signingKey = readSigningKey(requireKey(config, "signing").reveal());
-  const masterKey = roles.includes("worker") ? readMasterKey(requireKey(config, "master").reveal()) : null;
+  const signingKey = readSigningKey(requireSigningKey(config).reveal());
+  const privateHalf = await readPrivateHalf(config, roles);
   if (config.failpoints.length > 0) {
     armFailpoints(config.failpoints);
     log.warn(
@@ -62,11 +64,12 @@ export async function startService(
     for (const risk of await listLoggingRisks(database.db)) log.warn(risk);
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
+    const vault = await prepareVault(database.db, privateHalf);
     const services: Services = {
       db: database.db,
       blobs: openLocalStore(join(config.dataDir, "objects")),
       signing,
-      vault: await prepareVault(database.db, masterKey),
+      vault,
       log,
       tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
       buckets: new TokenBuckets(),
@@ -87,6 +90,7 @@ export async function startService(
         "a strategy's client_secret_env is not set: its logins fail",
       );
     }
+    parts.push(followVaultKeys(database.db, vault, log));
     // The port before the worker: a process that can't listen must not have taken runs.
     const listening = await openServer(services, {
       host: config.host,
@@ -104,6 +108,21 @@ export async function startService(
     await closeAll();
     throw error;
   }
+}
+
+/** Design, page 6, T6: what opens is given to the worker role alone. */
+async function readPrivateHalf(config: Config, roles: readonly Role[]): Promise<ReadKeys | null> {
+  if (roles.includes("worker")) {
+    if (!hasMasterKey(config)) throw missingKey("master", config.masterKeyFile);
+    return await readKeys(openKeySource(config));
+  }
+  if (config.masterKey) {
+    throw new StartRefused(
+      "LATCHKEY_MASTER_KEY is set, and this process has only the api role: it seals with the public key of the database and " +
+        "must not hold what opens. Unset the variable here.",
+    );
+  }
+  return null;
 }
 
 function note(log: Log, error: unknown): void {

@@ -8,13 +8,14 @@ import { stopSignal } from "#cli/stop-signal.ts";
 import type { Log } from "#lib/log.ts";
 import {
   foreignEnvironment,
+  missingKey,
   nodeOptions,
   readConfig,
   readEnvironmentSecret,
-  requireKey,
   type Config,
 } from "./config.ts";
 import { guardProcess } from "./guard-process.ts";
+import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 
 // Every part is loaded by the command that needs it: `--help` and `keys` shall not wait for the HTTP server and the engine.
 
@@ -54,13 +55,15 @@ const composition: Composition = {
     }
   },
   openVault: async (db) => {
-    const masterKey = requireKey(config(), "master").reveal();
-    const [{ prepareVault }, { readMasterKey }] = await Promise.all([
+    if (!hasMasterKey(config())) throw missingKey("master", config().masterKeyFile);
+    const [{ prepareVault }, { readKeys }] = await Promise.all([
       import("#actions/prepare-vault.ts"),
-      import("#vault/master-key.ts"),
+      import("#vault/key-source.ts"),
     ]);
-    return await prepareVault(db, readMasterKey(masterKey));
+    return await prepareVault(db, await readKeys(openKeySource(config())));
   },
+  keySource: () => openKeySource(config()),
+  hasMasterKey: () => hasMasterKey(config()),
   serve: async (roles) => {
     guardProcess([...process.execArgv, ...nodeOptions()], await log());
     const { startService } = await import("./assemble.ts");

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoint.ts";
 import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
@@ -17,9 +17,12 @@ export interface Config {
   readonly databaseUrl: Secret | null;
   /** The key's text, or null when neither a value nor a file gives one. */
   readonly signingKey: Secret | null;
-  readonly masterKey: Secret | null;
   readonly signingKeyFile: string;
+  /** Only the variable's value: a file is read by who opens, never by a process that only seals. */
+  readonly masterKey: Secret | null;
   readonly masterKeyFile: string;
+  /** The AWS KMS key that wraps the file. null: the file is plain. */
+  readonly masterKeyKms: string | null;
   readonly egressAllow: readonly string[];
   readonly logLevel: LogLevel;
   readonly logFormat: "json" | "pretty";
@@ -85,13 +88,21 @@ export const SETTINGS: readonly Setting[] = [
     name: "LATCHKEY_MASTER_KEY",
     type: "key",
     default: "from the file",
-    description: "Master key: the vault's private keys. Only the worker role needs it.",
+    description:
+      "Master key: the vault's private keys, as the file holds them. Only the worker role needs it; docs/keys.md.",
   },
   {
     name: "LATCHKEY_MASTER_KEY_FILE",
     type: "file",
     default: "master.key in the data folder",
-    description: "File that holds the master key.",
+    description: "File that holds the master key. A process with the api role alone never reads it.",
+  },
+  {
+    name: "LATCHKEY_MASTER_KEY_KMS",
+    type: "key id, alias or ARN",
+    default: "unset: the file is plain",
+    description:
+      "AWS KMS key that the master key's file is wrapped with. Region, credentials and endpoint are the AWS SDK's own settings.",
   },
   {
     name: "LATCHKEY_EGRESS_ALLOW",
@@ -153,16 +164,18 @@ export class StartRefused extends Error {
   override readonly name = "StartRefused";
 }
 
-/** The text of a key. Throws StartRefused when there is none. */
-export function requireKey(config: Config, which: "signing" | "master"): Secret {
-  const key = which === "signing" ? config.signingKey : config.masterKey;
-  if (key) return key;
-  const file = which === "signing" ? config.signingKeyFile : config.masterKeyFile;
-  const name = `LATCHKEY_${which.toUpperCase()}_KEY`;
-  throw new StartRefused(
-    `There is no ${which} key: ${file} does not exist and ${name} is not set. ` +
+/** What to say when a key is in neither of its places. */
+export function missingKey(which: "signing" | "master", file: string): StartRefused {
+  return new StartRefused(
+    `There is no ${which} key: ${file} does not exist and LATCHKEY_${which.toUpperCase()}_KEY is not set. ` +
       "Run `latchkey init` to make the data folder with its keys, or give the key that belongs to this database.",
   );
+}
+
+/** The signing key's text. Throws StartRefused when there is none. */
+export function requireSigningKey(config: Config): Secret {
+  if (!config.signingKey) throw missingKey("signing", config.signingKeyFile);
+  return config.signingKey;
 }
 
 const whole = (least: number, most: number) => (text: string) =>
@@ -214,9 +227,8 @@ export function readConfig(environment: Environment = process.env, cwd: string =
       null,
     ),
     signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
-    masterKey: readKey(environment, "LATCHKEY_MASTER_KEY", masterKeyFile, problems),
     signingKeyFile,
-    masterKeyFile,
+    ...readMasterKeyPlace(environment, masterKeyFile, problems),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
     logFormat: checked(
@@ -294,12 +306,42 @@ function readEgressAllow(text: string | undefined, problems: string[]): readonly
   return [];
 }
 
-/** The variable wins over the file. A file that was named must be there; the default one may be missing (`init` makes it). */
+/** Where the master key is; a file is only asked whether it can be read. */
+function readMasterKeyPlace(
+  environment: Environment,
+  masterKeyFile: string,
+  problems: string[],
+): Pick<Config, "masterKey" | "masterKeyFile" | "masterKeyKms"> {
+  const value = environment["LATCHKEY_MASTER_KEY"]?.trim();
+  const masterKeyKms = environment["LATCHKEY_MASTER_KEY_KMS"]?.trim() || null;
+  if (value && masterKeyKms)
+    problems.push(
+      "LATCHKEY_MASTER_KEY and LATCHKEY_MASTER_KEY_KMS can't both be set: a wrapped master key is in its file.",
+    );
+  if (!value)
+    ifReadable(environment, "LATCHKEY_MASTER_KEY", masterKeyFile, problems, () =>
+      accessSync(masterKeyFile, constants.R_OK),
+    );
+  return { masterKey: value ? new Secret(value) : null, masterKeyFile, masterKeyKms };
+}
+
+/** The variable wins over the file. */
 function readKey(environment: Environment, name: string, file: string, problems: string[]): Secret | null {
   const value = environment[name]?.trim();
   if (value) return new Secret(value);
+  return ifReadable(environment, name, file, problems, () => new Secret(readFileSync(file, "utf8").trim()));
+}
+
+/** A file that was named must be there; the default one may be missing (`init` makes it). */
+function ifReadable<T>(
+  environment: Environment,
+  name: string,
+  file: string,
+  problems: string[],
+  look: () => T,
+): T | null {
   try {
-    return new Secret(readFileSync(file, "utf8").trim());
+    return look();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const named = Boolean(environment[`${name}_FILE`]?.trim());

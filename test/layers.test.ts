@@ -186,7 +186,10 @@ const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "jsonata", only: ["expressions"] },
   { modules: "fastify @fastify/multipart", only: ["api", "hosted", "operator", "server.ts"] },
   { modules: "node:child_process child_process node:cluster", only: ["db/embedded", "cli/demo"] },
-  { modules: "./open-credential.ts", only: ["engine/login.ts"] },
+  {
+    modules: "./open-credential.ts ./open-credential-tokens.ts ./open-credential-bytes.ts",
+    only: ["engine/login.ts", "engine/open-credential"],
+  },
   { modules: "node:fs node:fs/promises node:worker_threads", except: ["domain"] },
   { modules: "node:vm", only: [] },
   // Not fenced: names that only begin like a fenced one, and what is free on purpose.

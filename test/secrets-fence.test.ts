@@ -18,10 +18,13 @@ const REVEALED: Readonly<Record<string, string>> = {
   "engine/open-credential.ts": "a session, to be sealed again for the cache",
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
-  "assemble.ts": "the signing and the master key, to be read at the start",
-  "composition.ts": "the master key, for commands that open the vault",
+  "assemble.ts": "the signing key, to be read at the start",
+  "vault/key-source.ts": "the keyset, to be read, and written where it is kept",
+  "vault/kms-source.ts": "the keyset, to be wrapped by AWS KMS",
+  "actions/master-keys.ts": "the keyset, to add a key, and to say which is primary",
+  "cli/master-key.ts": "a new keyset, shown where it can't be written: a variable's",
   "open-database.ts": "DATABASE_URL, for the driver",
-  "cli/doctor.ts": "the keys, to see whether they can be read",
+  "cli/doctor.ts": "the signing key, to see whether it can be read",
   "cli/init.ts": "a signing key that was given, to see whether it can be read",
   "cli/keys.ts": "the signing key, to make and hash API keys",
 };
@@ -31,7 +34,7 @@ const OPENED: Readonly<Record<string, string>> = {
   "vault/vault.ts": "the vault itself",
   "engine/open-credential.ts": "credentials and cached logins, for the login alone",
   "actions/prepare-vault.ts": "the sentinel of a key, at the start",
-  "actions/check-vault.ts": "`doctor`: opened, zeroed, counted",
+  "actions/check-vault.ts": "`doctor`: opened, zeroed, counted; `rewrap`: opened, sealed anew, zeroed",
 };
 
 test("a Secret is opened in the places of this list and in no other", () => {

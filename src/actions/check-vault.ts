@@ -1,38 +1,73 @@
-import { listSealedCredentials } from "#db/credentials.ts";
 import type { Database } from "#db/pool.ts";
+import { listSealed, SEALED_PLACES, type SealedPlace, type SealedRow } from "#db/sealed-places.ts";
+import type { SealBinding } from "#vault/binding.ts";
 import { VaultError, type Vault } from "#vault/vault.ts";
 
 const BATCH = 500;
 
-/** Opens every credential and throws the plain text away: which of them can't be opened. */
-export async function listUnopenable(
-  db: Database,
-  vault: Vault,
-): Promise<{ readonly checked: number; readonly broken: readonly string[] }> {
-  const broken: string[] = [];
-  let checked = 0;
-  let last = "";
-  for (
-    let rows = await listSealedCredentials(db, last, BATCH);
-    rows.length > 0;
-    rows = await listSealedCredentials(db, last, BATCH)
-  ) {
-    for (const row of rows) {
-      try {
-        const binding = {
-          purpose: "credential",
-          accountId: row.accountId,
-          rowId: row.id,
-          strategyId: row.strategyId,
-        } as const;
-        (await vault.open(row.sealed, binding)).fill(0);
-      } catch (error) {
-        if (!(error instanceof VaultError)) throw error;
-        broken.push(row.id);
+export interface CheckedPlace {
+  readonly noun: string;
+  readonly checked: number;
+  /** Ids of the rows that can't be opened. */
+  readonly broken: readonly string[];
+}
+
+/** Opens every sealed value and throws the plain text away: which of them can't be opened. */
+export async function checkSealed(db: Database, vault: Vault): Promise<readonly CheckedPlace[]> {
+  const places: CheckedPlace[] = [];
+  for (const place of SEALED_PLACES) {
+    const broken: string[] = [];
+    let checked = 0;
+    for await (const rows of eachBatch(db, place, { limit: BATCH })) {
+      for (const row of rows) {
+        const plain = await openRow(vault, place, row);
+        if (plain) plain.fill(0);
+        else broken.push(row.rowId);
+        checked++;
       }
-      checked++;
-      last = row.id;
     }
+    places.push({ noun: place.noun, checked, broken });
   }
-  return { checked, broken };
+  return places;
+}
+
+/** All rows of a place, batch by batch; with `notKid` only those that another key seals. */
+export async function* eachBatch(
+  db: Database,
+  place: SealedPlace,
+  page: { readonly limit: number; readonly notKid?: string },
+): AsyncGenerator<readonly SealedRow[]> {
+  let afterId = "";
+  for (;;) {
+    const rows = await listSealed(db, place, { ...page, afterId });
+    const last = rows.at(-1);
+    if (!last) return;
+    yield rows;
+    afterId = last.rowId;
+  }
+}
+
+export function bindingOf(place: SealedPlace, row: SealedRow): SealBinding {
+  const { accountId, rowId, strategyId, version } = row;
+  return {
+    purpose: place.purpose,
+    accountId,
+    rowId,
+    strategyId,
+    ...(version === null ? {} : { version }),
+  };
+}
+
+/** The caller zeroes the bytes. Undefined when the value can't be opened. */
+export async function openRow(
+  vault: Vault,
+  place: SealedPlace,
+  row: SealedRow,
+): Promise<Uint8Array | undefined> {
+  try {
+    return await vault.open(row.sealed, bindingOf(place, row));
+  } catch (error) {
+    if (!(error instanceof VaultError)) throw error;
+    return undefined;
+  }
 }

@@ -9,7 +9,6 @@ import { LoginFailure } from "#strategies/define-login.ts";
 import { openOAuthServer } from "#strategies/oauth-server.ts";
 import type { TokenSet } from "#strategies/oauth-access.ts";
 import { ConsentRefused, exchangeCode, revokeTokens } from "#strategies/oauth-tokens.ts";
-import { tokenRowId } from "#vault/binding.ts";
 import { decryptWithKey } from "#vault/one-key.ts";
 import { hashState, redirectUri } from "./begin-oauth.ts";
 import { findHostedSession, vaultCredential, type HostedSession } from "./hosted-session.ts";
@@ -108,16 +107,16 @@ async function vaultTokens(
   const version = 1;
   const plain = Buffer.from(JSON.stringify(tokens), "utf8");
   const sealed = await services.vault.seal(plain, {
-    purpose: "oauth_tokens",
+    purpose: "oauth_token",
     accountId,
-    rowId: tokenRowId(credentialId, version),
+    rowId: credentialId,
     strategyId,
+    version: String(version),
   });
   plain.fill(0);
-  const { kid } = services.vault;
   const { expiresAtMs } = tokens;
   return await vaultCredential(services, hosted, credentialId, values, async (tx) => {
-    const row = { accountId, credentialId, version, sealed, kid, expiresAtMs };
+    const row = { accountId, credentialId, version, ...sealed, expiresAtMs };
     must((await saveTokens(tx, row)) || null, "the row of a new credential's tokens");
   });
 }

@@ -104,7 +104,7 @@ export async function vaultCredential(
   });
   plain.fill(0);
   return await services.db.transaction(async (tx) => {
-    if (!(await completeSession(tx, session, { id, sealed, kid: services.vault.kid }))) return false;
+    if (!(await completeSession(tx, session, { id, ...sealed }))) return false;
     await alongside(tx);
     await recordAudit(tx, services.signing.audit, {
       accountId: session.accountId,

@@ -1,8 +1,7 @@
 import type { Database } from "#db/pool.ts";
-import { insertFirstVaultKey, listVaultKeys } from "#db/vault-keys.ts";
-import { must } from "#lib/assert.ts";
-import type { MasterKey } from "#vault/master-key.ts";
-import { openVault, VaultError, type Vault } from "#vault/vault.ts";
+import { insertFirstVaultKey, listVaultKeys, type VaultKey } from "#db/vault-keys.ts";
+import { readKeys, type ReadKeys } from "#vault/key-source.ts";
+import { openVault, VaultError, type Keyring, type Vault } from "#vault/vault.ts";
 
 const SENTINEL = "latchkey sentinel";
 
@@ -13,15 +12,13 @@ export class VaultSetupError extends Error {
 
 /**
  * The vault of this database. The first start with a master key writes its public half and a sentinel sealed with it; every
- * later start opens the sentinel, so that a wrong key is found at start and not at the first run (design, page 6, T4).
- * Without a master key (an api-only process) the vault can seal and not open.
+ * later start opens the sentinel of every key, so that a wrong or missing one is found at start and not at the first run
+ * (design, page 6, T4). Without private keys (an api-only process) the vault can seal and not open: T6.
  */
-export async function prepareVault(db: Database, masterKey: MasterKey | null): Promise<Vault> {
-  if (masterKey && (await listVaultKeys(db)).length === 0) {
-    const { kid, publicJwk } = masterKey;
-    const fresh = openVault({ publicKey: publicJwk });
-    const sentinel = await fresh.seal(Buffer.from(SENTINEL), sentinelBinding(kid));
-    await insertFirstVaultKey(db, { kid, publicJwk, sentinel });
+export async function prepareVault(db: Database, privateHalf: ReadKeys | null): Promise<Keyring> {
+  if (privateHalf && (await listVaultKeys(db)).length === 0) {
+    const { kid, publicJwk } = privateHalf.masterKey;
+    await insertFirstVaultKey(db, { kid, publicJwk, sentinel: await sealSentinel(publicJwk) });
   }
   const keys = await listVaultKeys(db);
   const primary = keys.find((key) => key.isPrimary);
@@ -30,24 +27,41 @@ export async function prepareVault(db: Database, masterKey: MasterKey | null): P
       "The vault has no key yet: start once with the master key (the worker role), or run `latchkey init`.",
     );
   }
+  if (!privateHalf) return openVault({ publicKey: primary.publicJwk });
+  const { masterKey, source } = privateHalf;
   const vault = openVault({
     publicKey: primary.publicJwk,
-    ...(masterKey ? { privateKeys: masterKey.privateKeys } : {}),
+    privateKeys: masterKey.privateKeys,
+    ...(source.canReread ? { reread: async () => (await readKeys(source)).masterKey.privateKeys } : {}),
   });
-  if (!masterKey) return vault;
-  for (const key of keys) {
-    try {
-      const plain = await vault.open(key.sentinel, sentinelBinding(key.kid));
-      must(Buffer.from(plain).toString("utf8") === SENTINEL || null, "the sentinel's text");
-    } catch (error) {
-      if (!(error instanceof VaultError)) throw error;
-      throw new VaultSetupError(
-        `The master key is not the one of this database: key ${key.kid} can't be opened. ` +
-          "Give the master key that belongs to it (LATCHKEY_MASTER_KEY_FILE), from your backup if need be.",
-      );
-    }
-  }
+  for (const key of keys) await openSentinel(vault, privateHalf, key);
   return vault;
+}
+
+/** What a key of the database is known by: only who has the private half can open it. */
+export async function sealSentinel(publicJwk: string): Promise<Uint8Array> {
+  const vault = openVault({ publicKey: publicJwk });
+  return (await vault.seal(Buffer.from(SENTINEL), sentinelBinding(vault.kid))).sealed;
+}
+
+async function openSentinel(vault: Vault, { masterKey, source }: ReadKeys, key: VaultKey): Promise<void> {
+  if (!masterKey.privateKeys.has(key.kid)) {
+    throw new VaultSetupError(
+      `The master key is not the one of this database: ${source.name} holds ${[...masterKey.privateKeys.keys()].join(", ")} ` +
+        `and not ${key.kid}, with which values of this database are or may be sealed. Give the keyset that holds it, from ` +
+        "your backup if need be; `latchkey master-key status` shows what each key seals.",
+    );
+  }
+  try {
+    const plain = await vault.open(key.sentinel, sentinelBinding(key.kid));
+    if (Buffer.from(plain).toString("utf8") === SENTINEL) return;
+  } catch (error) {
+    if (!(error instanceof VaultError)) throw error;
+  }
+  throw new VaultSetupError(
+    `The sentinel of master key ${key.kid} does not open with that key: its row in the table vault_key was changed. ` +
+      "Restore the row from a backup of the database, and find out who changed it.",
+  );
 }
 
 function sentinelBinding(kid: string) {

@@ -1,14 +1,17 @@
 import type { Database } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";
-import type { Vault } from "#vault/vault.ts";
+import type { KeySource } from "#vault/key-source.ts";
+import type { Keyring } from "#vault/vault.ts";
 
 /** Settings as far as commands look at them. */
 export interface CommandConfig {
   readonly dataDir: string;
   readonly databaseUrl: Secret | null;
   readonly signingKey: Secret | null;
+  /** Of the variable alone. */
   readonly masterKey: Secret | null;
+  readonly masterKeyKms: string | null;
   readonly signingKeyFile: string;
   readonly masterKeyFile: string;
   readonly publicUrl: string | null;
@@ -27,7 +30,10 @@ export interface Composition {
    */
   withDatabase<T>(work: (db: Database) => Promise<T>, options?: { readonly create?: boolean }): Promise<T>;
   /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */
-  openVault(db: Database): Promise<Vault>;
+  openVault(db: Database): Promise<Keyring>;
+  /** Where the settings say that the master key is, whether or not it is there. */
+  keySource(): KeySource;
+  hasMasterKey(): boolean;
   serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import type { Command } from "commander";
 import type { Database } from "#db/pool.ts";
-import type { Secret } from "#lib/secret.ts";
 import { readSigningKey } from "#lib/signing.ts";
-import { readMasterKey } from "#vault/master-key.ts";
+import { readKeys } from "#vault/key-source.ts";
+import type { Vault } from "#vault/vault.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print } from "./output.ts";
 import { Interrupted } from "./stop-signal.ts";
@@ -27,7 +27,8 @@ export function addDoctor(program: Command, composition: Composition): void {
         print(`${ok ? paint("green", "ok   ") : paint("red", "wrong")} ${text}`);
       };
       show({ ok: true, text: "the settings are in order" });
-      for (const finding of [...checkDataFolder(composition), ...checkKeyFiles(composition)]) show(finding);
+      for (const finding of [...checkDataFolder(composition), ...(await checkKeys(composition))])
+        show(finding);
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
@@ -54,36 +55,48 @@ function checkDataFolder(composition: Composition): readonly Finding[] {
   ];
 }
 
-function checkKeyFiles(composition: Composition): readonly Finding[] {
+async function checkKeys(composition: Composition): Promise<readonly Finding[]> {
   const config = composition.config();
-  const keys: readonly [string, Secret | null, string, (text: string) => unknown][] = [
-    ["signing key", config.signingKey, config.signingKeyFile, readSigningKey],
-    ["master key", config.masterKey, config.masterKeyFile, readMasterKey],
+  const source = composition.keySource();
+  return [
+    await checkKey("signing key", config.signingKeyFile, config.signingKey !== null, async () =>
+      readSigningKey(config.signingKey?.reveal() ?? ""),
+    ),
+    await checkKey(
+      "master key",
+      config.masterKeyFile,
+      composition.hasMasterKey(),
+      async () => await readKeys(source),
+    ),
   ];
-  return keys.map(([what, key, file, read]) => {
-    if (!key)
-      return {
-        ok: false,
-        text: `${what}: ${file} does not exist. Run \`latchkey init\`, or restore it from your backup`,
-      };
-    const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-    if (mode !== undefined && (mode & 0o077) !== 0) {
-      return { ok: false, text: `${what}: others may read ${file}. Run chmod 600 on it` };
-    }
-    try {
-      read(key.reveal());
-    } catch (error) {
-      return { ok: false, text: `${what}: ${(error as Error).message}` };
-    }
-    return { ok: true, text: `the ${what} is there, whole and private` };
-  });
+}
+
+async function checkKey(
+  what: string,
+  file: string,
+  isPresent: boolean,
+  read: () => Promise<unknown>,
+): Promise<Finding> {
+  if (!isPresent) {
+    return {
+      ok: false,
+      text: `${what}: ${file} does not exist. Run \`latchkey init\`, or restore it from your backup`,
+    };
+  }
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  if (mode !== undefined && (mode & 0o077) !== 0) {
+    return { ok: false, text: `${what}: others may read ${file}. Run chmod 600 on it` };
+  }
+  try {
+    await read();
+  } catch (error) {
+    return { ok: false, text: `${what}: ${(error as Error).message}` };
+  }
+  return { ok: true, text: `the ${what} is there, whole and private` };
 }
 
 async function checkDatabase(composition: Composition, db: Database): Promise<readonly Finding[]> {
-  const [{ listUnopenable }, { listLoggingRisks }] = await Promise.all([
-    import("#actions/check-vault.ts"),
-    import("#db/logging-risks.ts"),
-  ]);
+  const { listLoggingRisks } = await import("#db/logging-risks.ts");
   const { describeMissing, listMissingVariables } = await import("#actions/list-missing-variables.ts");
   const missing = await listMissingVariables(db, composition.environmentSecret);
   const variables = missing.map((each) => ({ ok: false, text: describeMissing(each) }));
@@ -97,13 +110,27 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   } catch (error) {
     return [database, ...variables, { ok: false, text: `vault: ${(error as Error).message}` }];
   }
-  const { checked, broken } = await listUnopenable(db, vault);
-  const credentials =
+  return [database, ...variables, await showKeysInUse(db), ...(await checkVault(db, vault))];
+}
+
+/** Which keys the database needs, so that it is known what must not be lost. */
+async function showKeysInUse(db: Database): Promise<Finding> {
+  const { listKeyStatus } = await import("#actions/master-keys.ts");
+  const keys = (await listKeyStatus(db, null)).map(
+    ({ kid, state, use }) => `${kid} (${state}, seals ${use.reduce((sum, { total }) => sum + total, 0)})`,
+  );
+  return { ok: true, text: `the master keys in use: ${keys.join(", ")}` };
+}
+
+/** Opens every sealed value: only that proves that the keys and the rows belong together. */
+async function checkVault(db: Database, vault: Vault): Promise<readonly Finding[]> {
+  const { checkSealed } = await import("#actions/check-vault.ts");
+  return (await checkSealed(db, vault)).map(({ noun, checked, broken }) =>
     broken.length === 0
-      ? { ok: true, text: `the master key opens all ${checked} credentials` }
+      ? { ok: true, text: `the master key opens all ${checked} ${noun}` }
       : {
           ok: false,
-          text: `these credentials can't be opened, their rows were damaged: ${broken.join(", ")}`,
-        };
-  return [database, ...variables, credentials];
+          text: `these ${noun} can't be opened, their rows were damaged: ${broken.join(", ")}`,
+        },
+  );
 }

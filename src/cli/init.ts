@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
-import type { Secret } from "#lib/secret.ts";
+import { Secret } from "#lib/secret.ts";
 import type { CommandConfig, Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -41,9 +41,22 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
           : "The embedded PostgreSQL is up to date",
       );
       const [vaultKey] = await listVaultKeys(db);
-      if (vaultKey) refuseNewKeys(config, vaultKey.kid);
-      keepOrWrite("signing key", config.signingKeyFile, config.signingKey, () => `${generateSigningKey()}\n`);
-      keepOrWrite("master key", config.masterKeyFile, config.masterKey, () => generateMasterKey().fileText);
+      const source = composition.keySource();
+      if (vaultKey) refuseNewKeys(config, composition.hasMasterKey(), vaultKey.kid);
+      await keepOrMake("signing key", config.signingKeyFile, config.signingKey !== null, async () =>
+        writeFileSync(config.signingKeyFile, `${generateSigningKey()}\n`, {
+          mode: 0o600,
+          // `wx`: never overwrites, also when two run at once.
+          flag: "wx",
+          flush: true,
+        }),
+      );
+      await keepOrMake(
+        "master key",
+        config.masterKeyFile,
+        composition.hasMasterKey(),
+        async () => await source.keep?.(new Secret(generateMasterKey().fileText), "create"),
+      );
       const signing = openOwnSigning(composition);
       await checkSigningKey(db, signing);
       await composition.openVault(db);
@@ -63,8 +76,8 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
 }
 
 /** Keys that a database in use was made with can't be replaced, only restored. */
-function refuseNewKeys(config: CommandConfig, kid: string): void {
-  if (!config.masterKey) {
+function refuseNewKeys(config: CommandConfig, hasMasterKey: boolean, kid: string): void {
+  if (!hasMasterKey) {
     throw new CommandFailed(
       `This database is sealed with master key ${kid}, and ${config.masterKeyFile} does not exist. ` +
         "Restore that file from your backup: a new key could not open what is stored.",
@@ -78,11 +91,15 @@ function refuseNewKeys(config: CommandConfig, kid: string): void {
   }
 }
 
-function keepOrWrite(what: string, file: string, present: Secret | null, make: () => string): void {
-  if (present) return print(`Kept the ${what}`);
+async function keepOrMake(
+  what: string,
+  file: string,
+  isPresent: boolean,
+  make: () => Promise<unknown>,
+): Promise<void> {
+  if (isPresent) return print(`Kept the ${what}`);
   try {
-    // `wx`: never overwrites, also when two run at once.
-    writeFileSync(file, make(), { mode: 0o600, flag: "wx", flush: true });
+    await make();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new CommandFailed(

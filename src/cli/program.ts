@@ -7,6 +7,7 @@ import { addDemo } from "./demo.ts";
 import { addDoctor } from "./doctor.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
+import { addMasterKeyCommands } from "./master-key.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
@@ -39,6 +40,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addRuns(program, composition);
   addAudit(program, composition);
   addRestoreReconcile(program, composition);
+  addMasterKeyCommands(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
   for (const command of program.commands)
@@ -59,6 +61,7 @@ const FOR_PEOPLE = new Set([
   "StartRefused",
   "VaultSetupError",
   "MasterKeyError",
+  "MasterKeyRefused",
   "SigningKeyError",
 ]);
 

@@ -4,6 +4,7 @@ export interface SealedCredential {
   readonly id: string;
   readonly strategyId: string;
   readonly sealed: Uint8Array;
+  readonly kid: string;
 }
 
 /** Spec, Trigger rule 1: only credentials of the account. Locked against a concurrent delete until the transaction ends. */
@@ -24,7 +25,7 @@ export async function findSealedCredential(
   id: string,
 ): Promise<SealedCredential | undefined> {
   const rows = await db.query<SealedCredential>(
-    `select id, strategy_id as "strategyId", sealed from credential where account_id = $1 and id = $2`,
+    `select id, strategy_id as "strategyId", sealed, kid from credential where account_id = $1 and id = $2`,
     [accountId, id],
   );
   return rows[0];
@@ -57,6 +58,9 @@ export async function deleteRestoredCredential(db: Database, id: string): Promis
 
 export interface CachedLogin {
   readonly sealed: Uint8Array;
+  readonly kid: string;
+  readonly loginId: string;
+  readonly expiresAtMs: number;
 }
 
 /** The cached login of a credential, if it is for this strategy version and not over its time. */
@@ -66,7 +70,8 @@ export async function findLoginSession(
   strategyVersion: number,
 ): Promise<CachedLogin | undefined> {
   const rows = await db.query<CachedLogin>(
-    `select sealed from login_session where credential_id = $1 and strategy_version = $2 and expires_at > app_now()`,
+    `select sealed, kid, login_id as "loginId", (extract(epoch from expires_at) * 1000)::bigint as "expiresAtMs"
+     from login_session where credential_id = $1 and strategy_version = $2 and expires_at > app_now()`,
     [credentialId, strategyVersion],
   );
   return rows[0];
@@ -81,16 +86,25 @@ export async function saveLoginSession(
     readonly strategyVersion: number;
     readonly sealed: Uint8Array;
     readonly kid: string;
-    readonly cacheMs: number;
+    readonly loginId: string;
+    readonly expiresAtMs: number;
   },
 ): Promise<void> {
   await db.query(
-    `insert into login_session (account_id, credential_id, strategy_version, sealed, kid, expires_at)
-     select account_id, id, $3, $4, $5, app_now() + $6::bigint * interval '1 ms'
+    `insert into login_session (account_id, credential_id, strategy_version, sealed, kid, login_id, expires_at)
+     select account_id, id, $3, $4, $5, $6, timestamptz 'epoch' + $7::bigint * interval '1 ms'
        from credential where account_id = $1 and id = $2 for key share
      on conflict (credential_id) do update set strategy_version = excluded.strategy_version,
-       sealed = excluded.sealed, kid = excluded.kid, expires_at = excluded.expires_at`,
-    [login.accountId, login.credentialId, login.strategyVersion, login.sealed, login.kid, login.cacheMs],
+       sealed = excluded.sealed, kid = excluded.kid, login_id = excluded.login_id, expires_at = excluded.expires_at`,
+    [
+      login.accountId,
+      login.credentialId,
+      login.strategyVersion,
+      login.sealed,
+      login.kid,
+      login.loginId,
+      login.expiresAtMs,
+    ],
   );
 }
 
@@ -142,18 +156,5 @@ export async function releaseLogin(db: Database, credentialId: string, runId: st
   await db.query(
     `update credential set login_run_id = null, login_until = null where id = $1 and login_run_id = $2`,
     [credentialId, runId],
-  );
-}
-
-/** A batch of all credentials in the order of their ids, those after `afterId`. */
-export async function listSealedCredentials(
-  db: Database,
-  afterId: string,
-  limit: number,
-): Promise<readonly (SealedCredential & { readonly accountId: string })[]> {
-  return await db.query<SealedCredential & { accountId: string }>(
-    `select id, account_id as "accountId", strategy_id as "strategyId", sealed from credential
-     where id > $1 order by id limit $2`,
-    [afterId, limit],
   );
 }

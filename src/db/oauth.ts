@@ -60,12 +60,12 @@ export async function useOAuthAttempt(db: Database, stateHash: Uint8Array): Prom
 export interface SealedTokens {
   readonly version: number;
   readonly sealed: Uint8Array;
+  readonly kid: string;
 }
 
 export interface NewTokens extends SealedTokens {
   readonly accountId: string;
   readonly credentialId: string;
-  readonly kid: string;
   readonly expiresAtMs: number | null;
 }
 
@@ -75,7 +75,7 @@ export async function findTokens(
   credentialId: string,
 ): Promise<SealedTokens | undefined> {
   const rows = await db.query<SealedTokens>(
-    `select version, sealed from oauth_token where account_id = $1 and credential_id = $2`,
+    `select version, sealed, kid from oauth_token where account_id = $1 and credential_id = $2`,
     [accountId, credentialId],
   );
   return rows[0];

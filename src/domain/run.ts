@@ -44,6 +44,7 @@ export type RunErrorKind =
   | "data"
   | "timeout"
   | "interrupted"
+  | "vault"
   | "internal";
 
 /**

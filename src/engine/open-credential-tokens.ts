@@ -4,7 +4,8 @@ import { failpoint } from "#lib/failpoint.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import type { OAuthLogin, TokenSet } from "#strategies/oauth-access.ts";
 import { openJar } from "#strategies/session-jar.ts";
-import { tokenRowId } from "#vault/binding.ts";
+import type { SealBinding } from "#vault/binding.ts";
+import { openSealed } from "./open-credential-bytes.ts";
 import { recordOpening, type BeforeHop } from "./record-use.ts";
 import type { EngineServices } from "./services.ts";
 import { openTarget } from "./target-session.ts";
@@ -41,7 +42,7 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
       );
       if (!found) return null;
       version = found.version;
-      const plain = await services.vault.open(found.sealed, binding(reference, version));
+      const plain = await openSealed(services, "tokens", found, binding(reference, version));
       const tokens = JSON.parse(Buffer.from(plain).toString("utf8")) as TokenSet;
       plain.fill(0);
       return tokens;
@@ -55,8 +56,7 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
         accountId: reference.accountId,
         credentialId: reference.credentialId,
         version: version + 1,
-        sealed,
-        kid: services.vault.kid,
+        ...sealed,
         expiresAtMs: tokens.expiresAtMs,
       });
       if (!kept)
@@ -68,11 +68,13 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
   };
 }
 
-function binding(reference: TokenReference, version: number) {
+/** An older value in the place of a newer one does not open. */
+function binding(reference: TokenReference, version: number): SealBinding {
   return {
-    purpose: "oauth_tokens",
+    purpose: "oauth_token",
     accountId: reference.accountId,
-    rowId: tokenRowId(reference.credentialId, version),
+    rowId: reference.credentialId,
     strategyId: reference.strategyId,
-  } as const;
+    version: String(version),
+  };
 }

@@ -1,6 +1,9 @@
+import { randomUUID } from "node:crypto";
+import { readClock } from "#db/clock.ts";
 import { findLoginSession, findSealedCredential, saveLoginSession } from "#db/credentials.ts";
 import { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import { openSealed } from "./open-credential-bytes.ts";
 import { recordOpening } from "./record-use.ts";
 import type { EngineServices } from "./services.ts";
 
@@ -19,7 +22,7 @@ export interface CredentialReference {
   readonly runId: string;
 }
 
-/** The fields that the end user gave. Undefined when the credential was deleted. Throws VaultError when it does not open. */
+/** The fields that the end user gave. Undefined when the credential was deleted. Throws RunFailure when it does not open. */
 export async function openCredential(
   services: EngineServices,
   reference: CredentialReference,
@@ -28,13 +31,16 @@ export async function openCredential(
     findSealedCredential(tx, reference.accountId, reference.credentialId),
   );
   if (!sealed) return undefined;
-  const plain = await services.vault.open(sealed.sealed, binding("credential", reference));
+  const plain = await openSealed(services, "credential", sealed, binding("credential", reference));
   const fields = JSON.parse(Buffer.from(plain).toString("utf8")) as [string, string][];
   plain.fill(0);
   return new Secret(new Map(fields));
 }
 
-/** The cached login of a credential for this version of its strategy, if there is one that still counts. */
+/**
+ * The cached login of a credential for this version of its strategy, if there is one that still counts. Throws RunFailure
+ * when it does not open: bytes that were changed, moved or put back are no reason to go on.
+ */
 export async function openCachedLogin(
   services: EngineServices,
   reference: CredentialReference,
@@ -44,7 +50,11 @@ export async function openCachedLogin(
     findLoginSession(tx, reference.credentialId, strategyVersion),
   );
   if (!cached) return undefined;
-  const plain = await services.vault.open(cached.sealed, binding("login_session", reference));
+  const version = loginVersion(strategyVersion, cached);
+  const plain = await openSealed(services, "cached login", cached, {
+    ...binding("login_session", reference),
+    version,
+  });
   const session = JSON.parse(Buffer.from(plain).toString("utf8")) as LoginSession;
   plain.fill(0);
   return new Secret(session);
@@ -58,17 +68,29 @@ export async function cacheLogin(
   cacheMs: number,
 ): Promise<void> {
   const plain = Buffer.from(JSON.stringify(session.reveal()), "utf8");
-  const sealed = await services.vault.seal(plain, binding("login_session", reference));
+  const login = { expiresAtMs: Math.floor(await readClock(services.db)) + cacheMs, loginId: randomUUID() };
+  const version = loginVersion(strategyVersion, login);
+  const sealed = await services.vault.seal(plain, { ...binding("login_session", reference), version });
   plain.fill(0);
   const { accountId, credentialId } = reference;
   await saveLoginSession(services.db, {
     accountId,
     credentialId,
     strategyVersion,
-    sealed,
-    kid: services.vault.kid,
-    cacheMs,
+    ...login,
+    ...sealed,
   });
+}
+
+/**
+ * Which login of the row it is, so that an earlier one does not open when its bytes are put back, and none longer than it was
+ * made for. `SEALED_PLACES` writes the same in SQL.
+ */
+function loginVersion(
+  strategyVersion: number,
+  login: { readonly expiresAtMs: number; readonly loginId: string },
+): string {
+  return [strategyVersion, login.expiresAtMs, login.loginId].join("/");
 }
 
 function binding(purpose: "credential" | "login_session", reference: CredentialReference) {

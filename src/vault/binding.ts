@@ -1,7 +1,17 @@
 import { assert } from "#lib/assert.ts";
 
-/** What a sealed value is for. A value sealed for one purpose never opens as another. */
-export type SealPurpose = "credential" | "login_session" | "oauth_tokens" | "sentinel";
+/**
+ * What a sealed value is for, as a closed list: a value sealed for one purpose never opens as another. `webhook_secret` is
+ * reserved: nothing is sealed for it yet.
+ */
+export const SEAL_PURPOSES = [
+  "credential",
+  "login_session",
+  "oauth_token",
+  "webhook_secret",
+  "sentinel",
+] as const;
+export type SealPurpose = (typeof SEAL_PURPOSES)[number];
 
 /** Where a sealed value belongs. A value that was moved to another row, account or strategy does not open. */
 export interface SealBinding {
@@ -10,19 +20,25 @@ export interface SealBinding {
   /** The row that holds the value: a credential's id, a master key's `kid` for a sentinel. */
   readonly rowId: string;
   readonly strategyId: string;
+  /**
+   * Which of the values that the row has over time: a value that was replaced does not open any more when its bytes are put
+   * back. None for what is written once. Design, page 6, T2.
+   */
+  readonly version?: string | undefined;
 }
 
-const VERSION = "v1";
-
-/** The row of a credential's tokens at one version: an older value in the place of a newer one does not open. */
-export const tokenRowId = (credentialId: string, version: number): string => `${credentialId}/${version}`;
+/** Five parts, and six where the row has several values over time. */
+const ONE_VALUE = "v1";
+const MANY_VALUES = "v2";
 
 /**
- * The additional authenticated data: version, purpose, account, row and strategy, each as its length in four bytes (big-endian)
- * and its UTF-8 bytes, so that no two bindings have the same bytes. Design, page 6, T2.
+ * The additional authenticated data: format, purpose, account, row, strategy and the value's version if it has one, each as its
+ * length in four bytes (big-endian) and its UTF-8 bytes, so that no two bindings have the same bytes. Design, page 6, T2.
  */
 export function encodeBinding(binding: SealBinding): Buffer {
-  const parts = [VERSION, binding.purpose, binding.accountId, binding.rowId, binding.strategyId];
+  const { purpose, accountId, rowId, strategyId, version } = binding;
+  const place = [purpose, accountId, rowId, strategyId];
+  const parts = version === undefined ? [ONE_VALUE, ...place] : [MANY_VALUES, ...place, version];
   return Buffer.concat(
     parts.flatMap((part) => {
       // A lone surrogate becomes U+FFFD in UTF-8: two names would share their bytes.

@@ -5,7 +5,7 @@ import {
   generateKeyPairSync,
   type KeyObject,
 } from "node:crypto";
-import { assert } from "#lib/assert.ts";
+import { assert, must } from "#lib/assert.ts";
 import { CURVE, KEY_ALGORITHM } from "./sealed-format.ts";
 
 /** The vault's private keys, as a key source holds them: one seals and opens, others (from before a rotation) only open. */
@@ -14,6 +14,8 @@ export interface MasterKey {
   readonly kid: string;
   /** The primary key's public half, JSON. */
   readonly publicJwk: string;
+  /** The public halves of all keys, JSON, by `kid`. */
+  readonly publicJwks: ReadonlyMap<string, string>;
   readonly privateKeys: ReadonlyMap<string, KeyObject>;
 }
 
@@ -30,16 +32,32 @@ const KID_CHARACTERS = 16;
  * key and changes no format.
  */
 export function generateMasterKey(): { fileText: string; publicJwk: string; kid: string } {
+  const { kid, jwk } = generateKey();
+  return { fileText: writeKeySet([jwk], kid), publicJwk: writePublicJwk(kid, jwk.x), kid };
+}
+
+/** The keyset with one more, new key. Throws MasterKeyError when `fileText` is none. */
+export function addMasterKey(fileText: string): { fileText: string; kid: string } {
+  const { kid: primary } = readMasterKey(fileText);
+  const { kid, jwk } = generateKey();
+  return { fileText: writeKeySet([...parseKeySet(fileText.trim()).keys, jwk], primary), kid };
+}
+
+/** The keyset with another primary key: the one that a new, empty database begins with. */
+export function setPrimaryKey(fileText: string, kid: string): string {
+  return writeKeySet(parseKeySet(fileText.trim()).keys, kid);
+}
+
+function generateKey() {
   const { privateKey } = generateKeyPairSync("x25519");
   const { x, d } = privateKey.export({ format: "jwk" });
   assert(typeof x === "string" && typeof d === "string", "an X25519 key has x and d");
   const kid = keyId(x);
-  const key = { kty: "OKP", crv: CURVE, kid, use: "enc", alg: KEY_ALGORITHM, x, d };
-  return {
-    fileText: `${JSON.stringify({ keys: [key], primary: kid }, null, 2)}\n`,
-    publicJwk: writePublicJwk(kid, x),
-    kid,
-  };
+  return { kid, jwk: { kty: "OKP", crv: CURVE, kid, use: "enc", alg: KEY_ALGORITHM, x, d } };
+}
+
+function writeKeySet(keys: readonly unknown[], primary: string): string {
+  return `${JSON.stringify({ keys, primary }, null, 2)}\n`;
 }
 
 /** Reads what `generateMasterKey` made. Throws MasterKeyError. */
@@ -58,7 +76,15 @@ export function readMasterKey(fileText: string): MasterKey {
       "The master key's `primary` names none of its keys. Set it to the `kid` of one of them.",
     );
   }
-  return { kid: file.primary, publicJwk: writePublicJwk(file.primary, publicPart(primary)), privateKeys };
+  const publicJwks = new Map(
+    [...privateKeys].map(([kid, key]) => [kid, writePublicJwk(kid, publicPart(key))]),
+  );
+  return {
+    kid: file.primary,
+    publicJwk: must(publicJwks.get(file.primary), "primary"),
+    publicJwks,
+    privateKeys,
+  };
 }
 
 /** A public key from the database or a key file, and its `kid`. Throws MasterKeyError. */

@@ -4,19 +4,39 @@ import { encodeBinding, type SealBinding } from "./binding.ts";
 import { readPublicKey } from "./master-key.ts";
 import { CONTENT_ALGORITHM, KEY_ALGORITHM, readSealed, writeSealed } from "./sealed-format.ts";
 
+/** What a row keeps of a sealed value: both, always together, so that it is known which key each value needs. */
+export interface Sealed {
+  readonly sealed: Uint8Array;
+  /** The key that it was sealed with. */
+  readonly kid: string;
+}
+
 /**
  * The barrier: bytes in, bytes out. Whoever has the public key seals; only who holds the private key opens. A seal proves that
  * its content belongs to its row, not who made it: anybody with the public key can seal.
  */
 export interface Vault {
-  /** The key that seals. */
-  readonly kid: string;
-  /** Whether this process holds the private half of the key that seals. */
+  /** Whether this process holds the private half of the key that seals now. */
   readonly canOpen: boolean;
+  /** Whether this process can open what was sealed with that key. */
+  holds(kid: string): boolean;
   /** Neither keeps nor changes `plaintext`: who made it may zero it afterwards. */
-  seal(plaintext: Uint8Array, binding: SealBinding): Promise<Uint8Array>;
+  seal(plaintext: Uint8Array, binding: SealBinding): Promise<Sealed>;
   /** The caller owns the bytes and may zero them. Throws VaultError. */
   open(sealed: Uint8Array, binding: SealBinding): Promise<Uint8Array>;
+}
+
+/** A vault whose keys change while it is in use: what follows a rotation. */
+export interface Keyring extends Vault {
+  /** The key that seals now. */
+  readonly kid: string;
+  /** Seals with this key from now on. Throws MasterKeyError. */
+  sealWith(publicJwk: string): void;
+  /**
+   * Whether this process can open what was sealed with that key, after another look where the private keys come from.
+   * Throws what reading them throws.
+   */
+  learn(kid: string): Promise<boolean>;
 }
 
 export type VaultErrorCode = "cannot_open" | "no_private_key";
@@ -36,43 +56,69 @@ export class VaultError extends Error {
   }
 }
 
-/** A vault over the primary public key (JWK text) and, where it may open, private keys by `kid`. Throws MasterKeyError. */
+type PrivateKeys = ReadonlyMap<string, KeyObject>;
+
+/** Between two looks for a key that is missing: a row that names a foreign key must not make every run read a file. */
+const REREAD_MS = 1_000;
+
+/**
+ * A vault over the primary public key (JWK text) and, where it may open, private keys by `kid`. `reread` gives the private
+ * keys as they are now, for a source that can be read again. Throws MasterKeyError.
+ */
 export function openVault(keys: {
   readonly publicKey: string;
-  readonly privateKeys?: ReadonlyMap<string, KeyObject> | undefined;
-}): Vault {
-  const { kid, key: publicKey } = readPublicKey(keys.publicKey);
-  const privateKeys = keys.privateKeys ?? new Map<string, KeyObject>();
+  readonly privateKeys?: PrivateKeys | undefined;
+  readonly reread?: (() => Promise<PrivateKeys>) | undefined;
+}): Keyring {
+  let primary = readPublicKey(keys.publicKey);
+  let privateKeys: PrivateKeys = keys.privateKeys ?? new Map<string, KeyObject>();
+  let rereadAt = -Infinity;
+  const learn = async (kid: string): Promise<boolean> => {
+    const { reread } = keys;
+    if (privateKeys.has(kid)) return true;
+    if (!reread || performance.now() - rereadAt < REREAD_MS) return false;
+    rereadAt = performance.now();
+    // Keys are only added: what was sealed a moment ago still opens after a key has left its file.
+    privateKeys = new Map([...privateKeys, ...(await reread())]);
+    return privateKeys.has(kid);
+  };
   return {
-    kid,
-    canOpen: privateKeys.has(kid),
-    seal: async (plaintext, binding) => await seal(publicKey, kid, plaintext, binding),
-    open: async (sealed, binding) => await open(privateKeys, sealed, binding),
+    get kid() {
+      return primary.kid;
+    },
+    get canOpen() {
+      return privateKeys.has(primary.kid);
+    },
+    holds: (kid) => privateKeys.has(kid),
+    sealWith: (publicJwk) => {
+      primary = readPublicKey(publicJwk);
+    },
+    learn,
+    seal: async (plaintext, binding) => await seal(primary, plaintext, binding),
+    open: async (sealed, binding) => {
+      if (privateKeys.size === 0) throw new VaultError("no_private_key");
+      const read = readSealed(sealed, encodeBinding(binding));
+      // What can't be read again is as good as unknown; who follows the keys says why.
+      if (read && !privateKeys.has(read.kid)) await learn(read.kid).catch(() => false);
+      return await open(read && privateKeys.get(read.kid), read);
+    },
   };
 }
 
 async function seal(
-  publicKey: KeyObject,
-  kid: string,
+  { kid, key }: { kid: string; key: KeyObject },
   plaintext: Uint8Array,
   binding: SealBinding,
-): Promise<Uint8Array> {
+): Promise<Sealed> {
   const jwe = await new FlattenedEncrypt(plaintext)
     .setProtectedHeader({ alg: KEY_ALGORITHM, enc: CONTENT_ALGORITHM, kid })
     .setAdditionalAuthenticatedData(encodeBinding(binding))
-    .encrypt(publicKey);
-  return writeSealed(jwe);
+    .encrypt(key);
+  return { sealed: writeSealed(jwe), kid };
 }
 
-async function open(
-  privateKeys: ReadonlyMap<string, KeyObject>,
-  sealed: Uint8Array,
-  binding: SealBinding,
-): Promise<Uint8Array> {
-  if (privateKeys.size === 0) throw new VaultError("no_private_key");
-  const read = readSealed(sealed, encodeBinding(binding));
-  const key = read && privateKeys.get(read.kid);
-  if (!key) throw new VaultError("cannot_open");
+async function open(key: KeyObject | undefined, read: ReturnType<typeof readSealed>): Promise<Uint8Array> {
+  if (!key || !read) throw new VaultError("cannot_open");
   try {
     const { plaintext } = await flattenedDecrypt(read.jwe, key, {
       keyManagementAlgorithms: [KEY_ALGORITHM],

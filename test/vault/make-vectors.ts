@@ -63,7 +63,7 @@ general
 
 const p256 = await generateKeyPair("ECDH-ES+A256KW", { crv: "P-256" });
 const symmetric = new Uint8Array(32).fill(7);
-const good = JSON.parse(utf8(await vault.seal(plaintext, binding))) as Required<FlattenedJWE>;
+const good = JSON.parse(utf8((await vault.seal(plaintext, binding)).sealed)) as Required<FlattenedJWE>;
 const reordered = Object.fromEntries(Object.entries(good).toReversed());
 const cut = (part: string, bytes: number) => b64(Buffer.from(part, "base64url").subarray(0, bytes));
 const version2 = Buffer.from(aad);
@@ -175,15 +175,21 @@ const vectors = {
   binding,
   opens: [
     { name: "a credential", plaintext: b64(plaintext), sealed: ordered(good) },
-    { name: "nothing at all", plaintext: "", sealed: utf8(await vault.seal(new Uint8Array(), binding)) },
+    {
+      name: "nothing at all",
+      plaintext: "",
+      sealed: utf8((await vault.seal(new Uint8Array(), binding)).sealed),
+    },
     {
       name: "all bytes",
       plaintext: b64(Uint8Array.from({ length: 256 }, (_, index) => index)),
       sealed: utf8(
-        await vault.seal(
-          Uint8Array.from({ length: 256 }, (_, index) => index),
-          binding,
-        ),
+        (
+          await vault.seal(
+            Uint8Array.from({ length: 256 }, (_, index) => index),
+            binding,
+          )
+        ).sealed,
       ),
     },
   ],

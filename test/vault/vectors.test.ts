@@ -67,6 +67,7 @@ suite("a sealed value that was moved does not open", () => {
     accountId: ["acct_other", "", `${binding.accountId} `],
     rowId: ["cred_other", "", binding.rowId.toLowerCase()],
     strategyId: ["strat_other", "", `${binding.strategyId}\u0000`],
+    version: ["", "1"],
   };
   const [vector] = vectors.opens;
   for (const [field, values] of Object.entries(moved)) {

@@ -1,0 +1,176 @@
+import { constants, setPriority } from "node:os";
+import { InvalidArgumentError, type Command } from "commander";
+import type { KeyStatus } from "#actions/master-keys.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print, table, tell } from "./output.ts";
+import { openProgressBar } from "./progress-bar.ts";
+
+/** Small ones keep the API's answers quick and cost hardly any time: docs/performance.md. */
+const BATCH = { standard: 25, most: 5_000 };
+
+/** The vault's keys: docs/keys.md is the run book. Its words are the commands', in the order of a rotation. */
+export function addMasterKeyCommands(program: Command, composition: Composition): void {
+  const keys = program
+    .command("master-key")
+    .description("show and rotate the vault's master keys")
+    .addHelpText(
+      "after",
+      "\nA rotation, while the service works:\n  latchkey master-key add\n  latchkey master-key promote KID\n" +
+        "  latchkey master-key rewrap\n  latchkey master-key retire OLD_KID",
+    );
+  keys
+    .command("status")
+    .description("show every key: what it seals, and whether its private half is here")
+    .option("--json", "print the list as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey master-key status")
+    .action(async (options: { json?: boolean }) => await status(composition, options.json === true));
+  keys
+    .command("add")
+    .description(
+      "make a new key, or register one of the keyset; it opens and does not seal until it is promoted",
+    )
+    .argument("[kid]", "a key that the keyset holds already")
+    .addHelpText("after", "\nExample:\n  latchkey master-key add")
+    .action(async (kid: string | undefined) => await add(composition, kid));
+  keys
+    .command("promote")
+    .description("seal with this key from now on; running processes follow within two seconds")
+    .argument("<kid>", "its id, as `master-key status` shows it")
+    .addHelpText("after", "\nExample:\n  latchkey master-key promote 7Yv1cQ0kqzJp2xWd")
+    .action(async (kid: string) => await promote(composition, kid));
+  keys
+    .command("rewrap")
+    .description("seal everything anew with the primary key; may be stopped and run again at any time")
+    .option("--batch <rows>", "rows at a time", readBatch, BATCH.standard)
+    .addHelpText("after", "\nExample:\n  latchkey master-key rewrap")
+    .action(async (options: { batch: number }) => await rewrap(composition, options.batch));
+  keys
+    .command("retire")
+    .description("forget a key that seals nothing any more")
+    .argument("<kid>", "its id, as `master-key status` shows it")
+    .addHelpText("after", "\nExample:\n  latchkey master-key retire 7Yv1cQ0kqzJp2xWd")
+    .action(async (kid: string) => await retire(composition, kid));
+  keys
+    .command("wrap")
+    .description("wrap the plain file of the master key with the AWS KMS key of LATCHKEY_MASTER_KEY_KMS")
+    .addHelpText("after", "\nExample:\n  LATCHKEY_MASTER_KEY_KMS=alias/latchkey latchkey master-key wrap")
+    .action(async () => await wrap(composition));
+}
+
+async function status(composition: Composition, asJson: boolean): Promise<void> {
+  const { listKeyStatus } = await import("#actions/master-keys.ts");
+  const { readKeys } = await import("#vault/key-source.ts");
+  const privateHalf = composition.hasMasterKey() ? await readKeys(composition.keySource()) : null;
+  const keys = await composition.withDatabase(
+    async (db) => await listKeyStatus(db, privateHalf && privateHalf.masterKey),
+  );
+  if (asJson) return print(JSON.stringify(keys));
+  const from = privateHalf?.source.name ?? "";
+  const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "";
+  print(
+    table(
+      ["KID", "STATE", "SEALS", "REGISTERED", "PRIVATE HALF"],
+      keys.map((key) => [key.kid, key.state, useOf(key), day(key.createdAt), placeOf(key, from)]),
+    ),
+  );
+  for (const key of keys.filter(({ state }) => state === "not registered"))
+    tell(`${key.kid} is in the keyset and not in use here: retired, or added by a command that was killed.`);
+}
+
+const useOf = ({ use }: KeyStatus): string =>
+  use.map(({ noun, total }) => `${total} ${noun}`).join(", ") || "nothing";
+
+function placeOf({ hasPrivateHalf }: KeyStatus, from: string): string {
+  if (hasPrivateHalf === null) return "no keyset here";
+  return hasPrivateHalf ? from : `MISSING in ${from}`;
+}
+
+async function add(composition: Composition, kid: string | undefined): Promise<void> {
+  const { addKey, registerKey } = await import("#actions/master-keys.ts");
+  const source = composition.keySource();
+  if (kid !== undefined) {
+    await composition.withDatabase(async (db) => await registerKey(db, source, kid));
+    return print(`Registered ${kid}. It opens, and seals nothing until: latchkey master-key promote ${kid}`);
+  }
+  const added = await composition.withDatabase(async (db) => {
+    // A keyset that does not fit the database must not grow.
+    await composition.openVault(db);
+    return await addKey(db, source);
+  });
+  if (added.kind === "handed_out") {
+    // The one place that shows a private key: there is nowhere to write it to, and who runs this holds the others already.
+    print(added.keyset.reveal().trimEnd());
+    return tell(
+      `Nothing has changed yet. Put the keyset above, which has the new key ${added.kid}, into ${source.name.replace(/^the /, "")} ` +
+        `of every process with the worker role and start them again. Then: latchkey master-key add ${added.kid}`,
+    );
+  }
+  print(`Added ${added.kid} to ${source.name}.`);
+  tell(
+    "Back that file up now, and copy it to every other machine with the worker role: running workers find the key there by " +
+      `themselves. Then: latchkey master-key promote ${added.kid}`,
+  );
+}
+
+async function promote(composition: Composition, kid: string): Promise<void> {
+  const { promoteKey } = await import("#actions/master-keys.ts");
+  await composition.withDatabase(async (db) => await promoteKey(db, composition.keySource(), kid));
+  print(`${kid} is the primary key.`);
+  tell("What the other keys have sealed still opens. To seal it anew: latchkey master-key rewrap");
+}
+
+async function rewrap(composition: Composition, batch: number): Promise<void> {
+  const { rewrapSealed } = await import("#actions/rewrap-sealed.ts");
+  // The service comes first: whoever calls it shall not notice.
+  setPriority(constants.priority.PRIORITY_LOW);
+  await composition.withDatabase(async (db) => {
+    const vault = await composition.openVault(db);
+    const bar = openProgressBar("Sealing anew");
+    const { rewrapped, overtaken, broken } = await rewrapSealed(db, vault, {
+      batch,
+      onProgress: ({ done, total }) => bar.show(done, total),
+    });
+    bar.end();
+    print(
+      `Sealed ${rewrapped} values anew with ${vault.kid}.` +
+        (overtaken === 0 ? "" : ` ${overtaken} were written or deleted by others meanwhile.`),
+    );
+    if (broken.length > 0) {
+      throw new CommandFailed(
+        `${broken.length} could not be opened and stay as they are: ${broken.slice(0, 20).join(", ")}` +
+          `${broken.length > 20 ? ", …" : ""}. Their rows were damaged, or are sealed with a key that is not here.`,
+      );
+    }
+  });
+}
+
+async function retire(composition: Composition, kid: string): Promise<void> {
+  const { retireKey } = await import("#actions/master-keys.ts");
+  await composition.withDatabase(async (db) => await retireKey(db, kid));
+  print(`Retired ${kid}: nothing in this database needs it.`);
+  tell(
+    "Backups of the database from before this moment still need its private half. Keep it as long as they are kept; when it " +
+      "is taken out of the keyset and destroyed, what they hold can never be opened again.",
+  );
+}
+
+async function wrap(composition: Composition): Promise<void> {
+  const { masterKeyFile, masterKeyKms } = composition.config();
+  if (masterKeyKms === null)
+    throw new CommandFailed("Set LATCHKEY_MASTER_KEY_KMS to the id, alias or ARN of the AWS KMS key first.");
+  const { openFileSource, readKeys } = await import("#vault/key-source.ts");
+  const plain = openFileSource(masterKeyFile);
+  await readKeys(plain);
+  const wrapped = composition.keySource();
+  await wrapped.keep?.(await plain.read(), "replace");
+  await readKeys(wrapped);
+  print(`Wrapped ${wrapped.name.replace(/^the /, "")}.`);
+  tell("The keys were on this disk in the clear until now, and in its backups: rotate to a new one.");
+}
+
+function readBatch(text: string): number {
+  const rows = Number(text);
+  if (!/^\d{1,4}$/.test(text) || rows < 1 || rows > BATCH.most)
+    throw new InvalidArgumentError(`A number from 1 to ${BATCH.most}.`);
+  return rows;
+}

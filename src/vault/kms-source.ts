@@ -1,0 +1,148 @@
+import { randomUUID } from "node:crypto";
+import type * as Kms from "@aws-sdk/client-kms";
+import { Secret } from "#lib/secret.ts";
+import { keepFile, readKeyFile, type KeySource } from "./key-source.ts";
+import { MasterKeyError } from "./master-key.ts";
+
+/** The file: the keyset as KMS has encrypted it, and what KMS wants to know to open it. */
+interface WrappedKeyset {
+  readonly wrapped_by: "aws-kms";
+  readonly context: Readonly<Record<string, string>>;
+  readonly ciphertext: string;
+}
+
+/** What KMS encrypts in one call. */
+const PLAINTEXT_BYTES_MAX = 4_096;
+const CONNECT_MS = 3_000;
+const ANSWER_MS = 10_000;
+
+/**
+ * A keyset in a file, encrypted by AWS KMS: made on this machine, readable only for who may call kms:Decrypt. Opened once at
+ * start, and again when a key is met that it did not hold then. The encryption context carries an id that was made with the
+ * file, so that a key policy can allow this installation alone. Region, credentials and endpoint are the AWS SDK's own
+ * settings.
+ */
+export function openKmsSource(file: string, keyId: string): KeySource {
+  return {
+    name: `the file ${file}, wrapped by AWS KMS key ${keyId}`,
+    canReread: true,
+    read: async () => await unwrap(file, keyId, await readKeyFile(file)),
+    keep: async (keyset, how) => {
+      const context =
+        how === "create" ? newContext() : (parse(await readKeyFile(file))?.context ?? newContext());
+      await keepFile(file, await wrap(keyset, keyId, context), how);
+    },
+  };
+}
+
+function newContext(): Readonly<Record<string, string>> {
+  return { "latchkey:purpose": "master-key", "latchkey:installation": randomUUID() };
+}
+
+async function wrap(
+  keyset: Secret,
+  keyId: string,
+  context: Readonly<Record<string, string>>,
+): Promise<string> {
+  const plain = Buffer.from(JSON.stringify(JSON.parse(keyset.reveal())), "utf8");
+  try {
+    if (plain.length > PLAINTEXT_BYTES_MAX) {
+      throw new MasterKeyError(
+        `The keyset is too large for AWS KMS (${plain.length} of at most ${PLAINTEXT_BYTES_MAX} bytes). ` +
+          "Retire keys that nothing needs any more, and take them out of the keyset.",
+      );
+    }
+    const { CiphertextBlob } = await callKms(keyId, async (client, { EncryptCommand }) =>
+      client.send(new EncryptCommand({ KeyId: keyId, Plaintext: plain, EncryptionContext: { ...context } })),
+    );
+    const wrapped: WrappedKeyset = {
+      wrapped_by: "aws-kms",
+      context,
+      ciphertext: Buffer.from(CiphertextBlob ?? []).toString("base64"),
+    };
+    return `${JSON.stringify(wrapped, null, 2)}\n`;
+  } finally {
+    plain.fill(0);
+  }
+}
+
+async function unwrap(file: string, keyId: string, text: string): Promise<Secret> {
+  const wrapped = parse(text);
+  if (!wrapped) {
+    // Never taken as it is: LATCHKEY_MASTER_KEY_KMS promises that the file alone opens nothing.
+    throw new MasterKeyError(
+      `${file} holds no keyset that is wrapped by AWS KMS, and LATCHKEY_MASTER_KEY_KMS says that it does. Run ` +
+        "`latchkey master-key wrap` to wrap a plain one, or restore the file from your backup.",
+    );
+  }
+  const { Plaintext } = await callKms(keyId, async (client, { DecryptCommand }) =>
+    client.send(
+      new DecryptCommand({
+        KeyId: keyId,
+        CiphertextBlob: Buffer.from(wrapped.ciphertext, "base64"),
+        EncryptionContext: { ...wrapped.context },
+      }),
+    ),
+  );
+  const plain = Buffer.from(Plaintext ?? []);
+  try {
+    return new Secret(plain.toString("utf8"));
+  } finally {
+    plain.fill(0);
+    Plaintext?.fill(0);
+  }
+}
+
+/** One call; the SDK is loaded only where it is needed. Throws MasterKeyError. */
+async function callKms<T>(
+  keyId: string,
+  call: (client: Kms.KMSClient, kms: typeof Kms) => Promise<T>,
+): Promise<T> {
+  const kms = await import("@aws-sdk/client-kms");
+  const client = new kms.KMSClient({
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: ANSWER_MS, throwOnRequestTimeout: true },
+  });
+  try {
+    return await call(client, kms);
+  } catch (error) {
+    throw new MasterKeyError(
+      `AWS KMS did not open or wrap the master key with ${keyId}: ${describe(error as Error)}`,
+    );
+  } finally {
+    client.destroy();
+  }
+}
+
+/** By the SDK's error names; a message of the service itself may quote a request and is not shown. */
+function describe({ name, message }: Error): string {
+  if (/region is missing/i.test(message)) return "no region is set. Set AWS_REGION.";
+  return REMEDIES.get(name) ?? `${name}. Can this machine reach KMS, and is its clock right?`;
+}
+
+const REMEDIES = new Map([
+  [
+    "InvalidCiphertextException",
+    "the file is damaged, of another installation, or wrapped by another key. Restore it from your backup.",
+  ],
+  ["IncorrectKeyException", "the file was wrapped by another KMS key. Is LATCHKEY_MASTER_KEY_KMS right?"],
+  ["NotFoundException", "there is no such KMS key in this account and region."],
+  ["AccessDeniedException", "this machine's AWS identity may not use the key: it needs kms:Decrypt on it."],
+  ["DisabledException", "the KMS key is disabled. Enable it again."],
+  ["KMSInvalidStateException", "the KMS key is pending deletion or not ready."],
+  [
+    "CredentialsProviderError",
+    "this machine has no AWS credentials. Give it a role, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+  ],
+]);
+
+function parse(text: string): WrappedKeyset | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<WrappedKeyset> | null;
+    const { wrapped_by, context, ciphertext } = value ?? {};
+    const isWhole = wrapped_by === "aws-kms" && typeof context === "object" && typeof ciphertext === "string";
+    return isWhole ? { wrapped_by, context, ciphertext } : undefined;
+  } catch {
+    return undefined;
+  }
+}
