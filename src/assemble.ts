@@ -18,6 +18,7 @@ import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate } from "#outbound/gate.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
+import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { Worker } from "#worker/worker.ts";
 import { missingKey, readEnvironmentSecret, requireSigningKey, StartRefused, type Config } from "./config.ts";
@@ -59,38 +60,11 @@ export async function startService(
     await database.close().catch((error: unknown) => note(log, error));
   };
   try {
-    const signing = openSigning(signingKey);
-    await checkSigningKey(database.db, signing);
-    for (const risk of await listLoggingRisks(database.db)) log.warn(risk);
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
-    const vault = await prepareVault(database.db, privateHalf);
-    const services: Services = {
-      db: database.db,
-      blobs: openLocalStore(join(config.dataDir, "objects")),
-      signing,
-      vault,
-      log,
-      tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
-      buckets: new TokenBuckets(),
-      news,
-      runWatch: new RunWatch(database.db, news, log),
-      gate: openGate({ allow: config.egressAllow }),
-      loginExpressions: openEvaluator({ threads: 1 }),
-      environmentSecret: (name) => readEnvironmentSecret(name),
-      publicUrl,
-    };
-    for (const { account, strategyId, variable } of await listMissingVariables(
-      services.db,
-      services.environmentSecret,
-    )) {
-      // One customer's missing secret must not keep the others' service from starting.
-      log.warn(
-        { account, strategyId, variable },
-        "a strategy's client_secret_env is not set: its logins fail",
-      );
-    }
-    parts.push(followVaultKeys(database.db, vault, log));
+    const services = await openServices({ config, log, database, news, publicUrl }, signingKey, privateHalf);
+    await warnOfRisks(services);
+    parts.push(followVaultKeys(database.db, services.vault, log));
     // The port before the worker: a process that can't listen must not have taken runs.
     const listening = await openServer(services, {
       host: config.host,
@@ -107,6 +81,47 @@ export async function startService(
   } catch (error) {
     await closeAll();
     throw error;
+  }
+}
+
+async function openServices(
+  made: {
+    readonly config: Config;
+    readonly log: Log;
+    readonly database: OpenDatabase;
+    readonly news: RunNews;
+    readonly publicUrl: () => string;
+  },
+  signingKey: ReturnType<typeof readSigningKey>,
+  privateHalf: ReadKeys | null,
+): Promise<Services & { readonly vault: Keyring }> {
+  const { config, log, news, publicUrl } = made;
+  const { db } = made.database;
+  const signing = openSigning(signingKey);
+  await checkSigningKey(db, signing);
+  return {
+    db,
+    blobs: openLocalStore(join(config.dataDir, "objects")),
+    signing,
+    vault: await prepareVault(db, privateHalf),
+    log,
+    tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
+    buckets: new TokenBuckets(),
+    news,
+    runWatch: new RunWatch(db, news, log),
+    gate: openGate({ allow: config.egressAllow }),
+    loginExpressions: openEvaluator({ threads: 1 }),
+    environmentSecret: (name) => readEnvironmentSecret(name),
+    publicUrl,
+  };
+}
+
+/** What an operator should know and no reason not to start. */
+async function warnOfRisks({ db, environmentSecret, log }: Services): Promise<void> {
+  for (const risk of await listLoggingRisks(db)) log.warn(risk);
+  for (const { account, strategyId, variable } of await listMissingVariables(db, environmentSecret)) {
+    // One customer's missing secret must not keep the others' service from starting.
+    log.warn({ account, strategyId, variable }, "a strategy's client_secret_env is not set: its logins fail");
   }
 }
 

@@ -87,6 +87,7 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
   "cli/demo": ["src/cli/demo.ts", "src/cli/demo/portal.ts"],
   "engine/login.ts": ["src/engine/login.ts"],
+  "engine/open-credential": ["src/engine/open-credential.ts", "src/engine/open-credential-x.ts"],
   "server.ts": ["src/server.ts"],
 };
 
