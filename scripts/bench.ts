@@ -7,9 +7,10 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { loadOf, measure, type Measured, type Timing } from "./bench/measure.ts";
-import { serveInspected, watchMemory } from "./bench/memory.ts";
+import { serveOpenly, watchMemory } from "./bench/memory.ts";
 import { SCENARIOS, type Scenario } from "./bench/scenarios.ts";
 import { openStage, type Stage } from "./bench/stage.ts";
+import type { Look, ProfileLine } from "./bench/serve-process.ts";
 import { renderMemory, renderTable } from "./bench/table.ts";
 
 const USAGE = `npm run bench -- api [options]
@@ -99,19 +100,18 @@ async function watch(stage: Stage, rows: readonly Measured[], minutes: number): 
 }
 
 async function profile(stage: Stage): Promise<void> {
-  const { service, inspected } = await serveInspected(stage);
+  await using service = await serveOpenly(stage);
   for (const scenario of chosenScenarios()) {
+    const look: Look = { want: "profile", seconds: timing.warmSeconds + timing.seconds };
     const [load, lines] = await Promise.all([
       loadOf(stage, service.url, scenario, timing, null),
-      inspected.profile(timing.warmSeconds + timing.seconds),
+      service.ask<readonly ProfileLine[]>(look),
     ]);
     console.log(`\n${scenario.title}: ${Math.round(load.perSecond)}/s under the profiler`);
     for (const { what, share } of lines.slice(0, PROFILE_LINES)) {
       console.log(`${(share * 100).toFixed(1).padStart(5)} %  ${what}`);
     }
   }
-  inspected.close();
-  await service.end();
 }
 
 const machine = {

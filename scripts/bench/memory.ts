@@ -1,15 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RunningService } from "../../test/service.ts";
-import { inspect, type Inspected } from "./inspector.ts";
 import { loadOf, type Timing } from "./measure.ts";
+import { startProgram, type Program } from "./processes.ts";
 import type { Scenario } from "./scenarios.ts";
+import type { Look, MemoryUse } from "./serve-process.ts";
 import type { Stage } from "./stage.ts";
 
-export interface MemorySample {
+export interface MemorySample extends MemoryUse {
   readonly atSeconds: number;
-  readonly rssBytes: number;
-  /** After a full collection. */
-  readonly heapBytes: number;
 }
 
 const SAMPLES = 10;
@@ -17,14 +14,13 @@ const SAMPLES = 10;
 const SETTLE_SECONDS = 10;
 
 /** The role `api` in a process whose memory and CPU can be looked into. */
-export async function serveInspected(
-  stage: Stage,
-): Promise<{ readonly service: RunningService; readonly inspected: Inspected }> {
-  const before = stage.installation.logs().length;
-  const service = await stage.serve({ NODE_OPTIONS: "--inspect=127.0.0.1:0" });
-  const url = /Debugger listening on (ws:\S+)/.exec(stage.installation.logs().slice(before))?.[1];
-  if (url === undefined) throw new Error("the service does not say where its inspector listens");
-  return { service, inspected: await inspect(url) };
+export async function serveOpenly(stage: Stage): Promise<Program & { readonly url: string }> {
+  const program = startProgram("./serve-process.ts", {
+    environment: stage.installation.environment,
+    options: ["--expose-gc"],
+  });
+  const look: Look = { want: "url" };
+  return { ...program, ...(await program.ask<{ url: string }>(look)) };
 }
 
 /** Heap and resident memory while all kinds of requests come, each in turn, at a steady rate. */
@@ -34,7 +30,8 @@ export async function watchMemory(
   timing: Timing,
   minutes: number,
 ): Promise<readonly MemorySample[]> {
-  const { service, inspected } = await serveInspected(stage);
+  await using service = await serveOpenly(stage);
+  const look: Look = { want: "memory" };
   const samples: MemorySample[] = [];
   let isOver = false;
   const load = (async () => {
@@ -49,13 +46,14 @@ export async function watchMemory(
     for (let at = 0; at <= SAMPLES; at++) {
       const dueMs = began + (at / SAMPLES) * minutes * 60_000;
       await sleep(Math.max(dueMs - performance.now(), 0));
-      samples.push({ atSeconds: (performance.now() - began) / 1_000, ...(await inspected.memory()) });
+      samples.push({
+        atSeconds: (performance.now() - began) / 1_000,
+        ...(await service.ask<MemoryUse>(look)),
+      });
     }
   } finally {
     isOver = true;
     await load;
-    inspected.close();
-    await service.end();
   }
   return samples;
 }

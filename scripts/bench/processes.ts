@@ -7,9 +7,13 @@ export interface Program extends AsyncDisposable {
   ask<Answer>(message: object): Promise<Answer>;
 }
 
-export function startProgram(file: string): Program {
+export function startProgram(
+  file: string,
+  { environment = {}, options = [] }: { environment?: Record<string, string>; options?: string[] } = {},
+): Program {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
-    execArgv: ["--disable-warning=ExperimentalWarning"],
+    execArgv: ["--disable-warning=ExperimentalWarning", ...options],
+    env: { ...process.env, ...environment },
   });
   return {
     ask: async <Answer>(message: object) => {
