@@ -67,8 +67,9 @@ export async function openServer(
     reply.header("X-Request-Id", request.id);
     checkRequestShape(request.raw);
   });
-  app.addHook("onSend", async (request, reply) => {
+  app.addHook("onSend", (request, reply, _payload, done) => {
     if (endsWithAnswer(request.raw) || state.draining) reply.header("Connection", "close");
+    done();
   });
   app.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
   app.setNotFoundHandler(async () => {

@@ -36,7 +36,7 @@ interface Load {
   readonly failed: number;
 }
 
-export async function benchRotation(options: Options, say: (text: string) => void): Promise<void> {
+async function benchRotation(options: Options, say: (text: string) => void): Promise<void> {
   await using installation = await install({ LATCHKEY_LOG_LEVEL: "warn" });
   await installation.apply("account: acme\nrate_limit: off", PORTAL);
   const { db } = installation.database;
@@ -180,22 +180,27 @@ async function loadWhile(caller: Caller, connections: number, work: Promise<unkn
   return { p50: at(0.5), p99: at(0.99), requests: sorted.length, failed };
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      credentials: { type: "string", default: "100000" },
-      connections: { type: "string", default: "4" },
-      seconds: { type: "string", default: "30" },
-      batch: { type: "string" },
-    },
-  });
-  await benchRotation(
-    {
-      credentials: Number(values.credentials),
-      connections: Number(values.connections),
-      baselineSeconds: Number(values.seconds),
-      batch: values.batch,
-    },
-    (text) => void process.stderr.write(`${text}\n`),
-  );
+const { values } = parseArgs({
+  // After the name of the bench.
+  args: process.argv.slice(3),
+  options: {
+    credentials: { type: "string", default: "100000" },
+    connections: { type: "string", default: "4" },
+    seconds: { type: "string", default: "30" },
+    batch: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+if (values.help) {
+  console.log("npm run bench -- rotation [--credentials n] [--connections n] [--seconds n] [--batch n]");
+  process.exit(0);
 }
+await benchRotation(
+  {
+    credentials: Number(values.credentials),
+    connections: Number(values.connections),
+    baselineSeconds: Number(values.seconds),
+    batch: values.batch,
+  },
+  (text) => void process.stderr.write(`${text}\n`),
+);

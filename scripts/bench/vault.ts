@@ -36,7 +36,7 @@ interface Contender {
   open(sealed: unknown): Promise<Uint8Array>;
 }
 
-export async function benchVault(say: (text: string) => void): Promise<void> {
+async function benchVault(say: (text: string) => void): Promise<void> {
   const contenders = [bareGcm(), bareJose(), ourVault(), await awsSdk(say)];
   const rows: { name: string; seal: number[]; open: number[] }[] = [];
   for (const contender of contenders) {
@@ -191,4 +191,4 @@ function loadSdk(say: (text: string) => void): AwsEncryptionSdk {
   return createRequire(join(cache, "package.json"))("@aws-crypto/client-node") as AwsEncryptionSdk;
 }
 
-if (import.meta.main) await benchVault((text) => void process.stderr.write(`${text}\n`));
+await benchVault((text) => void process.stderr.write(`${text}\n`));

@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { admitRuns } from "#db/admission.ts";
 import { describeError } from "#lib/log.ts";
 import type { Services } from "./services.ts";
+
+/** The first admission is at once; under load each of the next serves all that has come meanwhile. */
+const BETWEEN_MS = 10;
 
 // One admission at a time for each account in a process; what comes meanwhile is served by one more.
 const underway = new Map<string, "once" | "again">();
@@ -17,10 +21,12 @@ export function admitSoon(services: Pick<Services, "db" | "log">, accountId: str
   underway.set(accountId, "once");
   void (async () => {
     try {
-      do {
+      for (;;) {
         underway.set(accountId, "once");
         await admitRuns(services.db, accountId);
-      } while (underway.get(accountId) === "again");
+        if (underway.get(accountId) === "once") break;
+        await sleep(BETWEEN_MS);
+      }
     } catch (error) {
       services.log.warn(
         { accountId, ...describeError(error) },

@@ -1,5 +1,5 @@
-import { createBrotliDecompress } from "node:zlib";
-import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { brotliDecompress, brotliDecompressSync } from "node:zlib";
 import { findResultBlob, listResults } from "#db/run-results.ts";
 import type { VisibleRun } from "#db/runs.ts";
 import { readClock } from "#db/clock.ts";
@@ -53,18 +53,24 @@ function purged(): Problem {
 async function readDirect(services: Services, results: readonly StoredResult[]): Promise<readonly string[]> {
   const texts: string[] = [];
   for (const result of results) {
-    const chunks: Buffer[] = [];
+    const chunks: Uint8Array[] = [];
     try {
-      // compose, not pipe: an error of the store must reach this loop.
-      const bytes = Readable.from(services.blobs.open(result.blobKey)).compose(createBrotliDecompress());
-      for await (const chunk of bytes) chunks.push(chunk as Buffer);
+      for await (const chunk of services.blobs.open(result.blobKey)) chunks.push(chunk);
     } catch (error) {
       if ((error as Error).name === "BlobMissing") throw purged();
       throw error;
     }
-    texts.push(Buffer.concat(chunks).toString("utf8"));
+    texts.push((await decompress(Buffer.concat(chunks), result.jsonBytes)).toString("utf8"));
   }
   return texts;
+}
+
+const inAnotherThread = promisify(brotliDecompress);
+/** Up to here it is done before another thread would have begun. */
+const HERE_BYTES_MAX = 65_536;
+
+async function decompress(bytes: Buffer, jsonBytes: number): Promise<Buffer> {
+  return jsonBytes <= HERE_BYTES_MAX ? brotliDecompressSync(bytes) : await inAnotherThread(bytes);
 }
 
 async function presign(

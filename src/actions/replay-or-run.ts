@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { claimKey, findAnswer, storeAnswer } from "#db/idempotency.ts";
+import { claimKey, findAnswer, lookUpAnswer, storeAnswer, type StoredAnswer } from "#db/idempotency.ts";
 import type { Database } from "#db/pool.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
@@ -20,8 +20,29 @@ export interface IdempotentRequest {
   readonly accountId: string;
   /** null: the caller sent no key. */
   readonly key: string | null;
+  /** Asked for when there is a key. */
+  fingerprint(): Buffer;
+}
+
+/** A request with a key. */
+interface Keyed {
+  readonly accountId: string;
+  readonly keyHash: Buffer;
   readonly fingerprint: Buffer;
 }
+
+/** What a key is claimed with. */
+export interface Claim {
+  readonly keyHash: Buffer;
+  readonly fingerprint: Buffer;
+  readonly windowMs: number;
+}
+
+/**
+ * An effect that can share a transaction with those of concurrent requests: it claims the key, stores its answer and commits.
+ * null: it has done nothing (the key is taken, something is locked), and must go alone. Throws the Problems of the effect.
+ */
+export type EffectTogether = (claim: Claim | null) => Promise<Answer | null>;
 
 export interface Outcome {
   readonly answer: Answer;
@@ -48,24 +69,28 @@ export async function replayOrRun(
   services: Services,
   request: IdempotentRequest,
   effect: (tx: Database) => Promise<Answer>,
+  together: EffectTogether = async () => null,
 ): Promise<Outcome> {
   if (request.key === null) {
+    const answer = await together(null);
+    if (answer) return { answer, replayed: false };
     return { answer: await services.db.transaction(effect, { settle: true }), replayed: false };
   }
+  const { accountId } = request;
   const keyHash = hashIdempotencyKey(request.key);
-  const name = `${request.accountId}/${keyHash.toString("hex")}`;
+  const fingerprint = request.fingerprint();
+  const name = `${accountId}/${keyHash.toString("hex")}`;
   const mine = underwayOf(services.db);
   const deadline = performance.now() + limits.idempotencyWaitMs;
   for (let first = mine.get(name); first; first = mine.get(name)) {
     const outcome = await settled(first, deadline);
-    if (outcome && first.fingerprint.equals(request.fingerprint))
-      return { answer: outcome.answer, replayed: true };
+    if (outcome && first.fingerprint.equals(fingerprint)) return { answer: outcome.answer, replayed: true };
     if (outcome) break;
   }
   // A duplicate that has waited here for one that failed does not wait for the whole time once more in the database.
   const waitMs = Math.max(Math.ceil(deadline - performance.now()), WAIT_LEAST_MS);
-  const outcome = claimAndRun(services, request, { keyHash, waitMs }, effect);
-  mine.set(name, { fingerprint: request.fingerprint, outcome });
+  const outcome = replayOrClaim(services, { accountId, keyHash, fingerprint }, waitMs, effect, together);
+  mine.set(name, { fingerprint, outcome });
   try {
     return await outcome;
   } finally {
@@ -93,20 +118,52 @@ async function settled(first: Underway, deadline: number): Promise<Outcome | nul
   }
 }
 
+/**
+ * What is recorded is replayed; a key that looks free is claimed together with others; what neither has settled goes alone:
+ * it waits for duplicates of other processes, replaces outdated records, and says why a request is refused.
+ */
+async function replayOrClaim(
+  services: Services,
+  request: Keyed,
+  waitMs: number,
+  effect: (tx: Database) => Promise<Answer>,
+  together: EffectTogether,
+): Promise<Outcome> {
+  const { accountId, keyHash, fingerprint } = request;
+  const stored = await lookUpAnswer(services.db, { accountId, keyHash });
+  if (stored) return { answer: replay(services, stored, fingerprint), replayed: true };
+  await failpoint("idempotency.before_claim");
+  const claim: Claim = { keyHash, fingerprint, windowMs: limits.idempotencyWindowMs };
+  const answer = await together(claim).catch(goAloneIfRefused);
+  if (!answer) return await claimAndRun(services, request, waitMs, effect);
+  await failpoint("idempotency.after_commit");
+  return { answer, replayed: false };
+}
+
+/** A duplicate under way elsewhere comes before the refusal (design, page 6, 4.3, case 4): only a claim shows it. */
+function goAloneIfRefused(error: unknown): null {
+  if (error instanceof Problem) return null;
+  throw error;
+}
+
 async function claimAndRun(
   services: Services,
-  request: IdempotentRequest,
-  { keyHash, waitMs }: { readonly keyHash: Buffer; readonly waitMs: number },
+  request: Keyed,
+  waitMs: number,
   effect: (tx: Database) => Promise<Answer>,
 ): Promise<Outcome> {
   const outcome = await services.db.transaction(
     async (tx) => {
-      await failpoint("idempotency.before_claim");
-      const won = await claim(tx, request, keyHash, waitMs);
+      const won = await claim(tx, request, waitMs);
       await failpoint("idempotency.after_claim");
-      if (!won) return { answer: await replay(services, tx, request, keyHash), replayed: true };
+      if (!won) {
+        const stored = await findAnswer(tx, request.accountId, request.keyHash);
+        // The first one's row went between the claim and here (the sweeper at the 24th hour): the caller tries again.
+        if (!stored) throw inUse();
+        return { answer: replay(services, stored, request.fingerprint), replayed: true };
+      }
       const answer = await effect(tx);
-      await record(services, tx, request.accountId, keyHash, answer);
+      await record(services, tx, request, answer);
       await failpoint("idempotency.before_commit");
       return { answer, replayed: false };
     },
@@ -116,21 +173,9 @@ async function claimAndRun(
   return outcome;
 }
 
-async function claim(
-  tx: Database,
-  request: IdempotentRequest,
-  keyHash: Buffer,
-  waitMs: number,
-): Promise<boolean> {
-  const { accountId, fingerprint } = request;
+async function claim(tx: Database, request: Keyed, waitMs: number): Promise<boolean> {
   try {
-    return await claimKey(tx, {
-      accountId,
-      keyHash,
-      fingerprint,
-      windowMs: limits.idempotencyWindowMs,
-      waitMs,
-    });
+    return await claimKey(tx, { ...request, windowMs: limits.idempotencyWindowMs, waitMs });
   } catch (error) {
     // Only here: an effect that waits too long for a lock of its own has no duplicate under way.
     if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) throw inUse();
@@ -138,16 +183,8 @@ async function claim(
   }
 }
 
-async function replay(
-  services: Services,
-  tx: Database,
-  request: IdempotentRequest,
-  keyHash: Buffer,
-): Promise<Answer> {
-  const stored = await findAnswer(tx, request.accountId, keyHash);
-  // The first one's row went between the claim and here (the sweeper at the 24th hour): the caller tries again.
-  if (!stored) throw inUse();
-  if (!stored.fingerprint.equals(request.fingerprint)) throw reused();
+function replay(services: Services, stored: StoredAnswer, fingerprint: Buffer): Answer {
+  if (!stored.fingerprint.equals(fingerprint)) throw reused();
   if (stored.tokenSessionId === null) return { status: stored.status, body: stored.body.toString("utf8") };
   const at = must(stored.tokenAt, "the token's place");
   const token = services.signing.hostedToken(stored.tokenSessionId);
@@ -158,8 +195,7 @@ async function replay(
 async function record(
   services: Services,
   tx: Database,
-  accountId: string,
-  keyHash: Buffer,
+  { accountId, keyHash }: Keyed,
   answer: Answer,
 ): Promise<void> {
   let body = Buffer.from(answer.body, "utf8");

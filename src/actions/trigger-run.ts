@@ -1,7 +1,13 @@
-import { findBlueprintByKey, findStrategy, type BlueprintVersion } from "#db/config-documents.ts";
-import { findCredentials } from "#db/credentials.ts";
+import {
+  findBlueprintByKey,
+  findStrategy,
+  lookUpStrategy,
+  type BlueprintVersion,
+  type StrategyVersion,
+} from "#db/config-documents.ts";
+import { findCredentials, lookUpCredential } from "#db/credentials.ts";
+import { insertRun, insertRunTogether, type NewRun, type NewRunInput } from "#db/new-runs.ts";
 import type { Database } from "#db/pool.ts";
-import { insertRun, type NewRun, type NewRunInput } from "#db/runs.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { isWellFormedName } from "#domain/names.ts";
 import { invalidField, notFound, Problem, type ProblemDetail } from "#domain/problem.ts";
@@ -16,13 +22,13 @@ import {
   type TriggerBody,
 } from "#domain/trigger-routing.ts";
 import type { Value } from "#domain/value.ts";
-import { must } from "#lib/assert.ts";
+import { assert, must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 import { checkInput } from "#nodes/input.ts";
 import { authorizeBlueprint } from "./authenticate.ts";
-import type { Answer } from "./replay-or-run.ts";
+import type { Answer, Claim } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
 
 /** The Blueprint that a trigger names. Throws Problem 404, then 403 (design, page 1, Order of checks). */
@@ -55,13 +61,69 @@ export async function triggerRun(
   version: BlueprintVersion,
   body: TriggerBody,
 ): Promise<Answer> {
+  const accountId = caller.account.id;
+  const run = await planRun(caller, version, body, {
+    credentials: async (ids) => await findCredentials(tx, accountId, ids),
+    strategy: async (id) => await findStrategy(tx, accountId, id),
+  });
+  await failpoint("trigger.before_insert");
+  assert(await insertRun(tx, run), "the run's credentials are locked");
+  await failpoint("trigger.after_insert");
+  return accepted(run);
+}
+
+/**
+ * The same with the runs of concurrent requests, and with the claim of its key, in a transaction of their own. null: nothing was
+ * written, the run must go alone.
+ */
+export async function triggerRunTogether(
+  services: Services,
+  caller: Caller,
+  version: BlueprintVersion,
+  body: TriggerBody,
+  claim: Claim | null,
+): Promise<Answer | null> {
+  const { db } = services;
+  const accountId = caller.account.id;
+  const run = await planRun(caller, version, body, {
+    credentials: async (ids) => {
+      const found = await Promise.all(ids.map(async (id) => await lookUpCredential(db, { accountId, id })));
+      return found.filter((credential) => credential !== undefined);
+    },
+    strategy: async (id) => await lookUpStrategy(db, accountId, id),
+  });
+  const answer = accepted(run);
+  await failpoint("trigger.before_insert");
+  return (await insertRunTogether(db, run, claim && { ...claim, ...answer })) ? answer : null;
+}
+
+const accepted = (run: NewRun): Answer => ({
+  status: 202,
+  body: JSON.stringify({ id: run.id, run_key: run.runKey, status: "queued" }),
+});
+
+/** Where a plan finds what the body names: in the transaction, or before one. */
+interface Sources {
+  credentials(
+    ids: readonly string[],
+  ): Promise<readonly { readonly id: string; readonly strategyId: string }[]>;
+  strategy(id: string): Promise<StrategyVersion | undefined>;
+}
+
+/** The run that a body asks for. Throws Problem 400, 422 (design, page 1, Order of checks). */
+async function planRun(
+  caller: Caller,
+  version: BlueprintVersion,
+  body: TriggerBody,
+  sources: Sources,
+): Promise<NewRun> {
   const table = routingTableOf(version);
   const routed = routeTrigger(body, table);
   refuseMissingMetadata(routed, table);
   refuseFilesElsewhere(routed);
-  const credentials = await findSlotCredentials(tx, caller, version, routed);
+  const credentials = await findSlotCredentials(sources, version, routed);
   const inputs = readInputs(version, routed);
-  const run: NewRun = {
+  return {
     id: newId(ID_PREFIX.run),
     runKey: newRunKey(),
     accountId: caller.account.id,
@@ -78,10 +140,6 @@ export async function triggerRun(
     credentials,
     inputs,
   };
-  await failpoint("trigger.before_insert");
-  await insertRun(tx, run);
-  await failpoint("trigger.after_insert");
-  return { status: 202, body: JSON.stringify({ id: run.id, run_key: run.runKey, status: "queued" }) };
 }
 
 /** Strings as they are, everything else as JSON text. Spec, Top-level key routing. */
@@ -124,8 +182,7 @@ function readRunName(routed: RoutedTrigger): string | null {
 
 /** Spec, Trigger rule 1: credentials of the account, each in a slot of its strategy. */
 async function findSlotCredentials(
-  tx: Database,
-  caller: Caller,
+  sources: Sources,
   version: BlueprintVersion,
   routed: RoutedTrigger,
 ): Promise<NewRun["credentials"]> {
@@ -136,9 +193,10 @@ async function findSlotCredentials(
       throw invalidField(field, `\`${field}\` must name credentials of this account (cred_…).`);
     for (const id of ids) if (!asked.has(id)) asked.set(id, field);
   }
-  const found = new Map(
-    (await findCredentials(tx, caller.account.id, [...asked.keys()])).map((row) => [row.id, row]),
-  );
+  const found =
+    asked.size === 0
+      ? new Map()
+      : new Map((await sources.credentials([...asked.keys()])).map((row) => [row.id, row]));
   for (const [id, field] of asked) {
     if (!found.has(id))
       throw invalidField(field, `\`${field}\` names a credential that does not exist in this account.`);
@@ -148,10 +206,7 @@ async function findSlotCredentials(
   if (problem !== null) throw invalidField(routed.credentials[0]?.field ?? "credential_id", problem);
   return await Promise.all(
     filled.map(async ({ slot, credential }) => {
-      const strategy = must(
-        await findStrategy(tx, caller.account.id, credential.strategyId),
-        "the slot's strategy",
-      );
+      const strategy = must(await sources.strategy(credential.strategyId), "the slot's strategy");
       return {
         slot,
         credentialId: credential.id,

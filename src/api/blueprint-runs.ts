@@ -51,7 +51,7 @@ export async function postRunCancel(
     {
       accountId: caller.account.id,
       key,
-      fingerprint: fingerprint("POST", ["blueprint-runs", runId, "cancel"], { kind: "none" }),
+      fingerprint: () => fingerprint("POST", ["blueprint-runs", runId, "cancel"], { kind: "none" }),
     },
     async (tx) => await cancelRun(services, tx, caller, run),
   );

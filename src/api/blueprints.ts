@@ -3,7 +3,12 @@ import { admitSoon } from "#actions/admit-runs.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import { describeTrigger } from "#actions/describe-trigger.ts";
 import type { Services } from "#actions/services.ts";
-import { findTriggeredBlueprint, routingTableOf, triggerRun } from "#actions/trigger-run.ts";
+import {
+  findTriggeredBlueprint,
+  routingTableOf,
+  triggerRun,
+  triggerRunTogether,
+} from "#actions/trigger-run.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { enter } from "./enter.ts";
@@ -33,9 +38,10 @@ export async function postTrigger(
       {
         accountId: caller.account.id,
         key,
-        fingerprint: fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print),
+        fingerprint: () => fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print()),
       },
       async (tx) => await triggerRun(tx, caller, version, body.values),
+      async (claim) => await triggerRunTogether(services, caller, version, body.values, claim),
     );
     if (!outcome.replayed) {
       kept = routingTableOf(version).inputRefKeys;

@@ -36,7 +36,7 @@ export async function postCredentialSession(
     {
       accountId: caller.account.id,
       key,
-      fingerprint: fingerprint("POST", ["credential-sessions"], { kind: "json", canonical }),
+      fingerprint: () => fingerprint("POST", ["credential-sessions"], { kind: "json", canonical }),
     },
     async (tx) => await createCredentialSession(services, tx, caller, readSessionRequest(body)),
   );

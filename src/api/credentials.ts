@@ -24,7 +24,7 @@ export async function deleteCredentialById(
     {
       accountId: caller.account.id,
       key,
-      fingerprint: fingerprint("DELETE", ["credentials", id], { kind: "none" }),
+      fingerprint: () => fingerprint("DELETE", ["credentials", id], { kind: "none" }),
     },
     async (tx) => {
       const deleted = await deleteCredential(services, tx, caller, id, tombstone);

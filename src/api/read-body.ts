@@ -9,7 +9,8 @@ import { inTurn, LARGE_BYTES } from "./large-bodies.ts";
 /** A trigger's body in either encoding, read. */
 export interface ReadBody {
   readonly values: TriggerBody;
-  readonly print: BodyPrint;
+  /** For a fingerprint: of a large body it costs as much as reading it. */
+  print(): BodyPrint;
   /** Removes the files that were stored while the body was read, but for those of these parts. */
   discard(kept: ReadonlySet<string>): Promise<void>;
 }

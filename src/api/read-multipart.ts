@@ -35,7 +35,7 @@ export async function readMultipart(
         .flatMap(({ value }) => (value.kind === "file" ? [value.blobKey] : []));
       await services.blobs.remove(left);
     };
-    return { values: valuesOf(parts), print: { kind: "multipart", parts: printsOf(parts) }, discard };
+    return { values: valuesOf(parts), print: () => ({ kind: "multipart", parts: printsOf(parts) }), discard };
   } catch (error) {
     await services.blobs.remove(staged);
     throw error;

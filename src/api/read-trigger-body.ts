@@ -19,7 +19,7 @@ export async function readTriggerBody(
   const body = await readJsonObject(request, limits.triggerJsonBytesMax);
   return {
     values: new Map([...body].map(([key, value]) => [key, jsonValue(value)])),
-    print: { kind: "json", canonical: canonicalJsonText(body) },
+    print: () => ({ kind: "json", canonical: canonicalJsonText(body) }),
     discard: async () => {},
   };
 }

@@ -15,8 +15,9 @@ export function registerApi(app: FastifyInstance, services: Services): void {
   registerReference(app, services);
   app.register(
     async (api) => {
-      api.addHook("onSend", async (_request, reply) => {
+      api.addHook("onSend", (_request, reply, _payload, done) => {
         reply.header("Cache-Control", "no-store");
+        done();
       });
       api.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
       // Design, page 1: authentication comes first, for unknown paths too.

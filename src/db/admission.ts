@@ -15,6 +15,8 @@ interface Waiting {
  * Gives how many were admitted.
  */
 export async function admitRuns(db: Database, accountId: string): Promise<number> {
+  // A busy account gets many triggers and has no room: that takes one look and no lock. Whatever makes room admits after that.
+  if (!(await hasRoom(db, accountId))) return 0;
   return await db.transaction(async (tx) => {
     const accounts = await tx.query<{ concurrency: number }>(
       `select concurrency from account where id = $1 for no key update`,
@@ -45,6 +47,17 @@ export async function admitRuns(db: Database, accountId: string): Promise<number
     await addRunJobs(tx, ids);
     return ids.length;
   });
+}
+
+async function hasRoom(db: Database, accountId: string): Promise<boolean> {
+  const rows = await db.query<{ hasRoom: boolean }>({
+    name: "account_has_room",
+    text: `select concurrency > (
+        select count(*) from run where run.account_id = account.id and admitted_at is not null and ended_at is null
+      ) as "hasRoom" from account where id = $1`,
+    values: [accountId],
+  });
+  return rows[0]?.hasRoom ?? false;
 }
 
 /** Those that a person has decided on first, then in the order of their triggers; a run waits while one of its credentials is at its limit. */

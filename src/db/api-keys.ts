@@ -1,4 +1,5 @@
 import type { Account } from "./accounts.ts";
+import { grouped } from "./group.ts";
 import type { Database } from "./pool.ts";
 
 export interface ApiKey {
@@ -21,25 +22,44 @@ export interface AuthenticatedKey {
   readonly keyId: string;
   readonly blueprintKeys: readonly string[] | null;
   readonly account: Account;
+  /** Until it expires; null = never. */
+  readonly remainingMs: number | null;
 }
 
-/** The live key with this hash and its account; undefined when unknown, expired or revoked. */
-export async function findLiveKey(db: Database, hash: Uint8Array): Promise<AuthenticatedKey | undefined> {
-  const rows = await db.query<Account & { keyId: string; blueprintKeys: string[] | null }>({
-    name: "find_live_key",
-    text: `select key.id as "keyId", key.blueprint_keys as "blueprintKeys", account.id, account.slug, account.name,
+interface LiveKeyRow extends Account {
+  readonly keyId: string;
+  readonly blueprintKeys: string[] | null;
+  readonly hash: Buffer;
+  readonly remainingMs: number | null;
+}
+
+/** The live key with this hash and its account; undefined when unknown, expired or revoked. Many at once are one statement. */
+export const findLiveKey = grouped<Buffer, AuthenticatedKey | undefined>(async (db, hashes) => {
+  const rows = await db.query<LiveKeyRow>({
+    name: "find_live_keys",
+    text: `select key.hash, key.id as "keyId", key.blueprint_keys as "blueprintKeys",
+        (extract(epoch from key.expires_at - app_now()) * 1000)::float8 as "remainingMs",
+        account.id, account.slug, account.name,
         account.allowed_origins as "allowedOrigins", account.session_lifetime_ms as "sessionLifetimeMs",
         account.retention_ms as "retentionMs", account.concurrency,
         case when account.rate_per_second is null then null
           else json_build_object('perSecond', account.rate_per_second, 'burst', account.rate_burst) end as "rateLimit"
       from api_key key join account on account.id = key.account_id
-      where key.hash = $1 and key.revoked_at is null and (key.expires_at is null or key.expires_at > app_now())`,
-    values: [hash],
+      where key.hash = any($1) and key.revoked_at is null and (key.expires_at is null or key.expires_at > app_now())`,
+    values: [hashes],
   });
-  const row = rows[0];
-  if (!row) return undefined;
-  const { keyId, blueprintKeys, ...account } = row;
-  return { keyId, blueprintKeys, account };
+  const found = new Map(rows.map((row) => [row.hash.toString("latin1"), readLiveKey(row)]));
+  return hashes.map((hash) => found.get(hash.toString("latin1")));
+});
+
+function readLiveKey(row: LiveKeyRow): AuthenticatedKey {
+  const { id, slug, name, allowedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit } = row;
+  return {
+    keyId: row.keyId,
+    blueprintKeys: row.blueprintKeys,
+    account: { id, slug, name, allowedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit },
+    remainingMs: row.remainingMs,
+  };
 }
 
 /** Which of these keys have been revoked or have expired. */

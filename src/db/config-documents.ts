@@ -2,6 +2,7 @@ import { readBlueprint, type Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
+import { grouped, inOrder } from "./group.ts";
 import type { Database } from "./pool.ts";
 
 export interface StrategyVersion {
@@ -108,20 +109,91 @@ export async function listStrategies(db: Database): Promise<readonly StrategyVer
   return rows.map(readStrategyRow);
 }
 
+/** What may change about a document: which version is in force, and whether it is retired. */
+interface InForce {
+  readonly id: string;
+  readonly version: number;
+  readonly retired: boolean;
+}
+
+interface DocumentCall {
+  readonly accountId: string;
+  /** The Blueprint's key, or the strategy's id. */
+  readonly name: string;
+}
+
+const lookUpInForce = (table: "blueprint" | "strategy", nameColumn: "key" | "id") =>
+  grouped<DocumentCall, InForce | undefined>(async (db, calls) => {
+    const nameOf = ({ accountId, name }: DocumentCall): string => `${accountId}/${name}`;
+    // Most concurrent requests are about few documents.
+    const asked = [...new Map(calls.map((call) => [nameOf(call), call])).values()];
+    const rows = await db.query<InForce & { at: number }>({
+      name: `look_up_${table}`,
+      text: `select given.at::int, found.id, found.current_version as version, found.retired
+        from unnest($1::text[], $2::text[]) with ordinality as given(account_id, name, at)
+          join ${table} found on found.account_id = given.account_id and found.${nameColumn} = given.name`,
+      values: [asked.map((call) => call.accountId), asked.map((call) => call.name)],
+    });
+    const found = inOrder(rows, asked);
+    const byName = new Map(asked.map((call, index) => [nameOf(call), found[index]]));
+    return calls.map((call) => byName.get(nameOf(call)));
+  });
+
+const lookUpBlueprint = lookUpInForce("blueprint", "key");
+const lookUpStrategyInForce = lookUpInForce("strategy", "id");
+
+/** Documents of versions, which never change, as they were read from this database. */
+const kept = new WeakMap<Database, Map<string, Strategy | Blueprint>>();
+
+async function keepVersion<T extends Strategy | Blueprint>(
+  db: Database,
+  name: string,
+  read: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const versions = kept.get(db) ?? new Map<string, Strategy | Blueprint>();
+  kept.set(db, versions);
+  const known = versions.get(name);
+  if (known) return known as T;
+  const found = await read();
+  if (!found) return undefined;
+  if (versions.size >= CACHE_SIZE_MAX) versions.delete(versions.keys().next().value ?? "");
+  versions.set(name, found);
+  return found;
+}
+
+/** The version in force, retired or not. Which one that is, is read each time; its document only once. */
 export async function findBlueprintByKey(
   db: Database,
   accountId: string,
   key: string,
 ): Promise<BlueprintVersion | undefined> {
   if (!isStorable(key)) return undefined;
-  const rows = await db.query<DocumentRow>({
-    name: "find_blueprint_by_key",
-    text: `select ${BLUEPRINT_COLUMNS} from blueprint join blueprint_version version
-        on version.blueprint_id = blueprint.id and version.version = blueprint.current_version
-      where blueprint.account_id = $1 and blueprint.key = $2`,
-    values: [accountId, key],
-  });
-  return rows[0] && readBlueprintRow(rows[0]);
+  const inForce = await lookUpBlueprint(db, { accountId, name: key });
+  if (!inForce) return undefined;
+  const { id, version, retired } = inForce;
+  const blueprint = await keepVersion(
+    db,
+    `blueprint/${id}/${version}`,
+    async () => (await findBlueprintVersion(db, id, version))?.blueprint,
+  );
+  return blueprint && { id, accountId, version, retired, blueprint };
+}
+
+/** As findStrategy, for many at once: one statement, and the document read only once. Not in a transaction. */
+export async function lookUpStrategy(
+  db: Database,
+  accountId: string,
+  id: string,
+): Promise<StrategyVersion | undefined> {
+  const inForce = await lookUpStrategyInForce(db, { accountId, name: id });
+  if (!inForce) return undefined;
+  const { version, retired } = inForce;
+  const strategy = await keepVersion(
+    db,
+    `strategy/${accountId}/${id}/${version}`,
+    async () => (await findStrategyVersion(db, accountId, id, version))?.strategy,
+  );
+  return strategy && { accountId, version, retired, strategy };
 }
 
 export async function findBlueprintVersion(

@@ -1,3 +1,4 @@
+import { grouped, inOrder } from "./group.ts";
 import type { Database } from "./pool.ts";
 
 export interface SealedCredential {
@@ -18,6 +19,21 @@ export async function findCredentials(
     [accountId, ids],
   );
 }
+
+/** One credential of the account, not locked: whoever uses it must lock it later. Many at once are one statement. */
+export const lookUpCredential = grouped<
+  { readonly accountId: string; readonly id: string },
+  { readonly id: string; readonly strategyId: string } | undefined
+>(async (db, calls) => {
+  const rows = await db.query<{ at: number; id: string; strategyId: string }>({
+    name: "look_up_credentials",
+    text: `select given.at::int, credential.id, strategy_id as "strategyId"
+      from unnest($1::text[], $2::text[]) with ordinality as given(account_id, id, at)
+        join credential on credential.account_id = given.account_id and credential.id = given.id`,
+    values: [calls.map((call) => call.accountId), calls.map((call) => call.id)],
+  });
+  return inOrder(rows, calls);
+});
 
 export async function findSealedCredential(
   db: Database,

@@ -1,3 +1,4 @@
+import { grouped, inOrder } from "./group.ts";
 import type { Database } from "./pool.ts";
 
 /** A stored answer. `body` holds no secret: the hosted token is left out at `tokenAt` and derived again at the replay. */
@@ -57,6 +58,22 @@ export async function findAnswer(
   );
   return rows[0];
 }
+
+/** The same outside a transaction, before anything is claimed. Many at once are one statement. */
+export const lookUpAnswer = grouped<
+  { readonly accountId: string; readonly keyHash: Buffer },
+  StoredAnswer | undefined
+>(async (db, calls) => {
+  const rows = await db.query<StoredAnswer & { at: number }>({
+    name: "look_up_answers",
+    text: `select given.at::int, fingerprint, status, body, token_session_id as "tokenSessionId", token_at as "tokenAt"
+      from unnest($1::text[], $2::bytea[]) with ordinality as given(account_id, key_hash, at)
+        join idempotency_key stored on stored.account_id = given.account_id and stored.key_hash = given.key_hash
+      where expires_at > app_now() and status is not null`,
+    values: [calls.map((call) => call.accountId), calls.map((call) => call.keyHash)],
+  });
+  return inOrder(rows, calls);
+});
 
 export async function storeAnswer(
   db: Database,

@@ -25,13 +25,18 @@ export type Database = {
    * All or nothing, on one connection. Inside a transaction, a part of it that can fail alone (a savepoint).
    * `retry`: up to three tries when the server says it may work (40001, 40P01); only for a repeatable `fn`.
    * `settle`: when the connection dies while COMMIT is under way, the server is asked on another one what became of it.
+   * `lockTimeoutMs` replaces the pool's, in this transaction.
    */
   transaction<T>(fn: (tx: Database) => Promise<T>, options?: TransactionOptions): Promise<T>;
   end(): Promise<void>;
   pool: pg.Pool;
 };
 
-export type TransactionOptions = { retry?: boolean | undefined; settle?: boolean | undefined };
+export type TransactionOptions = {
+  retry?: boolean | undefined;
+  settle?: boolean | undefined;
+  lockTimeoutMs?: number | undefined;
+};
 
 export type PoolOptions = {
   /** Connections at most. */
@@ -72,8 +77,8 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
   let ended: Promise<void> | null = null;
   return {
     query: (statement, values) => withClient(pool, (client) => run(client, statement, values)),
-    transaction: (fn, { retry = false, settle = false } = {}) =>
-      repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn, settle))),
+    transaction: (fn, { retry = false, ...options } = {}) =>
+      repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn, options))),
     end: () => (ended ??= pool.end()),
     pool,
   };
@@ -232,11 +237,11 @@ async function inTransaction<T>(
   pool: pg.Pool,
   client: pg.PoolClient,
   fn: (tx: Database) => Promise<T>,
-  settle: boolean,
+  options: Omit<TransactionOptions, "retry">,
 ): Promise<T> {
   const { tx, close } = transactionOn(pool, client);
   try {
-    const xid = await begin(client, settle);
+    const xid = await begin(client, options);
     const result = await fn(tx);
     close();
     const { command } = await commit(pool, client, xid);
@@ -254,12 +259,17 @@ async function inTransaction<T>(
 }
 
 /** Begins; with `settle` gives the transaction's id, in the same round trip. */
-async function begin(client: pg.PoolClient, settle: boolean): Promise<string | null> {
+async function begin(
+  client: pg.PoolClient,
+  { settle = false, lockTimeoutMs }: TransactionOptions,
+): Promise<string | null> {
+  const start =
+    lockTimeoutMs === undefined ? "begin" : `begin; set local lock_timeout = ${Math.ceil(lockTimeoutMs)}`;
   if (!settle) {
-    await send(client, { text: "begin" });
+    await send(client, { text: start });
     return null;
   }
-  const [row] = await run<{ xid: string }>(client, "begin; select pg_current_xact_id()::text as xid");
+  const [row] = await run<{ xid: string }>(client, `${start}; select pg_current_xact_id()::text as xid`);
   assert(row !== undefined, "a transaction has an id");
   return row.xid;
 }
@@ -343,6 +353,11 @@ async function repeat<T>(retry: boolean, attempt: () => Promise<T>): Promise<T> 
       await sleep(Math.random() * 20 * tries);
     }
   }
+}
+
+/** What the server says of a statement. */
+export function isDatabaseError(error: unknown): boolean {
+  return error instanceof pg.DatabaseError;
 }
 
 /** How the driver's and this file's own errors begin. A target that can't be reached speaks of a connection as well. */

@@ -1,4 +1,5 @@
 import type { StoredResult } from "#domain/run-results.ts";
+import { grouped } from "./group.ts";
 import type { Database } from "./pool.ts";
 
 export interface NewResult extends StoredResult {
@@ -26,14 +27,17 @@ export async function insertResults(
   }
 }
 
-/** In the order of the Blueprint's output nodes. */
-export async function listResults(db: Database, runId: string): Promise<readonly StoredResult[]> {
-  return await db.query<StoredResult>(
-    `select key, total_records as "totalRecords", json_bytes as "jsonBytes", blob_key as "blobKey"
-     from run_result where run_id = $1 order by ordinal`,
-    [runId],
-  );
-}
+/** In the order of the Blueprint's output nodes. Those of many runs are one statement. */
+export const listResults = grouped<string, readonly StoredResult[]>(async (db, runIds) => {
+  const rows = await db.query<StoredResult & { runId: string }>({
+    name: "list_results",
+    text: `select run_id as "runId", key, total_records as "totalRecords", json_bytes as "jsonBytes", blob_key as "blobKey"
+      from run_result where run_id = any($1) order by run_id, ordinal`,
+    values: [[...new Set(runIds)]],
+  });
+  const byRun = Map.groupBy(rows, (row) => row.runId);
+  return runIds.map((runId) => byRun.get(runId) ?? []);
+});
 
 /** The object behind one presigned URL. Undefined when the run was purged, or there is none. */
 export async function findResultBlob(

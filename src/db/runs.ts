@@ -1,103 +1,6 @@
 import { runStatusesBefore, type RunErrorKind, type RunProjection } from "#domain/run.ts";
+import { grouped, inOrder } from "./group.ts";
 import type { Database } from "./pool.ts";
-
-export interface NewRun {
-  readonly id: string;
-  readonly runKey: string;
-  readonly accountId: string;
-  readonly blueprintId: string;
-  readonly blueprintVersion: number;
-  readonly apiKeyId: string;
-  readonly name: string | null;
-  /** JSON text of name to string value. */
-  readonly metadata: string;
-  readonly ignoredKeys: readonly string[];
-  readonly timeoutMs: number;
-  readonly retentionMs: number;
-  readonly credentials: readonly {
-    readonly slot: string;
-    readonly credentialId: string;
-    readonly strategyId: string;
-    readonly strategyVersion: number;
-    readonly concurrency: number | null;
-  }[];
-  readonly inputs: readonly NewRunInput[];
-}
-
-export interface NewRunInput {
-  readonly refKey: string;
-  readonly kind: "text" | "json" | "file";
-  readonly content: Buffer | null;
-  readonly blobKey: string | null;
-  readonly filename: string | null;
-  readonly contentType: string | null;
-  readonly sizeBytes: number;
-  readonly sha256: Uint8Array | null;
-}
-
-const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
-
-/** The run and all that belongs to it, as part of the caller's transaction. */
-export async function insertRun(db: Database, run: NewRun): Promise<void> {
-  await db.query({
-    name: "insert_run",
-    text: `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys,
-        timeout_ms, retention_ms)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    values: [
-      run.id,
-      run.runKey,
-      run.accountId,
-      run.blueprintId,
-      run.blueprintVersion,
-      run.apiKeyId,
-      bytes(run.name),
-      bytes(run.metadata),
-      bytes(JSON.stringify(run.ignoredKeys)),
-      run.timeoutMs,
-      run.retentionMs,
-    ],
-  });
-  for (const credential of run.credentials) {
-    await db.query(
-      `insert into run_credential (account_id, run_id, slot, credential_id, strategy_id, strategy_version, concurrency)
-       values ($1, $2, $3, $4, $5, $6, $7)`,
-      [
-        run.accountId,
-        run.id,
-        credential.slot,
-        credential.credentialId,
-        credential.strategyId,
-        credential.strategyVersion,
-        credential.concurrency,
-      ],
-    );
-  }
-  for (const input of run.inputs) await insertInput(db, run, input);
-}
-
-async function insertInput(db: Database, run: NewRun, input: NewRunInput): Promise<void> {
-  if (input.blobKey !== null) {
-    await db.query(
-      `insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'input', $4, $5)`,
-      [input.blobKey, run.accountId, run.id, input.sizeBytes, input.sha256],
-    );
-  }
-  await db.query(
-    `insert into run_input (account_id, run_id, ref_key, kind, content, blob_key, filename, content_type)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      run.accountId,
-      run.id,
-      input.refKey,
-      input.kind,
-      input.content,
-      input.blobKey,
-      bytes(input.filename),
-      bytes(input.contentType),
-    ],
-  );
-}
 
 /** A run as the public API may see it, with what decides whether the key may. */
 export interface VisibleRun extends RunProjection {
@@ -116,20 +19,35 @@ const VISIBLE_COLUMNS = `run.id, run.run_key as "runKey", run.account_id as "acc
   blueprint.key as "blueprintKey", run.metadata, run.response_bytes as "responseBytes", run.purged_at as "purgedAt",
   run.sequence`;
 
-/** By `run_…` id or by run key. Spec, Identifier prefixes. */
+interface RunCall {
+  readonly accountId: string;
+  readonly reference: string;
+}
+
+const findRunsBy = (column: "id" | "run_key", type: "text" | "uuid") =>
+  grouped<RunCall, VisibleRun | undefined>(async (db, calls) => {
+    const rows = await db.query<VisibleRun & { at: number }>({
+      name: `find_runs_by_${column}`,
+      text: `select given.at::int, ${VISIBLE_COLUMNS}
+        from unnest($1::text[], $2::${type}[]) with ordinality as given(account_id, reference, at)
+          join run on run.account_id = given.account_id and run.${column} = given.reference
+          join blueprint on blueprint.id = run.blueprint_id`,
+      values: [calls.map((call) => call.accountId), calls.map((call) => call.reference)],
+    });
+    return inOrder(rows, calls);
+  });
+
+const findRunById = findRunsBy("id", "text");
+const findRunByKey = findRunsBy("run_key", "uuid");
+
+/** By `run_…` id or by run key. Spec, Identifier prefixes. Many at once are one statement. */
 export async function findRun(
   db: Database,
   accountId: string,
   reference: { readonly id: string } | { readonly runKey: string },
 ): Promise<VisibleRun | undefined> {
-  const byId = "id" in reference;
-  const rows = await db.query<VisibleRun>({
-    name: byId ? "find_run_by_id" : "find_run_by_key",
-    text: `select ${VISIBLE_COLUMNS} from run join blueprint on blueprint.id = run.blueprint_id
-      where run.account_id = $1 and ${byId ? "run.id = $2" : "run.run_key = $2"}`,
-    values: [accountId, byId ? reference.id : reference.runKey],
-  });
-  return rows[0];
+  if ("id" in reference) return await findRunById(db, { accountId, reference: reference.id });
+  return await findRunByKey(db, { accountId, reference: reference.runKey });
 }
 
 /** A run of whatever account: for operators. */

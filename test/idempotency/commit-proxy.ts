@@ -19,7 +19,8 @@ export interface CommitProxy {
 }
 
 const COMMIT = Buffer.from("commit\0");
-const CLAIM = Buffer.from("insert into idempotency_key");
+/** A claim alone, by its text; one with the runs of a group, by its prepared statement's name, which every use holds. */
+const CLAIMS = [Buffer.from("insert into idempotency_key"), Buffer.from("insert_runs_with_keys")];
 const LATE_MS = 250;
 
 export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy> {
@@ -55,7 +56,7 @@ export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy
       if (!isCut) upstream.destroy();
     });
     client.on("data", (bytes: Buffer) => {
-      if (bytes.includes(CLAIM)) claims = true;
+      if (CLAIMS.some((claim) => bytes.includes(claim))) claims = true;
       const cut = claims && bytes.includes(COMMIT) ? nextCut() : null;
       if (bytes.includes(COMMIT)) claims = false;
       if (cut === null) return void upstream.write(bytes);

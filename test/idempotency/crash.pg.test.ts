@@ -6,7 +6,7 @@ import { openCaller, type ApiAnswer } from "../caller.ts";
 import type { RunningService } from "../service.ts";
 import { startCommitProxy } from "./commit-proxy.ts";
 import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
-import { checkLedger, drive, planOperations } from "./workload.ts";
+import { checkLedger, CLIENTS, drive, planOperations } from "./workload.ts";
 
 /** Those that a request with a key can come by. */
 const FAILPOINTS = ALL_FAILPOINTS.filter((point) => !point.startsWith("oauth."));
@@ -88,8 +88,9 @@ test("F2: 60 connections cut around COMMIT: nothing lost, nothing doubled; what 
     const result = await drive(operations, apiKey, () => service.url);
 
     assert.deepEqual(proxy.cuts, { after: CUTS / 3, late: CUTS / 3, before: CUTS / 3 });
-    // A COMMIT that has reached the server, now or later, is found out and is no failure; one that has not is one, once.
-    assert.equal(result.serverErrors, proxy.cuts.before);
+    // A COMMIT that has reached the server, now or later, is found out and is no failure; one that has not is one, once, for
+    // each request that shared it.
+    assert.ok(result.serverErrors >= proxy.cuts.before && result.serverErrors <= proxy.cuts.before * CLIENTS);
     assert.equal(result.replays, 0, "no caller had to learn its result by a retry");
     assert.equal(result.lostConnections, 0);
     await checkLedger(installation, operations, result, { url: service.url, apiKey });

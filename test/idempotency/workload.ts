@@ -43,7 +43,7 @@ export interface Driven {
   readonly replays: number;
 }
 
-const CLIENTS = 8;
+export const CLIENTS = 8;
 const RETRY_MS = 25;
 const PATIENCE_MS = 180_000;
 const SUCCESS = { session: 201, trigger: 202, delete: 204 } as const;

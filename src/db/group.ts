@@ -1,0 +1,43 @@
+import { groupCommit } from "#lib/group-commit.ts";
+import { isConnectionLost, isDatabaseError, type Database } from "./pool.ts";
+
+const CALLS_MAX = 128;
+const BATCHES_MAX = 2;
+/** With the time that a statement may take, no request hangs longer than 10 s. Design, page 6, F7. */
+const WAIT_MAX_MS = 2_000;
+
+/**
+ * Concurrent calls of this process on one database as one statement. `alone` takes over a call of a batch that failed: by
+ * default the same, as a batch of its own.
+ */
+export function grouped<Call, Answer>(
+  together: (db: Database, calls: readonly Call[]) => Promise<readonly Answer[]>,
+  alone: (db: Database, call: Call) => Promise<Answer> = async (db, call) =>
+    (await together(db, [call]))[0] as Answer,
+): (db: Database, call: Call) => Promise<Answer> {
+  const groups = new WeakMap<Database, (call: Call) => Promise<Answer>>();
+  const open = (db: Database): ((call: Call) => Promise<Answer>) =>
+    groupCommit<Call, Answer>({
+      together: async (calls) => await together(db, calls),
+      alone: async (call) => await alone(db, call),
+      mayGoAlone: (error) => isDatabaseError(error) && !isConnectionLost(error),
+      callsMax: CALLS_MAX,
+      batchesMax: BATCHES_MAX,
+      waitMaxMs: WAIT_MAX_MS,
+    });
+  return async (db, call) => {
+    let group = groups.get(db);
+    if (!group) groups.set(db, (group = open(db)));
+    return await group(call);
+  };
+}
+
+/** The rows of a batch in the order of its calls; `at` counts from 1 (WITH ORDINALITY). */
+export function inOrder<Row extends { readonly at: number }>(
+  rows: readonly Row[],
+  calls: readonly unknown[],
+): readonly (Row | undefined)[] {
+  const answers = Array.from<Row | undefined>({ length: calls.length });
+  for (const row of rows) answers[row.at - 1] = row;
+  return answers;
+}

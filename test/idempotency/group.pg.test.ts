@@ -1,0 +1,160 @@
+// Design, page 2, Group commit, on triggers through HTTP: "one bad row never fails its neighbours", and nothing that one request
+// waits for holds up another. What a key promises alone (cases.pg.test.ts), it promises in a group.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
+import type { RunningService } from "../service.ts";
+import { assertFresh, assertReplay, holdKey, keyed, TRIGGER } from "./exchange.ts";
+import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
+
+let installation: Awaited<ReturnType<typeof installIdle>>;
+let services: RunningService[];
+let caller: Caller;
+
+before(async () => {
+  installation = await installIdle();
+  services = [await installation.serve({}, "--roles", "api"), await installation.serve({}, "--roles", "api")];
+  caller = openCaller(services[0]?.url ?? "", await installation.createKey("acme"));
+});
+after(() => installation?.[Symbol.asyncDispose]());
+
+const trigger = async (name: string, key?: string, body: object = {}): Promise<ApiAnswer> =>
+  await caller.post(TRIGGER, { a: "[]", run_name: name, ...body }, key === undefined ? {} : keyed(key));
+
+/** Many triggers of one name at once, half of them with a key of their own. */
+const neighbours = (name: string, count = 40): Promise<ApiAnswer>[] =>
+  Array.from(
+    { length: count },
+    async (_, index) => await trigger(name, index % 2 ? `${name}-${index}` : undefined),
+  );
+
+/** The service's statements that wait for a lock. A group's begins with a comment that says what it is. */
+async function waitsForLocks(): Promise<readonly { inGroup: boolean; forMs: number }[]> {
+  return await installation.database.db.query(
+    `select query like '--%' as "inGroup", (extract(epoch from clock_timestamp() - query_start) * 1000)::float8 as "forMs"
+     from pg_stat_activity where datname = current_database() and application_name = 'latchkey' and wait_event_type = 'Lock'`,
+  );
+}
+
+test("concurrent triggers share transactions, and each has its own run", async () => {
+  const answers = await Promise.all(neighbours("shared", 120));
+  assert.equal(new Set(answers.map(({ body }) => body.id)).size, 120);
+  const [row] = await installation.database.db.query<{ runs: number; transactions: number }>(
+    `select count(*) as runs, count(distinct xmin::text) as transactions from run where name = 'shared'`,
+  );
+  assert.equal(row?.runs, 120);
+  assert.ok(row.transactions < 60, `${row.transactions} transactions`);
+});
+
+test("a row that the database refuses fails alone: its neighbours have their runs, it has neither run nor record", async () => {
+  const { db } = installation.database;
+  await db.query(
+    `create function refuse_poison() returns trigger language plpgsql as
+       $$ begin if new.name = 'poison' then raise 'refused for this test'; end if; return new; end $$;
+     create trigger refuse_poison before insert on run for each row execute function refuse_poison()`,
+  );
+  const good = neighbours("healthy");
+  const bad = [trigger("poison"), trigger("poison", "poison-key")];
+  for (const answer of await Promise.all(good)) assertFresh(answer, 202);
+  for (const answer of await Promise.all(bad)) assertFresh(answer, 500);
+  assert.equal(await runsNamed(installation, "healthy"), 40);
+  await db.query("drop trigger refuse_poison on run; drop function refuse_poison");
+  assertFresh(await trigger("poison", "poison-key"), 202);
+  assert.equal(await runsNamed(installation, "poison"), 1);
+});
+
+test("keys that another process holds keep nobody else waiting", async () => {
+  // More than there are groups under way at once: each would hold one up.
+  const keys = ["held-1", "held-2", "held-3"];
+  const held = await Promise.all(keys.map(async (key) => await holdKey(installation, key)));
+  const waiting = keys.map(async (key) => await trigger("held", key));
+  for (let alone = 0; alone < keys.length; await sleep(20)) {
+    const locked = await waitsForLocks();
+    assert.ok(
+      locked.every(({ inGroup, forMs }) => !inGroup || forMs < 1_000),
+      "no group waits for a key",
+    );
+    alone = locked.filter(({ inGroup }) => !inGroup).length;
+  }
+  for (const answer of await Promise.all(neighbours("beside-held"))) assertFresh(answer, 202);
+  assert.equal(await Promise.race([...waiting, sleep(200)]), undefined, "they wait");
+  for (const each of held) await each.release();
+  for (const answer of await Promise.all(waiting)) assertFresh(answer, 202);
+  assert.equal(await runsNamed(installation, "held"), 3);
+});
+
+test("a credential that is being deleted refuses its own trigger only, once it is gone", async () => {
+  const [going = "", staying = ""] = await plantCredentials(installation, 2);
+  const secured = async (id: string, key: string): Promise<ApiAnswer> =>
+    await caller.post("/blueprints/secured/trigger", { credential_id: id, run_name: key }, keyed(key));
+  const client = await installation.database.db.pool.connect();
+  await client.query("begin");
+  await client.query("delete from credential where id = $1", [going]);
+  const waiting = secured(going, "of-the-deleted");
+  const others = await Promise.all(
+    Array.from({ length: 10 }, async (_, index) => await secured(staying, `of-the-kept-${index}`)),
+  );
+  for (const answer of others) assertFresh(answer, 202);
+  assert.equal(await Promise.race([waiting, sleep(200)]), undefined, "it waits");
+  await client.query("commit");
+  client.release();
+  const refused = await waiting;
+  assertFresh(refused, 422);
+  assert.equal(refused.body.error.details[0].field, "credential_id");
+  assert.equal(await runsNamed(installation, "of-the-deleted"), 0);
+  const [used] = await installation.database.db.query<{ count: number }>(
+    "select count(*) as count from run_credential where credential_id = $1",
+    [staying],
+  );
+  assert.equal(used?.count, 10);
+});
+
+test("refused, foreign, duplicate and fresh requests in the same groups, over two processes: each as if it were alone", async () => {
+  const stranger = await installation.createKey("globex");
+  const ours = await installation.createKey("acme");
+  const urls = services.map(({ url }) => url);
+  const send = async (apiKey: string, key: string, turn: number, body: object): Promise<ApiAnswer> =>
+    await openCaller(urls[turn % urls.length] ?? "", apiKey).post(TRIGGER, body, keyed(key));
+  const keys = Array.from({ length: 30 }, (_, index) => `mixed-${index}`);
+  const sent = keys.map(async (key) => ({
+    own: await Promise.all([0, 1, 2].map(async (turn) => await send(ours, key, turn, { run_name: key }))),
+    foreign: await send(stranger, key, 0, { run_name: `${key}-foreign` }),
+  }));
+  const refused = keys.map(
+    async (key) => await send(ours, `${key}-refused`, 0, { credential_id: "nonsense" }),
+  );
+  for (const [index, { own, foreign }] of (await Promise.all(sent)).entries()) {
+    const key = keys[index] ?? "";
+    const fresh = own.filter((answer) => !answer.headers.has("idempotent-replay"));
+    assert.equal(fresh.length, 1, key);
+    assertFresh(fresh[0] as ApiAnswer, 202);
+    for (const answer of own) if (answer !== fresh[0]) assertReplay(answer, fresh[0] as ApiAnswer);
+    assertFresh(foreign, 202);
+    assert.equal(await runsNamed(installation, key), 1);
+    assert.equal(await runsNamed(installation, `${key}-foreign`), 1);
+  }
+  for (const answer of await Promise.all(refused)) assertFresh(answer, 422);
+});
+
+test("a new version of a Blueprint, and its retirement, count for the next trigger", async () => {
+  const versionOf = async (answer: ApiAnswer): Promise<number | undefined> =>
+    (
+      await installation.database.db.query<{ version: number }>(
+        "select blueprint_version as version from run where id = $1",
+        [answer.body.id],
+      )
+    )[0]?.version;
+  const document = (nodes: string): string =>
+    `blueprint: changing\naccount: acme\nnodes:\n  - { id: a, type: input, refKey: a }\n${nodes}` +
+    `  - { id: rows, type: parse, from: a, format: json }\n  - { id: out, type: output, refKey: out, from: rows }`;
+  const start = async (): Promise<ApiAnswer> =>
+    await caller.post("/blueprints/changing/trigger", { a: "[]" });
+  assertFresh(await start(), 404);
+  await installation.apply(document(""));
+  assert.equal(await versionOf(await start()), 1);
+  await installation.apply(document("  - { id: b, type: input, refKey: b }\n"));
+  assert.equal(await versionOf(await start()), 2);
+  await installation.database.db.query("update blueprint set retired = true where key = 'changing'");
+  assertFresh(await start(), 404);
+});
