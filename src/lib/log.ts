@@ -29,7 +29,7 @@ export function describeError(error: unknown): {
   const frame = frames.split("\n").find((line) => line.startsWith("    at "));
   return {
     error: /^\w{1,60}$/.test(error.name) ? error.name : "Error",
-    ...(typeof code === "string" && /^\w{1,60}$/.test(code) ? { code } : {}),
+    ...(typeof code === "string" && /^[\w.]{1,60}$/.test(code) ? { code } : {}),
     ...(frame ? { at: frame.trim().replace(/^at /, "") } : {}),
   };
 }
