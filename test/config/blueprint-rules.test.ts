@@ -175,10 +175,10 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     ["14:5 nodes[1].milstone unknown key `milstone`; did you mean `milestone`?"],
   ],
   [
-    "keys of a node that are not built are refused by name",
+    "a throttle says per what time",
     "    records: items",
-    "    records: items\n    throttle: { requests: 1 }",
-    ["18:15 nodes[1].throttle `throttle` is not built yet"],
+    "    records: items\n    throttle: { requests: 1, per: soon }",
+    ["18:35 nodes[1].throttle.per `per` is a duration from 1ms to 1h, e.g. 1s"],
   ],
   [
     "required keys of a node",
