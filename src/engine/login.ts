@@ -19,7 +19,6 @@ import {
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
-import { VaultError } from "#vault/vault.ts";
 import {
   cacheLogin,
   openCachedLogin,
@@ -107,7 +106,7 @@ async function openSession(
   const { strategy, version } = request.strategy;
   const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
   if (strategy.cacheMs > 0) {
-    const cached = await cachedLogin(services, request, version);
+    const cached = await openCachedLogin(services, request, version);
     if (cached && (await stillGood(services, request, type, fields, cached, signal))) return cached;
     if (cached) await deleteLoginSession(services.db, request.credentialId);
   }
@@ -116,26 +115,6 @@ async function openSession(
   const session = new Secret(await type.login(context, config));
   if (strategy.cacheMs > 0) await cacheLogin(services, request, version, session, strategy.cacheMs);
   return session;
-}
-
-/**
- * A cached login that does not open was put there by somebody else, is of another row, or was sealed with a key that is gone.
- * It is never used; the credential itself is there, so the run logs in anew, and the log says so.
- */
-async function cachedLogin(
-  services: EngineServices,
-  request: LoginRequest,
-  version: number,
-): Promise<Secret<LoginSession> | undefined> {
-  try {
-    return await openCachedLogin(services, request, version);
-  } catch (error) {
-    if (!(error instanceof VaultError) || error.code !== "cannot_open") throw error;
-    const { runId, credentialId } = request;
-    services.log.warn({ runId, credentialId }, "a cached login does not open: it is dropped");
-    await deleteLoginSession(services.db, credentialId);
-    return undefined;
-  }
 }
 
 /** Design, page 3: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
