@@ -1,3 +1,4 @@
+import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
 import { countSealed, type KeyUse } from "#db/sealed-places.ts";
 import {
@@ -9,6 +10,7 @@ import {
   promoteVaultKey,
   type VaultKey,
 } from "#db/vault-keys.ts";
+import type { AuditKeys } from "#lib/audit-keys.ts";
 import { Secret } from "#lib/secret.ts";
 import type { KeySource } from "#vault/key-source.ts";
 import { addMasterKey, readMasterKey, setPrimaryKey, type MasterKey } from "#vault/master-key.ts";
@@ -63,7 +65,7 @@ export type Added =
  * A new key, which opens and does not seal yet. First the keyset, then the database: a process that hears of the key finds
  * it. After a kill in between the key is in the keyset and not registered; `registerKey` goes on from there.
  */
-export async function addKey(db: Database, source: KeySource): Promise<Added> {
+export async function addKey(db: Database, audit: AuditKeys, source: KeySource): Promise<Added> {
   return await db.transaction(async (tx) => {
     await lockVaultKeys(tx);
     const { fileText, kid } = addMasterKey((await source.read()).reveal());
@@ -71,21 +73,31 @@ export async function addKey(db: Database, source: KeySource): Promise<Added> {
     if (!source.keep) return { kind: "handed_out", kid, keyset };
     await source.keep(keyset, "replace");
     // What is registered is what can be read again.
-    await register(tx, source, kid);
+    await register(tx, audit, source, kid);
     return { kind: "added", kid };
   });
 }
 
 /** Makes a key that the keyset holds known to the database, which opens and does not seal yet. */
-export async function registerKey(db: Database, source: KeySource, kid: string): Promise<void> {
+export async function registerKey(
+  db: Database,
+  audit: AuditKeys,
+  source: KeySource,
+  kid: string,
+): Promise<void> {
   await db.transaction(async (tx) => {
     await lockVaultKeys(tx);
-    await register(tx, source, kid);
+    await register(tx, audit, source, kid);
   });
 }
 
 /** The key seals from now on; running processes follow within two seconds. */
-export async function promoteKey(db: Database, source: KeySource, kid: string): Promise<void> {
+export async function promoteKey(
+  db: Database,
+  audit: AuditKeys,
+  source: KeySource,
+  kid: string,
+): Promise<void> {
   await db.transaction(async (tx) => {
     await lockVaultKeys(tx);
     const keys = await listVaultKeys(tx);
@@ -100,6 +112,7 @@ export async function promoteKey(db: Database, source: KeySource, kid: string): 
     // The database decides; the keyset says what a new, empty database would begin with.
     await source.keep?.(new Secret(setPrimaryKey(keyset.reveal(), kid)), "replace");
     await promoteVaultKey(tx, kid);
+    await recordChange(tx, audit, kid, "promoted");
   });
 }
 
@@ -107,7 +120,7 @@ export async function promoteKey(db: Database, source: KeySource, kid: string): 
 const SETTLED_MS = 60_000;
 
 /** Forgets a key that nothing needs any more. Until this ends nothing can be sealed with it; afterwards neither. */
-export async function retireKey(db: Database, kid: string): Promise<void> {
+export async function retireKey(db: Database, audit: AuditKeys, kid: string): Promise<void> {
   await db.transaction(async (tx) => {
     await lockVaultKeys(tx);
     const key = await lockVaultKey(tx, kid, SETTLED_MS);
@@ -131,6 +144,7 @@ export async function retireKey(db: Database, kid: string): Promise<void> {
       );
     }
     await deleteVaultKey(tx, kid);
+    await recordChange(tx, audit, kid, "retired");
   });
 }
 
@@ -139,13 +153,29 @@ function unregistered(masterKey: MasterKey | null, keys: readonly VaultKey[]): r
   return [...(masterKey?.privateKeys.keys() ?? [])].filter((kid) => !known.has(kid));
 }
 
-async function register(tx: Database, source: KeySource, kid: string): Promise<void> {
+async function register(tx: Database, audit: AuditKeys, source: KeySource, kid: string): Promise<void> {
   const publicJwk = readMasterKey((await source.read()).reveal()).publicJwks.get(kid);
   if (publicJwk === undefined)
     throw new MasterKeyRefused(
       `There is no key ${kid} in ${source.name}. Put the keyset that holds it there.`,
     );
   await insertVaultKey(tx, { kid, publicJwk, sentinel: await sealSentinel(publicJwk) });
+  await recordChange(tx, audit, kid, "added");
+}
+
+async function recordChange(
+  tx: Database,
+  audit: AuditKeys,
+  kid: string,
+  change: "added" | "promoted" | "retired",
+): Promise<void> {
+  await recordAudit(tx, audit, {
+    accountId: null,
+    actor: { kind: "cli" },
+    action: "master_key.change",
+    subjectId: kid,
+    detail: { change },
+  });
 }
 
 function unknownKey(kid: string, keys: readonly VaultKey[]): MasterKeyRefused {

@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { KeyStatus } from "#actions/master-keys.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 import { openProgressBar } from "./progress-bar.ts";
 
 /** Small ones keep the API's answers quick and cost hardly any time: docs/performance.md. */
@@ -88,14 +89,15 @@ function placeOf({ hasPrivateHalf }: KeyStatus, from: string): string {
 async function add(composition: Composition, kid: string | undefined): Promise<void> {
   const { addKey, registerKey } = await import("#actions/master-keys.ts");
   const source = composition.keySource();
+  const { audit } = openOwnSigning(composition);
   if (kid !== undefined) {
-    await composition.withDatabase(async (db) => await registerKey(db, source, kid));
+    await composition.withDatabase(async (db) => await registerKey(db, audit, source, kid));
     return print(`Registered ${kid}. It opens, and seals nothing until: latchkey master-key promote ${kid}`);
   }
   const added = await composition.withDatabase(async (db) => {
     // A keyset that does not fit the database must not grow.
     await composition.openVault(db);
-    return await addKey(db, source);
+    return await addKey(db, audit, source);
   });
   if (added.kind === "handed_out") {
     // The one place that shows a private key: there is nowhere to write it to, and who runs this holds the others already.
@@ -114,7 +116,8 @@ async function add(composition: Composition, kid: string | undefined): Promise<v
 
 async function promote(composition: Composition, kid: string): Promise<void> {
   const { promoteKey } = await import("#actions/master-keys.ts");
-  await composition.withDatabase(async (db) => await promoteKey(db, composition.keySource(), kid));
+  const { audit } = openOwnSigning(composition);
+  await composition.withDatabase(async (db) => await promoteKey(db, audit, composition.keySource(), kid));
   print(`${kid} is the primary key.`);
   tell("What the other keys have sealed still opens. To seal it anew: latchkey master-key rewrap");
 }
@@ -146,7 +149,7 @@ async function rewrap(composition: Composition, batch: number): Promise<void> {
 
 async function retire(composition: Composition, kid: string): Promise<void> {
   const { retireKey } = await import("#actions/master-keys.ts");
-  await composition.withDatabase(async (db) => await retireKey(db, kid));
+  await composition.withDatabase(async (db) => await retireKey(db, openOwnSigning(composition).audit, kid));
   print(`Retired ${kid}: nothing in this database needs it.`);
   tell(
     "Backups of the database from before this moment still need its private half. Keep it as long as they are kept; when it " +

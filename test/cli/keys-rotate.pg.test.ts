@@ -102,6 +102,11 @@ test("both keys work during the overlap, on every process; after it the old one 
   const made = await rotate(old.id, "--overlap", "2h");
   assert.equal(await countKeys(), before + 1);
   assert.equal(made.replaces, old.id);
+  const audited = await installation.database.db.query(
+    `select 1 from audit_entry where action = 'key.rotate' and subject_id = $1`,
+    [old.id],
+  );
+  assert.equal(audited.length, 1);
   const [oldRow, newRow] = [await rowOf(old.id), await rowOf(made.id)];
   assert.deepEqual([newRow.name, newRow.blueprintKeys, newRow.expiresAt], ["Backend", ["echo"], null]);
   assert.equal(oldRow.expiresAt?.toISOString(), made.replacedEndsAt);

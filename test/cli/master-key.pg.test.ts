@@ -271,6 +271,22 @@ describe("a rotation while the service works", () => {
     );
   });
 
+  test("every change of the keys is in the audit log", async () => {
+    const entries = await installation.database.db.query<{ kid: string; change: string }>(
+      `select subject_id as kid, detail::json->>'change' as change from audit_entry
+       where action = 'master_key.change' and subject_id = $1 order by occurred_at, id`,
+      [newKid],
+    );
+    assert.deepEqual(
+      entries.slice(0, 2).map(({ change }) => change),
+      ["added", "promoted"],
+    );
+    const [retired] = await installation.database.db.query(
+      `select 1 from audit_entry where action = 'master_key.change' and detail::json->>'change' = 'retired'`,
+    );
+    assert.ok(retired);
+  });
+
   test("no command printed a private key, and the log has none", () => {
     const { keys } = JSON.parse(readFileSync(keyFile(), "utf8")) as { keys: { d: string }[] };
     for (const { d } of keys) assert.ok(!installation.logs().includes(d));

@@ -99,6 +99,11 @@ test("an operator sees the lock, and unlocks it", async () => {
   assert.match(table.stdout, new RegExp(`${id} .*locked until 20.* \\(2 rejected\\)`));
   assert.ok(!`${listed.stdout}${table.stdout}`.includes("canary"));
   assert.equal((await bench.installation.command("credentials", "unlock", id)).stdout, `Unlocked ${id}.\n`);
+  const audited = await bench.installation.database.db.query(
+    `select 1 from audit_entry where action = 'credential.unlock' and subject_id = $1`,
+    [id],
+  );
+  assert.equal(audited.length, 1);
   answer(200);
   assert.equal((await run("default", id)).status.status, "completed");
   const unknown = await bench.installation.command("credentials", "unlock", "cred_none");

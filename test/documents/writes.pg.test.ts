@@ -234,6 +234,14 @@ for (const happened of [true, false]) {
     assert.equal(decided.code, 0, decided.stderr);
     // Once, whoever races.
     assert.equal((await bench.installation.command("reviews", "write", body.id, "sent", "1", word)).code, 1);
+    const audited = await bench.installation.database.db.query<{ detail: string }>(
+      `select detail from audit_entry where action = 'write.decide' and run_id = $1`,
+      [body.id],
+    );
+    assert.deepEqual(
+      audited.map(({ detail }) => JSON.parse(detail)),
+      [{ node: "sent", record: 1, happened }],
+    );
     const run = await bench.ended(body.id);
     assert.equal(run.status.status, "completed", run.detail ?? "");
     assert.deepEqual(

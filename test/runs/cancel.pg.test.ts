@@ -105,6 +105,12 @@ test("a run at its target is cancelled at once, its request is hung up, and it s
   );
   const history = await historyOf(installation.database.db, run.id);
   assert.equal(history.at(-1), "cancelled/cancelled");
+  // Once: the second cancel changed nothing.
+  const audited = await installation.database.db.query<{ actor: string }>(
+    `select actor_kind as actor from audit_entry where action = 'run.cancel' and run_id = $1`,
+    [run.id],
+  );
+  assert.deepEqual(audited, [{ actor: "api_key" }]);
 });
 
 test("the worker of another process stops within a fraction of a second, long before its regular look", async () => {
