@@ -255,6 +255,53 @@ create table operator (
   constraint operator_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'reviewer'::text, 'viewer'::text])))
 );
 
+create table review (
+  id text not null,
+  account_id text not null,
+  run_id text not null,
+  node_id text not null,
+  title bytea not null,
+  instructions bytea,
+  editable boolean not null,
+  records_total bigint not null,
+  records_valid bigint not null,
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone,
+  on_timeout text,
+  status text default 'open'::text not null,
+  decided_by text,
+  decided_at timestamp with time zone,
+  reason text,
+  constraint review_pkey PRIMARY KEY (id),
+  constraint review_account_id_id_key UNIQUE (account_id, id),
+  constraint review_run_id_node_id_key UNIQUE (run_id, node_id),
+  constraint review_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint review_check CHECK (((records_valid >= 0) AND (records_valid <= records_total))),
+  constraint review_check1 CHECK (((expires_at IS NULL) = (on_timeout IS NULL))),
+  constraint review_check2 CHECK (((status = ANY (ARRAY['approved'::text, 'rejected'::text, 'timed_out'::text])) = (decided_at IS NOT NULL))),
+  constraint review_check3 CHECK (((decided_by IS NULL) = (decided_at IS NULL))),
+  constraint review_check4 CHECK (((status <> 'timed_out'::text) OR (expires_at IS NOT NULL))),
+  constraint review_check5 CHECK (((reason IS NULL) OR (decided_at IS NOT NULL))),
+  constraint review_on_timeout_check CHECK ((on_timeout = ANY (ARRAY['fail'::text, 'approve'::text]))),
+  constraint review_status_check CHECK ((status = ANY (ARRAY['open'::text, 'approved'::text, 'rejected'::text, 'timed_out'::text, 'closed'::text])))
+);
+CREATE INDEX review_expiring ON public.review USING btree (expires_at) WHERE ((status = 'open'::text) AND (expires_at IS NOT NULL));
+CREATE UNIQUE INDEX review_open ON public.review USING btree (run_id) WHERE (status = 'open'::text);
+CREATE INDEX review_waiting ON public.review USING btree (account_id, created_at) WHERE (status = 'open'::text);
+
+create table review_change (
+  account_id text not null,
+  review_id text not null,
+  ordinal integer not null,
+  change text not null,
+  data bytea,
+  constraint review_change_pkey PRIMARY KEY (review_id, ordinal),
+  constraint review_change_account_id_review_id_fkey FOREIGN KEY (account_id, review_id) REFERENCES review(account_id, id),
+  constraint review_change_change_check CHECK ((change = ANY (ARRAY['edited'::text, 'excluded'::text]))),
+  constraint review_change_check CHECK (((change = 'edited'::text) = (data IS NOT NULL))),
+  constraint review_change_ordinal_check CHECK ((ordinal >= 0))
+);
+
 create table run (
   id text not null,
   run_key uuid not null,
@@ -495,6 +542,16 @@ begin
   raise exception 'The audit log is append-only: % of audit_entry is refused', tg_op using errcode = 'insufficient_privilege';
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.close_reviews()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update review set status = 'closed' where run_id = new.id and status = 'open';
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.raise_run_sequence()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -508,5 +565,7 @@ $function$;
 CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_entry_guard();
 
 CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_entry_guard();
+
+CREATE TRIGGER run_ended_closes_reviews AFTER UPDATE OF ended_at ON public.run FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL) AND (new.parked_at IS NOT NULL))) EXECUTE FUNCTION close_reviews();
 
 CREATE TRIGGER run_sequence BEFORE UPDATE OF status, progress_step ON public.run FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.progress_step IS DISTINCT FROM new.progress_step))) EXECUTE FUNCTION raise_run_sequence();

@@ -5,6 +5,7 @@ import type { Composition } from "#cli/composition.ts";
 import { CommandFailed, withProgress } from "#cli/output.ts";
 import { runProgram } from "#cli/program.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
+import { armFailpoints } from "#lib/failpoint.ts";
 import type { Log } from "#lib/log.ts";
 import {
   foreignEnvironment,
@@ -44,6 +45,8 @@ const composition: Composition = {
           "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
       );
     }
+    // For tests of decisions that die half-way; `serve` says so in its log.
+    armFailpoints(settings.failpoints);
     // An embedded server that was started for this command is stopped again, also after Ctrl-C.
     const told = stopSignal(["SIGINT", "SIGTERM"]);
     const { openDatabase } = await import("./open-database.ts");

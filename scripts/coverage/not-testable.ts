@@ -9,7 +9,6 @@ const NOT_SHOWN = "says that something is not described";
 const DEFINITION = "defines a word";
 const ADVICE = "advice to clients";
 const EMBEDDED = "the embedded flow is not built yet";
-const REVIEW = "the review node is not built yet";
 
 const REASONS: readonly (readonly [reason: string, citations: readonly string[]])[] = [
   [
@@ -70,7 +69,6 @@ const REASONS: readonly (readonly [reason: string, citations: readonly string[]]
       'Spec, Embedded credential session: "exists with ids prefixed ecs_"',
     ],
   ],
-  [REVIEW, ['Spec, Blueprint run status: "a human review gate holds the run"']],
   [
     "no request can show that a GET or DELETE has no body: what is sent as one is not looked at",
     [

@@ -1,9 +1,8 @@
-import { admitSoon } from "./admit-runs.ts";
 import { recordAudit } from "#db/audit-entries.ts";
-import { sendRunNews } from "#db/run-news.ts";
 import { decideWrite, hasDoubtfulWrites, type DoubtfulWrite } from "#db/run-writes.ts";
 import { resumeRun } from "#db/runs.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
+import { followDecision } from "./follow-decision.ts";
 import type { Services } from "./services.ts";
 
 /**
@@ -29,9 +28,6 @@ export async function decideDoubtfulWrite(
     if (!(await hasDoubtfulWrites(tx, write.runId))) await resumeRun(tx, write.runId);
     return true;
   });
-  if (isDecided) {
-    admitSoon(services, write.accountId);
-    await sendRunNews(services.db, "cli", { stop: [], changed: [write.runId] });
-  }
+  if (isDecided) await followDecision(services, write);
   return isDecided;
 }

@@ -1,17 +1,19 @@
 import { InvalidArgumentError, type Command } from "commander";
+import type { StoredReview } from "#db/reviews.ts";
 import type { DoubtfulWrite } from "#db/run-writes.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { addRecordReviews, plain } from "./review-records.ts";
 
 /** What waits for a person. */
 export function addReviews(program: Command, composition: Composition): void {
   const reviews = program
     .command("reviews")
-    .description("what runs wait for: writes that may have happened")
+    .description("what runs wait for: records to review, and writes that may have happened")
     .addHelpText(
       "after",
-      "\nExamples:\n  latchkey reviews list\n  latchkey reviews write run_0VrJ… send_invoices 3 --happened",
+      "\nExamples:\n  latchkey reviews list\n  latchkey reviews approve rev_0VrJ… --exclude 3,7\n  latchkey reviews write run_0VrJ… send_invoices 3 --happened",
     );
   reviews
     .command("list")
@@ -21,6 +23,7 @@ export function addReviews(program: Command, composition: Composition): void {
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey reviews list --account acme")
     .action(async (options: ListOptions) => await list(composition, options));
+  addRecordReviews(reviews, composition);
   reviews
     .command("write")
     .description("say whether a write that may have happened did; with the last one its run goes on")
@@ -53,27 +56,90 @@ function readOrdinal(text: string): number {
 }
 
 async function list(composition: Composition, options: ListOptions): Promise<void> {
-  const writes = await composition.withDatabase(async (db) => {
-    const [{ findAccountBySlug }, { listDoubtfulWrites }] = await Promise.all([
+  const { reviews, writes } = await composition.withDatabase(async (db) => {
+    const [{ findAccountBySlug }, { listDoubtfulWrites }, { listOpenReviews }] = await Promise.all([
       import("#db/accounts.ts"),
       import("#db/run-writes.ts"),
+      import("#db/reviews.ts"),
     ]);
     const account = options.account === undefined ? null : await findAccountBySlug(db, options.account);
     if (account === undefined)
       throw new CommandFailed(`There is no account ${options.account}. Its document is applied first.`);
-    return await listDoubtfulWrites(db, { accountId: account?.id ?? null, runId: options.run ?? null });
+    const filter = { accountId: account?.id ?? null, runId: options.run ?? null };
+    return { reviews: await listOpenReviews(db, filter), writes: await listDoubtfulWrites(db, filter) };
   });
-  if (options.json === true) {
-    print(JSON.stringify(writes.map(({ accountId: _accountId, ...write }) => write)));
-    return;
-  }
-  if (writes.length === 0) tell("Nothing waits for you.");
-  else print(table(["run", "account", "blueprint", "node", "record", "since", "why"], writes.map(row)));
+  const waiting = [...reviews.map(ofReview), ...writes.map(ofWrite)].sort(
+    (a, b) => a.since.getTime() - b.since.getTime(),
+  );
+  if (options.json === true) print(JSON.stringify(waiting.map(({ shown }) => shown)));
+  else if (waiting.length === 0) tell("Nothing waits for you.");
+  else
+    print(
+      table(
+        ["kind", "id", "account", "blueprint", "node", "record", "since", "until", "what"],
+        waiting.map(({ row }) => row),
+      ),
+    );
 }
 
-function row(write: DoubtfulWrite): string[] {
-  const { runId, account, blueprint, nodeId, ordinal, startedAt, detail } = write;
-  return [runId, account, blueprint, nodeId, String(ordinal), startedAt.toISOString(), detail ?? ""];
+/** Both kinds in one list: what `--json` shows, and the row of the table. */
+interface Waiting {
+  readonly since: Date;
+  readonly shown: object;
+  readonly row: readonly string[];
+}
+
+function ofReview(review: StoredReview): Waiting {
+  const { id, account, runId, blueprint, nodeId, title, editable, recordsTotal, recordsValid } = review;
+  const { createdAt: since, expiresAt, onTimeout } = review;
+  const counts = `${recordsTotal} records, ${recordsTotal - recordsValid} not valid`;
+  const until = expiresAt?.toISOString() ?? "";
+  return {
+    since,
+    shown: {
+      kind: "records",
+      id,
+      account,
+      runId,
+      blueprint,
+      nodeId,
+      title,
+      editable,
+      recordsTotal,
+      recordsValid,
+      startedAt: since,
+      expiresAt,
+      onTimeout,
+    },
+    row: [
+      "records",
+      id,
+      account,
+      blueprint,
+      nodeId,
+      "",
+      since.toISOString(),
+      until,
+      `${plain(title)} (${counts})`,
+    ],
+  };
+}
+
+function ofWrite(write: DoubtfulWrite): Waiting {
+  const { accountId: _accountId, ...shown } = write;
+  const { runId, account, blueprint, nodeId, ordinal, startedAt: since, detail } = write;
+  const row = [
+    "write",
+    runId,
+    account,
+    blueprint,
+    nodeId,
+    String(ordinal),
+    since.toISOString(),
+    "",
+    detail ?? "",
+  ];
+  return { since, shown: { kind: "write", ...shown }, row };
 }
 
 async function decide(

@@ -55,7 +55,7 @@ export async function findResultBlob(
 }
 
 /**
- * Takes a run's data away: inputs, journal, results. The run row stays (design, page 1, Retention). Gives the keys of the
+ * Takes a run's data away: inputs, journal, reviews, results. The run row stays (design, page 1, Retention). Gives the keys of the
  * objects to remove from the store after COMMIT; null when there is nothing to purge.
  */
 export async function purgeRun(
@@ -72,6 +72,12 @@ export async function purgeRun(
     const accountId = runs[0]?.accountId;
     if (accountId === undefined) return null;
     await tx.query(`delete from run_result where run_id = $1`, [runId]);
+    await tx.query(`delete from review_change where review_id in (select id from review where run_id = $1)`, [
+      runId,
+    ]);
+    await tx.query(`delete from review where run_id = $1`, [runId]);
+    // What writes gave, and the operator's story of their doubts.
+    await tx.query(`delete from run_write where run_id = $1`, [runId]);
     await tx.query(`delete from run_step where run_id = $1`, [runId]);
     await tx.query(`delete from run_input where run_id = $1`, [runId]);
     const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [

@@ -209,6 +209,22 @@ export async function resumeRun(db: Database, runId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** A run that waited for a person and that nobody shall carry any further. False: it is not parked. */
+export async function failParkedRun(
+  db: Database,
+  runId: string,
+  kind: RunErrorKind,
+  detail: string,
+): Promise<boolean> {
+  const rows = await db.query(
+    `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
+       error_kind = $2, error_detail = $3
+     where id = $1 and parked_at is not null and status = any($4) returning 1`,
+    [runId, kind, detail, runStatusesBefore("failed")],
+  );
+  return rows.length > 0;
+}
+
 /** Hands the run back: whoever gets its next job goes on from the journal. */
 export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
   const rows = await db.query(

@@ -16,6 +16,7 @@ export const AUDIT_ACTIONS = [
   "master_key.change",
   "run.cancel",
   "write.decide",
+  "review.decide",
   "restore.reconcile",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

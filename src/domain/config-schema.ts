@@ -16,6 +16,7 @@ export const configLimits = {
   retentionMsMax: 3_650 * 86_400_000,
   runTimeoutMsMax: 7 * 86_400_000,
   nodeTimeoutMsMax: 86_400_000,
+  reviewTimeoutMsMax: 365 * 86_400_000,
   cacheMsMax: 30 * 86_400_000,
   lockoutAfterMax: 100,
   coolDownMsMax: 30 * 86_400_000,

@@ -11,6 +11,7 @@ export const ID_PREFIX = {
   operator: "op_",
   worker: "wrk_",
   auditEntry: "aud_",
+  review: "rev_",
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

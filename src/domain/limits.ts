@@ -76,6 +76,12 @@ export const limits = {
   dataDepthMax: 500,
   stepLogLinesMax: 200,
 
+  /** Records that a reviewer may change, the longest line of their file, and all of it. */
+  reviewChangesMax: 10_000,
+  reviewEditBytesMax: 1_048_576,
+  reviewEditsBytesMax: 32 * 1_048_576,
+  reviewReasonCharactersMax: 2_000,
+
   /** Design, page 1, Retention: 30 days after the run ended. */
   retentionMs: 30 * 86_400_000,
   /** Design, page 6, 4.3, row 29: an object that no row names after this is swept. */

@@ -43,6 +43,8 @@ export type RunErrorKind =
   | "target"
   | "data"
   | "timeout"
+  /** Nobody decided a review in time. */
+  | "review_timeout"
   | "interrupted"
   | "vault"
   | "internal";

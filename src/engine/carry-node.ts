@@ -1,24 +1,27 @@
 import { isConnectionLost } from "#db/pool.ts";
+import { findReviewOfNode } from "#db/reviews.ts";
 import { moveStep } from "#db/runs.ts";
-import { ExpressionError, type BoundExpressions } from "#domain/expression.ts";
+import { ExpressionError } from "#domain/expression.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import type { RecordBatches } from "#domain/record.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
 import { must } from "#lib/assert.ts";
 import { describeError } from "#lib/log.ts";
 import { NodeFailure, type Flow } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import { fixSource } from "./fix-source.ts";
 import { checkpoint, noteFailure } from "./journal.ts";
-import { nodeContext, nodesVariable } from "./node-context.ts";
+import { nodeContext } from "./node-context.ts";
+import { expressionsOf } from "./node-expressions.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
-import { decodeRecords, encodeRecords, type RecordCounts } from "./spool.ts";
+import { encodeRecords, type RecordCounts } from "./spool.ts";
 
 /** Carries one node, unless the journal already has it. Throws RunFailure or RunStopped. */
 export async function carryNode(run: RunContext, planned: PlannedNode): Promise<void> {
   const { node, type } = planned;
-  const limit = node.timeoutMs === null ? null : AbortSignal.timeout(node.timeoutMs);
+  const limit = node.timeoutMs === null || type.isGate === true ? null : AbortSignal.timeout(node.timeoutMs);
   const signal = limit ? AbortSignal.any([run.signal, limit]) : run.signal;
   const log: string[] = [];
   try {
@@ -53,15 +56,6 @@ async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, 
   return nodeContext(run, planned, await expressionsOf(run, planned), signal, log);
 }
 
-/** The run's variables, and `$nodes` for a node that reads it. */
-async function expressionsOf(run: RunContext, planned: PlannedNode): Promise<BoundExpressions> {
-  if (planned.readsNodes.length === 0) return run.expressions;
-  const nodes = await nodesVariable(run.outputs, planned.readsNodes);
-  const bound = run.services.expressions.bind({ ...run.variables, nodes });
-  run.bindings.push(bound);
-  return bound;
-}
-
 /** A pure node streams: its records flow when its reader asks for them, and are recomputed after a crash. */
 async function carryPure(
   run: RunContext,
@@ -89,13 +83,33 @@ async function carryPure(
   // A milestone or a timeout means something only for a node that runs at one time of its own.
   if (!planned.kept && milestone === null && timeoutMs === null)
     return { kind: "records", open: stream, counts: null };
+  return await keep(run, stream());
+}
+
+async function keep(run: RunContext, records: RecordBatches): Promise<NodeOutput> {
   const counts: RecordCounts = { total: 0, valid: 0 };
-  const reopen = await run.scratch.keep(encodeRecords(stream(), run.redact, counts));
+  const reopen = await run.scratch.keep(encodeRecords(records, run.redact, counts));
   return { kind: "records", open: () => decodeRecords(reopen()), counts };
 }
 
-/** What is downstream of a skipped node sees an empty set; a skipped output gives its keys without records. */
+/** A gate that nobody has to stand at: its records go through as they came. */
+async function passThrough(run: RunContext, planned: PlannedNode): Promise<NodeOutput> {
+  const sources = planned.edges.map((id) => must(run.outputs.get(id), `the output of ${id}`));
+  const stream = async function* (): RecordBatches {
+    for (const source of sources) if (source.kind === "records") yield* source.open();
+  };
+  return planned.kept ? await keep(run, stream()) : { kind: "records", open: stream, counts: null };
+}
+
+/**
+ * What is downstream of a skipped node sees an empty set, but what is downstream of a gate what came to it; a skipped output
+ * gives its keys without records.
+ */
 async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
+  if (planned.type.isGate === true) {
+    run.outputs.set(planned.node.id, await passThrough(run, planned));
+    return;
+  }
   const nothing = async function* (): RecordBatches {};
   if (planned.gives === "results") {
     const context = nodeContext(run, planned, run.expressions, run.signal, []);
@@ -114,6 +128,9 @@ async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
 async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean> {
   const { when } = planned.node;
   if (when === null) return true;
+  // A review that was asked for goes on as one, also when its `when` would give something else by now.
+  if (planned.type.isGate === true && (await findReviewOfNode(run.services.db, run.run.id, planned.node.id)))
+    return true;
   const expressions = await expressionsOf(run, planned);
   const variables: Record<string, Json> = {};
   if (planned.asksCounts) variables["counts"] = countsOf(run, planned);
@@ -148,7 +165,7 @@ function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFa
     return new RunFailure("target", run.redact.message(place + error.message));
   if (error instanceof NodeFailure) {
     return new RunFailure(
-      planned.type.effect(planned.config) === "none" ? "data" : "target",
+      planned.type.isGate === true || planned.type.effect(planned.config) === "none" ? "data" : "target",
       run.redact.message(place + error.message),
     );
   }

@@ -105,7 +105,11 @@ async function end(
 ): Promise<RunOutcome> {
   if (error instanceof RunParked) {
     await failpoint("run.before_park");
-    const parked = await parkRun(services.db, lease);
+    const parked = await services.db.transaction(async (tx) => {
+      if (!(await parkRun(tx, lease))) return false;
+      await error.ask(tx);
+      return true;
+    });
     services.news.announce([run.id]);
     await failpoint("run.after_park");
     return parked ? { kind: "parked", accountId: run.accountId } : { kind: "skipped" };

@@ -1,9 +1,11 @@
 import { findStepSource, saveStepSource } from "#db/run-steps.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
 import { must } from "#lib/assert.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
-import { decodeRecords, encodeRecords, type RecordCounts } from "./spool.ts";
+import { encodeRecords, type RecordCounts } from "./spool.ts";
 
 /**
  * The records that a node writes one by one are kept before the first is written: after a crash each must have its old place,
@@ -23,14 +25,27 @@ export async function fixSource(run: RunContext, planned: PlannedNode): Promise<
 }
 
 async function keep(run: RunContext, planned: PlannedNode, source: string): Promise<string> {
-  const { blobs, db } = run.services;
   const output = must(run.outputs.get(source), "the records of for_each");
+  const { key } = await keepSource(
+    run,
+    planned,
+    output.kind === "records" ? output.open() : (async function* () {})(),
+  );
+  return key;
+}
+
+/** Stores the records that a node begins with, under its own entry of the journal. Throws RunStopped. */
+export async function keepSource(
+  run: RunContext,
+  planned: PlannedNode,
+  records: RecordBatches,
+): Promise<{ readonly key: string; readonly counts: RecordCounts }> {
+  const { blobs, db } = run.services;
   const counts: RecordCounts = { total: 0, valid: 0 };
-  const records = output.kind === "records" ? output.open() : (async function* () {})();
   const key = `steps/${run.run.accountId}/${run.run.id}/${randomBase62(16)}`;
   const blob = await blobs.put(key, encodeRecords(records, run.redact, counts));
   const isOurs = await saveStepSource(db, run.lease, run.run.accountId, planned.node.id, blob);
-  if (isOurs) return key;
+  if (isOurs) return { key, counts };
   await blobs.remove([key]);
   throw new RunStopped("lease_lost");
 }

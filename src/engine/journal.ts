@@ -6,13 +6,14 @@ import {
   type FinishedStep,
   type RunStep,
 } from "#db/run-steps.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
 import type { Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { Flow } from "#nodes/define-node.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
-import { decodeRecords, encodeRecords, type RecordCounts } from "./spool.ts";
+import { encodeRecords, type RecordCounts } from "./spool.ts";
 
 /** What the run has already done, by node: the only source after a crash. */
 export async function readJournal(

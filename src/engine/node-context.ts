@@ -2,14 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { randomInt } from "node:crypto";
 import { takeThrottleSlot } from "#db/throttle.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
-import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
-import type { DataRecord } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
-import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
+import type { Flow, NodeContext } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
+import { reviewRecords } from "./review-gate.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { abortableBatches, abortableExpressions } from "./until-aborted.ts";
 
@@ -34,6 +33,7 @@ export function nodeContext(
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) => await target.send(request, signal),
     writes: nodeWrites(run, node.id, target, signal),
+    review: async (records, ask) => await reviewRecords(run, planned, records, ask),
     takeSlot: async (spacingMs) => {
       const place = { accountId: run.run.accountId, blueprintId: run.run.blueprintId, nodeId: node.id };
       await sleep(await takeThrottleSlot(run.services.db, place, spacingMs), undefined, { signal });
@@ -65,31 +65,4 @@ function readAgain(output: NodeOutput, signal: AbortSignal): Flow {
   return output.kind === "value"
     ? output
     : { kind: "records", batches: abortableBatches(output.open(), signal) };
-}
-
-/** `$nodes.<id>` for the nodes that the expressions name: the data of their records, or their value. */
-export async function nodesVariable(
-  outputs: ReadonlyMap<string, NodeOutput>,
-  ids: readonly string[],
-): Promise<{ readonly [id: string]: Json }> {
-  const nodes: Record<string, Json> = {};
-  for (const id of ids) {
-    const output = must(outputs.get(id), `the output of ${id}`);
-    if (output.kind === "value") {
-      if (output.value.form === "text") nodes[id] = output.value.text;
-      if (output.value.form === "json") nodes[id] = output.value.json;
-      continue;
-    }
-    const data: DataRecord["data"][] = [];
-    for await (const batch of output.open()) {
-      data.push(...batch.map((record) => record.data));
-      if (data.length > limits.nodesVariableRecordsMax) {
-        throw new NodeFailure(
-          `$nodes.${id} has more than ${limits.nodesVariableRecordsMax} records; use \`from\` instead.`,
-        );
-      }
-    }
-    nodes[id] = data;
-  }
-  return nodes;
 }

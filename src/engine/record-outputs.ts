@@ -2,10 +2,11 @@ import { createBrotliCompress, constants } from "node:zlib";
 import { Readable } from "node:stream";
 import type { NewResult } from "#db/run-results.ts";
 import type { RecordBatches } from "#domain/record.ts";
+import { splitLines } from "#domain/record-lines.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { EngineServices } from "./services.ts";
 import type { Redactor } from "./redact.ts";
-import { encodeRecords, splitLines, type RecordCounts, type Scratch } from "./spool.ts";
+import { encodeRecords, type RecordCounts, type Scratch } from "./spool.ts";
 
 /** Design, page 7, 1.10: quality 5 keeps up with the disk; Node's default (11) takes a minute for 50 MB. */
 const BROTLI_QUALITY = 5;

@@ -1,3 +1,4 @@
+import type { Database } from "#db/pool.ts";
 import type { RunErrorKind } from "#domain/run.ts";
 
 /** Why a run stops before its end: the reason of its AbortSignal, and what is thrown at the next boundary. */
@@ -35,4 +36,11 @@ export class RunFailure extends Error {
 /** Not an end: the run waits for a person, and holds nothing meanwhile. */
 export class RunParked extends Error {
   override readonly name = "RunParked";
+  /** What the person is asked: its row, in the transaction that parks the run. */
+  readonly ask: (tx: Database) => Promise<void>;
+
+  constructor(ask: (tx: Database) => Promise<void> = async () => {}) {
+    super();
+    this.ask = ask;
+  }
 }

@@ -1,8 +1,7 @@
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { DataRecord, RecordBatches } from "#domain/record.ts";
-import { limits } from "#domain/limits.ts";
+import type { RecordBatches } from "#domain/record.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { Redactor } from "./redact.ts";
 
@@ -11,8 +10,6 @@ export interface RecordCounts {
   total: number;
   valid: number;
 }
-
-const NEWLINE = 0x0a;
 
 /** Record sets as newline-delimited JSON, one record a line. Counts as it goes. */
 export async function* encodeRecords(
@@ -26,39 +23,6 @@ export async function* encodeRecords(
     for (const record of batch) if (record.isValid) counts.valid++;
     yield Buffer.from(redact.lines(batch), "utf8");
   }
-}
-
-/** The lines of a byte stream, as bytes, without their newline. */
-export async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Buffer[]> {
-  let rest: Buffer[] = [];
-  for await (const chunk of bytes) {
-    const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const lines: Buffer[] = [];
-    let start = 0;
-    for (let end = buffer.indexOf(NEWLINE); end >= 0; end = buffer.indexOf(NEWLINE, start)) {
-      const tail = buffer.subarray(start, end);
-      lines.push(rest.length > 0 ? Buffer.concat([...rest, tail]) : tail);
-      rest = [];
-      start = end + 1;
-    }
-    if (start < buffer.length) rest.push(buffer.subarray(start));
-    if (lines.length > 0) yield lines;
-  }
-  if (rest.length > 0) yield [Buffer.concat(rest)];
-}
-
-export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBatches {
-  let batch: DataRecord[] = [];
-  for await (const lines of splitLines(bytes)) {
-    for (const line of lines) {
-      batch.push(JSON.parse(line.toString("utf8")) as DataRecord);
-      if (batch.length >= limits.recordBatchSizeMax) {
-        yield batch;
-        batch = [];
-      }
-    }
-  }
-  if (batch.length > 0) yield batch;
 }
 
 /** Whose a scratch folder is; null for a name that we don't give. */

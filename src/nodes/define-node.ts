@@ -4,6 +4,7 @@ import type { BoundExpressions, ExpressionScopeKind } from "#domain/expression.t
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordBatches } from "#domain/record.ts";
+import type { ReviewQuestion } from "#domain/review.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import type { Value } from "#domain/value.ts";
 
@@ -35,6 +36,11 @@ export interface NodeContext {
   send(request: OutboundRequest): Promise<OutboundResponse>;
   /** The writes of a node whose effect is `write`. */
   readonly writes: NodeWrites;
+  /**
+   * The records as a person left them. `ask` is called when nobody was asked yet; until it is decided this throws, and the run
+   * waits without holding anything.
+   */
+  review(records: RecordBatches, ask: () => Promise<ReviewQuestion>): Promise<RecordBatches>;
   /** Waits for this node's next free moment, among all runs and workers: one every `spacingMs`. */
   takeSlot(spacingMs: number): Promise<void>;
   /** Waits, and ends early with a throw when `signal` aborts. */
@@ -90,7 +96,7 @@ export interface ConfigFinding {
 }
 
 /** What a node type's `check` may know of the common keys, if the caller has them. */
-export type CheckedCommon = Pick<BlueprintNode, "from" | "credential">;
+export type CheckedCommon = Pick<BlueprintNode, "from" | "credential" | "timeoutMs">;
 
 export interface NodeType {
   readonly type: string;
@@ -109,6 +115,11 @@ export interface NodeType {
   effect(config: JsonObject): "none" | "read" | "write";
   /** What the templates of its requests may read; default `run`. Called with any config. */
   requestScope?(config: JsonObject): ExpressionScopeKind;
+  /**
+   * A person stands there. When its `when` is false its records go through; its `timeout` is how long it waits for the person,
+   * not how long it works.
+   */
+  readonly isGate?: true;
   /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
   check?(config: JsonObject, common?: CheckedCommon): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;

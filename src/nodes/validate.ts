@@ -1,6 +1,6 @@
 import { Type, type Static } from "typebox";
-import { EXPRESSION, type BoundExpressions, type Outcome } from "#domain/expression.ts";
-import type { Json } from "#domain/json.ts";
+import { EXPRESSION, type BoundExpressions, type Outcome, type Scope } from "#domain/expression.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
 import type { DataRecord, RecordBatches, RecordError } from "#domain/record.ts";
 import { compileAuthorSchema, type AuthorSchema } from "#domain/record-schema.ts";
 import { assert } from "#lib/assert.ts";
@@ -72,14 +72,8 @@ export const node = defineNode({
       : [];
   },
   run: (context, raw) => {
-    const config = readConfig(schema, raw);
-    const batches = checked(
-      context.from,
-      context.expressions,
-      config.schema === undefined ? null : compiledSchema(config.schema),
-      config.rules ?? [],
-    );
-    const onInvalid = config.on_invalid ?? "mark";
+    const { on_invalid: onInvalid = "mark" } = readConfig(schema, raw);
+    const batches = checked(context.from, recordCheck(context.expressions, raw));
     return Promise.resolve({
       kind: "records",
       batches:
@@ -88,29 +82,37 @@ export const node = defineNode({
   },
 });
 
+/** Adds the errors that a `validate` of this config finds; each record has the scope that its rules see. */
+export type RecordCheck = (
+  records: readonly DataRecord[],
+  scopes: readonly Scope[],
+) => Promise<readonly DataRecord[]>;
+
+export function recordCheck(expressions: BoundExpressions, raw: JsonObject): RecordCheck {
+  const config = readConfig(schema, raw);
+  const author = config.schema === undefined ? null : compiledSchema(config.schema);
+  const rules = config.rules ?? [];
+  const asserts = rules.map((rule) => rule.assert);
+  return async (records, scopes) => {
+    const outcomes = rules.length === 0 ? [] : await expressions.evaluateBatch(asserts, scopes);
+    return records.map((record, index): DataRecord => {
+      const found = [...(author?.validate(record.data) ?? []), ...brokenRules(rules, outcomes[index] ?? [])];
+      return found.length === 0
+        ? record
+        : { data: record.data, errors: [...record.errors, ...found], isValid: false };
+    });
+  };
+}
+
 function compiledSchema(schema: Json): AuthorSchema {
   const compiled = compileAuthorSchema(schema);
   assert(!("problem" in compiled), "apply has compiled the schema");
   return compiled;
 }
 
-async function* checked(
-  from: readonly Flow[],
-  expressions: BoundExpressions,
-  author: AuthorSchema | null,
-  rules: readonly Rule[],
-): RecordBatches {
-  const asserts = rules.map((rule) => rule.assert);
-  for await (const { first, batch } of indexedBatches(from)) {
-    const outcomes =
-      rules.length === 0 ? [] : await expressions.evaluateBatch(asserts, recordScopes(batch, first));
-    yield batch.map((record, index): DataRecord => {
-      const found = [...(author?.validate(record.data) ?? []), ...brokenRules(rules, outcomes[index] ?? [])];
-      return found.length === 0
-        ? record
-        : { data: record.data, errors: [...record.errors, ...found], isValid: false };
-    });
-  }
+async function* checked(from: readonly Flow[], check: RecordCheck): RecordBatches {
+  for await (const { first, batch } of indexedBatches(from))
+    yield await check(batch, recordScopes(batch, first));
 }
 
 /** A rule that can't be evaluated on a record (a text where it wants a number) is broken by it. */

@@ -3,6 +3,7 @@ import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from
 import { EventEmitter } from "node:events";
 import { admitSoon } from "#actions/admit-runs.ts";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
+import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
 import { addMissingJobs, addRunJobs, listAccountsWithWaitingRuns } from "#db/admission.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
@@ -19,6 +20,7 @@ import { join, type Membership } from "./liveness.ts";
 const TAKE_OVER_EVERY_MS = 500;
 const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
+const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
 const HOUSEKEEPING = "*/10 * * * * housekeeping\n7 * * * * sweep_objects";
@@ -48,6 +50,7 @@ export class Worker {
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(WATCH_EVERY_MS, () => worker.#watch());
     worker.#every(RECONCILE_EVERY_MS, () => worker.#reconcile());
+    worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     // Only a hint, so that a run that was cancelled anywhere stops at once; else the next look finds it.
     worker.#unsubscribe = services.news.subscribe({
       stop: (runIds) => void worker.#quietly(() => worker.#stopRuns(runIds)),

@@ -59,6 +59,7 @@ export async function runNode(
     input: (refKey) => setup.inputs?.[refKey] ?? { form: "absent" },
     send: setup.send ?? (() => Promise.reject(new Error("nothing to send to"))),
     writes: noWrites,
+    review: () => Promise.reject(new Error("nobody to ask")),
     takeSlot: () => Promise.resolve(),
     sleep: (ms) => {
       seen.slept.push(ms);

@@ -53,7 +53,7 @@ function explainType(type: string): string {
   return `unknown node type ${quote(type)}${suggestion(type, built, "there are")}`;
 }
 
-function checkCommon({ value, path }: DraftNode): readonly ConfigFinding[] {
+function checkCommon({ value, path, nodeType }: DraftNode): readonly ConfigFinding[] {
   const milestone = value["milestone"];
   const retry = isJsonObject(value["retry"]) ? value["retry"] : {};
   const delays = { maxMs: configLimits.retryDelayMsMax, zero: true };
@@ -69,7 +69,9 @@ function checkCommon({ value, path }: DraftNode): readonly ConfigFinding[] {
           },
         ]
       : []),
-    ...checkDuration(value["timeout"], [...path, "timeout"], { maxMs: configLimits.nodeTimeoutMsMax }),
+    ...checkDuration(value["timeout"], [...path, "timeout"], {
+      maxMs: nodeType?.isGate === true ? configLimits.reviewTimeoutMsMax : configLimits.nodeTimeoutMsMax,
+    }),
     ...checkDuration(retry["initial"], [...path, "retry", "initial"], delays),
     ...checkDuration(retry["max"], [...path, "retry", "max"], delays),
     ...(isReversed

@@ -1,9 +1,9 @@
-import type { BlueprintNode } from "#domain/blueprint.ts";
+import { parseDuration } from "#domain/duration.ts";
 import type { ExpressionScopeKind } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { ConfigPath } from "#domain/config-problem.ts";
 import { commonNodeKeys } from "#domain/config-schema.ts";
-import { edgesOf, type FlowKind, type NodeType } from "#nodes/define-node.ts";
+import { edgesOf, type CheckedCommon, type FlowKind, type NodeType } from "#nodes/define-node.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 import { ownKeys } from "./typed-config.ts";
 
@@ -89,7 +89,11 @@ function readGives(nodeType: NodeType | null, config: JsonObject): DraftNode["gi
 }
 
 /** What a type's `check` may know of the common keys. */
-export function commonOf(node: DraftNode): Pick<BlueprintNode, "from" | "credential"> {
+export function commonOf(node: DraftNode): CheckedCommon {
   const common = node.sources.filter(({ path }) => path[node.path.length] === "from");
-  return { from: common.map(({ source }) => source), credential: text(node.value["credential"]) };
+  return {
+    from: common.map(({ source }) => source),
+    credential: text(node.value["credential"]),
+    timeoutMs: parseDuration(node.value["timeout"] ?? null) ?? null,
+  };
 }

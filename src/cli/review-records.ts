@@ -1,0 +1,201 @@
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { InvalidArgumentError, type Command } from "commander";
+import type { ReviewDecision } from "#actions/decide-review.ts";
+import type { ReviewedRecord } from "#actions/read-review.ts";
+import type { StoredReview } from "#db/reviews.ts";
+import type { Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, paint, print, table } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
+import { readEditsFile, refusal } from "./review-file.ts";
+
+const SHOWN_RECORDS = 20;
+const SHOWN_FIELDS = 8;
+const CELL_CHARACTERS = 40;
+
+/** The reviews of records that Blueprints ask for with a node of type `review`. */
+export function addRecordReviews(reviews: Command, composition: Composition): void {
+  reviews
+    .command("show")
+    .description("show a review: what is asked, and the first of its records")
+    .argument("<id>", "its id (rev_…), as `reviews list` shows it")
+    .option("--json", "print all records instead, one a line, with `ordinal`, `data`, `errors`, `isValid`")
+    .addHelpText("after", "\nExample:\n  latchkey reviews show rev_0VrJ… --json > records.ndjson")
+    .action(async (id: string, options: { json?: boolean }) => await show(composition, id, options));
+  reviews
+    .command("approve")
+    .description("let a run go on, with the records as they are or as you change them")
+    .argument("<id>", "the review's id (rev_…)")
+    .option("--edits <file>", 'new data of records, one a line: {"ordinal": 3, "data": {…}}')
+    .option("--exclude <records>", "records to leave out, by their places: 3,7", readOrdinals)
+    .option("--by <name>", "who decides", readName, "cli")
+    .option("--reason <text>", "why", readReason)
+    .addHelpText(
+      "after",
+      "\nExample:\n  latchkey reviews approve rev_0VrJ… --edits fixed.ndjson --exclude 3,7 --by ana",
+    )
+    .action(async (id: string, options: ApproveOptions) => {
+      const edits = options.edits === undefined ? [] : await readEditsFile(options.edits);
+      const exclusions = (options.exclude ?? []).map((ordinal) => ({ at: "--exclude", ordinal }));
+      await decide(composition, id, { verdict: "approve", changes: { edits, exclusions } }, options);
+    });
+  reviews
+    .command("reject")
+    .description("end a run: it becomes `cancelled`")
+    .argument("<id>", "the review's id (rev_…)")
+    .option("--by <name>", "who decides", readName, "cli")
+    .requiredOption("--reason <text>", "why", readReason)
+    .addHelpText(
+      "after",
+      "\nExample:\n  latchkey reviews reject rev_0VrJ… --reason 'the totals are in cents'",
+    )
+    .action(
+      async (id: string, options: DecideOptions) =>
+        await decide(composition, id, { verdict: "reject" }, options),
+    );
+}
+
+interface DecideOptions {
+  by: string;
+  reason?: string;
+}
+
+interface ApproveOptions extends DecideOptions {
+  edits?: string;
+  exclude?: readonly number[];
+}
+
+function readOrdinals(text: string): readonly number[] {
+  if (!/^\d{1,9}(,\d{1,9})*$/.test(text))
+    throw new InvalidArgumentError("It must be whole numbers from 0, separated by commas: 3,7");
+  return text.split(",").map(Number);
+}
+
+const readName = (text: string): string => readText(text, limits.nameCharactersMax);
+const readReason = (text: string): string => readText(text, limits.reviewReasonCharactersMax);
+
+function readText(text: string, charactersMax: number): string {
+  const characters = Array.from(text.trim()).length;
+  if (characters === 0 || characters > charactersMax)
+    throw new InvalidArgumentError(`It must have 1 to ${charactersMax} characters.`);
+  return text.trim();
+}
+
+const unknownReview = (id: string): CommandFailed =>
+  new CommandFailed(`There is no review ${id}. \`latchkey reviews list\` shows what waits.`);
+
+async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
+  const [{ openLocalStore }, { readReview, readReviewRecords }] = await Promise.all([
+    import("#blobs/local-store.ts"),
+    import("#actions/read-review.ts"),
+  ]);
+  const review = await composition.withDatabase(async (db) => await readReview(db, id));
+  if (!review) throw unknownReview(id);
+  const folder = join(composition.config().dataDir, "objects");
+  const records = readReviewRecords(openLocalStore(folder), review);
+  try {
+    if (json === true) await printLines(records);
+    else await printReview(review, records);
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "BlobMissing") throw error;
+    throw new CommandFailed(
+      `The records of ${id} are not in ${folder}. Run this where the service's data is.`,
+    );
+  }
+}
+
+async function printLines(records: AsyncIterable<ReviewedRecord>): Promise<void> {
+  const lines = async function* (): AsyncIterable<string> {
+    for await (const record of records) yield `${JSON.stringify(record)}\n`;
+  };
+  try {
+    await pipeline(Readable.from(lines()), process.stdout, { end: false });
+  } catch (error) {
+    // Whoever reads has seen enough, as `head` does.
+    if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
+  }
+}
+
+async function printReview(review: StoredReview, records: AsyncIterable<ReviewedRecord>): Promise<void> {
+  const { runId, nodeId, recordsTotal, recordsValid } = review;
+  print(paint("bold", plain(review.title)));
+  if (review.instructions !== null) print(`\n${review.instructions.split("\n").map(plain).join("\n")}`);
+  print(`\n${review.account}, ${review.blueprint}, ${runId}, node ${nodeId}: ${stateOf(review)}`);
+  print(`${recordsTotal} records, ${recordsTotal - recordsValid} not valid; ${editing(review)}\n`);
+  const first: ReviewedRecord[] = [];
+  for await (const record of records) {
+    first.push(record);
+    if (first.length >= SHOWN_RECORDS) break;
+  }
+  if (first.length > 0) print(recordTable(first));
+  if (recordsTotal > first.length) print(`… and ${recordsTotal - first.length} more; --json prints all.`);
+}
+
+const editing = (review: StoredReview): string =>
+  review.editable ? "they can be edited, or left out" : "they can be left out, not edited";
+
+/** What became of it, or until when it waits. */
+function stateOf(review: StoredReview): string {
+  const { status, expiresAt, decidedBy, decidedAt, reason, edited, excluded } = review;
+  if (status === "open")
+    return expiresAt === null
+      ? "waits"
+      : `waits until ${expiresAt.toISOString()}, then ${review.onTimeout === "approve" ? "approved" : "failed"}`;
+  if (status === "closed") return "closed, because its run has ended";
+  if (status === "timed_out") return `timed out at ${expiresAt?.toISOString() ?? ""}`;
+  const changes = edited + excluded > 0 ? ` (${edited} edited, ${excluded} left out)` : "";
+  const why = reason === null ? "" : `: ${plain(reason)}`;
+  return `${status}${changes} by ${plain(decidedBy ?? "")} at ${decidedAt?.toISOString() ?? ""}${why}`;
+}
+
+function recordTable(records: readonly ReviewedRecord[]): string {
+  const fields = [...new Set(records.flatMap(({ data }) => Object.keys(data)))].slice(0, SHOWN_FIELDS);
+  const rows = records.map(({ ordinal, data, errors, isValid }) => [
+    String(ordinal),
+    isValid ? "yes" : "no",
+    ...fields.map((field) => cell(Object.hasOwn(data, field) ? data[field] : undefined)),
+    errors.map(({ field, message }) => plain(field === null ? message : `${field}: ${message}`)).join("; "),
+  ]);
+  return table(["record", "valid", ...fields.map(plain), "errors"], rows);
+}
+
+function cell(value: Json | undefined): string {
+  if (value === undefined) return "";
+  const characters = Array.from(plain(typeof value === "string" ? value : JSON.stringify(value)));
+  return characters.length > CELL_CHARACTERS
+    ? `${characters.slice(0, CELL_CHARACTERS - 1).join("")}…`
+    : characters.join("");
+}
+
+/** A target's text must not steer the terminal. */
+export function plain(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, " ");
+}
+
+async function decide(
+  composition: Composition,
+  id: string,
+  decision: ReviewDecision,
+  { by, reason }: DecideOptions,
+): Promise<void> {
+  const { audit } = openOwnSigning(composition);
+  const { decideReview } = await import("#actions/decide-review.ts");
+  const outcome = await composition.withDatabase(
+    async (db) =>
+      await decideReview({ db, log: await composition.log(), audit }, id, decision, {
+        actor: { kind: "cli" },
+        by,
+        reason: reason ?? null,
+      }),
+  );
+  if (outcome.kind === "unknown") throw unknownReview(id);
+  if (outcome.kind === "refused") throw new CommandFailed(refusal(outcome.problems));
+  if (outcome.kind === "closed")
+    throw new CommandFailed(`The review is no longer open: ${stateOf(outcome.review)}. Nothing was changed.`);
+  const { runId, edited, excluded } = outcome.review;
+  if (decision.verdict === "reject") print(`Rejected; ${runId} is cancelled.`);
+  else print(`Approved, with ${edited} records edited and ${excluded} left out; ${runId} goes on.`);
+}

@@ -1,0 +1,123 @@
+import { findReviewOfNode, insertReview, listChanges, type StoredChange } from "#db/reviews.ts";
+import { findStepSource } from "#db/run-steps.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import type { JsonObject } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import type { DataRecord, RecordBatches } from "#domain/record.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
+import type { ReviewQuestion } from "#domain/review.ts";
+import { assert, must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import { newId } from "#lib/new-id.ts";
+import { keepSource } from "./fix-source.ts";
+import { recheckEdited, type Recheck } from "./recheck-edited.ts";
+import { RunParked } from "./run-ended.ts";
+import type { PlannedNode, RunContext } from "./run-context.ts";
+import type { RecordCounts } from "./spool.ts";
+
+/**
+ * The records of a review node: fixed before anybody is asked, and as the reviewer left them once it is decided. Until then
+ * this throws RunParked, and the question is the review's row, written by the transaction that parks the run.
+ */
+export async function reviewRecords(
+  run: RunContext,
+  planned: PlannedNode,
+  records: RecordBatches,
+  ask: () => Promise<ReviewQuestion>,
+): Promise<RecordBatches> {
+  const { db, blobs } = run.services;
+  const found = await findReviewOfNode(db, run.run.id, planned.node.id);
+  if (!found) throw await parkWith(run, planned, records, await ask());
+  if (found.status === "open") throw new RunParked();
+  // What is rejected, or fails by its timeout, ends the run in the transaction that says so.
+  assert(found.status === "approved" || found.status === "timed_out", "a run goes on only when approved");
+  const key = must(await findStepSource(db, run.run.id, planned.node.id), "the records of the review");
+  return withChanges(run, decodeRecords(blobs.open(key)), found.id, await recheckEdited(run, planned));
+}
+
+async function parkWith(
+  run: RunContext,
+  planned: PlannedNode,
+  records: RecordBatches,
+  question: ReviewQuestion,
+): Promise<RunParked> {
+  const counts = (await countFixed(run, planned)) ?? (await keepSource(run, planned, records)).counts;
+  const review = {
+    ...question,
+    id: newId(ID_PREFIX.review),
+    accountId: run.run.accountId,
+    runId: run.run.id,
+    nodeId: planned.node.id,
+    title: run.redact.text(question.title),
+    instructions: question.instructions === null ? null : run.redact.text(question.instructions),
+    recordsTotal: counts.total,
+    recordsValid: counts.valid,
+  };
+  return new RunParked(async (tx) => {
+    await insertReview(tx, review);
+    await failpoint("review.after_insert");
+  });
+}
+
+/** A worker may have died between keeping the records and parking the run. */
+async function countFixed(run: RunContext, planned: PlannedNode): Promise<RecordCounts | null> {
+  const key = await findStepSource(run.services.db, run.run.id, planned.node.id);
+  if (key === null) return null;
+  const counts: RecordCounts = { total: 0, valid: 0 };
+  for await (const batch of decodeRecords(run.services.blobs.open(key))) {
+    counts.total += batch.length;
+    counts.valid += batch.filter((record) => record.isValid).length;
+  }
+  return counts;
+}
+
+/** One pass over the records and, beside it, over the changes: neither is ever held whole. */
+async function* withChanges(
+  run: RunContext,
+  batches: RecordBatches,
+  reviewId: string,
+  recheck: Recheck,
+): RecordBatches {
+  let first = 0;
+  let changes: readonly StoredChange[] = [];
+  // Changes of the places before this one are read, all of them.
+  let readTo = 0;
+  for await (const batch of batches) {
+    const end = first + batch.length;
+    while (readTo < end) {
+      const more = await listChanges(run.services.db, reviewId, readTo, limits.recordBatchSizeMax);
+      changes = [...changes, ...more];
+      const last = more.at(-1);
+      readTo = last && more.length === limits.recordBatchSizeMax ? last.ordinal + 1 : Infinity;
+    }
+    const mine = new Map(
+      changes.filter(({ ordinal }) => ordinal < end).map((each) => [each.ordinal, each.data]),
+    );
+    changes = changes.filter(({ ordinal }) => ordinal >= end);
+    const left = mine.size === 0 ? batch : await changeBatch(batch, first, mine, recheck);
+    first = end;
+    if (left.length > 0) yield left;
+  }
+}
+
+async function changeBatch(
+  batch: readonly DataRecord[],
+  first: number,
+  changes: ReadonlyMap<number, Buffer | null>,
+  recheck: Recheck,
+): Promise<readonly DataRecord[]> {
+  const edited = [...changes].flatMap(([ordinal, data]) =>
+    data === null
+      ? []
+      : [{ ordinal, before: must(batch[ordinal - first], "a record of the review"), data: readData(data) }],
+  );
+  const rechecked = await recheck(edited);
+  const byPlace = new Map(edited.map(({ ordinal }, index) => [ordinal, rechecked[index]]));
+  return batch.flatMap((record, index) => {
+    const change = changes.get(first + index);
+    if (change === undefined) return [record];
+    return change === null ? [] : [must(byPlace.get(first + index), "the edited record")];
+  });
+}
+
+const readData = (data: Buffer): JsonObject => JSON.parse(data.toString("utf8")) as JsonObject;
