@@ -13,6 +13,8 @@ export interface RecordCounts {
 }
 
 const NEWLINE = 0x0a;
+/** A batch of long records ends early: many are read at once when a sort merges its chunks. */
+const BATCH_BYTES_MAX = 128_000;
 
 /** Record sets as newline-delimited JSON, one record a line. Counts as it goes. */
 export async function* encodeRecords(
@@ -49,12 +51,15 @@ export async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncIterab
 
 export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBatches {
   let batch: DataRecord[] = [];
+  let batchBytes = 0;
   for await (const lines of splitLines(bytes)) {
     for (const line of lines) {
       batch.push(JSON.parse(line.toString("utf8")) as DataRecord);
-      if (batch.length >= limits.recordBatchSizeMax) {
+      batchBytes += line.length;
+      if (batch.length >= limits.recordBatchSizeMax || batchBytes >= BATCH_BYTES_MAX) {
         yield batch;
         batch = [];
+        batchBytes = 0;
       }
     }
   }

@@ -150,7 +150,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "type: validate",
     "type: review",
     [
-      "27:11 nodes[5].type node type `review` is not built yet; built: `filter`, `http`, `input`, `map`, `output`, `parse`, `validate`",
+      "27:11 nodes[5].type node type `review` is not built yet; built: `dedupe`, `filter`, `http`, `input`, `join`, `map`, `output`, `parse`, `sort`, `validate`",
     ],
   ],
   [

@@ -110,7 +110,7 @@ test("exactly what is not built is refused, by name and place", async () => {
   ]);
   assert.deepEqual(await of("strategy"), []);
   assert.deepEqual(await of("blueprint"), [
-    "32:11 nodes[5].type node type `review` is not built yet; built: `filter`, `http`, `input`, `map`, `output`, `parse`, `validate`",
+    "32:11 nodes[5].type node type `review` is not built yet; built: `dedupe`, `filter`, `http`, `input`, `join`, `map`, `output`, `parse`, `sort`, `validate`",
   ]);
   // The strategy as it stands was applied, with the portal that is nowhere: the one of this test again.
   await bench.apply(builtExamples()[1] ?? "");
