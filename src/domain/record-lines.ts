@@ -2,6 +2,8 @@ import { limits } from "./limits.ts";
 import type { DataRecord, RecordBatches } from "./record.ts";
 
 const NEWLINE = 0x0a;
+/** A batch of long records ends early: many are read at once when a sort merges its chunks. */
+const BATCH_BYTES_MAX = 128_000;
 
 /** The lines of a byte stream, as bytes, without their newline. */
 export async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Buffer[]> {
@@ -25,12 +27,15 @@ export async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncIterab
 /** Records as newline-delimited JSON, read again. */
 export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBatches {
   let batch: DataRecord[] = [];
+  let batchBytes = 0;
   for await (const lines of splitLines(bytes)) {
     for (const line of lines) {
       batch.push(JSON.parse(line.toString("utf8")) as DataRecord);
-      if (batch.length >= limits.recordBatchSizeMax) {
+      batchBytes += line.length;
+      if (batch.length >= limits.recordBatchSizeMax || batchBytes >= BATCH_BYTES_MAX) {
         yield batch;
         batch = [];
+        batchBytes = 0;
       }
     }
   }

@@ -141,8 +141,9 @@ async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean>
 
 function countsOf(run: RunContext, planned: PlannedNode): Json {
   const counts = { total: 0, valid: 0 };
-  // The edges: an output with handles reads those of its handles.
-  for (const id of planned.edges) {
+  // Those of its `from`, and not of a join's `with`; an output with handles has none and reads those of its handles.
+  const { from } = planned.node;
+  for (const id of from.length > 0 ? from : planned.edges) {
     const output = run.outputs.get(id);
     if (output?.kind !== "records" || !output.counts) continue;
     counts.total += output.counts.total;

@@ -10,6 +10,8 @@ import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
 import { reviewRecords } from "./review-gate.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
+import { encodeRecords } from "./spool.ts";
 import { abortableBatches, abortableExpressions } from "./until-aborted.ts";
 
 const RANDOM_STEPS = 1_000_000;
@@ -54,6 +56,11 @@ export function nodeContext(
         run.redact,
       );
       run.results.set(key, result);
+    },
+    spill: async (batches) => {
+      const records = encodeRecords(abortableBatches(batches, signal), run.redact, { total: 0, valid: 0 });
+      const reopen = await run.scratch.keep(records);
+      return () => abortableBatches(decodeRecords(reopen()), signal);
     },
     log: (message, fields) => {
       if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));

@@ -33,6 +33,17 @@ export function decodeHtml(bytes: Uint8Array, charset: string | null, place: str
   return decodeWhole(bytes, meta?.[1] ?? null, place);
 }
 
+/** As XML says: a byte order mark, else what the declaration at its top names. */
+export function decodeXml(bytes: Uint8Array, charset: string | null, place: string): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return decodeWhole(bytes, "utf-16le", place);
+  if (first === 0xfe && second === 0xff) return decodeWhole(bytes, "utf-16be", place);
+  if (charset !== null || isUtf8(bytes)) return decodeWhole(bytes, charset, place);
+  const top = new TextDecoder("latin1").decode(bytes.subarray(0, 1_024));
+  const declared = /^<\?xml[^>]{1,200}?encoding\s*=\s*["']([\w.:-]{1,40})/i.exec(top);
+  return decodeWhole(bytes, declared?.[1] ?? null, place);
+}
+
 function decoderFor(charset: string, place: string): TextDecoder {
   try {
     return new TextDecoder(charset, { fatal: true });

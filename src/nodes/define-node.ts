@@ -52,6 +52,11 @@ export interface NodeContext {
    * and each must be able to go on while the others wait: handles that share a source are written in one pass over it.
    */
   writeResult(handle: string | null, batches: RecordBatches): Promise<void>;
+  /**
+   * Keeps records on disk for the length of the run, for a node that can't hold them; gives a reader of them, to be opened as
+   * often as needed. Secrets of the run are taken out of them, as of everything that is stored.
+   */
+  readonly spill: (batches: RecordBatches) => Promise<() => RecordBatches>;
   /** To the operator's step log: no values of the data, only counts and names. */
   log(message: string, fields?: Record<string, number | string | boolean>): void;
 }

@@ -3,21 +3,21 @@ import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import type { RecordBatches } from "#domain/record.ts";
-import { decodeChunks, decodeHtml, decodeWhole } from "./decode-text.ts";
+import { decodeChunks, decodeHtml, decodeWhole, decodeXml } from "./decode-text.ts";
 import { NodeFailure, type ConfigFinding } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { readCsv } from "./read-csv.ts";
-import { isSelector, readColumn, readHtml } from "./read-html.ts";
 import { readJson } from "./read-json.ts";
+import { readNdjson } from "./read-ndjson.ts";
+import { compileRows, groupsOf } from "./match-rows.ts";
+import { isSelector, readColumn, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
 import { inBatches, recordsFromJson } from "./record-flow.ts";
-
-const UNBUILT_FORMATS = ["ndjson", "xlsx", "xml", "pdf"] as const;
 
 /** The keys of a `parse` node, and of `parse` in an `http` node. */
 export const parseSchema = Type.Object(
   {
-    format: Type.Enum(["json", "csv", "html", ...UNBUILT_FORMATS], {
-      description: "What the text is. Built: json, csv, html.",
+    format: Type.Enum(["json", "ndjson", "csv", "xlsx", "html", "xml", "pdf"], {
+      description: "What the text or the file is.",
     }),
     records: Type.Optional(
       Type.String({
@@ -29,14 +29,15 @@ export const parseSchema = Type.Object(
     rows: Type.Optional(
       Type.String({
         minLength: 1,
-        description: "html: a CSS selector; every element that it finds is a record.",
+        description:
+          "html, xml: a CSS selector; every element that it finds is a record. pdf: a regular expression with named groups; every match on a page is a record of them.",
       }),
     ),
     columns: Type.Optional(
       Type.Record(Type.String(), Type.String({ minLength: 1 }), {
         minProperties: 1,
         description:
-          "html: field to `css` (trimmed text of the first match in the row), `css@attr`, or `@attr` of the row itself.",
+          "html, xml: field to `css` (trimmed text of the first match in the row), `css@attr`, or `@attr` of the row itself.",
       }),
     ),
     delimiter: Type.Optional(
@@ -47,7 +48,12 @@ export const parseSchema = Type.Object(
         description: "csv: what stands between two values.",
       }),
     ),
-    sheet: Type.Optional(Type.Unsafe<Json>({ description: "xlsx. Not built yet." })),
+    sheet: Type.Optional(
+      Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 1 })], {
+        default: 1,
+        description: "xlsx: the sheet, by its name or its number.",
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -71,41 +77,57 @@ export interface ParseTools {
   readonly place: string;
 }
 
-const KEYS_OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
+const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>> = {
   json: ["records"],
+  ndjson: [],
   csv: ["delimiter"],
+  xlsx: ["sheet"],
   html: ["rows", "columns"],
+  xml: ["rows", "columns"],
+  pdf: ["rows"],
 };
 
 /** Mistakes that the schema can't express. */
 export function parseFindings(config: ParseConfig): readonly ConfigFinding[] {
-  const unbuilt = UNBUILT_FORMATS.find((format) => format === config.format);
-  if (unbuilt !== undefined)
-    return [{ path: ["format"], message: `the format ${unbuilt} is not built yet; json, csv and html are` }];
-  const findings: ConfigFinding[] = [];
-  const own = KEYS_OF_FORMAT[config.format] ?? [];
-  for (const key of Object.keys(config)) {
-    if (key === "sheet") findings.push({ path: [key], message: "`sheet` is not built yet" });
-    else if (key !== "format" && !own.includes(key))
-      findings.push({ path: [key], message: `\`${key}\` is not a key of the format ${config.format}` });
-  }
+  const { format } = config;
+  const own = KEYS_OF_FORMAT[format];
+  const findings: ConfigFinding[] = Object.keys(config)
+    .filter((key) => key !== "format" && !own.includes(key))
+    .map((key) => ({ path: [key], message: `\`${key}\` is not a key of the format ${format}` }));
   if (config.delimiter !== undefined && /["\r\n]/.test(config.delimiter)) {
     findings.push({ path: ["delimiter"], message: "a delimiter can't be a quote or a line break" });
   }
-  if (config.format === "html") findings.push(...selectorFindings(config));
+  if (format === "html" || format === "xml") findings.push(...selectorFindings(config, format));
+  if (format === "pdf" && config.rows !== undefined) findings.push(...patternFindings(config.rows));
   return findings;
 }
 
-function selectorFindings(config: ParseConfig): readonly ConfigFinding[] {
+function selectorFindings(config: ParseConfig, format: "html" | "xml"): readonly ConfigFinding[] {
   if (config.rows === undefined || config.columns === undefined)
-    return [{ path: [], message: "the format html needs `rows` and `columns`" }];
+    return [{ path: [], message: `the format ${format} needs \`rows\` and \`columns\`` }];
   const columns = Object.entries(config.columns).map(([name, text]) => ({
     path: ["columns", name],
-    css: readColumn(name, text).css,
+    css: readColumn(name, text, format).css,
   }));
   return [{ path: ["rows"], css: config.rows }, ...columns].flatMap(({ path, css }) =>
     css === null || isSelector(css) ? [] : [{ path, message: `\`${css}\` is not a CSS selector` }],
   );
+}
+
+function patternFindings(rows: string): readonly ConfigFinding[] {
+  try {
+    if (groupsOf(compileRows(rows)).length > 0) return [];
+    return [
+      {
+        path: ["rows"],
+        message: "the expression has no named group: `(?<total>[0-9.]+)` gives a field `total`",
+      },
+    ];
+  } catch {
+    const message =
+      "not a regular expression that can be used (they run in linear time: no look-ahead, no back-references)";
+    return [{ path: ["rows"], message }];
+  }
 }
 
 /** The records of a text, in batches. Throws NodeFailure where the text is not what the config says. */
@@ -123,23 +145,30 @@ export async function* parseRecords(
       `${tools.place} is JSON already; the format ${config.format} takes a text or a file. Use \`format: json\`.`,
     );
   }
-  if (config.format === "csv") {
+  const { format } = config;
+  if (format === "csv" || format === "ndjson") {
     const text =
       source.form === "text" ? one(source.text) : decodeChunks(source.open(), source.charset, tools.place);
-    yield* readCsv(text, config.delimiter ?? ",", tools.place, tools.signal);
+    yield* format === "csv"
+      ? readCsv(text, config.delimiter ?? ",", tools.place, tools.signal)
+      : readNdjson(text, tools.place, tools.signal);
     return;
   }
-  const html =
-    source.form === "text"
-      ? source.text
-      : decodeHtml(await collect(source.open()), source.charset, tools.place);
-  yield* readHtml(
-    html,
-    must(config.rows, "rows"),
-    must(config.columns, "columns"),
-    tools.place,
-    tools.signal,
-  );
+  if (format === "html" || format === "xml") {
+    const decode = format === "html" ? decodeHtml : decodeXml;
+    const text =
+      source.form === "text"
+        ? source.text
+        : decode(await collect(source.open()), source.charset, tools.place);
+    yield* readMarkup(format, text, must(config.rows, "rows"), must(config.columns, "columns"), tools);
+    return;
+  }
+  if (source.form === "text")
+    throw new NodeFailure(`${tools.place} is a text; the format ${format} takes a file.`);
+  const bytes = await collect(source.open());
+  yield* format === "xlsx"
+    ? readXlsx(bytes, config.sheet ?? 1, tools)
+    : readPdf(bytes, config.rows ?? null, tools);
 }
 
 async function recordsOfJson(json: Json, expression: string | undefined, tools: ParseTools) {

@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { CsvError, parse } from "csv-parse";
 import { limits } from "#domain/limits.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
+import { columnNames } from "./column-names.ts";
 import { NodeFailure } from "./define-node.ts";
 
 const RECORD_CHARACTERS_MAX = 1_000_000;
@@ -66,7 +67,7 @@ async function* batchesOf(rows: AsyncIterable<Row>, place: string): RecordBatche
   let characters = 0;
   for await (const { record: row, info } of rows) {
     if (header === null) {
-      header = columnNames(row, place);
+      header = columnNames(row, `${place}, line 1`);
       continue;
     }
     if (row.length !== header.length) {
@@ -82,16 +83,6 @@ async function* batchesOf(rows: AsyncIterable<Row>, place: string): RecordBatche
     characters = 0;
   }
   if (batch.length > 0) yield batch;
-}
-
-function columnNames(row: readonly string[], place: string): readonly string[] {
-  const names = row.map((name, index) => name.trim() || `column_${index + 1}`);
-  const repeated = names.findIndex((name, index) => names.indexOf(name) !== index);
-  if (repeated === -1) return names;
-  const first = names.indexOf(names[repeated] ?? "");
-  throw new NodeFailure(
-    `${place}, line 1: the columns ${first + 1} and ${repeated + 1} have the same name, so one would hide the other.`,
-  );
 }
 
 /** Short pieces, with a turn of the event loop between them: a long text in memory would keep it from everything else. */

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { NodeType } from "./define-node.ts";
 
 /** Types of design page 3 that aren't built yet. `apply` refuses them by name. */
-export const UNBUILT_NODE_TYPES = ["browser", "sort", "dedupe", "join"] as const;
+export const UNBUILT_NODE_TYPES = ["browser"] as const;
 
 /** Every node type in a folder: the files that export `node`. Throws when a file's name isn't the type that it defines. */
 export async function loadNodeTypes(folder: string): Promise<ReadonlyMap<string, NodeType>> {

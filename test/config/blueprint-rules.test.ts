@@ -148,9 +148,9 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
   [
     "types that are not built are refused by name",
     "type: validate",
-    "type: sort",
+    "type: browser",
     [
-      "27:11 nodes[5].type node type `sort` is not built yet; built: `filter`, `http`, `input`, `map`, `output`, `parse`, `review`, `validate`",
+      "27:11 nodes[5].type node type `browser` is not built yet; built: `dedupe`, `filter`, `http`, `input`, `join`, `map`, `output`, `parse`, `review`, `sort`, `validate`",
     ],
   ],
   [

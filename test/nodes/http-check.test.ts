@@ -14,8 +14,8 @@ test("check: what isn't built yet is refused by name, as known keys", () => {
   ]);
   assert.deepEqual(refusal(http({ url: "/", method: "DELETE" }, { effect: "read" })), []);
   assert.match(
-    refusal(http({ url: "/" }, { parse: { format: "xlsx" } }))[0] ?? "",
-    /^parse.format: .*not built yet/,
+    refusal(http({ url: "/" }, { parse: { format: "xlsx", delimiter: ";" } }))[0] ?? "",
+    /^parse.delimiter: .*not a key of the format xlsx/,
   );
   assert.match(refusal(http({ url: "/" }, { recods: "x" }))[0] ?? "", /schema/);
 });

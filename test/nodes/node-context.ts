@@ -1,10 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { TestContext } from "node:test";
+import { tmpdir } from "node:os";
+import { after, type TestContext } from "node:test";
 import { readBlueprint, type BlueprintNode } from "#domain/blueprint.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
 import type { Value } from "#domain/value.ts";
+import { makeRedactor } from "#engine/redact.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
+import { encodeRecords, Scratch } from "#engine/spool.ts";
 import { openTarget } from "#engine/target-session.ts";
 import { openGate } from "#outbound/gate.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
@@ -15,6 +19,18 @@ import { nodeTypes } from "#nodes/registry.ts";
 
 /** The service's own expressions, in their threads; one set for a test file. */
 const evaluator = openEvaluator();
+
+/** The run's own scratch files; one folder for a test file. */
+const scratch = new Scratch(tmpdir(), `run_nodes${process.pid}`, 1);
+after(async () => await scratch[Symbol.asyncDispose]());
+
+/** As the engine spills, for a run without secrets. */
+export function spillTo(files: Scratch): NodeContext["spill"] {
+  return async (records) => {
+    const reopen = await files.keep(encodeRecords(records, makeRedactor([]), { total: 0, valid: 0 }));
+    return () => decodeRecords(reopen());
+  };
+}
 
 /** A node as `readBlueprint` reads it. */
 export function blueprintNode(document: JsonObject): BlueprintNode {
@@ -74,6 +90,7 @@ export async function runNode(
         records.push(...batch);
       }
     },
+    spill: spillTo(scratch),
     log: (message, fields = {}) => void seen.logged.push({ message, fields }),
     ...setup.context,
   };

@@ -1,0 +1,13 @@
+import { RE2JS } from "re2js";
+
+/** Runs in linear time; `^` and `$` are the ends of lines. Throws where the text is not such an expression. */
+export function compileRows(rows: string): RE2JS {
+  return RE2JS.compile(RE2JS.translateRegExp(rows), RE2JS.MULTILINE);
+}
+
+/** The names of its groups, in their order. */
+export function groupsOf(pattern: RE2JS): readonly string[] {
+  return Object.entries(pattern.namedGroups())
+    .sort(([, left], [, right]) => left - right)
+    .map(([name]) => name);
+}

@@ -1,0 +1,41 @@
+/** What the thread that parses is asked. */
+export type ParseJob = MarkupJob | SheetJob | PdfJob;
+
+/** One column of a row: the first element that `css` finds in it (null: the row itself), its attribute or its text. */
+export interface MarkupColumn {
+  readonly name: string;
+  readonly css: string | null;
+  readonly attribute: string | null;
+}
+
+export interface MarkupJob {
+  readonly format: "html" | "xml";
+  readonly text: string;
+  readonly rows: string;
+  readonly columns: readonly MarkupColumn[];
+}
+
+export interface SheetJob {
+  readonly format: "xlsx";
+  readonly bytes: Uint8Array;
+  /** Its name, or its number from 1. */
+  readonly sheet: string | number;
+}
+
+export interface PdfJob {
+  readonly format: "pdf";
+  readonly bytes: Uint8Array;
+  /** A regular expression, or null. */
+  readonly rows: string | null;
+}
+
+export type Cell = string | number | boolean | null;
+
+/** Rows of values under their names; or what is wrong, to follow `the HTML` and the like. Holds nothing of the data. */
+export type ParseReply =
+  | { readonly names: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
+  | { readonly problem: string };
+
+export const PARSE_THREAD = "parse-thread";
+/** Of all values that a reply holds. */
+export const REPLY_CHARACTERS_MAX = 50_000_000;

@@ -1,0 +1,24 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { PARSE_THREAD, type ParseJob, type ParseReply } from "./parse-jobs.ts";
+
+/** Each parser is loaded when it is first needed: that of PDFs alone has 1.7 MB. */
+async function parse(job: ParseJob): Promise<ParseReply> {
+  if (job.format === "xlsx") return await (await import("./parse-sheet.ts")).parseSheet(job);
+  if (job.format === "pdf") return await (await import("./parse-pdf.ts")).parsePdf(job);
+  return (await import("./parse-markup.ts")).parseMarkup(job);
+}
+
+async function answer(job: ParseJob): Promise<ParseReply> {
+  try {
+    return await parse(job);
+  } catch (error) {
+    if (error instanceof RangeError) return { problem: "is nested too deeply" };
+    return { problem: "could not be read" };
+  }
+}
+
+if (workerData === PARSE_THREAD) {
+  parentPort?.on("message", (job: ParseJob) => {
+    void answer(job).then((reply) => parentPort?.postMessage(reply));
+  });
+}

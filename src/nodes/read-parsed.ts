@@ -1,0 +1,85 @@
+import { load } from "cheerio";
+import type { JsonObject } from "#domain/json.ts";
+import { validRecord, type RecordBatches } from "#domain/record.ts";
+import { columnNames } from "./column-names.ts";
+import type { MarkupColumn } from "./parse-jobs.ts";
+import { inBatches } from "./record-flow.ts";
+import { runParseJob } from "./run-parse-job.ts";
+
+/** What a reader of a whole file gets besides the file. */
+export interface ParsePlace {
+  readonly place: string;
+  readonly signal: AbortSignal;
+}
+
+/** The rows of a page or an XML file as records. */
+export async function* readMarkup(
+  format: "html" | "xml",
+  text: string,
+  rows: string,
+  columns: Readonly<Record<string, string>>,
+  { place, signal }: ParsePlace,
+): RecordBatches {
+  const read = Object.entries(columns).map(([name, column]) => readColumn(name, column, format));
+  const job = { format, text, rows, columns: read };
+  const reply = await runParseJob(job, `${place}: the ${format.toUpperCase()}`, signal);
+  yield* recordsOf(reply.names, reply.rows);
+}
+
+/** As csv: the first row names the columns. Numbers, true and false stay what they are; an empty cell is null. */
+export async function* readXlsx(
+  bytes: Uint8Array,
+  sheet: string | number,
+  { place, signal }: ParsePlace,
+): RecordBatches {
+  const reply = await runParseJob({ format: "xlsx", bytes, sheet }, `${place}: the XLSX`, signal);
+  yield* recordsOf(columnNames(reply.names, `${place}, row 1`), reply.rows);
+}
+
+export async function* readPdf(
+  bytes: Uint8Array,
+  rows: string | null,
+  { place, signal }: ParsePlace,
+): RecordBatches {
+  const reply = await runParseJob({ format: "pdf", bytes, rows }, `${place}: the PDF`, signal);
+  yield* recordsOf(reply.names, reply.rows);
+}
+
+function* batchesOf(
+  names: readonly string[],
+  rows: readonly (readonly (string | number | boolean | null)[])[],
+) {
+  for (const batch of inBatches(rows)) {
+    yield batch.map((values) => {
+      const data: JsonObject = Object.fromEntries(names.map((name, index) => [name, values[index] ?? null]));
+      return validRecord(data);
+    });
+  }
+}
+
+async function* recordsOf(...reply: Parameters<typeof batchesOf>): RecordBatches {
+  yield* batchesOf(...reply);
+}
+
+/** Design, page 3: `css` (its text, trimmed), `css@attr`, or `@attr` of the row itself. `:scope` is the row itself too. */
+export function readColumn(name: string, text: string, format: "html" | "xml"): MarkupColumn {
+  const match = /^(.*)@([A-Za-z_:][-A-Za-z0-9_:.]*)$/s.exec(text);
+  const css = (match?.[1] ?? text).trim();
+  const attribute = match?.[2] ?? null;
+  return {
+    name,
+    css: css === "" || css === ":scope" ? null : css,
+    // Upper and lower case are one in HTML, and two in XML.
+    attribute: format === "html" ? (attribute?.toLowerCase() ?? null) : attribute,
+  };
+}
+
+/** Whether cheerio takes the selector. */
+export function isSelector(css: string): boolean {
+  try {
+    load("<p></p>").root().find(css);
+    return true;
+  } catch {
+    return false;
+  }
+}
