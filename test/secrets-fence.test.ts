@@ -16,6 +16,10 @@ const REVEALED: Readonly<Record<string, string>> = {
   "lib/secret.ts": "the method itself",
   "engine/login.ts": "fields and sessions, for the login type, its expressions and the redactor",
   "engine/open-credential.ts": "a session, to be sealed again for the cache",
+  "engine/open-credential-tokens.ts": "a strategy's client secret, for its login type",
+  "actions/oauth-access.ts": "a strategy's client secret, for the exchange of a sign-in's code",
+  "actions/begin-oauth.ts": "the key of a sign-in, to encrypt what was typed before leaving",
+  "actions/finish-oauth.ts": "the key of a sign-in, to decrypt what was typed before leaving",
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
   "assemble.ts": "the signing key, to be read at the start",
@@ -25,14 +29,14 @@ const REVEALED: Readonly<Record<string, string>> = {
   "cli/master-key.ts": "a new keyset, shown where it can't be written: a variable's",
   "open-database.ts": "DATABASE_URL, for the driver",
   "cli/doctor.ts": "the signing key, to see whether it can be read",
-  "cli/init.ts": "a signing key that was given, to see whether it can be read",
-  "cli/keys.ts": "the signing key, to make and hash API keys",
+  "cli/own-signing.ts": "the signing key, for commands that make keys and write audit entries",
 };
 
 /** Where sealed values are opened. */
 const OPENED: Readonly<Record<string, string>> = {
   "vault/vault.ts": "the vault itself",
-  "engine/open-credential.ts": "credentials and cached logins, for the login alone",
+  "vault/one-key.ts": "what was typed before a sign-in at a target, under a key of that sign-in",
+  "engine/open-credential-bytes.ts": "credentials, cached logins and tokens, for the login alone",
   "actions/prepare-vault.ts": "the sentinel of a key, at the start",
   "actions/check-vault.ts": "`doctor`: opened, zeroed, counted; `rewrap`: opened, sealed anew, zeroed",
 };
@@ -59,10 +63,15 @@ test("nodes, expressions, login types, pages and the API have no Secret in their
   );
 });
 
-test("the module that opens credentials is imported by the login, and the linter keeps it so", () => {
-  assert.deepEqual(filesWith(/["'](\.\/|#engine\/)open-credential/), ["engine/login.ts"]);
+test("the modules that open credentials are imported by the login, and the linter keeps it so", () => {
+  assert.deepEqual(filesWith(/["'](\.\/|#engine\/)open-credential/), [
+    "engine/login.ts",
+    // Among themselves.
+    "engine/open-credential-tokens.ts",
+    "engine/open-credential.ts",
+  ]);
   const fence = FENCES.find(({ modules }) => modules?.some((pattern) => pattern.includes("open-credential")));
-  assert.deepEqual(fence?.where, { only: ["engine/login.ts"] });
+  assert.deepEqual(fence?.where, { only: ["engine/login.ts", "engine/open-credential"] });
 });
 
 test("only the engine and the start give anybody a way out: the gate is made once and handed down", () => {
@@ -70,6 +79,7 @@ test("only the engine and the start give anybody a way out: the gate is made onc
   assert.deepEqual(filesWith(/\bopenTarget\(/), [
     "engine/execute-run.ts",
     "engine/login.ts",
+    "engine/open-credential-tokens.ts",
     "engine/target-session.ts",
   ]);
 });

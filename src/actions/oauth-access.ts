@@ -22,7 +22,7 @@ export async function withOAuthAccess<T>(
   try {
     return await work({
       expressions,
-      environmentSecret: services.environmentSecret,
+      environmentSecret: (name) => services.environmentSecret(name)?.reveal(),
       send: async ({ method, url, headers = [], body, maxBytes, timeoutMs }, origins) => {
         try {
           return await services.gate.send(

@@ -1,6 +1,5 @@
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
-import type { Secret } from "#lib/secret.ts";
 
 /** What the protocol may use, in the hosted pages as in a run. */
 export interface OAuthAccess {
@@ -9,7 +8,7 @@ export interface OAuthAccess {
   /** Sends to these origins and no other, through the egress gate. Throws OutboundError. */
   send(request: OutboundRequest, origins: readonly string[]): Promise<OutboundResponse>;
   /** The value of an environment variable that a document names; null: it is not set. */
-  environmentSecret(name: string): Secret | null;
+  environmentSecret(name: string): string | undefined;
 }
 
 /** What a target has given out for a credential. Secret, serialisable: it is kept sealed. */

@@ -123,8 +123,7 @@ async function readClient(
   const { client_secret_env: variable } = config;
   if (variable === undefined && config.client_secret === undefined)
     return { client, clientAuth: oauth.None() };
-  const secret =
-    variable === undefined ? await text("client_secret") : access.environmentSecret(variable)?.reveal();
+  const secret = variable === undefined ? await text("client_secret") : access.environmentSecret(variable);
   if (secret === undefined)
     throw new LoginFailure(
       `${PLACE}: the environment variable ${variable ?? ""} is not set; set it and restart the service`,

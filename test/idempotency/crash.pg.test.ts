@@ -36,45 +36,49 @@ function failpointsOf({ point, hit }: { readonly point: string; readonly hit: nu
   return [`${point}=kill:${hit}`, ...throwing].join(",");
 }
 
-test("F1: 300 keyed requests, the service killed and failing at every named point: nothing lost, nothing doubled, every retry answered", async () => {
-  const operations = planOperations(
-    "kill",
-    await plantCredentials(installation, REQUESTS / OPERATIONS_OF_ONE_CREDENTIAL),
-  );
-  assert.equal(operations.length, REQUESTS);
-  const kills = new Map<string, number>();
-  let url: string | null = null;
-  const driven = drive(operations, apiKey, () => url);
-  let finished = false;
-  const over = driven.then(() => (finished = true));
-  for (const plan of KILLS) {
-    if (finished) break;
-    const service = await serve({ LATCHKEY_FAILPOINTS: failpointsOf(plan) });
-    const death = new Promise<string | null>((resolve) =>
-      service.child.once("exit", (_code, signal) => resolve(signal)),
+test(
+  "F1: 300 keyed requests, the service killed and failing at every named point: nothing lost, nothing doubled, every retry answered",
+  { timeout: 400_000 },
+  async () => {
+    const operations = planOperations(
+      "kill",
+      await plantCredentials(installation, REQUESTS / OPERATIONS_OF_ONE_CREDENTIAL),
     );
+    assert.equal(operations.length, REQUESTS);
+    const kills = new Map<string, number>();
+    let url: string | null = null;
+    const driven = drive(operations, apiKey, () => url);
+    let finished = false;
+    const over = driven.then(() => (finished = true));
+    for (const plan of KILLS) {
+      if (finished) break;
+      const service = await serve({ LATCHKEY_FAILPOINTS: failpointsOf(plan) });
+      const death = new Promise<string | null>((resolve) =>
+        service.child.once("exit", (_code, signal) => resolve(signal)),
+      );
+      url = service.url;
+      const signal = await Promise.race([death, over.then(() => null)]);
+      url = null;
+      if (signal === "SIGKILL") kills.set(plan.point, (kills.get(plan.point) ?? 0) + 1);
+      await service.end("SIGKILL");
+    }
+    // The last one lives, so that also the points which come late in a process's life get to throw.
+    const service = await serve({ LATCHKEY_FAILPOINTS: POINTS.map((point) => `${point}=throw`).join(",") });
     url = service.url;
-    const signal = await Promise.race([death, over.then(() => null)]);
-    url = null;
-    if (signal === "SIGKILL") kills.set(plan.point, (kills.get(plan.point) ?? 0) + 1);
-    await service.end("SIGKILL");
-  }
-  // The last one lives, so that also the points which come late in a process's life get to throw.
-  const service = await serve({ LATCHKEY_FAILPOINTS: POINTS.map((point) => `${point}=throw`).join(",") });
-  url = service.url;
-  const result = await driven;
+    const result = await driven;
 
-  for (const point of POINTS) {
-    assert.equal(kills.get(point), 2, `${point} has killed the service twice`);
-    assert.ok(installation.logs().includes(`"code":"${point}"`), `${point} has thrown`);
-  }
-  assert.ok(installation.logs().includes("LATCHKEY_FAILPOINTS is set"), "the service warns of it");
-  assert.ok(result.lostConnections >= KILLS.length, "each kill has cost a client its answer");
-  assert.ok(result.serverErrors > 0, "points have thrown");
-  assert.ok(result.replays > 0, "kills after COMMIT were answered by a replay");
-  await checkLedger(installation, operations, result, { url: service.url, apiKey });
-  await service.end("SIGKILL");
-});
+    for (const point of POINTS) {
+      assert.equal(kills.get(point), 2, `${point} has killed the service twice`);
+      assert.ok(installation.logs().includes(`"code":"${point}"`), `${point} has thrown`);
+    }
+    assert.ok(installation.logs().includes("LATCHKEY_FAILPOINTS is set"), "the service warns of it");
+    assert.ok(result.lostConnections >= KILLS.length, "each kill has cost a client its answer");
+    assert.ok(result.serverErrors > 0, "points have thrown");
+    assert.ok(result.replays > 0, "kills after COMMIT were answered by a replay");
+    await checkLedger(installation, operations, result, { url: service.url, apiKey });
+    await service.end("SIGKILL");
+  },
+);
 
 test("F2: 60 connections cut around COMMIT: nothing lost, nothing doubled; what was committed gets its real answer at once", async () => {
   const operations = planOperations(

@@ -246,11 +246,15 @@ test("a client that hangs up while the run is looked up, and one that never read
   }
   // More than a key's hundred places were asked for: all of them are free again.
   await eventually("only the worker listens", async () => ((await listening()) === 1 ? true : undefined));
-  const streams = await Promise.all(
-    Array.from({ length: 100 }, async () => await openEvents(api.url, key, run.id)),
-  );
-  assert.deepEqual([...new Set(streams.map(({ status }) => status))], [200]);
-  for (const stream of streams) stream.close();
+  // The service may still be at the last of the sockets that are gone.
+  await eventually("a hundred streams can be open at once", async () => {
+    const streams = await Promise.all(
+      Array.from({ length: 100 }, async () => await openEvents(api.url, key, run.id)),
+    );
+    const statuses = new Set(streams.map(({ status }) => status));
+    for (const stream of streams) stream.close();
+    return statuses.size === 1 && statuses.has(200) ? true : undefined;
+  });
   await run.end();
 });
 
