@@ -2,7 +2,8 @@ import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { migrateJobs } from "#db/jobs.ts";
 import { migrate } from "#db/migrate.ts";
-import { assertDurable, openPool, type Database, type DatabaseSource } from "#db/pool.ts";
+import { assertDurable } from "#db/durable.ts";
+import { openPool, type Database, type DatabaseSource } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 import { StartRefused, type Config } from "./config.ts";
 

@@ -1,3 +1,4 @@
+import { readClockText } from "#db/clock.ts";
 import { findStrategy } from "#db/config-documents.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { insertSession } from "#db/credential-sessions.ts";
@@ -32,13 +33,17 @@ export async function createCredentialSession(
     const checked = checkReturnUrl(request.returnUrl, caller.account.allowedOrigins);
     if (!checked.ok) throw invalidField("return_url", checked.reason);
   }
-  const strategy = await findStrategy(tx, caller.account.id, request.strategyId);
+  // What does not wait for each other's answer is one round trip.
+  const [strategy, nowText] = await Promise.all([
+    findStrategy(tx, caller.account.id, request.strategyId),
+    readClockText(tx),
+  ]);
   if (!strategy || strategy.retired) {
     throw invalidField("strategy_id", "`strategy_id` is not an authentication strategy of this account.");
   }
   const id = newId(ID_PREFIX.credentialSession);
   const token = services.signing.hostedToken(id);
-  const session = await insertSession(tx, {
+  const inserted = insertSession(tx, {
     id,
     accountId: caller.account.id,
     strategyId: strategy.strategy.id,
@@ -48,7 +53,7 @@ export async function createCredentialSession(
     tokenLookup: services.signing.tokenLookup(token),
     lifetimeMs: caller.account.sessionLifetimeMs,
   });
-  await recordAudit(
+  const recorded = recordAudit(
     tx,
     services.signing.audit,
     {
@@ -58,8 +63,9 @@ export async function createCredentialSession(
       subjectId: id,
       detail: { strategy: strategy.strategy.id },
     },
-    session.createdAt,
+    nowText,
   );
+  const [session] = await Promise.all([inserted, recorded]);
   await failpoint("session.after_insert");
   const body = JSON.stringify(projectSession(session, hostedUrl(services, id)));
   return { status: 201, body, tokenOfSession: id };

@@ -20,8 +20,15 @@ export interface IdempotentRequest {
   readonly accountId: string;
   /** null: the caller sent no key. */
   readonly key: string | null;
+  /** Of `findStored`, when the caller has asked already. */
+  readonly stored?: Stored | undefined;
   /** Asked for when there is a key. */
   fingerprint(): Buffer;
+}
+
+/** What was recorded under a key when the request came; null: nothing. */
+export interface Stored {
+  readonly answer: StoredAnswer | null;
 }
 
 /** A request with a key. */
@@ -29,6 +36,7 @@ interface Keyed {
   readonly accountId: string;
   readonly keyHash: Buffer;
   readonly fingerprint: Buffer;
+  readonly stored: Stored | undefined;
 }
 
 /** What a key is claimed with. */
@@ -61,6 +69,12 @@ interface Underway {
 // processes wait in the database, on the key's unique index.
 const underway = new WeakMap<Database, Map<string, Underway>>();
 
+/** Looks a key up, so that a request can do it at once with what else it asks the database. */
+export async function findStored(services: Services, accountId: string, key: string): Promise<Stored> {
+  const keyHash = hashIdempotencyKey(key);
+  return { answer: (await lookUpAnswer(services.db, { accountId, keyHash })) ?? null };
+}
+
 /**
  * Runs the effect, its answer and its record in one transaction, or replays the recorded answer. Spec, Idempotency 2 to 4.
  * A refused or failed effect rolls everything back and records nothing (design, page 1, "What is recorded").
@@ -76,7 +90,7 @@ export async function replayOrRun(
     if (answer) return { answer, replayed: false };
     return { answer: await services.db.transaction(effect, { settle: true }), replayed: false };
   }
-  const { accountId } = request;
+  const { accountId, stored } = request;
   const keyHash = hashIdempotencyKey(request.key);
   const fingerprint = request.fingerprint();
   const name = `${accountId}/${keyHash.toString("hex")}`;
@@ -89,7 +103,13 @@ export async function replayOrRun(
   }
   // A duplicate that has waited here for one that failed does not wait for the whole time once more in the database.
   const waitMs = Math.max(Math.ceil(deadline - performance.now()), WAIT_LEAST_MS);
-  const outcome = replayOrClaim(services, { accountId, keyHash, fingerprint }, waitMs, effect, together);
+  const outcome = replayOrClaim(
+    services,
+    { accountId, keyHash, fingerprint, stored },
+    waitMs,
+    effect,
+    together,
+  );
   mine.set(name, { fingerprint, outcome });
   try {
     return await outcome;
@@ -130,7 +150,9 @@ async function replayOrClaim(
   together: EffectTogether,
 ): Promise<Outcome> {
   const { accountId, keyHash, fingerprint } = request;
-  const stored = await lookUpAnswer(services.db, { accountId, keyHash });
+  const stored = request.stored
+    ? request.stored.answer
+    : await lookUpAnswer(services.db, { accountId, keyHash });
   if (stored) return { answer: replay(services, stored, fingerprint), replayed: true };
   await failpoint("idempotency.before_claim");
   const claim: Claim = { keyHash, fingerprint, windowMs: limits.idempotencyWindowMs };

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { admitSoon } from "#actions/admit-runs.ts";
-import { replayOrRun } from "#actions/replay-or-run.ts";
+import { findStored, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
 import { describeTrigger } from "#actions/describe-trigger.ts";
-import type { Services } from "#actions/services.ts";
+import type { Caller, Services } from "#actions/services.ts";
 import {
   findTriggeredBlueprint,
   routingTableOf,
@@ -26,8 +26,11 @@ export async function postTrigger(
 ): Promise<FastifyReply> {
   const caller = await enter(services, request, reply, "calls");
   const blueprintKey = pathParameter(request, "blueprintKey");
+  // Both in one round trip to the database; the Blueprint's refusals come first.
+  const keyed = findKey(services, caller, request);
+  keyed.catch(() => {});
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
-  const key = readIdempotencyKey(request);
+  const { key, stored } = await keyed;
   const body = await readTriggerBody(services, request, caller.account.id);
   // Also of a replay, whose body is the same, and of a refusal: a misspelled key is why metadata is missing.
   reportIgnoredKeys(request, reply, ignoredKeys(body.values.keys(), routingTableOf(version)));
@@ -38,6 +41,7 @@ export async function postTrigger(
       {
         accountId: caller.account.id,
         key,
+        stored,
         fingerprint: () => fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print()),
       },
       async (tx) => await triggerRun(tx, caller, version, body.values),
@@ -52,6 +56,17 @@ export async function postTrigger(
     // Files of a request that made no run are nobody's, and so are those under keys that the Blueprint ignores.
     await body.discard(kept);
   }
+}
+
+/** The request's key, and what is stored under it. Throws Problem 422. */
+async function findKey(
+  services: Services,
+  caller: Caller,
+  request: FastifyRequest,
+): Promise<{ key: string | null; stored: Stored | undefined }> {
+  const key = readIdempotencyKey(request);
+  const stored = key === null ? undefined : await findStored(services, caller.account.id, key);
+  return { key, stored };
 }
 
 /** Design, page 1, Extensions: the schema of a trigger's body. */

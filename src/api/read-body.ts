@@ -3,6 +3,7 @@ import type { BodyPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { TriggerBody } from "#domain/trigger-routing.ts";
+import { assert } from "#lib/assert.ts";
 import { JsonTextError, parseJsonInSteps, runSteps, type JsonTree } from "#lib/json-text.ts";
 import { inTurn, LARGE_BYTES } from "./large-bodies.ts";
 
@@ -26,6 +27,8 @@ export function tooLarge(what: string): Problem {
 /** The whole body, at most `bytesMax` bytes. Throws Problem 413. */
 async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge("The body");
+  const whole = takeWhole(request, bytesMax);
+  if (whole) return whole;
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -41,6 +44,15 @@ async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buf
     throw error;
   }
   return Buffer.concat(chunks);
+}
+
+/** A small body has come with its headers: taking it from the stream's buffer costs a fraction of a stream's iteration. */
+function takeWhole({ raw }: FastifyRequest, bytesMax: number): Buffer | null {
+  const size = raw.readableLength;
+  if (!raw.complete || raw.destroyed || size === 0 || size > bytesMax) return null;
+  const bytes = raw.read() as Buffer;
+  assert(bytes.length === size, "a stream that has ended gives all that it holds");
+  return bytes;
 }
 
 /** The media type without its parameters, in lower case; an empty text when the header is absent. */

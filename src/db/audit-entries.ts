@@ -13,15 +13,15 @@ import type { Database } from "./pool.ts";
 
 /**
  * Writes an entry in the transaction of its effect: call it inside that transaction, and let its error roll it back. No
- * audit, no effect (design, page 6, T9). `at` is the database's time, where the caller has read it anyway. Gives its id and time.
+ * audit, no effect (design, page 6, T9). `at` is `readClockText`, where the caller has read it anyway. Gives its id and time.
  */
 export async function recordAudit(
   tx: Database,
   keys: AuditKeys,
   event: AuditEvent,
-  at?: Date,
+  at?: string,
 ): Promise<{ readonly id: string; readonly occurredAt: string }> {
-  const occurredAt = at?.toISOString() ?? (await readClockText(tx));
+  const occurredAt = at ?? (await readClockText(tx));
   const entry: AuditEntry = {
     chain: event.accountId ?? INSTALLATION_CHAIN,
     id: newId(ID_PREFIX.auditEntry),

@@ -28,11 +28,12 @@ export async function claimKey(
     readonly waitMs: number;
   },
 ): Promise<boolean> {
-  await db.query(`select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`, [
-    String(key.waitMs),
-    String(key.waitMs + STATEMENT_SLACK_MS),
-  ]);
-  const rows = await db.query({
+  // One round trip: the second statement leaves before the first is answered, and fails if that one does.
+  const setTimeouts = db.query(
+    `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`,
+    [String(key.waitMs), String(key.waitMs + STATEMENT_SLACK_MS)],
+  );
+  const insert = db.query({
     timeoutMs: key.waitMs + 2 * STATEMENT_SLACK_MS,
     text: `insert into idempotency_key (account_id, key_hash, fingerprint, expires_at)
      values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms')
@@ -43,6 +44,7 @@ export async function claimKey(
      returning 1`,
     values: [key.accountId, key.keyHash, key.fingerprint, key.windowMs],
   });
+  const [, rows] = await Promise.all([setTimeouts, insert]);
   return rows.length > 0;
 }
 

@@ -1,6 +1,6 @@
 import { failpoint } from "#lib/failpoint.ts";
 import { grouped } from "./group.ts";
-import type { Database } from "./pool.ts";
+import type { Database, Statement } from "./pool.ts";
 
 export interface NewRun {
   readonly id: string;
@@ -58,7 +58,7 @@ const GROUP_INPUT_BYTES_MAX = 65_536;
 
 /** The run and all that belongs to it, as part of the caller's transaction. False: one of its credentials is gone. */
 export async function insertRun(tx: Database, run: NewRun): Promise<boolean> {
-  return (await insertRuns(tx, [{ run, record: null }])).has(run.id);
+  return (await tx.query(insertRuns([{ run, record: null }]))).length > 0;
 }
 
 /**
@@ -76,23 +76,29 @@ export async function insertRunTogether(
 }
 
 const insertGrouped = grouped<Insert, boolean>(
-  async (db, inserts) =>
-    await db.transaction(
-      async (tx) => {
-        const made = await insertRuns(tx, inserts);
-        for (const { run, record } of inserts) if (made.has(run.id)) await passFailpoints(record);
-        return inserts.map(({ run }) => made.has(run.id));
-      },
-      { settle: true, lockTimeoutMs: GROUP_LOCK_TIMEOUT_MS },
-    ),
+  async (db, inserts) => {
+    const rows = await db.transact<{ id: string }>(
+      insertRuns(inserts),
+      { lockTimeoutMs: GROUP_LOCK_TIMEOUT_MS },
+      async (made) => await passFailpoints(inserts, idsOf(made)),
+    );
+    const made = idsOf(rows);
+    return inserts.map(({ run }) => made.has(run.id));
+  },
   async () => false,
 );
 
-async function passFailpoints(record: KeyRecord | null): Promise<void> {
-  await failpoint("trigger.after_insert");
-  if (record === null) return;
-  await failpoint("idempotency.after_claim");
-  await failpoint("idempotency.before_commit");
+const idsOf = (rows: readonly { readonly id: string }[]): ReadonlySet<string> =>
+  new Set(rows.map(({ id }) => id));
+
+async function passFailpoints(inserts: readonly Insert[], made: ReadonlySet<string>): Promise<void> {
+  for (const { run, record } of inserts) {
+    if (!made.has(run.id)) continue;
+    await failpoint("trigger.after_insert");
+    if (record === null) continue;
+    await failpoint("idempotency.after_claim");
+    await failpoint("idempotency.before_commit");
+  }
 }
 
 /**
@@ -100,13 +106,12 @@ async function passFailpoints(record: KeyRecord | null): Promise<void> {
  * each other), and only what has its key and all its credentials is made. The credentials are locked against a concurrent
  * delete until the transaction ends. Gives the ids of the runs that were made.
  */
-async function insertRuns(tx: Database, inserts: readonly Insert[]): Promise<ReadonlySet<string>> {
-  const rows = await tx.query<{ id: string }>({
+function insertRuns(inserts: readonly Insert[]): Statement {
+  return {
     name: "insert_runs_with_keys",
     text: INSERT_RUNS,
     values: [...runColumns(inserts), ...credentialColumns(inserts), ...inputColumns(inserts)],
-  });
-  return new Set(rows.map((row) => row.id));
+  };
 }
 
 // Its first line is what pg_stat_activity shows of it: the view cuts statements off after 1,024 characters.

@@ -28,6 +28,15 @@ export type Database = {
    * `lockTimeoutMs` replaces the pool's, in this transaction.
    */
   transaction<T>(fn: (tx: Database) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /**
+   * One statement as a transaction of its own, with `settle`: BEGIN travels with the statement, which saves a round trip.
+   * `beforeCommit` is told its rows.
+   */
+  transact<T>(
+    statement: Statement,
+    options: Pick<TransactionOptions, "lockTimeoutMs">,
+    beforeCommit: (rows: readonly T[]) => Promise<void>,
+  ): Promise<readonly T[]>;
   end(): Promise<void>;
   pool: pg.Pool;
 };
@@ -79,6 +88,8 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
     query: (statement, values) => withClient(pool, (client) => run(client, statement, values)),
     transaction: (fn, { retry = false, ...options } = {}) =>
       repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn, options))),
+    transact: (statement, options, beforeCommit) =>
+      withClient(pool, (client) => transact(pool, client, statement, options, beforeCommit)),
     end: () => (ended ??= pool.end()),
     pool,
   };
@@ -125,40 +136,12 @@ export function urlOf(source: DatabaseSource): string {
   return `postgresql://${user}:${password}@${host}:${source.port}/${encodeURIComponent(source.database)}`;
 }
 
-/** Boot refuses a server that may lose what it acknowledged. Design, page 6, section 9, item 24. */
-export async function assertDurable(db: Database): Promise<void> {
-  const [found] = await db.query<{
-    version: number;
-    versionText: string;
-    fsync: string;
-    synchronousCommit: string;
-  }>(
-    `select current_setting('server_version_num')::int as version, current_setting('server_version') as "versionText",
-            current_setting('fsync') as fsync, current_setting('synchronous_commit') as "synchronousCommit"`,
-  );
-  assert(found !== undefined, "a select without a table gives one row");
-  if (found.version < 150_000) {
-    throw new Error(
-      `The database is PostgreSQL ${found.versionText}; 15 or newer is needed. Upgrade it, or set DATABASE_URL to another.`,
-    );
-  }
-  if (found.fsync === "off") {
-    throw new Error(
-      "The database runs with fsync=off: a crash of its machine can destroy it. Set fsync=on in postgresql.conf and reload it.",
-    );
-  }
-  if (found.synchronousCommit === "off") {
-    throw new Error(
-      "The database runs with synchronous_commit=off: it acknowledges writes that a crash then loses. " +
-        "Set synchronous_commit=on for the server, the database and the role of DATABASE_URL.",
-    );
-  }
-}
-
 function clientConfig(source: DatabaseSource, options: PoolOptions): pg.PoolConfig {
   return {
     ...source,
     application_name: options.applicationName,
+    // What is sent without awaiting what went before leaves at once: see transact.
+    pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: defaults.keepAliveDelayMs,
     connectionTimeoutMillis: options.connectTimeoutMs ?? defaults.connectTimeoutMs,
@@ -244,18 +227,40 @@ async function inTransaction<T>(
     const xid = await begin(client, options);
     const result = await fn(tx);
     close();
-    const { command } = await commit(pool, client, xid);
-    // The server answers COMMIT of a failed transaction with ROLLBACK, and no error.
-    if (command !== "COMMIT")
-      throw new Error(
-        "The transaction was rolled back: a statement in it had failed and its error was not passed on",
-      );
+    await commit(pool, client, xid);
     return result;
   } catch (error) {
     close();
-    if (!broken.has(client)) await send(client, { text: "rollback" }).catch(() => broken.add(client));
+    await rollBack(client);
     throw error;
   }
+}
+
+async function transact<T>(
+  pool: pg.Pool,
+  client: pg.PoolClient,
+  statement: Statement,
+  { lockTimeoutMs }: Pick<TransactionOptions, "lockTimeoutMs">,
+  beforeCommit: (rows: readonly T[]) => Promise<void>,
+): Promise<readonly T[]> {
+  try {
+    const [began, done] = await Promise.allSettled([
+      begin(client, { settle: true, lockTimeoutMs }),
+      run<T>(client, statement),
+    ]);
+    if (done.status === "rejected") throw done.reason;
+    await beforeCommit(done.value);
+    // Cancelled before it was a BEGIN (a time-out of a server that stood still): the statement was a transaction by itself.
+    if (began.status === "fulfilled") await commit(pool, client, began.value);
+    return done.value;
+  } catch (error) {
+    await rollBack(client);
+    throw error;
+  }
+}
+
+async function rollBack(client: pg.PoolClient): Promise<void> {
+  if (!broken.has(client)) await send(client, { text: "rollback" }).catch(() => broken.add(client));
 }
 
 /** Begins; with `settle` gives the transaction's id, in the same round trip. */
@@ -280,19 +285,20 @@ const settleMs = 2_000;
  * Commits. When the connection breaks meanwhile, nobody knows whether the server did: a new connection asks it by the
  * transaction's id (design, page 6, 4.2). Without an answer in two seconds the error stands.
  */
-async function commit(
-  pool: pg.Pool,
-  client: pg.PoolClient,
-  xid: string | null,
-): Promise<{ command: string }> {
+async function commit(pool: pg.Pool, client: pg.PoolClient, xid: string | null): Promise<void> {
   try {
-    return await send(client, { text: "commit" });
+    const { command } = await send(client, { text: "commit" });
+    // The server answers COMMIT of a failed transaction with ROLLBACK, and no error.
+    assert(
+      command === "COMMIT",
+      "the transaction was rolled back: a statement in it had failed and its error was not passed on",
+    );
   } catch (error) {
     if (xid === null || !broken.has(client)) throw error;
     const deadline = performance.now() + settleMs;
     while (performance.now() < deadline) {
       const status = await statusOf(pool, xid);
-      if (status === "committed") return { command: "COMMIT" };
+      if (status === "committed") return;
       if (status === "aborted") break;
       await sleep(50);
     }
@@ -336,6 +342,7 @@ function transactionOn(pool: pg.Pool, client: pg.PoolClient): { tx: Database; cl
         throw error;
       }
     },
+    transact: () => Promise.reject(new Error("A transaction within one is made by transaction()")),
     end: () => Promise.reject(new Error("A transaction does not end its pool")),
     pool,
   };

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { limits } from "./limits.ts";
 
 /** Why a header is refused, or null. Spec, Limits: any non-empty string up to 255 characters (Unicode code points). */
@@ -15,7 +15,7 @@ export function checkIdempotencyKey(values: readonly string[]): string | null {
 
 /** The raw key is not stored: its hash is what the database sees. */
 export function hashIdempotencyKey(key: string): Buffer {
-  return createHash("sha256").update(key, "utf8").digest();
+  return hash("sha256", key, "buffer");
 }
 
 /** One part of a multipart body, as far as it counts for "the same body" (design, page 6, 4.3, case 17). */
@@ -35,14 +35,14 @@ export type BodyPrint =
 
 /** Method, decoded path and body: what makes a request the same request (design, page 1, Fingerprint). */
 export function fingerprint(method: string, path: readonly string[], body: BodyPrint): Buffer {
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify([method, path, body.kind]));
-  if (body.kind === "json") hash.update(body.canonical);
-  if (body.kind === "multipart") {
-    const texts = body.parts.map((part) =>
-      JSON.stringify([part.name, part.indexInName, part.filename, part.contentType, part.sha256]),
-    );
-    hash.update(texts.sort().join("\n"));
-  }
-  return hash.digest();
+  return hash("sha256", JSON.stringify([method, path, body.kind]) + printOf(body), "buffer");
+}
+
+function printOf(body: BodyPrint): string {
+  if (body.kind === "json") return body.canonical;
+  if (body.kind === "none") return "";
+  const texts = body.parts.map((part) =>
+    JSON.stringify([part.name, part.indexInName, part.filename, part.contentType, part.sha256]),
+  );
+  return texts.sort().join("\n");
 }

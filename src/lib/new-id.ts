@@ -4,14 +4,28 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const TIME_CHARACTERS = 8;
 const RANDOM_CHARACTERS = 20;
 
+// Random bytes are fetched for many ids at once: each fetch costs more than all the rest of an id. None is used twice.
+const stock = { bytes: Buffer.alloc(0), at: 0 };
+const STOCK_BYTES = 4_096;
+
+function randomByte(): number {
+  if (stock.at >= stock.bytes.length) {
+    stock.bytes = randomBytes(STOCK_BYTES);
+    stock.at = 0;
+  }
+  const byte = stock.bytes[stock.at] as number;
+  // What is given out here may become a key: it stays nowhere else.
+  stock.bytes[stock.at++] = 0;
+  return byte;
+}
+
 /** `count` characters of base62 from a CSPRNG, without modulo bias. */
 export function randomBase62(count: number): string {
   let text = "";
   while (text.length < count) {
-    for (const byte of randomBytes(count * 2)) {
-      // 248 = 4 × 62: bytes above it would favour the first letters.
-      if (byte < 248 && text.length < count) text += BASE62[byte % 62];
-    }
+    const byte = randomByte();
+    // 248 = 4 × 62: bytes above it would favour the first letters.
+    if (byte < 248) text += BASE62[byte % 62];
   }
   return text;
 }

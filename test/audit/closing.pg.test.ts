@@ -125,7 +125,7 @@ test("an entry that waits for long is reported, as waiting", async () => {
     log.db,
     log.keys,
     eventOf(CHAIN, 1),
-    new Date(Date.now() - limits.auditOverdueMs - 1_000),
+    new Date(Date.now() - limits.auditOverdueMs - 1_000).toISOString(),
   );
   const before = await verifyChain(log.db, log.keys, CHAIN, []);
   assert.deepEqual(
@@ -209,7 +209,7 @@ test("openings far above those of the hour before are unusual; a steady stream i
   const now = Date.now();
   const opened = async (account: string, count: number, agoMs: number): Promise<void> => {
     for (let index = 0; index < count; index++)
-      await recordAudit(log.db, log.keys, eventOf(account, index), new Date(now - agoMs));
+      await recordAudit(log.db, log.keys, eventOf(account, index), new Date(now - agoMs).toISOString());
   };
   await opened(CHAIN, floor, 1_000);
   await opened("acct_other", floor, 1_000);

@@ -20,7 +20,8 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EmbeddedConnection } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-import { assertDurable, openPool } from "#db/pool.ts";
+import { assertDurable } from "#db/durable.ts";
+import { openPool } from "#db/pool.ts";
 
 const projectFolder = resolve(import.meta.dirname, "../..");
 const made: string[] = [];

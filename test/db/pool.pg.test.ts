@@ -4,7 +4,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database, PoolOptions } from "#db/pool.ts";
-import { assertDurable, openPool, openSession, urlOf } from "#db/pool.ts";
+import { assertDurable } from "#db/durable.ts";
+import { openPool, openSession, urlOf } from "#db/pool.ts";
 import type { TestDatabase } from "../database.ts";
 import { createTestDatabase } from "../database.ts";
 
@@ -186,6 +187,43 @@ test("a transaction is all or nothing", async () => {
     1,
   );
   assert.deepEqual(await db.query("select * from account_book where id = 1"), [{ id: 1, amount: 100 }]);
+});
+
+test("a statement that is a transaction of its own is all or nothing, and nothing before its beforeCommit has ended", async () => {
+  const db = pool({ max: 2 });
+  const insert = { text: "insert into account_book values ($1, 1) returning id" };
+  const count = async (id: number): Promise<unknown> =>
+    (await db.query("select count(*) as n from account_book where id = $1", [id]))[0];
+  const made = await db.transact<{ id: number }>({ ...insert, values: [90] }, {}, async (rows) => {
+    assert.deepEqual(rows, [{ id: 90 }]);
+    assert.deepEqual(await count(90), { n: 0 }, "not committed yet");
+  });
+  assert.deepEqual(made, [{ id: 90 }]);
+  assert.deepEqual(await count(90), { n: 1 });
+  const refuse = async (): Promise<void> => {
+    throw new Error("no");
+  };
+  await assert.rejects(db.transact({ ...insert, values: [91] }, {}, refuse), /^Error: no$/);
+  assert.deepEqual(await count(91), { n: 0 });
+  await assert.rejects(db.transact({ ...insert, values: [90] }, {}, refuse), { code: "23505" });
+  assert.deepEqual(await count(90), { n: 1 });
+});
+
+test("a statement that is a transaction of its own waits for a lock no longer than it was told, and the next one as ever", async () => {
+  const db = pool({ max: 2 });
+  const update = { text: "update account_book set amount = 2 where id = 92" };
+  const done = async (): Promise<void> => {};
+  await db.query("insert into account_book values (92, 1)");
+  await db.transaction(async (tx) => {
+    await tx.query(update);
+    await assert.rejects(db.transact(update, { lockTimeoutMs: 50 }, done), { code: "55P03" });
+  });
+  const [row] = await db.transact<{ timeout: string }>(
+    { text: "select current_setting('lock_timeout') as timeout" },
+    {},
+    done,
+  );
+  assert.equal(row?.timeout, "5s");
 });
 
 test("a transaction whose failed statement was swallowed is an error, never a false commit", async () => {
