@@ -151,7 +151,7 @@ test("one wrong document refuses the whole set, and nothing of it is kept", asyn
     "- { id: word, type: input, refKey: word }\n- { id: list, type: parse, from: word, format: json }\n- { id: out, type: output, refKey: out, from: list }",
   );
   assert.equal(
-    (await bench.refusals(good, good.replace("good", "bad").replace("format: json", "format: xlsx"))).length,
+    (await bench.refusals(good, good.replace("good", "bad").replace("format: json", "format: docx"))).length,
     1,
   );
   assert.equal((await bench.trigger("good")).status, 404);
