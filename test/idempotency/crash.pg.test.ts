@@ -9,7 +9,7 @@ import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
 import { checkLedger, CLIENTS, drive, planOperations } from "./workload.ts";
 
 /** Those that the requests of this workload come by: workers and other operations reach the rest. */
-const FAILPOINTS = ALL_FAILPOINTS.filter((point) => !/^(oauth|write|run)\./.test(point));
+const FAILPOINTS = ALL_FAILPOINTS.filter((point) => !/^(oauth|write|run|review)\./.test(point));
 const OPERATIONS_OF_ONE_CREDENTIAL = 5;
 const REQUESTS = 300;
 const CUTS = 60;
