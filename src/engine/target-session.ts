@@ -8,7 +8,12 @@ import { limits } from "#domain/limits.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
-import { withoutSessionQuery, withoutSessionQueryHeaders, withSessionQuery } from "./session-query.ts";
+import {
+  type SessionQuery,
+  withoutSessionQuery,
+  withoutSessionQueryHeaders,
+  withSessionQuery,
+} from "./session-query.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
 import type { BeforeHop } from "./record-use.ts";
 
@@ -22,8 +27,8 @@ export interface TargetSession {
 
 /**
  * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
- * accepted for one of these origins: cookies by the jar's own rules, the login's headers to the origin of the request only,
- * its query parameters to each of the origins, its certificate to whoever of them asks for one. Of a target with a credential
+ * accepted for one of these origins: cookies by the jar's own rules, the login's headers and query parameters to the origin of
+ * the request only, its certificate to whoever of them asks for one. Of a target with a credential
  * `beforeHop` records each hop before it is made.
  */
 export function openTarget(
@@ -53,7 +58,7 @@ export function openTarget(
           await beforeHop?.(hop);
           return hopHeaders(hop, sameOriginAsFirst, login, jar);
         },
-        prepareUrl: (hop) => (query.length === 0 ? hop : withSessionQuery(hop, query)),
+        prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
         absorb: (hop, setCookies) => jar.absorb(hop, setCookies),
       },
       signal,
@@ -70,6 +75,12 @@ export function openTarget(
     jar,
     close: async () => await own?.close(),
   };
+}
+
+/** What the first origin repeats of our parameters in a redirect stays there. */
+function hopUrl(hop: URL, sameOriginAsFirst: boolean, query: SessionQuery): URL {
+  if (query.length === 0) return hop;
+  return sameOriginAsFirst ? withSessionQuery(hop, query) : new URL(withoutSessionQuery(hop.href, query));
 }
 
 function hopHeaders(

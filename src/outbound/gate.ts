@@ -30,8 +30,8 @@ export interface GatePolicy {
     url: URL,
     info: { readonly sameOriginAsFirst: boolean },
   ): readonly Header[] | Promise<readonly Header[]>;
-  /** The URL of one hop as it is sent: with parameters that only the other side may see. Same origin, same path. */
-  prepareUrl?(url: URL): URL;
+  /** The URL of one hop as it is sent: with parameters that only the first origin may see. Same origin, same path. */
+  prepareUrl?(url: URL, info: { readonly sameOriginAsFirst: boolean }): URL;
   /** Gets the `set-cookie` lines of every hop. */
   absorb?(url: URL, setCookie: readonly string[]): void;
 }
@@ -129,8 +129,11 @@ async function follow(
   checkMethod(request);
   for (let followed = 0; ; followed++) {
     const { url } = hop;
-    const added = (await policy.prepareHop?.(url, { sameOriginAsFirst: url.origin === origin })) ?? [];
-    const answer = await dispatch(agent, hop, added, policy, deadline).catch((error: unknown) => {
+    const sameOriginAsFirst = url.origin === origin;
+    const added = (await policy.prepareHop?.(url, { sameOriginAsFirst })) ?? [];
+    const sent = { ...hop, url: policy.prepareUrl?.(url, { sameOriginAsFirst }) ?? url };
+    assert(sent.url.origin === url.origin, "a hop keeps the origin that was checked");
+    const answer = await dispatch(agent, sent, added, policy, deadline).catch((error: unknown) => {
       // After a redirect something was sent all the same.
       if (followed > 0 && error instanceof GateError && error.failure === "unreachable")
         throw new GateError("connection", error.message);
@@ -190,9 +193,7 @@ async function dispatch(
   policy: GatePolicy,
   deadline: Deadline,
 ): Promise<Dispatcher.ResponseData> {
-  const { method, body } = hop;
-  const url = policy.prepareUrl?.(hop.url) ?? hop.url;
-  assert(url.origin === hop.url.origin, "a hop keeps the origin that was checked");
+  const { url, method, body } = hop;
   const headers = headersOf(hop.headers, added, DEFAULT_HEADERS, url.host).flat();
   try {
     // The library would still connect for it.
