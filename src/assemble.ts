@@ -53,9 +53,12 @@ export async function startService(
   const database = await openDatabase(config, log);
   const news = new RunNews(database.db, database.source, log);
   const parts: (() => Promise<unknown>)[] = [];
+  let closeShared = async (): Promise<unknown> => null;
   const closeAll = async (): Promise<void> => {
     // At once, so that together they take no longer than the drain; the database goes when nothing needs it any more.
     await Promise.all(parts.map(async (close) => await close().catch((error: unknown) => note(log, error))));
+    // What the parts share.
+    await closeShared().catch((error: unknown) => note(log, error));
     await news.close().catch((error: unknown) => note(log, error));
     await database.close().catch((error: unknown) => note(log, error));
   };
@@ -63,6 +66,7 @@ export async function startService(
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
     const services = await openServices({ config, log, database, news, publicUrl }, signingKey, privateHalf);
+    closeShared = async () => await Promise.all([services.gate.close(), services.loginExpressions.close()]);
     await warnOfRisks(services);
     parts.push(followVaultKeys(database.db, services.vault, log));
     // The port before the worker: a process that can't listen must not have taken runs.
@@ -72,10 +76,7 @@ export async function startService(
       api: roles.includes("api"),
     });
     server = listening;
-    parts.push(async () => {
-      await listening.close(config.drainMs);
-      await Promise.all([services.gate.close(), services.loginExpressions.close()]);
-    });
+    parts.push(() => listening.close(config.drainMs));
     if (roles.includes("worker")) parts.push(await startWorker(config, services, database));
     return { url: publicUrl(), stop: closeAll };
   } catch (error) {
@@ -151,16 +152,15 @@ async function startWorker(
 ): Promise<() => Promise<void>> {
   if (!services.vault.canOpen)
     throw new VaultSetupError("The worker role needs the master key of this database.");
-  const gate = openGate({ allow: config.egressAllow });
   const engine: EngineServices = {
     db: services.db,
     news: services.news,
     blobs: services.blobs,
     vault: services.vault,
     audit: services.signing.audit,
-    gate,
+    gate: services.gate,
     expressions: openEvaluator({ threads: 1 }),
-    loginExpressions: openEvaluator({ threads: 1 }),
+    loginExpressions: services.loginExpressions,
     environmentSecret: services.environmentSecret,
     log: services.log,
     scratchFolder: join(config.dataDir, "scratch"),
@@ -173,7 +173,6 @@ async function startWorker(
   return async () => {
     await worker.stop();
     await auditKeeper.stop();
-    await gate.close();
-    await Promise.all([engine.expressions.close(), engine.loginExpressions.close()]);
+    await engine.expressions.close();
   };
 }

@@ -36,19 +36,14 @@ export function addCredentials(program: Command, composition: Composition): void
 }
 
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
-  const [{ findAccountBySlug }, { listCredentials }] = await Promise.all([
-    import("#db/accounts.ts"),
+  const [{ requireAccount }, { listCredentials }] = await Promise.all([
+    import("#actions/operator-error.ts"),
     import("#db/login-lockouts.ts"),
   ]);
-  const rows = await composition.withDatabase(async (db) => {
-    if (options.account === undefined) return await listCredentials(db, null);
-    const account = await findAccountBySlug(db, options.account);
-    if (!account)
-      throw new CommandFailed(
-        `There is no account "${options.account}". Apply its document first: latchkey apply -f FILE.`,
-      );
-    return await listCredentials(db, account.id);
-  });
+  const { account: slug } = options;
+  const rows = await composition.withDatabase(
+    async (db) => await listCredentials(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
+  );
   if (options.json) return print(JSON.stringify(rows));
   if (rows.length === 0)
     return print("There are no credentials yet: they come from hosted forms that end users submit.");

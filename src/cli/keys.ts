@@ -163,19 +163,14 @@ async function create(composition: Composition, options: CreateOptions): Promise
 }
 
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
-  const [{ findAccountBySlug }, { listKeys }] = await Promise.all([
-    import("#db/accounts.ts"),
+  const [{ requireAccount }, { listKeys }] = await Promise.all([
+    import("#actions/operator-error.ts"),
     import("#db/api-keys.ts"),
   ]);
-  const rows = await composition.withDatabase(async (db) => {
-    if (options.account === undefined) return await listKeys(db, null);
-    const account = await findAccountBySlug(db, options.account);
-    if (!account)
-      throw new CommandFailed(
-        `There is no account "${options.account}". Apply its document first: latchkey apply -f FILE.`,
-      );
-    return await listKeys(db, account.id);
-  });
+  const { account: slug } = options;
+  const rows = await composition.withDatabase(
+    async (db) => await listKeys(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
+  );
   if (options.json) return print(JSON.stringify(rows));
   if (rows.length === 0)
     return print("There are no API keys yet. Make one: latchkey keys create --account NAME");

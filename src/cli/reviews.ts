@@ -57,14 +57,12 @@ function readOrdinal(text: string): number {
 
 async function list(composition: Composition, options: ListOptions): Promise<void> {
   const { reviews, writes } = await composition.withDatabase(async (db) => {
-    const [{ findAccountBySlug }, { listDoubtfulWrites }, { listOpenReviews }] = await Promise.all([
-      import("#db/accounts.ts"),
+    const [{ requireAccount }, { listDoubtfulWrites }, { listOpenReviews }] = await Promise.all([
+      import("#actions/operator-error.ts"),
       import("#db/run-writes.ts"),
       import("#db/reviews.ts"),
     ]);
-    const account = options.account === undefined ? null : await findAccountBySlug(db, options.account);
-    if (account === undefined)
-      throw new CommandFailed(`There is no account ${options.account}. Its document is applied first.`);
+    const account = options.account === undefined ? null : await requireAccount(db, options.account);
     const filter = { accountId: account?.id ?? null, runId: options.run ?? null };
     return { reviews: await listOpenReviews(db, filter), writes: await listDoubtfulWrites(db, filter) };
   });

@@ -1,4 +1,4 @@
-import type { Lease } from "./runs.ts";
+import { leaseValues, RUN_HELD, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 /** One journal entry: what a node that touches the outside has given. */
@@ -20,9 +20,6 @@ export async function listSteps(db: Database, runId: string): Promise<readonly R
   );
 }
 
-const FENCE = `exists (select 1 from run where id = $1 and lease_owner = $2 and lease_epoch = $3 and ended_at is null for share)`;
-const fence = (held: Lease): [string, string, number] => [held.runId, held.owner, held.epoch];
-
 /** The node is about to touch the outside. False: the lease is lost, and it must not. */
 export async function startStep(
   db: Database,
@@ -32,13 +29,13 @@ export async function startStep(
 ): Promise<boolean> {
   const rows = await db.query(
     `insert into run_step (account_id, run_id, node_id, status, epoch)
-     select $4, $1, $5, 'started', $3 where ${FENCE}
+     select $4, $1, $5, 'started', $3 where ${RUN_HELD}
      on conflict (run_id, node_id) do update
        set status = 'started', epoch = excluded.epoch, attempts = run_step.attempts + 1, started_at = app_now(),
          ended_at = null, error_detail = null
        where run_step.status <> 'done'
      returning 1`,
-    [...fence(held), accountId, nodeId],
+    [...leaseValues(held), accountId, nodeId],
   );
   return rows.length > 0;
 }
@@ -60,7 +57,7 @@ export async function finishStep(
   step: FinishedStep,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    const held_ = await tx.query(`select 1 where ${FENCE}`, fence(held));
+    const held_ = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
     if (held_.length === 0) return false;
     if (step.blob) {
       await tx.query(
@@ -93,8 +90,8 @@ export async function finishStep(
 export async function failStep(db: Database, held: Lease, nodeId: string, detail: string): Promise<void> {
   await db.query(
     `update run_step set status = 'failed', ended_at = app_now(), error_detail = $5
-     where run_id = $1 and node_id = $4 and epoch = $3 and status = 'started' and ${FENCE}`,
-    [...fence(held), nodeId, detail],
+     where run_id = $1 and node_id = $4 and epoch = $3 and status = 'started' and ${RUN_HELD}`,
+    [...leaseValues(held), nodeId, detail],
   );
 }
 
@@ -116,7 +113,7 @@ export async function saveStepSource(
   blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array },
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    const isHeld = await tx.query(`select 1 where ${FENCE}`, fence(held));
+    const isHeld = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
     if (isHeld.length === 0) return false;
     await tx.query(
       `insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4, $5)`,

@@ -1,5 +1,5 @@
+import { leaseValues, RUN_HELD, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
-import type { Lease } from "./runs.ts";
 
 export type WriteStatus = "started" | "done" | "refused" | "in_doubt" | "ruled_out";
 
@@ -9,9 +9,6 @@ export interface StoredWrite {
   readonly epoch: number;
   readonly outcome: Buffer | null;
 }
-
-const HOLDS = `exists (select 1 from run where id = $1 and lease_owner = $2 and lease_epoch = $3 and ended_at is null for share)`;
-const held = (lease: Lease): [string, string, number] => [lease.runId, lease.owner, lease.epoch];
 
 /** The writes of a node with these places, as far as they were begun. */
 export async function listWrites(
@@ -41,13 +38,13 @@ export async function beginWrite(
   const rows = await db.query({
     name: "begin_write",
     text: `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch)
-      select $4, $1, $5, $6, 'started', $3 where ${HOLDS}
+      select $4, $1, $5, $6, 'started', $3 where ${RUN_HELD}
       on conflict (run_id, node_id, ordinal) do update
         set status = 'started', epoch = excluded.epoch, attempts = run_write.attempts + 1, started_at = app_now(),
           ended_at = null, detail = null
         where run_write.status = 'ruled_out' or (run_write.status = 'started' and run_write.epoch = excluded.epoch)
       returning 1`,
-    values: [...held(lease), write.accountId, write.nodeId, write.ordinal],
+    values: [...leaseValues(lease), write.accountId, write.nodeId, write.ordinal],
   });
   return rows.length > 0;
 }

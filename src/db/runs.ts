@@ -1,5 +1,6 @@
 import { runStatusesBefore, type RunErrorKind, type RunProjection } from "#domain/run.ts";
 import { grouped, inOrder } from "./group.ts";
+import { HELD, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 /** A run as the public API may see it, with what decides whether the key may. */
@@ -97,13 +98,6 @@ export async function cancelRun(
   return rows[0];
 }
 
-/** What a worker holds: every write with it is refused once another has taken the run over. */
-export interface Lease {
-  readonly runId: string;
-  readonly owner: string;
-  readonly epoch: number;
-}
-
 export interface ClaimedRun {
   readonly id: string;
   readonly runKey: string;
@@ -138,13 +132,10 @@ export async function claimRun(db: Database, runId: string, owner: string): Prom
   return rows[0];
 }
 
-const HELD = `lease_owner = $2 and lease_epoch = $3 and ended_at is null`;
-const lease = (held: Lease): [string, string, number] => [held.runId, held.owner, held.epoch];
-
 /** Shows a finer step inside the present status. False: the lease is lost. */
 export async function moveStep(db: Database, held: Lease, step: string): Promise<boolean> {
   const rows = await db.query(`update run set progress_step = $4 where id = $1 and ${HELD} returning 1`, [
-    ...lease(held),
+    ...leaseValues(held),
     step,
   ]);
   return rows.length > 0;
@@ -156,7 +147,7 @@ export async function startRun(db: Database, held: Lease): Promise<boolean> {
     `update run set status = 'running', started_at = coalesce(started_at, app_now()),
        progress_step = case when status = 'running' then progress_step else 'running' end
      where id = $1 and ${HELD} and status = any($4) returning 1`,
-    [...lease(held), [...runStatusesBefore("running"), "running"]],
+    [...leaseValues(held), [...runStatusesBefore("running"), "running"]],
   );
   return rows.length > 0;
 }
@@ -166,7 +157,7 @@ export async function completeRun(db: Database, held: Lease, responseBytes: numb
     `update run set status = 'completed', progress_step = 'completed', ended_at = greatest(app_now(), started_at),
        lease_owner = null, response_bytes = $4
      where id = $1 and ${HELD} and status = any($5) returning 1`,
-    [...lease(held), responseBytes, runStatusesBefore("completed")],
+    [...leaseValues(held), responseBytes, runStatusesBefore("completed")],
   );
   return rows.length > 0;
 }
@@ -182,7 +173,7 @@ export async function failRun(
     `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
        lease_owner = null, error_kind = $4, error_detail = $5
      where id = $1 and ${HELD} and status = any($6) returning 1`,
-    [...lease(held), kind, detail, runStatusesBefore("failed")],
+    [...leaseValues(held), kind, detail, runStatusesBefore("failed")],
   );
   return rows.length > 0;
 }
@@ -193,7 +184,7 @@ export async function parkRun(db: Database, held: Lease): Promise<boolean> {
     `update run set progress_step = 'awaiting_review', parked_at = app_now(), lease_owner = null, admitted_at = null,
        resumed_at = null
      where id = $1 and ${HELD} and status = 'running' returning 1`,
-    lease(held),
+    leaseValues(held),
   );
   return rows.length > 0;
 }
@@ -229,7 +220,7 @@ export async function failParkedRun(
 export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
   const rows = await db.query(
     `update run set lease_owner = null where id = $1 and ${HELD} returning 1`,
-    lease(held),
+    leaseValues(held),
   );
   return rows.length > 0;
 }

@@ -5,6 +5,7 @@ import {
   type StrategyVersion,
 } from "#db/config-documents.ts";
 import { isConnectionLost } from "#db/pool.ts";
+import type { Lease } from "#db/lease.ts";
 import { insertResults, type NewResult } from "#db/run-results.ts";
 import {
   claimRun,
@@ -18,7 +19,6 @@ import {
   releaseRun,
   startRun,
   type ClaimedRun,
-  type Lease,
 } from "#db/runs.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";

@@ -1,4 +1,5 @@
-import type { ClaimedRun, Lease } from "#db/runs.ts";
+import type { Lease } from "#db/lease.ts";
+import type { ClaimedRun } from "#db/runs.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import type { Value } from "#domain/value.ts";

@@ -1,7 +1,7 @@
 import { Type, type Static } from "typebox";
 import { parseDuration } from "#domain/duration.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
-import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { parseFindings, parseSchema } from "./parse-records.ts";
@@ -212,9 +212,14 @@ const RESERVED_HEADERS = new Set([
   ...["accept-encoding", "proxy-authorization", "proxy-connection"],
 ]);
 
-export function effectOf(config: HttpConfig): "read" | "write" {
-  const method = config.request.method ?? "GET";
-  return config.effect ?? (method === "GET" || method === "HEAD" ? "read" : "write");
+/** Called with any config: of a broken one it says what can be said. */
+export function effectOf(config: {
+  readonly effect?: unknown;
+  readonly request?: unknown;
+}): "read" | "write" {
+  if (config.effect === "read" || config.effect === "write") return config.effect;
+  const { method = "GET" } = (config.request ?? {}) as { readonly method?: unknown };
+  return method === "GET" || method === "HEAD" ? "read" : "write";
 }
 
 /** Mistakes that the schema can't express, and what design page 3 has but isn't built yet. */
@@ -243,12 +248,9 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
 }
 
 /** Which variables the templates of a request see: the record's with `for_each`, `$token` in writes. */
-export function requestScopeOf(raw: JsonObject): ExpressionScopeKind {
-  const request = isJsonObject(raw["request"]) ? raw["request"] : {};
-  const { method = "GET" } = request;
-  const isWrite =
-    raw["effect"] === "write" || (raw["effect"] !== "read" && method !== "GET" && method !== "HEAD");
-  if (raw["for_each"] === undefined) return isWrite ? "write" : "run";
+export function requestScopeOf(config: JsonObject): ExpressionScopeKind {
+  const isWrite = effectOf(config) === "write";
+  if (config["for_each"] === undefined) return isWrite ? "write" : "run";
   return isWrite ? "record-write" : "record";
 }
 

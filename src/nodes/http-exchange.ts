@@ -89,8 +89,7 @@ export function retryAfterMs(response: OutboundResponse): number | null {
   return Number.isFinite(wait) && wait > 0 ? wait : null;
 }
 
-/** The response that the node expects. Throws NodeFailure for any other answer. */
-export function expected(
+function expected(
   answer: OutboundResponse | OutboundError,
   config: HttpConfig,
   place: string,
@@ -99,20 +98,26 @@ export function expected(
   const tries = attempts === 1 ? "" : ` (after ${attempts} attempts)`;
   if (answer instanceof OutboundError)
     throw new NodeFailure(`${place}: ${answer.message}${tries}`, { cause: answer });
-  const { status, text, not_text: notText } = config.expect ?? {};
-  if (status === undefined ? answer.status < 200 || answer.status > 299 : !status.includes(answer.status)) {
-    throw new NodeFailure(
-      `${place} answered ${answer.status}; expected is ${status?.join(", ") ?? "200 to 299"}${tries}.`,
-    );
-  }
-  if (text !== undefined || notText !== undefined) {
-    const body = answer.text();
-    if (text !== undefined && !body.includes(text))
-      throw new NodeFailure(`${place}: the response does not hold the text of expect.text.`);
-    if (notText !== undefined && body.includes(notText))
-      throw new NodeFailure(`${place}: the response holds the text of expect.not_text.`);
-  }
+  const problem = mismatch(answer, config);
+  if (problem !== null) throw new NodeFailure(`${place}${problem}${tries}.`);
   return answer;
+}
+
+/** Why a response is not what the node expects, to stand right behind the place; null: it is. */
+export function mismatch(response: OutboundResponse, config: HttpConfig): string | null {
+  const { status, text, not_text: notText } = config.expect ?? {};
+  const isListed =
+    status === undefined
+      ? response.status >= 200 && response.status <= 299
+      : status.includes(response.status);
+  if (!isListed) return ` answered ${response.status}; expected is ${status?.join(", ") ?? "200 to 299"}`;
+  if (text === undefined && notText === undefined) return null;
+  const body = response.text();
+  if (text !== undefined && !body.includes(text))
+    return ": the response does not hold the text of expect.text";
+  if (notText !== undefined && body.includes(notText))
+    return ": the response holds the text of expect.not_text";
+  return null;
 }
 
 /** The body as text. Bytes that aren't text (a PDF, an image) are a NodeFailure, never mangled. */

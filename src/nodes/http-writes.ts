@@ -3,7 +3,7 @@ import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { NodeFailure, type KnownWrite, type NodeContext } from "./define-node.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { delayMs, expected, responseText, retryAfterMs, waitForSlot } from "./http-exchange.ts";
+import { delayMs, mismatch, responseText, retryAfterMs, waitForSlot } from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
 
 /** One write of a node. */
@@ -53,16 +53,9 @@ export async function carryWrite(
       if (sent.kind === "doubt")
         throw new NodeFailure(`${write.place}: ${sent.why}; it was looked up and is not there.`);
       await context.writes.refuse(write.ordinal);
-      // A request that only failed to get through says so in its own words.
-      throw sent.answer instanceof OutboundError
-        ? new NodeFailure(`${write.place}: ${sent.answer.message} (after ${attempt} attempts)`, {
-            cause: sent.answer,
-          })
-        : unexpected(sent.answer, config, write, attempt);
+      throw new NodeFailure(`${write.place}${sent.why} (after ${attempt} attempts).`);
     }
-    const asked =
-      sent.kind === "later" && !(sent.answer instanceof OutboundError) ? retryAfterMs(sent.answer) : null;
-    const waitMs = delayMs(context, attempt, asked);
+    const waitMs = delayMs(context, attempt, sent.kind === "later" ? sent.askedMs : null);
     context.log("retry", { attempt, waitMs });
     await context.sleep(waitMs);
   }
@@ -71,7 +64,7 @@ export async function carryWrite(
 type Sent =
   | { readonly kind: "done"; readonly response: OutboundResponse }
   /** Surely not processed, and it may be another time. */
-  | { readonly kind: "later"; readonly answer: OutboundResponse | OutboundError }
+  | { readonly kind: "later"; readonly why: string; readonly askedMs: number | null }
   | { readonly kind: "doubt"; readonly why: string };
 
 /** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the target refused it for good. */
@@ -86,50 +79,35 @@ async function sendOnce(context: NodeContext, config: HttpConfig, write: Write):
   try {
     await waitForSlot(context, config);
     await context.writes.begin(write.ordinal);
+    await stopUnsent(context, write);
     response = await context.writes.send(outbound);
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
-    if (error.failure === "unreachable") return { kind: "later", answer: error };
+    if (error.failure === "unreachable") return { kind: "later", why: `: ${error.message}`, askedMs: null };
     if (error.failure === "refused") {
       await context.writes.refuse(write.ordinal);
       throw new NodeFailure(`${write.place}: ${error.message}`, { cause: error });
     }
     return { kind: "doubt", why: error.message };
   }
-  if (isExpected(response, config)) return { kind: "done", response };
-  if (isNotNow(response)) return { kind: "later", answer: response };
+  const why = mismatch(response, config);
+  if (why === null) return { kind: "done", response };
+  if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response) };
   if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
   await context.writes.refuse(write.ordinal);
-  throw unexpected(response, config, write, 1);
+  throw new NodeFailure(`${write.place}${why}.`);
 }
 
-function isExpected(response: OutboundResponse, config: HttpConfig): boolean {
-  const { status } = config.expect ?? {};
-  const isListed =
-    status === undefined
-      ? response.status >= 200 && response.status <= 299
-      : status.includes(response.status);
-  if (!isListed) return false;
-  try {
-    expected(response, config, "", 1);
-    return true;
-  } catch {
-    return false;
-  }
+/** The run was stopped while the intent was committed: nothing was sent, and nobody shall have to ask whether it was. */
+async function stopUnsent(context: NodeContext, write: Write): Promise<void> {
+  if (!context.signal.aborted) return;
+  await context.writes.ruleOut(write.ordinal);
+  context.signal.throwIfAborted();
 }
 
 /** RFC 6585, 4 and RFC 9110, 15.6.4: the target says that it did not process the request, and when it will. */
 function isNotNow(response: OutboundResponse): boolean {
   return response.status === 429 || (response.status === 503 && response.headers.has("retry-after"));
-}
-
-function unexpected(response: OutboundResponse, config: HttpConfig, write: Write, attempts: number): Error {
-  try {
-    expected(response, config, write.place, attempts);
-  } catch (error) {
-    if (error instanceof Error) return error;
-  }
-  return new NodeFailure(`${write.place} answered ${response.status}.`);
 }
 
 /** The write has happened: whatever its answer is worth, it is never sent again. */

@@ -1,20 +1,18 @@
 // Design, page 6, F1 and F2, 4.2: a request with a key survives the death of the service and of its database connection.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { FAILPOINTS as ALL_FAILPOINTS } from "#lib/failpoint.ts";
+import { FAILPOINTS } from "#lib/failpoint.ts";
 import { openCaller, type ApiAnswer } from "../caller.ts";
 import type { RunningService } from "../service.ts";
 import { startCommitProxy } from "./commit-proxy.ts";
 import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
 import { checkLedger, CLIENTS, drive, planOperations } from "./workload.ts";
 
-/** Those that the requests of this workload come by: workers and other operations reach the rest. */
-const FAILPOINTS = ALL_FAILPOINTS.filter((point) => !/^(oauth|write|run|review)\./.test(point));
 const OPERATIONS_OF_ONE_CREDENTIAL = 5;
 const REQUESTS = 300;
 const CUTS = 60;
-/** The closer's are reached by workers only; test/audit has them. */
-const POINTS = FAILPOINTS.filter((point) => !point.startsWith("audit."));
+/** Those that the requests of this workload come by: workers, sign-ins and reviews reach the rest, in tests of their own. */
+const POINTS = FAILPOINTS.filter((point) => !/^(audit|oauth|review|run|write)\./.test(point));
 /** Each point kills once at its first hit, with all clients just starting, and once in the middle of their work. */
 const KILLS = [1, 4].flatMap((hit) => POINTS.map((point) => ({ point, hit })));
 
