@@ -6,6 +6,7 @@ import {
   guardConnections,
   refuseConnection,
 } from "#api/guard-connections.ts";
+import { guardPace } from "#api/guard-pace.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { refuseApiAddress, registerApi } from "#api/routes.ts";
 import { readHealth } from "#actions/read-health.ts";
@@ -22,6 +23,8 @@ export interface Server {
 }
 
 const MS = { request: 300_000, headers: 10_000, keepAlive: 30_000, check: 2_000 } as const;
+/** Of a request's body. The longest upload takes its time; what hangs is ended long before `MS.request`. */
+const PACE = { graceMs: 30_000, bytesPerSecondMin: 10_000, lookEveryMs: 2_000 } as const;
 const HEADER_BYTES_MAX = 16_384;
 const CONNECTIONS_MAX = 10_000;
 const SWEEP_MS = 50;
@@ -60,6 +63,7 @@ export async function openServer(
   });
   app.server.maxConnections = CONNECTIONS_MAX;
   guardConnections(app.server);
+  guardPace(app.server, PACE);
   // Bodies are read by the handlers, after authentication: to the framework, with its own refusals of a Content-Type, none has one.
   for (const method of app.supportedMethods)
     app.addHttpMethod(method, { hasBody: false, overrideExisting: true });

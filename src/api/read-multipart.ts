@@ -8,6 +8,7 @@ import type { PartPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { invalidField, Problem } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
+import { countDelimiters } from "./count-parts.ts";
 import { malformed, tooLarge, type ReadBody } from "./read-body.ts";
 
 interface Part {
@@ -42,7 +43,8 @@ export async function readMultipart(
   }
 }
 
-function openParser(request: FastifyRequest): InstanceType<typeof Busboy> {
+/** Throws Problem 415. */
+function boundaryOf(request: FastifyRequest): string {
   const boundary = /;\s*boundary\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(request.headers["content-type"] ?? "");
   const text = boundary?.[1] ?? boundary?.[2] ?? "";
   if (text.length === 0 || text.length > limits.multipartBoundaryCharactersMax) {
@@ -54,6 +56,10 @@ function openParser(request: FastifyRequest): InstanceType<typeof Busboy> {
       },
     );
   }
+  return text;
+}
+
+function openParser(request: FastifyRequest): InstanceType<typeof Busboy> {
   return new Busboy({
     headers: request.headers as BusboyHeaders,
     isPartAFile: (_name, contentType, filename) =>
@@ -73,6 +79,7 @@ type FileStream = Readable & { truncated?: boolean };
 
 /** What is done with a part as it comes. Each gives what is wrong with it, which ends the reading. */
 interface PartHandlers {
+  chunk(chunk: Buffer): void;
   field(name: string | undefined, value: string, isTruncated: boolean, type: string): Problem | null;
   file(
     part: { name: string | undefined; stream: FileStream; filename: string | undefined; type: string },
@@ -89,7 +96,9 @@ async function collectParts(
   const fields: Part[] = [];
   const files: Promise<Part>[] = [];
   let inlineBytes = 0;
+  const delimiters = countDelimiters(boundaryOf(request));
   const finished = parseBody(request, openParser(request), {
+    chunk: (chunk) => delimiters.add(chunk),
     field: (name, value, isTruncated, type) => {
       inlineBytes += Buffer.byteLength(value);
       const problem = partProblem(name);
@@ -115,7 +124,11 @@ async function collectParts(
     // No file may still be on its way into the store when the caller removes what was staged.
     await Promise.allSettled(files);
   }
-  return [...fields, ...(await Promise.all(files))];
+  const parts = [...fields, ...(await Promise.all(files))];
+  if (delimiters.count !== parts.length + 1) {
+    throw malformed("Every part needs a Content-Disposition header of form-data with a name.");
+  }
+  return parts;
 }
 
 /** Runs the parser over the body, to its end or to the first thing that is wrong. */
@@ -129,6 +142,7 @@ async function parseBody(
     let bytes = 0;
     const count = (chunk: Buffer): void => {
       bytes += chunk.length;
+      handlers.chunk(chunk);
       if (bytes > limits.multipartBytesMax) fail(tooLarge("The body"));
     };
     const fail = (error: Error): void => {

@@ -106,6 +106,10 @@ test("A body that ends too early or is no multipart is 422, and leaves nothing",
     body.slice(0, -5),
     `--${BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\nno name\r\n--${BOUNDARY}--\r\n`,
     `--${BOUNDARY}\r\nContent-Disposition: form-data; name="text_0\r\n\r\nx\r\n`,
+    // Parts that can't be named, between good ones.
+    ...["Content-Type: text/plain\r\n", "", 'Content-Disposition: attachment; name="text_1"\r\n'].map(
+      (headers) => body.replace(`--${BOUNDARY}--`, `--${BOUNDARY}\r\n${headers}\r\nx\r\n--${BOUNDARY}--`),
+    ),
   ];
   for (const text of bad) assertEnvelope(await post(text), 422);
   assert.equal(storedFiles().length, files);
