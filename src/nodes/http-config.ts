@@ -1,10 +1,11 @@
 import { Type, type Static } from "typebox";
+import { UNBUILT } from "#domain/config-schema.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { parseSchema } from "./parse-records.ts";
 
-const unbuilt = (what: string) => Type.Optional(Type.Unsafe<Json>({ description: `${what} Not built yet.` }));
+const unbuilt = (what: string) => Type.Optional(Type.Unsafe<Json>({ [UNBUILT]: true, description: what }));
 const template = (description: string) =>
   Type.Optional(Type.Unsafe<Json>({ [TEMPLATE]: "request", description }));
 const pairs = (description: string) =>
