@@ -9,8 +9,10 @@ import {
 } from "#db/config-documents.ts";
 import type { Database } from "#db/pool.ts";
 import { readAccount } from "#domain/account.ts";
+import { diffDocuments, type Difference } from "#domain/config-diff.ts";
 import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
+import type { Json } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -29,9 +31,16 @@ export interface PlannedChange {
   readonly id: string;
 }
 
-export type ApplyOutcome =
-  | { readonly ok: true; readonly changes: readonly PlannedChange[] }
+export interface PlannedDocument extends PlannedChange {
+  /** From what is in force to what would be; empty for a document that is new or unchanged. */
+  readonly differences: readonly Difference[];
+}
+
+type Outcome<Change> =
+  | { readonly ok: true; readonly changes: readonly Change[] }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+export type ApplyOutcome = Outcome<PlannedChange>;
 
 const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map() };
 
@@ -61,21 +70,67 @@ export async function applyConfig(
   return await db.transaction(async (tx) => {
     // Two at once follow each other: the second plans on what the first has made.
     await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
-    const { checked, problems } = checkSources(sources, await readKnown(tx));
-    if (problems.length > 0) return { ok: false, problems };
-    const applied = new Map(
-      (await listAppliedDocuments(tx)).map((row) => [keyOf(row.kind, row.account, row.id), row.document]),
-    );
+    const plan = await makePlan(tx, sources);
+    if (!plan.ok) return plan;
     const changes: PlannedChange[] = [];
-    // Accounts first, then what belongs to them: a document may come before its account in the files.
-    for (const kind of ["account", "strategy", "blueprint"] as const) {
-      for (const document of checked.filter((each) => each.kind === kind)) {
-        const before = applied.get(keyOf(kind, document.account, document.id));
-        changes.push(await applyDocument(tx, signing, document, before));
-      }
+    for (const step of plan.changes) {
+      if (step.change !== "unchanged") await applyDocument(tx, signing, step);
+      changes.push(changeOf(step));
     }
     return { ok: true, changes };
   });
+}
+
+/** What `applyConfig` would do with the same documents, and where they differ from what is in force. Changes nothing. */
+export async function planConfig(
+  db: Database,
+  sources: readonly ConfigSource[],
+): Promise<Outcome<PlannedDocument>> {
+  const plan = await db.transaction(async (tx) => await makePlan(tx, sources));
+  if (!plan.ok) return plan;
+  const changes = plan.changes.map((step) => ({
+    ...changeOf(step),
+    differences:
+      step.before === undefined ? [] : diffDocuments(JSON.parse(step.before) as Json, step.checked.document),
+  }));
+  return { ok: true, changes };
+}
+
+interface Step {
+  readonly change: PlannedChange["change"];
+  readonly checked: CheckedDocument;
+  /** The document in force, as it is stored. */
+  readonly before: string | undefined;
+}
+
+const changeOf = ({ change, checked: { kind, account, id } }: Step): PlannedChange => ({
+  change,
+  kind,
+  account,
+  id,
+});
+
+async function makePlan(tx: Database, sources: readonly ConfigSource[]): Promise<Outcome<Step>> {
+  const { checked, problems } = checkSources(sources, await readKnown(tx));
+  if (problems.length > 0) return { ok: false, problems };
+  const applied = new Map(
+    (await listAppliedDocuments(tx)).map((row) => [keyOf(row.kind, row.account, row.id), row.document]),
+  );
+  // Accounts first, then what belongs to them: a document may come before its account in the files.
+  const inOrder = (["account", "strategy", "blueprint"] as const).flatMap((kind) =>
+    checked.filter((each) => each.kind === kind),
+  );
+  const changes = inOrder.map((document): Step => {
+    const before = applied.get(keyOf(document.kind, document.account, document.id));
+    return { change: changeFrom(before, document), checked: document, before };
+  });
+  return { ok: true, changes };
+}
+
+function changeFrom(before: string | undefined, { document, retired }: CheckedDocument): Step["change"] {
+  if (before === undefined) return "create";
+  if (before === JSON.stringify(document)) return "unchanged";
+  return retired ? "retire" : "update";
 }
 
 const keyOf = (kind: string, account: string, id: string): string => JSON.stringify([kind, account, id]);
@@ -99,16 +154,9 @@ async function readKnown(db: Database): Promise<KnownConfig> {
   };
 }
 
-async function applyDocument(
-  tx: Database,
-  signing: Signing,
-  checked: CheckedDocument,
-  before: string | undefined,
-): Promise<PlannedChange> {
-  const { kind, account, id, retired } = checked;
+async function applyDocument(tx: Database, signing: Signing, { change, checked }: Step): Promise<void> {
+  const { kind, id } = checked;
   const document = JSON.stringify(checked.document);
-  if (before === document) return { change: "unchanged", kind, account, id };
-  const change = before === undefined ? "create" : retired ? "retire" : "update";
   const saved = await saveDocument(tx, checked, document);
   await recordAudit(tx, signing.audit, {
     accountId: saved.accountId,
@@ -122,7 +170,6 @@ async function applyDocument(
       sha256: createHash("sha256").update(document).digest("hex"),
     },
   });
-  return { change, kind, account, id };
 }
 
 /** Accounts have no versions: their document is replaced. */

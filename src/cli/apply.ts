@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { PlannedChange } from "#actions/apply-config.ts";
+import type { PlannedChange, PlannedDocument } from "#actions/apply-config.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, tell } from "./output.ts";
@@ -36,6 +36,53 @@ async function apply(composition: Composition, paths: readonly string[], json: b
   // No refusal: documents may be applied from a machine that has none of the service's secrets.
   for (const each of missing) tell(`warning: ${describeMissing(each)}.`);
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
+}
+
+/** There is something to apply. */
+const HAS_CHANGES = 3;
+
+export function addPlan(program: Command, composition: Composition): void {
+  program
+    .command("plan")
+    .description("say what `apply` would change, place by place; exit code 3 when it would change something")
+    .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
+    .option("--json", "print the changes as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey plan -f examples")
+    .action(async (options: { file: string[]; json?: boolean }) => {
+      const sources = readSources(options.file);
+      const { planConfig } = await import("#actions/apply-config.ts");
+      const outcome = await composition.withDatabase(async (db) => await planConfig(db, sources));
+      if (!outcome.ok) throw refusal(outcome.problems);
+      const { changes } = outcome;
+      print(options.json === true ? JSON.stringify({ changes }) : describePlan(changes));
+      const count = changes.filter(({ change }) => change !== "unchanged").length;
+      if (count > 0) {
+        const what = count === 1 ? "One document" : `${count} documents`;
+        throw new CommandFailed(`${what} would change; nothing was changed yet.`, HAS_CHANGES);
+      }
+    });
+}
+
+const SHOWN_CHARACTERS_MAX = 200;
+
+function describePlan(changes: readonly PlannedDocument[]): string {
+  const texts = changes.map(({ differences, ...change }) =>
+    [describeChanges([change]), ...differences.map(describeDifference)].join("\n"),
+  );
+  return texts.join("\n");
+}
+
+function describeDifference({ path, before, after }: PlannedDocument["differences"][number]): string {
+  const [was, is] = [shown(before), shown(after)];
+  if (was === null) return paint("green", `      + ${path}: ${is ?? ""}`);
+  if (is === null) return paint("red", `      - ${path}: ${was}`);
+  return `      ${paint("yellow", "~")} ${path}: ${paint("red", was)} → ${paint("green", is)}`;
+}
+
+function shown(value: unknown): string | null {
+  if (value === undefined) return null;
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
 }
 
 export function addValidate(program: Command): void {

@@ -1,8 +1,14 @@
 import { styleText } from "node:util";
 
-/** A command could not do what was asked; the message is all that people see. Exit code 1. */
+/** A command could not do what was asked; the message is all that people see. Exit code 1 unless it has one of its own. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
 }
 
 /** Results go to standard output. */

@@ -1,10 +1,11 @@
 import { Command, CommanderError } from "commander";
-import { addApply, addValidate } from "./apply.ts";
+import { addApply, addPlan, addValidate } from "./apply.ts";
 import { addAudit } from "./audit.ts";
 import type { Composition } from "./composition.ts";
 import { addCredentials } from "./credentials.ts";
 import { addDemo } from "./demo.ts";
 import { addDoctor } from "./doctor.ts";
+import { addExport, addSchema } from "./export.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { addMasterKeyCommands } from "./master-key.ts";
@@ -15,7 +16,7 @@ import { addRuns } from "./runs.ts";
 import { addServe } from "./serve.ts";
 import { Interrupted } from "./stop-signal.ts";
 
-/** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage. */
+/** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage; `plan` has 3, there are changes. */
 const FAILED = 1;
 const USAGE = 2;
 
@@ -33,7 +34,10 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addInit(program, composition);
   addServe(program, composition);
   addApply(program, composition);
+  addPlan(program, composition);
   addValidate(program);
+  addExport(program, composition);
+  addSchema(program);
   addKeys(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
@@ -55,7 +59,6 @@ export async function runProgram(composition: Composition, arguments_: readonly 
 
 /** Errors that we wrote for people: their message is enough. */
 const FOR_PEOPLE = new Set([
-  CommandFailed.name,
   "OperatorError",
   "ConfigError",
   "StartRefused",
@@ -73,6 +76,10 @@ async function explain(error: unknown): Promise<number> {
   }
   const { name, code, message } = error as NodeJS.ErrnoException;
   const remedy = REMEDIES.get(code ?? "");
+  if (error instanceof CommandFailed) {
+    tell(message);
+    return error.exitCode;
+  }
   if (FOR_PEOPLE.has(name)) tell(message);
   else if (remedy !== undefined) tell(remedy);
   // A plain Error without a code is one of ours too: the supervisor of the embedded PostgreSQL, the migrations.

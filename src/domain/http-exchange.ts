@@ -1,3 +1,9 @@
+/** A body that is read while it is sent: anew for each attempt, and for each redirect that keeps it. */
+export interface StreamedBody {
+  readonly sizeBytes: number;
+  readonly open: () => AsyncIterable<Uint8Array>;
+}
+
 /** A request of a node or a login, before credentials are added. */
 export interface OutboundRequest {
   readonly method: string;
@@ -5,7 +11,7 @@ export interface OutboundRequest {
   readonly url: string;
   readonly query?: readonly (readonly [name: string, value: string])[] | undefined;
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
-  readonly body?: string | Uint8Array | undefined;
+  readonly body?: string | Uint8Array | StreamedBody | undefined;
   /** Longest decompressed response, in bytes; over it the request fails. */
   readonly maxBytes?: number | undefined;
   /** Redirects to follow inside the allowed hosts; 0 = none (the redirect itself is the response). */

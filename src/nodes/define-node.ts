@@ -135,21 +135,77 @@ export function defineNode(type: NodeType): NodeType {
   return type;
 }
 
+/** A node that a key of another one names. */
+export interface NamedSource {
+  /** Where it is named, inside the node. */
+  readonly path: readonly (string | number)[];
+  readonly source: string;
+  /** What the source must give, if that is not what the node's `from` must. */
+  readonly takes?: FlowKind;
+}
+
+/** The sources that a node's own keys name, besides `from`. Called with any config. */
+export function namedSources({
+  type,
+  config,
+}: Pick<BlueprintNode, "type" | "config">): readonly NamedSource[] {
+  const named = (
+    value: Json | undefined,
+    path: NamedSource["path"],
+    takes?: FlowKind,
+  ): readonly NamedSource[] =>
+    typeof value === "string" ? [{ path, source: value, ...(takes && { takes }) }] : [];
+  switch (type) {
+    case "output":
+      return Object.entries(isJsonObject(config["handles"]) ? config["handles"] : {}).flatMap(
+        ([key, handle]) => (isJsonObject(handle) ? named(handle["from"], ["handles", key, "from"]) : []),
+      );
+    case "http":
+      return [
+        ...named(config["for_each"], ["for_each"], "records"),
+        ...namedFiles(config["request"]).flatMap(({ path, file }) =>
+          named(file, ["request", ...path], "value"),
+        ),
+      ];
+    case "browser":
+      return named(config["for_each"], ["for_each"], "records");
+    case "join":
+      return named(config["with"], ["with"]);
+    default:
+      return [];
+  }
+}
+
+/** Where a request names nodes that give files: `file`, and `multipart.<name>.file`, or of an item of its list. */
+function namedFiles(
+  request: Json | undefined,
+): readonly { readonly path: NamedSource["path"]; readonly file: Json | undefined }[] {
+  if (!isJsonObject(request)) return [];
+  const { file, multipart } = request;
+  const parts = Object.entries(isJsonObject(multipart) ? multipart : {}).flatMap(([name, part]) =>
+    Array.isArray(part)
+      ? part.map((item: Json, index: number) => ({ path: ["multipart", name, index], part: item }))
+      : [{ path: ["multipart", name], part }],
+  );
+  return [
+    { path: ["file"], file },
+    ...parts.flatMap(({ path, part }) =>
+      isJsonObject(part) ? [{ path: [...path, "file"], file: part["file"] }] : [],
+    ),
+  ];
+}
+
 /**
  * The sources of a node, each once: its `from`, then the sources that its own keys name. They are edges of the graph, and
  * `NodeContext.from` is in this order. Design, page 3: "Order is by dependency".
  */
 export function edgesOf(node: Pick<BlueprintNode, "type" | "from" | "config">): readonly string[] {
-  const named = (value: Json | undefined): readonly string[] => (typeof value === "string" ? [value] : []);
-  const { config } = node;
-  const edges = [...node.from];
-  if (node.type === "output" && isJsonObject(config["handles"])) {
-    for (const handle of Object.values(config["handles"]))
-      if (isJsonObject(handle)) edges.push(...named(handle["from"]));
-  }
-  if (node.type === "http" || node.type === "browser") edges.push(...named(config["for_each"]));
-  if (node.type === "join") edges.push(...named(config["with"]));
-  return [...new Set(edges)];
+  return [...new Set([...node.from, ...namedSources(node).map(({ source }) => source)])];
+}
+
+/** What a source gives to a node that names it. */
+export function flowFrom(context: Pick<NodeContext, "node" | "from">, source: string): Flow {
+  return must(context.from[edgesOf(context.node).indexOf(source)], `what the node ${source} gives`);
 }
 
 /** The node failed; the run fails with it. The message is for the operator: names and counts, no values of the data. */

@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
-import { NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
+import { flowFrom, NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { effectOf, type HttpConfig } from "./http-config.ts";
 import { exchange, mediaType, responseText } from "./http-exchange.ts";
@@ -23,7 +23,8 @@ interface Item {
 /** Design, page 3, `for_each`: one request per record, some at once, what they give in the order of the records. */
 export async function* recordsOfEach(context: NodeContext, config: HttpConfig): RecordBatches {
   const isWrite = effectOf(config) === "write";
-  for await (const { first, batch } of indexedBatches(context.from)) {
+  const source = must(config.for_each, "the node of for_each");
+  for await (const { first, batch } of indexedBatches([flowFrom(context, source)])) {
     const items = recordScopes(batch, first).map((scope, index) =>
       itemOf(context, config, { ordinal: first + index, record: must(batch[index], "the record"), scope }),
     );

@@ -1,9 +1,11 @@
+import type { StreamedBody } from "#domain/http-exchange.ts";
 import type { Scope } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
 import { kindOf } from "./expression-value.ts";
-import type { HttpConfig } from "./http-config.ts";
+import { fileBody, partsBody, partsTemplate, type Body } from "./http-body.ts";
+import type { HttpRequest } from "./http-config.ts";
 import { splitUrlTemplate, type UrlPart } from "#domain/url-template.ts";
 
 export type Pairs = readonly (readonly [name: string, value: string])[];
@@ -14,7 +16,7 @@ export interface PreparedRequest {
   readonly url: string;
   readonly query: Pairs;
   readonly headers: Pairs;
-  readonly body: string | undefined;
+  readonly body: string | StreamedBody | undefined;
 }
 
 /** A header value: visible ASCII, Latin-1, spaces and tabs. No CR, LF or NUL, which would begin another header. */
@@ -23,7 +25,7 @@ const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 /** Renders the request's templates, all in one hop. A template that gives nothing (or null) leaves its key out. */
 export async function prepareRequest(
   context: NodeContext,
-  config: Omit<HttpConfig["request"], "multipart">,
+  config: HttpRequest,
   scope?: Scope,
 ): Promise<PreparedRequest> {
   const { method, url, query, headers, json, form, text } = config;
@@ -31,10 +33,13 @@ export async function prepareRequest(
   const urlValues = Object.fromEntries(
     parts.flatMap((part, index) => (part.kind === "expression" ? [[String(index), part.template]] : [])),
   );
-  const template: JsonObject = { url: urlValues, ...present({ query, headers, json, form, text }) };
+  const template: JsonObject = {
+    url: urlValues,
+    ...present({ query, headers, json, form, text, multipart: partsTemplate(config) }),
+  };
   const rendered = await context.expressions.render(template, scope);
   const values = isJsonObject(rendered) ? rendered : {};
-  const body = bodyOf(values);
+  const body = fileBody(context, config) ?? partsBody(context, config, values) ?? bodyOf(values);
   const sentHeaders = headerPairs(values["headers"], context.node.credential !== null);
   const hasType = sentHeaders.some(([name]) => name.toLowerCase() === "content-type");
   return {
@@ -42,7 +47,7 @@ export async function prepareRequest(
     url: renderedUrl(parts, isJsonObject(values["url"]) ? values["url"] : {}),
     query: pairsOf(values["query"], "request.query"),
     headers: body === null || hasType ? sentHeaders : [...sentHeaders, ["content-type", body.type]],
-    body: body?.text,
+    body: body?.content,
   };
 }
 
@@ -120,15 +125,15 @@ function headerPairs(value: Json | undefined, hasCredential: boolean): Pairs {
   return pairs;
 }
 
-function bodyOf(values: JsonObject): { readonly type: string; readonly text: string } | null {
+function bodyOf(values: JsonObject): Body | null {
   const { json, form, text } = values;
-  if (json !== undefined) return { type: "application/json", text: JSON.stringify(json) };
+  if (json !== undefined) return { type: "application/json", content: JSON.stringify(json) };
   if (form !== undefined) {
     const pairs = pairsOf(form, "request.form").map(([name, value]): [string, string] => [name, value]);
-    return { type: "application/x-www-form-urlencoded", text: new URLSearchParams(pairs).toString() };
+    return { type: "application/x-www-form-urlencoded", content: new URLSearchParams(pairs).toString() };
   }
   if (text === undefined || text === null) return null;
   if (typeof text === "object")
     throw new NodeFailure(`request.text gives ${kindOf(text)}; it must give a text.`);
-  return { type: "text/plain;charset=utf-8", text: String(text) };
+  return { type: "text/plain;charset=utf-8", content: String(text) };
 }

@@ -1,5 +1,6 @@
 import { defineNode } from "./define-node.ts";
-import { effectOf, httpFindings, httpSchema, requestScopeOf } from "./http-config.ts";
+import { httpFindings } from "./http-check.ts";
+import { effectOf, httpSchema, requestScopeOf } from "./http-config.ts";
 import { recordsOfEach, writeAlone } from "./http-each.ts";
 import { exchange, responseText } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";

@@ -2,8 +2,7 @@ import { Type, type Static } from "typebox";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import { EXPRESSION } from "#domain/expression.ts";
 import type { JsonObject } from "#domain/json.ts";
-import { must } from "#lib/assert.ts";
-import { defineNode, edgesOf, type ConfigFinding, type NodeContext } from "./define-node.ts";
+import { defineNode, flowFrom, type ConfigFinding, type NodeContext } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { isWanted } from "./filter.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -104,11 +103,9 @@ async function writeHandles(
     from,
     where: where ?? null,
   }));
-  const edges = edgesOf(context.node);
   for (const [source, sharing] of Map.groupBy(handles, (handle) => handle.from)) {
-    const flow = must(context.from[edges.indexOf(source)], `the source ${source} of an output`);
     await splitRecords(
-      split(context, recordsOf([flow]), sharing),
+      split(context, recordsOf([flowFrom(context, source)]), sharing),
       sharing.map(
         (handle) => (batches) => context.writeResult(handles.length > 1 ? handle.key : null, batches),
       ),

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { Agent, Pool, type Dispatcher } from "undici";
 import { assert } from "#lib/assert.ts";
 import { addressRules, type AddressRules } from "./address-rules.ts";
@@ -5,14 +6,14 @@ import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve }
 import { startDeadline, type Deadline } from "./deadline.ts";
 import { GateError } from "./gate-error.ts";
 import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding } from "./read-body.ts";
-import { nextHop, redirectTarget, type Hop } from "./redirect.ts";
+import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
 import { headersOf, type Header } from "./request-headers.ts";
 
 export interface GateRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: readonly Header[];
-  readonly body?: string | Uint8Array | undefined;
+  readonly body?: Body | undefined;
 }
 
 /** What one request may do. Belongs to the request, not to the connection: connections are shared, permissions are not. */
@@ -195,6 +196,8 @@ async function dispatch(
 ): Promise<Dispatcher.ResponseData> {
   const { url, method, body } = hop;
   const headers = headersOf(hop.headers, added, DEFAULT_HEADERS, url.host).flat();
+  const isStream = body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array);
+  if (isStream) headers.push("content-length", String(body.sizeBytes));
   try {
     // The library would still connect for it.
     deadline.signal.throwIfAborted();
@@ -203,7 +206,7 @@ async function dispatch(
       path: `${url.pathname}${url.search}`,
       method,
       headers,
-      body: body ?? null,
+      body: isStream ? Readable.from(body.open(), { objectMode: false }) : (body ?? null),
       signal: deadline.signal,
     });
   } catch (error) {

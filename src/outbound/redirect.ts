@@ -2,12 +2,18 @@ import { isUtf8 } from "node:buffer";
 import { GateError } from "./gate-error.ts";
 import { carriesSecret, plainHeaders, withoutBodyHeaders, type Header } from "./request-headers.ts";
 
+/** What is sent along. A stream is opened anew for each hop; it has exactly as many bytes as it says. */
+export type Body =
+  | string
+  | Uint8Array
+  | { readonly sizeBytes: number; readonly open: () => AsyncIterable<Uint8Array> };
+
 /** One request of a chain of redirects. */
 export interface Hop {
   readonly method: string;
   readonly url: URL;
   readonly headers: readonly Header[];
-  readonly body: string | Uint8Array | undefined;
+  readonly body: Body | undefined;
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

@@ -61,11 +61,6 @@ test("every key of an http node that is not built, `$token` in a read, and the f
   const cases: readonly (readonly [node: string, at: string, says: RegExp])[] = [
     [http("save: file"), "nodes[1].save", /not built yet/],
     [
-      http("records: $, effect: read", ", method: POST, multipart: { a: b }"),
-      "nodes[1].request.multipart",
-      /not built yet/,
-    ],
-    [
       http("records: $", ', query: { t: "{{ $token }}" }'),
       "nodes[1].request.query.t",
       /`\$token` exists only in writes/,

@@ -9,6 +9,7 @@ export interface Seen {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  readonly bytes: Buffer;
   /** How many requests of any kind were being answered when it came, itself included. */
   readonly underWay: number;
   readonly atMs: number;
@@ -78,12 +79,14 @@ async function readSeen(request: IncomingMessage, underWay: number): Promise<See
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const url = new URL(request.url ?? "/", "http://target.invalid");
+  const bytes = Buffer.concat(chunks);
   return {
     method: request.method ?? "",
     path: url.pathname,
     query: url.searchParams,
     headers: request.headers,
-    body: Buffer.concat(chunks).toString("utf8"),
+    body: bytes.toString("utf8"),
+    bytes,
     underWay,
     atMs: performance.now(),
   };

@@ -53,7 +53,7 @@ function checkSources(draft: DraftNode, byId: NodesById): readonly ConfigFinding
 }
 
 function explainSource(
-  { source, path }: DraftNode["sources"][number],
+  { source, takes: own }: DraftNode["sources"][number],
   { nodeType, id }: DraftNode,
   byId: NodesById,
 ): string | null {
@@ -61,11 +61,11 @@ function explainSource(
   if (found === undefined) return explainUnknown(source, byId, id);
   if (found.gives === "results")
     return `the node ${quote(source)} is an output and can't be read from; name the node that it reads`;
-  const takes = path.at(-1) === "for_each" ? "records" : (nodeType?.takes ?? "none");
+  const takes = own ?? nodeType?.takes ?? "none";
   if (takes === "none" || found.gives === null || found.gives === takes) return null;
   return takes === "records"
     ? `the node ${quote(source)} gives a value, and ${quote(nodeType?.type ?? "")} reads records; put a node of type \`parse\` between them`
-    : `the node ${quote(source)} gives records, and ${quote(nodeType?.type ?? "")} reads a value`;
+    : `the node ${quote(source)} gives records, and ${own === undefined ? quote(nodeType?.type ?? "") : "this key"} reads a value`;
 }
 
 function explainUnknown(source: string, byId: NodesById, id: string | null): string {

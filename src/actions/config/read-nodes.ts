@@ -3,7 +3,13 @@ import type { ExpressionScopeKind } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { ConfigPath } from "#domain/config-problem.ts";
 import { commonNodeKeys } from "#domain/config-schema.ts";
-import { edgesOf, type CheckedCommon, type FlowKind, type NodeType } from "#nodes/define-node.ts";
+import {
+  namedSources,
+  type CheckedCommon,
+  type FlowKind,
+  type NamedSource,
+  type NodeType,
+} from "#nodes/define-node.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 import { ownKeys } from "./typed-config.ts";
 
@@ -18,7 +24,7 @@ export interface DraftNode {
   /** The keys of its type. */
   readonly config: JsonObject;
   /** What it reads, and where that is written. */
-  readonly sources: readonly { readonly path: ConfigPath; readonly source: string }[];
+  readonly sources: readonly (Omit<NamedSource, "path"> & { readonly path: ConfigPath })[];
   /** Null when that can't be known. */
   readonly gives: FlowKind | "results" | null;
   readonly requestScope: ExpressionScopeKind;
@@ -50,7 +56,7 @@ function readNode(value: JsonObject, path: ConfigPath): DraftNode {
   };
 }
 
-/** As `edgesOf`, with the places: the common `from` first, then whatever other key of the node names the source. */
+/** As `edgesOf`, with the places of all: the common `from` first, then whatever other key of the node names the source. */
 function readSources(value: JsonObject, config: JsonObject, path: ConfigPath): DraftNode["sources"] {
   const { from } = value;
   const common: DraftNode["sources"] = Array.isArray(from)
@@ -60,23 +66,11 @@ function readSources(value: JsonObject, config: JsonObject, path: ConfigPath): D
     : typeof from === "string"
       ? [{ path: [...path, "from"], source: from }]
       : [];
-  const edges = edgesOf({ type: text(value["type"]) ?? "", from: [], config });
-  const own = edges.flatMap((source) =>
-    placesOf(source, config, path).map((place) => ({ path: place, source })),
-  );
+  const own = namedSources({ type: text(value["type"]) ?? "", config }).map((named) => ({
+    ...named,
+    path: [...path, ...named.path],
+  }));
   return [...common, ...own];
-}
-
-/** Where the keys of a node's own name a source: `for_each`, `with`, `handles.<key>.from`. */
-function placesOf(source: string, config: JsonObject, path: ConfigPath): readonly ConfigPath[] {
-  const places: ConfigPath[] = ["for_each", "with"]
-    .filter((key) => config[key] === source)
-    .map((key) => [...path, key]);
-  const handles = isJsonObject(config["handles"]) ? config["handles"] : {};
-  for (const [key, handle] of Object.entries(handles)) {
-    if (isJsonObject(handle) && handle["from"] === source) places.push([...path, "handles", key, "from"]);
-  }
-  return places.length > 0 ? places : [path];
 }
 
 /** `gives` expects a config that its schema accepts; of a broken one it may not make sense of a key. */

@@ -1,0 +1,58 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Command } from "commander";
+import type { ExportedDocument } from "#actions/export-config.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print } from "./output.ts";
+
+export function addExport(program: Command, composition: Composition): void {
+  program
+    .command("export")
+    .description("print what is in force as YAML that `apply` takes, or write a file for each document")
+    .option("--account <slug>", "of this account alone")
+    .option("-o, --output <folder>", "a folder for the files; one that is there already is not replaced")
+    .addHelpText("after", "\nExample:\n  latchkey export --account acme -o config")
+    .action(async (options: { account?: string; output?: string }) => {
+      const { exportConfig } = await import("#actions/export-config.ts");
+      const documents = await composition.withDatabase(
+        async (db) => await exportConfig(db, options.account ?? null),
+      );
+      if (options.output === undefined)
+        return print(
+          documents
+            .map(({ yaml }) => yaml)
+            .join("---\n")
+            .trimEnd(),
+        );
+      for (const document of documents) writeDocument(options.output, document);
+      print(`Wrote ${documents.length} document${documents.length === 1 ? "" : "s"} to ${options.output}.`);
+    });
+}
+
+const FILES = {
+  account: () => ["account.yaml"],
+  strategy: (id: string) => ["strategies", `${id}.yaml`],
+  blueprint: (id: string) => ["blueprints", `${id}.yaml`],
+} as const;
+
+function writeDocument(folder: string, { kind, account, id, yaml }: ExportedDocument): void {
+  const file = join(folder, account, ...FILES[kind](id));
+  mkdirSync(dirname(file), { recursive: true });
+  try {
+    writeFileSync(file, yaml, { flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new CommandFailed(`${file} is there already. Choose an empty folder.`);
+  }
+}
+
+export function addSchema(program: Command): void {
+  program
+    .command("schema")
+    .description("print the JSON Schema of all documents, with descriptions, for editors")
+    .addHelpText("after", "\nExample:\n  latchkey schema > latchkey.schema.json")
+    .action(async () => {
+      const { configSchema } = await import("#actions/config-schema.ts");
+      print(JSON.stringify(configSchema(), null, 2));
+    });
+}
