@@ -1,6 +1,6 @@
 import { runStatusesBefore, type RunErrorKind, type RunProjection } from "#domain/run.ts";
 import { grouped, inOrder } from "./group.ts";
-import { HELD, leaseValues, type Lease } from "./lease.ts";
+import { GIVEN_HELD, groupedUnderLease, HELD, leaseColumns, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 /** A run as the public API may see it, with what decides whether the key may. */
@@ -167,51 +167,53 @@ export async function claimRun(db: Database, runId: string, owner: string): Prom
   return rows[0] && { ...rows[0], credentials: await listRunCredentials(db, runId) };
 }
 
+const GIVEN_LEASES = `unnest($1::text[], $2::text[], $3::int[]) as given (run_id, owner, epoch)`;
+
 /** Shows a finer step inside the present status. False: the lease is lost. */
-export async function moveStep(db: Database, held: Lease, step: string): Promise<boolean> {
-  const rows = await db.query(`update run set progress_step = $4 where id = $1 and ${HELD} returning 1`, [
-    ...leaseValues(held),
-    step,
-  ]);
-  return rows.length > 0;
-}
+export const moveStep = groupedUnderLease<{ readonly lease: Lease; readonly step: string }>(
+  async (db, calls) =>
+    await db.query({
+      name: "move_steps",
+      text: `update run set progress_step = given.step
+        from unnest($1::text[], $2::text[], $3::int[], $4::text[]) as given (run_id, owner, epoch, step)
+        where ${GIVEN_HELD} returning run.id as "runId"`,
+      values: [...leaseColumns(calls), calls.map(({ step }) => step)],
+    }),
+);
 
 /** `queued` → `running`; a run that is running already keeps its step and its `started_at`. False: the lease is lost. */
-export async function startRun(db: Database, held: Lease): Promise<boolean> {
-  const rows = await db.query(
-    `update run set status = 'running', started_at = coalesce(started_at, app_now()),
-       progress_step = case when status = 'running' then progress_step else 'running' end
-     where id = $1 and ${HELD} and status = any($4) returning 1`,
-    [...leaseValues(held), [...runStatusesBefore("running"), "running"]],
-  );
-  return rows.length > 0;
-}
+export const startRun = groupedUnderLease<{ readonly lease: Lease }>(
+  async (db, calls) =>
+    await db.query({
+      name: "start_runs",
+      text: `update run set status = 'running', started_at = coalesce(started_at, app_now()),
+          progress_step = case when status = 'running' then progress_step else 'running' end
+        from ${GIVEN_LEASES} where ${GIVEN_HELD} and status = any($4) returning run.id as "runId"`,
+      values: [...leaseColumns(calls), [...runStatusesBefore("running"), "running"]],
+    }),
+);
 
-export async function completeRun(db: Database, held: Lease, responseBytes: number): Promise<boolean> {
-  const rows = await db.query(
-    `update run set status = 'completed', progress_step = 'completed', ended_at = greatest(app_now(), started_at),
-       lease_owner = null, response_bytes = $4
-     where id = $1 and ${HELD} and status = any($5) returning 1`,
-    [...leaseValues(held), responseBytes, runStatusesBefore("completed")],
-  );
-  return rows.length > 0;
-}
-
-/** `detail` is the operator's redacted story; the public message follows from `kind`. */
-export async function failRun(
-  db: Database,
-  held: Lease,
-  kind: RunErrorKind,
-  detail: string,
-): Promise<boolean> {
-  const rows = await db.query(
-    `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
-       lease_owner = null, error_kind = $4, error_detail = $5
-     where id = $1 and ${HELD} and status = any($6) returning 1`,
-    [...leaseValues(held), kind, detail, runStatusesBefore("failed")],
-  );
-  return rows.length > 0;
-}
+/** `detail` is the operator's redacted story; the public message follows from `kind`. False: the lease is lost. */
+export const failRun = groupedUnderLease<{
+  readonly lease: Lease;
+  readonly kind: RunErrorKind;
+  readonly detail: string;
+}>(
+  async (db, calls) =>
+    await db.query({
+      name: "fail_runs",
+      text: `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
+          lease_owner = null, error_kind = given.kind, error_detail = given.detail
+        from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[]) as given (run_id, owner, epoch, kind, detail)
+        where ${GIVEN_HELD} and status = any($6) returning run.id as "runId"`,
+      values: [
+        ...leaseColumns(calls),
+        calls.map(({ kind }) => kind),
+        calls.map(({ detail }) => detail),
+        runStatusesBefore("failed"),
+      ],
+    }),
+);
 
 /** The run waits for a person (design, page 3, `review`): it holds nothing, and its timeout stands still. */
 export async function parkRun(db: Database, held: Lease): Promise<boolean> {

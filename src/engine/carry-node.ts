@@ -53,7 +53,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
 /** What is shown already is not written again: whatever the node then does outside or writes is fenced by itself. */
 async function show(run: RunContext, step: string): Promise<void> {
   if (run.shown.step === step) return;
-  if (!(await moveStep(run.services.db, run.lease, step))) throw new RunStopped("lease_lost");
+  if (!(await moveStep(run.services.db, { lease: run.lease, step }))) throw new RunStopped("lease_lost");
   run.shown.step = step;
   run.services.news.announce([run.run.id]);
 }

@@ -1,10 +1,9 @@
 import { keepBlueprintVersion, keepStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
 import { isConnectionLost } from "#db/pool.ts";
 import type { Lease } from "#db/lease.ts";
-import { insertResults, type NewResult } from "#db/run-results.ts";
+import { completeRun, type NewResult } from "#db/run-results.ts";
 import {
   claimRun,
-  completeRun,
   failRun,
   findRun,
   listRunInputs,
@@ -111,7 +110,7 @@ async function end(
     return (await releaseRun(services.db, lease)) ? { kind: "released", runId: run.id } : { kind: "skipped" };
   }
   const failure = failureOf(services, run, error, reason);
-  const failed = await failRun(services.db, lease, failure.kind, failure.message);
+  const failed = await failRun(services.db, { lease, kind: failure.kind, detail: failure.message });
   services.news.announce([run.id]);
   services.log.info({ runId: run.id, kind: failure.kind, detail: failure.message }, "run failed");
   return failed ? { kind: "ended", accountId: run.accountId } : { kind: "skipped" };
@@ -159,7 +158,7 @@ async function carry(
   const { targets, redact } = await logIn(services, run, plan, opened, signal);
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {
-    if (!(await startRun(services.db, lease))) throw new RunStopped("lease_lost");
+    if (!(await startRun(services.db, { lease }))) throw new RunStopped("lease_lost");
     services.news.announce([run.id]);
   }
   const isFirst = run.epoch === 1;
@@ -193,7 +192,7 @@ async function carry(
     // Result objects of a run that did not complete belong to nobody. Whether it did is not known when the database went away
     // in between: then they wait for the sweep.
     if (!isConnectionLost(error)) {
-      await services.blobs.remove([...context.results.values()].map((result) => result.blobKey));
+      await services.blobs.remove([...context.results.values()].flatMap(({ blob }) => blob?.key ?? []));
     }
     throw error;
   } finally {
@@ -305,9 +304,8 @@ async function complete(
   // An output that was skipped has no result key of its own records: it shows an empty set nowhere.
   const results = keys.flatMap(({ key }) => written.get(key) ?? []);
   const responseBytes = estimateResponseBytes(results, run.metadata.length);
-  await services.db.transaction(async (tx) => {
-    if (!(await completeRun(tx, lease, responseBytes))) throw new RunStopped("lease_lost");
-    await insertResults(tx, run.accountId, run.id, results);
-  });
+  const { accountId } = run;
+  if (!(await completeRun(services.db, { lease, accountId, responseBytes, results })))
+    throw new RunStopped("lease_lost");
   services.news.announce([run.id]);
 }
