@@ -18,6 +18,7 @@ import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
 import { RunTaker } from "./run-taker.ts";
 
+const POLL_EVERY_MS = 1_000;
 const TAKE_OVER_EVERY_MS = 500;
 const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
@@ -113,7 +114,9 @@ export class Worker {
       pgPool: this.#services.db.pool,
       concurrency: this.#concurrency,
       noHandleSignals: true,
-      pollInterval: 1_000,
+      pollInterval: POLL_EVERY_MS,
+      // One look for all places, and what can't begin soon goes back for others.
+      preset: { worker: { localQueue: { size: this.#concurrency, ttl: POLL_EVERY_MS } } },
       events,
       logger,
       crontab: HOUSEKEEPING,
