@@ -1,6 +1,9 @@
 // Design, page 6, F28: "fair per account (no tenant starves > 2x its share)".
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openCaller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
 
@@ -44,7 +47,7 @@ test("an account that triggers little and late is not behind another's backlog",
   for (;;) {
     const open = await db.query("select 1 from run where ended_at is null limit 1");
     if (open.length === 0) break;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
   }
   const [before] = await db.query<{ early: number; completed: number }>(
     `with last as (select max(started_at) as at from run join account on account.id = account_id where slug = 'late')
@@ -56,4 +59,49 @@ test("an account that triggers little and late is not behind another's backlog",
   // Its share is one for one; milliseconds and what was under way when it came blur the edge.
   assert.ok(before.early <= 2 * FEW + 2 * PLACES, `${before.early} of the other's had begun`);
   await Promise.all([api.end(), worker.end()]);
+});
+
+test("an account's concurrency holds though several workers take its runs at the same time", async () => {
+  const { db } = installation.database;
+  let open = 0;
+  let most = 0;
+  const target = createServer((_request, response) => {
+    most = Math.max(most, ++open);
+    setTimeout(() => {
+      open--;
+      response.writeHead(200, { "content-type": "application/json" }).end('{"items":[]}');
+    }, 20);
+  });
+  await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${(target.address() as AddressInfo).port}`;
+  await installation.apply(
+    "account: narrow\nconcurrency: 3",
+    `blueprint: asks
+account: narrow
+hosts: ["${origin}"]
+nodes:
+  - { id: read, type: http, request: { url: "${origin}/" }, records: items }
+  - { id: out, type: output, refKey: out, from: read }`,
+  );
+  const services = await Promise.all([installation.serve(), installation.serve()]);
+  const key = await installation.createKey("narrow");
+  await Promise.all(
+    services.flatMap(({ url }) => {
+      const caller = openCaller(url, key);
+      return Array.from({ length: 20 }, async () => await caller.post("/blueprints/asks/trigger", {}));
+    }),
+  );
+  for (;;) {
+    const waiting = await db.query("select 1 from run where ended_at is null limit 1");
+    if (waiting.length === 0) break;
+    await sleep(50);
+  }
+  const ended = await db.query(
+    `select status, count(*)::int as count from run join account on account.id = account_id
+     where slug = 'narrow' group by status`,
+  );
+  assert.deepEqual(ended, [{ status: "completed", count: 40 }]);
+  assert.ok(most <= 3, `${most} at once`);
+  await Promise.all(services.map(async (service) => await service.end()));
+  target.close();
 });
