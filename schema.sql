@@ -353,7 +353,7 @@ CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_lease ON public.run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
 CREATE INDEX run_parked ON public.run USING btree (account_id, parked_at) WHERE ((parked_at IS NOT NULL) AND (ended_at IS NULL));
-CREATE INDEX run_purge ON public.run USING btree (ended_at) WHERE ((ended_at IS NOT NULL) AND (purged_at IS NULL));
+CREATE INDEX run_purge ON public.run USING btree (((((EXTRACT(epoch FROM (ended_at AT TIME ZONE 'UTC'::text)) * (1000)::numeric))::bigint + retention_ms))) WHERE ((ended_at IS NOT NULL) AND (purged_at IS NULL));
 CREATE INDEX run_resumed ON public.run USING btree (account_id, resumed_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NOT NULL));
 CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL));
 
@@ -395,10 +395,12 @@ create table run_result (
   key text not null,
   total_records bigint not null,
   json_bytes bigint not null,
-  blob_key text not null,
+  blob_key text,
+  content bytea,
   constraint run_result_pkey PRIMARY KEY (run_id, key),
   constraint run_result_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
-  constraint run_result_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key)
+  constraint run_result_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
+  constraint run_result_check CHECK (((content IS NULL) <> (blob_key IS NULL)))
 );
 
 create table run_step (
@@ -417,11 +419,13 @@ create table run_step (
   error_detail text,
   log bytea,
   source_blob_key text,
+  output bytea,
   constraint run_step_pkey PRIMARY KEY (run_id, node_id),
   constraint run_step_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_step_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
   constraint run_step_source_blob_key_fkey FOREIGN KEY (source_blob_key) REFERENCES blob(key),
   constraint run_step_check CHECK (((status = 'started'::text) = (ended_at IS NULL))),
+  constraint run_step_check1 CHECK (((output IS NULL) OR (blob_key IS NULL))),
   constraint run_step_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text]))),
   constraint run_step_status_check CHECK ((status = ANY (ARRAY['started'::text, 'done'::text, 'failed'::text])))
 );

@@ -127,7 +127,8 @@ export const SETTINGS: readonly Setting[] = [
     name: "LATCHKEY_WORKER_CONCURRENCY",
     type: "1 to 1000",
     default: "20",
-    description: "Runs that one worker process executes at once.",
+    description:
+      "Runs that one worker process executes at once; as many again when it takes over those of a dead one.",
   },
   {
     name: "LATCHKEY_DRAIN_SECONDS",

@@ -9,7 +9,6 @@ import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
-import { admitSoon } from "./admit-runs.ts";
 import type { Answer } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
 
@@ -49,7 +48,7 @@ export function followCancel(
 ): void {
   services.news.tellToStop([run.id]);
   services.news.announce([run.id]);
-  admitSoon(services, run.accountId);
+  services.news.tellOfWaiting([run.accountId]);
   services.blobs.removeAll(`results/${run.accountId}/${run.id}/`).catch((error: unknown) => {
     services.log.warn(
       { runId: run.id, ...describeError(error) },
@@ -79,7 +78,7 @@ export async function cancelRunAsOperator(
     return true;
   });
   if (isCancelled) {
-    await sendRunNews(db, "cli", { stop: [run.id], changed: [run.id] });
+    await sendRunNews(db, "cli", { stop: [run.id], waiting: [run.accountId], changed: [run.id] });
     return "cancelled";
   }
   return { was: must(await findRun(db, run.accountId, { id: run.id }), "the run").status };

@@ -1,18 +1,18 @@
 import { sendRunNews } from "#db/run-news.ts";
 import { describeError } from "#lib/log.ts";
-import { admitSoon } from "./admit-runs.ts";
 import type { Services } from "./services.ts";
 
 /**
  * After the COMMIT of a person's decision, or of its timeout: who watches the run sees it, and it, or the account's next, may
- * go on. Nothing depends on it: the worker's reconciler admits, and who watches looks by itself.
+ * go on. Nothing depends on it: the workers' reconcilers admit, and who watches looks by itself.
  */
 export async function followDecision(
   services: Pick<Services, "db" | "log">,
   run: { readonly accountId: string; readonly runId: string },
 ): Promise<void> {
-  admitSoon(services, run.accountId);
-  await sendRunNews(services.db, "decision", { stop: [], changed: [run.runId] }).catch((error: unknown) => {
-    services.log.debug(describeError(error), "telling of a decision failed; who watches looks by itself");
-  });
+  await sendRunNews(services.db, "decision", { waiting: [run.accountId], changed: [run.runId] }).catch(
+    (error: unknown) => {
+      services.log.debug(describeError(error), "telling of a decision failed; who watches looks by itself");
+    },
+  );
 }

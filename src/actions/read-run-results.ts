@@ -1,12 +1,13 @@
 import { promisify } from "node:util";
-import { brotliDecompress, brotliDecompressSync } from "node:zlib";
-import { findResultBlob, listResults } from "#db/run-results.ts";
+import { brotliCompressSync, brotliDecompress, brotliDecompressSync } from "node:zlib";
+import { findResultContent, listResults } from "#db/run-results.ts";
 import type { VisibleRun } from "#db/runs.ts";
 import { readClock } from "#db/clock.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { decideDelivery, type DeliveryMethod, type StoredResult } from "#domain/run-results.ts";
 import { must } from "#lib/assert.ts";
+import { RESULT_COMPRESSION } from "#lib/result-compression.ts";
 import type { Caller, Services } from "./services.ts";
 
 /** The results of a run as the text of the response body. Throws Problem 400 (purged), 409 (not completed). */
@@ -53,9 +54,14 @@ function purged(): Problem {
 async function readDirect(services: Services, results: readonly StoredResult[]): Promise<readonly string[]> {
   const texts: string[] = [];
   for (const result of results) {
+    if (result.content !== null) {
+      texts.push(result.content.toString("utf8"));
+      continue;
+    }
+    const key = must(result.blobKey, "a large result's object");
     const chunks: Uint8Array[] = [];
     try {
-      for await (const chunk of services.blobs.open(result.blobKey)) chunks.push(chunk);
+      for await (const chunk of services.blobs.open(key)) chunks.push(chunk);
     } catch (error) {
       if ((error as Error).name === "BlobMissing") throw purged();
       throw error;
@@ -127,11 +133,18 @@ export async function openDownload(
       "The download link has expired. Ask for the run's results again.",
     );
   }
-  const blob = await findResultBlob(services.db, url.runId, url.key);
-  if (!blob) throw new Problem("not_found", "The run's data is no longer there.");
+  const found = await findResultContent(services.db, url.runId, url.key);
+  if (!found) throw new Problem("not_found", "The run's data is no longer there.");
+  const { content, blobKey, sizeBytes } = found;
+  if (content === null)
+    return { key: url.key, sizeBytes, open: (range) => services.blobs.open(blobKey, range) };
+  // As a large one is stored. It is little, and always gives the same bytes.
+  const compressed = brotliCompressSync(content, RESULT_COMPRESSION);
   return {
     key: url.key,
-    sizeBytes: blob.sizeBytes,
-    open: (range) => services.blobs.open(blob.blobKey, range),
+    sizeBytes: compressed.length,
+    open: async function* ({ start, end } = { start: 0, end: compressed.length - 1 }) {
+      yield compressed.subarray(start, end + 1);
+    },
   };
 }

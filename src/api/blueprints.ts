@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { admitSoon } from "#actions/admit-runs.ts";
 import { findStored, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
 import { describeTrigger } from "#actions/describe-trigger.ts";
 import type { Caller, Services } from "#actions/services.ts";
@@ -49,7 +48,7 @@ export async function postTrigger(
     );
     if (!outcome.replayed) {
       kept = routingTableOf(version).inputRefKeys;
-      admitSoon(services, caller.account.id);
+      services.news.tellOfWaiting([caller.account.id]);
     }
     return sendAnswer(reply, outcome);
   } finally {

@@ -161,6 +161,33 @@ async function keepVersion<T extends Strategy | Blueprint>(
   return found;
 }
 
+/** The document of a version, read only once. Not in a transaction. */
+export async function keepBlueprintVersion(
+  db: Database,
+  id: string,
+  version: number,
+): Promise<Blueprint | undefined> {
+  return await keepVersion(
+    db,
+    `blueprint/${id}/${version}`,
+    async () => (await findBlueprintVersion(db, id, version))?.blueprint,
+  );
+}
+
+/** As keepBlueprintVersion. */
+export async function keepStrategyVersion(
+  db: Database,
+  accountId: string,
+  id: string,
+  version: number,
+): Promise<Strategy | undefined> {
+  return await keepVersion(
+    db,
+    `strategy/${accountId}/${id}/${version}`,
+    async () => (await findStrategyVersion(db, accountId, id, version))?.strategy,
+  );
+}
+
 /** The version in force, retired or not. Which one that is, is read each time; its document only once. */
 export async function findBlueprintByKey(
   db: Database,
@@ -171,11 +198,7 @@ export async function findBlueprintByKey(
   const inForce = await lookUpBlueprint(db, { accountId, name: key });
   if (!inForce) return undefined;
   const { id, version, retired } = inForce;
-  const blueprint = await keepVersion(
-    db,
-    `blueprint/${id}/${version}`,
-    async () => (await findBlueprintVersion(db, id, version))?.blueprint,
-  );
+  const blueprint = await keepBlueprintVersion(db, id, version);
   return blueprint && { id, accountId, version, retired, blueprint };
 }
 
@@ -188,15 +211,11 @@ export async function lookUpStrategy(
   const inForce = await lookUpStrategyInForce(db, { accountId, name: id });
   if (!inForce) return undefined;
   const { version, retired } = inForce;
-  const strategy = await keepVersion(
-    db,
-    `strategy/${accountId}/${id}/${version}`,
-    async () => (await findStrategyVersion(db, accountId, id, version))?.strategy,
-  );
+  const strategy = await keepStrategyVersion(db, accountId, id, version);
   return strategy && { accountId, version, retired, strategy };
 }
 
-export async function findBlueprintVersion(
+async function findBlueprintVersion(
   db: Database,
   blueprintId: string,
   version: number,

@@ -2,19 +2,26 @@ import { randomBytes } from "node:crypto";
 import { describeError, type Log } from "#lib/log.ts";
 import { openSession, type Database, type DatabaseSource } from "./pool.ts";
 
-/** `changed`: something that callers see. `stop`: whoever carries it shall look whether it must stop. */
-type NewsKind = "changed" | "stop";
+/**
+ * `changed`: something that callers see. `stop`: whoever carries it shall look whether it must stop. `waiting`: runs of these
+ * accounts may begin.
+ */
+type NewsKind = "changed" | "stop" | "waiting";
 
 /** Hints only, some milliseconds after a COMMIT: whoever gets one looks at the rows, and looks now and then without one. */
 export interface NewsListener {
   readonly changed?: (runIds: readonly string[]) => void;
   readonly stop?: (runIds: readonly string[]) => void;
+  readonly waiting?: (accountIds: readonly string[]) => void;
   /** Listening has just begun, or begun again: anything may have happened before. */
   readonly resumed?: () => void;
 }
 
 const CHANNEL = "latchkey_run";
-/** What comes within this goes in one go: NOTIFY takes a lock that all notifying transactions of the server share. */
+/**
+ * What comes within this of the last goes in one go: NOTIFY takes a lock that all notifying transactions of the server share.
+ * After a pause nothing waits: a run that was triggered elsewhere begins at once.
+ */
 const BATCH_MS = 10;
 /** PostgreSQL takes payloads of less than 8,000 bytes. An id has about 32. */
 const IDS_PER_PAYLOAD = 200;
@@ -23,7 +30,7 @@ const SELF_CHECK_MS = 10_000;
 const RECONNECT_MS = 1_000;
 
 /**
- * Tells every process which runs have changed, and hears it from them: LISTEN and NOTIFY, one session a process, open only
+ * Tells every process which runs have changed or may begin, and hears it from them: LISTEN and NOTIFY, one session a process, open only
  * while somebody listens. Never inside a transaction of work, where NOTIFY would make commits wait for each other.
  */
 export class RunNews {
@@ -33,7 +40,12 @@ export class RunNews {
   /** Its own notifications come back to a process; it has told its listeners already. */
   readonly #sender = randomBytes(6).toString("hex");
   readonly #listeners = new Set<NewsListener>();
-  readonly #waiting: Record<NewsKind, Set<string>> = { changed: new Set(), stop: new Set() };
+  readonly #waiting: Record<NewsKind, Set<string>> = {
+    changed: new Set(),
+    stop: new Set(),
+    waiting: new Set(),
+  };
+  #sentAtMs = -Infinity;
   #sending: Promise<void> | null = null;
   #listening: AbortController | null = null;
   #session: Promise<void> = Promise.resolve();
@@ -54,6 +66,12 @@ export class RunNews {
   tellToStop(runIds: readonly string[]): void {
     for (const listener of this.#listeners) listener.stop?.(runIds);
     this.#tell("stop", runIds);
+  }
+
+  /** After the COMMIT of what lets a run of the account begin: its trigger, or the end of another. Nobody waits for it. */
+  tellOfWaiting(accountIds: readonly string[]): void {
+    for (const listener of this.#listeners) listener.waiting?.(accountIds);
+    this.#tell("waiting", accountIds);
   }
 
   /** Gives the way to end it. */
@@ -79,19 +97,22 @@ export class RunNews {
     await Promise.all([this.#sending, this.#session]);
   }
 
-  #tell(kind: NewsKind, runIds: readonly string[]): void {
-    for (const id of runIds) this.#waiting[kind].add(id);
-    if (runIds.length > 0) this.#sending ??= this.#sendWaiting();
+  #tell(kind: NewsKind, ids: readonly string[]): void {
+    for (const id of ids) this.#waiting[kind].add(id);
+    if (ids.length > 0) this.#sending ??= this.#sendWaiting();
   }
 
   async #sendWaiting(): Promise<void> {
-    while (this.#waiting.changed.size > 0 || this.#waiting.stop.size > 0) {
-      if (!this.#closed) await new Promise((resolve) => setTimeout(resolve, BATCH_MS));
+    while (Object.values(this.#waiting).some((ids) => ids.size > 0)) {
+      const pauseMs = this.#closed ? 0 : this.#sentAtMs + BATCH_MS - performance.now();
+      await new Promise((resolve) => (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)));
+      this.#sentAtMs = performance.now();
       const changed = takeAll(this.#waiting.changed);
       const stop = takeAll(this.#waiting.stop);
+      const waiting = takeAll(this.#waiting.waiting);
       for (const listener of this.#listeners) if (changed.length > 0) listener.changed?.(changed);
       try {
-        await sendRunNews(this.#db, this.#sender, { stop, changed });
+        await sendRunNews(this.#db, this.#sender, { waiting, stop, changed });
       } catch (error) {
         this.#log.debug(
           describeError(error),
@@ -148,9 +169,9 @@ export class RunNews {
   }
 
   #hear(payload: string): void {
-    const [sender, kind, ...runIds] = payload.split(" ");
-    if (sender === this.#sender || (kind !== "changed" && kind !== "stop")) return;
-    for (const listener of this.#listeners) listener[kind]?.(runIds);
+    const [sender, kind, ...ids] = payload.split(" ");
+    if (sender === this.#sender || (kind !== "changed" && kind !== "stop" && kind !== "waiting")) return;
+    for (const listener of this.#listeners) listener[kind]?.(ids);
   }
 }
 
@@ -160,15 +181,15 @@ function takeAll(ids: Set<string>): readonly string[] {
   return taken;
 }
 
-/** One statement, whatever there is to tell: `<sender> <kind> <run id> …`. */
+/** One statement, whatever there is to tell: `<sender> <kind> <id> …`. */
 export async function sendRunNews(
   db: Database,
   sender: string,
-  news: Readonly<Record<NewsKind, readonly string[]>>,
+  news: Readonly<Partial<Record<NewsKind, readonly string[]>>>,
 ): Promise<void> {
-  const payloads = Object.entries(news).flatMap(([kind, runIds]) =>
-    Array.from({ length: Math.ceil(runIds.length / IDS_PER_PAYLOAD) }, (_, index) =>
-      [sender, kind, ...runIds.slice(index * IDS_PER_PAYLOAD, (index + 1) * IDS_PER_PAYLOAD)].join(" "),
+  const payloads = Object.entries(news).flatMap(([kind, ids]) =>
+    Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, index) =>
+      [sender, kind, ...ids.slice(index * IDS_PER_PAYLOAD, (index + 1) * IDS_PER_PAYLOAD)].join(" "),
     ),
   );
   await db.query(`select pg_notify($1, payload) from unnest($2::text[]) as payload`, [CHANNEL, payloads]);

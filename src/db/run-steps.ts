@@ -1,4 +1,11 @@
-import { leaseValues, RUN_HELD, type Lease } from "./lease.ts";
+import {
+  groupedUnderLease,
+  HELD_OF_GIVEN,
+  leaseColumns,
+  leaseValues,
+  RUN_HELD,
+  type Lease,
+} from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 /** One journal entry: what a node that touches the outside has given. */
@@ -6,6 +13,8 @@ export interface RunStep {
   readonly nodeId: string;
   readonly status: "started" | "done" | "failed";
   readonly outputKind: "records" | "text" | "json" | "file" | "absent" | null;
+  /** All of it when it is small; else it is the object. Both null: there is nothing. */
+  readonly output: Buffer | null;
   readonly blobKey: string | null;
   readonly recordsTotal: number | null;
   readonly recordsValid: number | null;
@@ -13,7 +22,7 @@ export interface RunStep {
 
 export async function listSteps(db: Database, runId: string): Promise<readonly RunStep[]> {
   return await db.query<RunStep>(
-    `select node_id as "nodeId", status, output_kind as "outputKind", blob_key as "blobKey",
+    `select node_id as "nodeId", status, output_kind as "outputKind", output, blob_key as "blobKey",
        records_total as "recordsTotal", records_valid as "recordsValid"
      from run_step where run_id = $1`,
     [runId],
@@ -21,28 +30,40 @@ export async function listSteps(db: Database, runId: string): Promise<readonly R
 }
 
 /** The node is about to touch the outside. False: the lease is lost, and it must not. */
-export async function startStep(
-  db: Database,
-  held: Lease,
-  accountId: string,
-  nodeId: string,
-): Promise<boolean> {
-  const rows = await db.query(
-    `insert into run_step (account_id, run_id, node_id, status, epoch)
-     select $4, $1, $5, 'started', $3 where ${RUN_HELD}
-     on conflict (run_id, node_id) do update
-       set status = 'started', epoch = excluded.epoch, attempts = run_step.attempts + 1, started_at = app_now(),
-         ended_at = null, error_detail = null
-       where run_step.status <> 'done'
-     returning 1`,
-    [...leaseValues(held), accountId, nodeId],
-  );
-  return rows.length > 0;
-}
+export const startStep = groupedUnderLease<{
+  readonly lease: Lease;
+  readonly accountId: string;
+  readonly nodeId: string;
+}>(
+  async (db, calls) =>
+    await db.query({
+      name: "start_steps",
+      text: `with given as (
+          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[])
+            as given (run_id, owner, epoch, account_id, node_id)
+        ), ${HELD_OF_GIVEN}
+        insert into run_step (account_id, run_id, node_id, status, epoch)
+        select account_id, run_id, node_id, 'started', epoch from held
+        on conflict (run_id, node_id) do update
+          set status = 'started', epoch = excluded.epoch, attempts = run_step.attempts + 1, started_at = app_now(),
+            ended_at = null, error_detail = null
+          where run_step.status <> 'done'
+        returning run_id as "runId"`,
+      values: [
+        ...leaseColumns(calls),
+        calls.map(({ accountId }) => accountId),
+        calls.map(({ nodeId }) => nodeId),
+      ],
+    }),
+);
 
 export interface FinishedStep {
+  readonly lease: Lease;
+  readonly accountId: string;
   readonly nodeId: string;
   readonly outputKind: "records" | "text" | "json" | "file" | "absent";
+  /** At most one of the two. */
+  readonly output: Buffer | null;
   readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array } | null;
   readonly recordsTotal: number | null;
   readonly recordsValid: number | null;
@@ -50,40 +71,46 @@ export interface FinishedStep {
 }
 
 /** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
-export async function finishStep(
-  db: Database,
-  held: Lease,
-  accountId: string,
-  step: FinishedStep,
-): Promise<boolean> {
-  return await db.transaction(async (tx) => {
-    const held_ = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
-    if (held_.length === 0) return false;
-    if (step.blob) {
-      await tx.query(
-        `insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4, $5)`,
-        [step.blob.key, accountId, held.runId, step.blob.sizeBytes, step.blob.sha256],
-      );
-    }
-    const rows = await tx.query(
-      `update run_step set status = 'done', ended_at = app_now(), output_kind = $4, blob_key = $5, records_total = $6,
-         records_valid = $7, log = $8
-       where run_id = $1 and node_id = $2 and epoch = $3 and status = 'started' returning 1`,
-      [
-        held.runId,
-        step.nodeId,
-        held.epoch,
-        step.outputKind,
-        step.blob?.key ?? null,
-        step.recordsTotal,
-        step.recordsValid,
-        Buffer.from(step.log),
-      ],
-    );
-    // A run that gets somewhere is no poison: only leases lost without a finished step count (design, page 6, 6.1).
-    await tx.query(`update run set lost_leases = 0 where id = $1 and lost_leases > 0`, [held.runId]);
-    return rows.length > 0;
-  });
+export const finishStep = groupedUnderLease<FinishedStep>(
+  async (db, calls) =>
+    await db.query({ name: "finish_steps", text: FINISH_STEPS, values: stepColumns(calls) }),
+);
+
+// A run that gets somewhere is no poison: only leases lost without a finished step count (design, page 6, 6.1).
+const FINISH_STEPS = `with given as (
+    select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[],
+        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[])
+      as given (run_id, owner, epoch, account_id, node_id, output_kind, output, blob_key, blob_bytes, blob_sha256,
+        records_total, records_valid, log)
+  ), ${HELD_OF_GIVEN}, done as (
+    update run_step set status = 'done', ended_at = app_now(), output_kind = held.output_kind, output = held.output,
+      blob_key = held.blob_key, records_total = held.records_total, records_valid = held.records_valid, log = held.log
+    from held where run_step.run_id = held.run_id and run_step.node_id = held.node_id and run_step.epoch = held.epoch
+      and run_step.status = 'started'
+    returning run_step.run_id
+  ), stored as (
+    insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
+    select blob_key, account_id, run_id, 'step', blob_bytes, blob_sha256 from held join done using (run_id)
+    where blob_key is not null
+  ), progressed as (
+    update run set lost_leases = 0 from done where run.id = done.run_id and lost_leases > 0
+  )
+  select run_id as "runId" from done`;
+
+function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown[])[] {
+  return [
+    ...leaseColumns(calls),
+    calls.map(({ accountId }) => accountId),
+    calls.map(({ nodeId }) => nodeId),
+    calls.map(({ outputKind }) => outputKind),
+    calls.map(({ output }) => output),
+    calls.map(({ blob }) => blob?.key ?? null),
+    calls.map(({ blob }) => blob?.sizeBytes ?? null),
+    calls.map(({ blob }) => blob?.sha256 ?? null),
+    calls.map(({ recordsTotal }) => recordsTotal),
+    calls.map(({ recordsValid }) => recordsValid),
+    calls.map(({ log }) => Buffer.from(log, "utf8")),
+  ];
 }
 
 /** `detail` is redacted. */

@@ -1,6 +1,6 @@
 import { runStatusesBefore, type RunErrorKind, type RunProjection } from "#domain/run.ts";
 import { grouped, inOrder } from "./group.ts";
-import { HELD, leaseValues, type Lease } from "./lease.ts";
+import { GIVEN_HELD, groupedUnderLease, HELD, leaseColumns, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 /** A run as the public API may see it, with what decides whether the key may. */
@@ -98,6 +98,13 @@ export async function cancelRun(
   return rows[0];
 }
 
+export interface RunCredential {
+  readonly slot: string;
+  readonly credentialId: string;
+  readonly strategyId: string;
+  readonly strategyVersion: number;
+}
+
 export interface ClaimedRun {
   readonly id: string;
   readonly runKey: string;
@@ -107,76 +114,106 @@ export interface ClaimedRun {
   readonly blueprintVersion: number;
   readonly name: Buffer | null;
   readonly metadata: Buffer;
+  /** `running` from its claim on, unless it logs in first. */
   readonly status: "queued" | "running";
   readonly progressStep: string;
+  /** 1: nobody has carried it before. */
   readonly epoch: number;
   readonly lostLeases: number;
   readonly remainingMs: number;
+  readonly hasInputs: boolean;
+  readonly credentials: readonly RunCredential[];
 }
 
-/** Takes the run's lease. Claiming changes no status. Undefined: terminal, or another live worker has it. */
+const LOGS_IN = `exists (select from run_credential where run_credential.run_id = run.id)`;
+
+/**
+ * Part of an UPDATE of run: `$2` has its lease, its time begins, and so does what it shows: what has nobody to log in is
+ * `running`, what has is `authenticating`; what was `running` before keeps its step (design, page 1, Milestones).
+ */
+export const CLAIM = `lease_owner = $2, lease_epoch = run.lease_epoch + 1,
+  deadline_at = coalesce(run.deadline_at, app_now() + run.timeout_ms * interval '1 ms'),
+  status = case when run.status = any($3) and not ${LOGS_IN} then 'running' else run.status end,
+  started_at = case when run.status = any($3) and not ${LOGS_IN} then coalesce(run.started_at, app_now())
+    else run.started_at end,
+  progress_step = case when run.status <> all($3) then run.progress_step when ${LOGS_IN} then 'authenticating'
+    else 'running' end`;
+
+/** `$1` to `$3`. */
+export const claimValues = (runIds: readonly string[], owner: string): readonly unknown[] => [
+  runIds,
+  owner,
+  runStatusesBefore("running"),
+];
+
+/** Of run and account. */
+export const CLAIMED_COLUMNS = `run.id, run.run_key as "runKey", run.account_id as "accountId",
+  account.slug as "accountSlug", run.blueprint_id as "blueprintId", run.blueprint_version as "blueprintVersion", run.name,
+  run.metadata, run.status, run.progress_step as "progressStep", run.lease_epoch as "epoch",
+  run.lost_leases as "lostLeases", (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs",
+  exists (select from run_input where run_input.run_id = run.id) as "hasInputs"`;
+
+/** Takes the lease of a run that is admitted already. Undefined: terminal, or another live worker has it. */
 export async function claimRun(db: Database, runId: string, owner: string): Promise<ClaimedRun | undefined> {
-  const rows = await db.query<ClaimedRun>({
+  const rows = await db.query<Omit<ClaimedRun, "credentials">>({
     name: "claim_run",
-    text: `update run set lease_owner = $2, lease_epoch = run.lease_epoch + 1,
-        deadline_at = coalesce(run.deadline_at, app_now() + run.timeout_ms * interval '1 ms')
+    text: `update run set ${CLAIM}
       from account
-      where run.id = $1 and account.id = run.account_id and run.admitted_at is not null
+      where run.id = any($1) and account.id = run.account_id and run.admitted_at is not null
         and run.ended_at is null and run.lease_owner is null
-      returning run.id, run.run_key as "runKey", run.account_id as "accountId", account.slug as "accountSlug",
-        run.blueprint_id as "blueprintId", run.blueprint_version as "blueprintVersion", run.name, run.metadata,
-        run.status, run.progress_step as "progressStep", run.lease_epoch as "epoch", run.lost_leases as "lostLeases",
-        (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs"`,
-    values: [runId, owner],
+      returning ${CLAIMED_COLUMNS}`,
+    values: [...claimValues([runId], owner)],
   });
-  return rows[0];
+  return rows[0] && { ...rows[0], credentials: await listRunCredentials(db, runId) };
 }
+
+const GIVEN_LEASES = `unnest($1::text[], $2::text[], $3::int[]) as given (run_id, owner, epoch)`;
 
 /** Shows a finer step inside the present status. False: the lease is lost. */
-export async function moveStep(db: Database, held: Lease, step: string): Promise<boolean> {
-  const rows = await db.query(`update run set progress_step = $4 where id = $1 and ${HELD} returning 1`, [
-    ...leaseValues(held),
-    step,
-  ]);
-  return rows.length > 0;
-}
+export const moveStep = groupedUnderLease<{ readonly lease: Lease; readonly step: string }>(
+  async (db, calls) =>
+    await db.query({
+      name: "move_steps",
+      text: `update run set progress_step = given.step
+        from unnest($1::text[], $2::text[], $3::int[], $4::text[]) as given (run_id, owner, epoch, step)
+        where ${GIVEN_HELD} returning run.id as "runId"`,
+      values: [...leaseColumns(calls), calls.map(({ step }) => step)],
+    }),
+);
 
 /** `queued` → `running`; a run that is running already keeps its step and its `started_at`. False: the lease is lost. */
-export async function startRun(db: Database, held: Lease): Promise<boolean> {
-  const rows = await db.query(
-    `update run set status = 'running', started_at = coalesce(started_at, app_now()),
-       progress_step = case when status = 'running' then progress_step else 'running' end
-     where id = $1 and ${HELD} and status = any($4) returning 1`,
-    [...leaseValues(held), [...runStatusesBefore("running"), "running"]],
-  );
-  return rows.length > 0;
-}
+export const startRun = groupedUnderLease<{ readonly lease: Lease }>(
+  async (db, calls) =>
+    await db.query({
+      name: "start_runs",
+      text: `update run set status = 'running', started_at = coalesce(started_at, app_now()),
+          progress_step = case when status = 'running' then progress_step else 'running' end
+        from ${GIVEN_LEASES} where ${GIVEN_HELD} and status = any($4) returning run.id as "runId"`,
+      values: [...leaseColumns(calls), [...runStatusesBefore("running"), "running"]],
+    }),
+);
 
-export async function completeRun(db: Database, held: Lease, responseBytes: number): Promise<boolean> {
-  const rows = await db.query(
-    `update run set status = 'completed', progress_step = 'completed', ended_at = greatest(app_now(), started_at),
-       lease_owner = null, response_bytes = $4
-     where id = $1 and ${HELD} and status = any($5) returning 1`,
-    [...leaseValues(held), responseBytes, runStatusesBefore("completed")],
-  );
-  return rows.length > 0;
-}
-
-/** `detail` is the operator's redacted story; the public message follows from `kind`. */
-export async function failRun(
-  db: Database,
-  held: Lease,
-  kind: RunErrorKind,
-  detail: string,
-): Promise<boolean> {
-  const rows = await db.query(
-    `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
-       lease_owner = null, error_kind = $4, error_detail = $5
-     where id = $1 and ${HELD} and status = any($6) returning 1`,
-    [...leaseValues(held), kind, detail, runStatusesBefore("failed")],
-  );
-  return rows.length > 0;
-}
+/** `detail` is the operator's redacted story; the public message follows from `kind`. False: the lease is lost. */
+export const failRun = groupedUnderLease<{
+  readonly lease: Lease;
+  readonly kind: RunErrorKind;
+  readonly detail: string;
+}>(
+  async (db, calls) =>
+    await db.query({
+      name: "fail_runs",
+      text: `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
+          lease_owner = null, error_kind = given.kind, error_detail = given.detail
+        from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[]) as given (run_id, owner, epoch, kind, detail)
+        where ${GIVEN_HELD} and status = any($6) returning run.id as "runId"`,
+      values: [
+        ...leaseColumns(calls),
+        calls.map(({ kind }) => kind),
+        calls.map(({ detail }) => detail),
+        runStatusesBefore("failed"),
+      ],
+    }),
+);
 
 /** The run waits for a person (design, page 3, `review`): it holds nothing, and its timeout stands still. */
 export async function parkRun(db: Database, held: Lease): Promise<boolean> {
@@ -225,14 +262,7 @@ export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
   return rows.length > 0;
 }
 
-export interface RunCredential {
-  readonly slot: string;
-  readonly credentialId: string;
-  readonly strategyId: string;
-  readonly strategyVersion: number;
-}
-
-export async function listRunCredentials(db: Database, runId: string): Promise<readonly RunCredential[]> {
+async function listRunCredentials(db: Database, runId: string): Promise<readonly RunCredential[]> {
   return await db.query<RunCredential>(
     `select slot, credential_id as "credentialId", strategy_id as "strategyId", strategy_version as "strategyVersion"
      from run_credential where run_id = $1 order by slot`,

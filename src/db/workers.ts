@@ -56,9 +56,10 @@ export async function takeOverDeadWorkers(
     );
     if (dead.length === 0) return [];
     const ids = dead.map((worker) => worker.id);
+    // In the order of the batches that write under leases: they never wait for each other.
     const runs = await tx.query<{ id: string }>(
       `update run set lease_owner = null, lease_epoch = lease_epoch + 1, lost_leases = lost_leases + 1
-       where lease_owner = any($1) returning id`,
+       where id in (select id from run where lease_owner = any($1) order by id for no key update) returning id`,
       [ids],
     );
     await tx.query(`select graphile_worker.force_unlock_workers($1::text[])`, [
@@ -100,7 +101,8 @@ export async function releaseOrphans(
 ): Promise<number> {
   const rows = await db.query(
     `update run set lease_owner = null, lease_epoch = lease_epoch + 1
-     where lease_owner = $1 and not id = any($2) returning 1`,
+     where id in (select id from run where lease_owner = $1 and not id = any($2) order by id for no key update)
+     returning 1`,
     [workerId, carriedRunIds],
   );
   return rows.length;

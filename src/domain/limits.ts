@@ -75,6 +75,8 @@ export const limits = {
   /** Levels of JSON that a target or a file may give. */
   dataDepthMax: 500,
   stepLogLinesMax: 200,
+  /** Outputs of steps and results up to this are kept in their rows; larger ones are objects. */
+  rowContentBytesMax: 8_192,
 
   /** Records that a reviewer may change, the longest line of their file, and all of it. */
   reviewChangesMax: 10_000,

@@ -3,9 +3,14 @@ import { Value } from "typebox/value";
 import { assert } from "#lib/assert.ts";
 import type { JsonObject } from "./json.ts";
 
+// Configs of kept versions are read for every run; what was checked once stays right.
+const checked = new WeakMap<JsonObject, TSchema>();
+
 /** The config with the type of its schema. `apply` has checked it: a mismatch here is a bug of ours, not of the author. */
 export function readConfig<Schema extends TSchema>(schema: Schema, config: JsonObject): Static<Schema> {
   const value: unknown = config;
+  if (checked.get(config) === schema) return value as Static<Schema>;
   assert(Value.Check(schema, value), "a checked config satisfies the schema of its type");
+  checked.set(config, schema);
   return value;
 }

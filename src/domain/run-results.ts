@@ -2,20 +2,25 @@ import { limits } from "./limits.ts";
 
 export type DeliveryMethod = "direct" | "presigned_url";
 
-/** One stored result key: the JSON `{"totalRecords":n,"records":[…]}`, kept as a Brotli object. */
+/** One stored result key: the JSON `{"totalRecords":n,"records":[…]}`, kept as a Brotli object, or as it is when it is small. */
 export interface StoredResult {
   readonly key: string;
   readonly totalRecords: number;
   /** Of the JSON text, uncompressed. */
   readonly jsonBytes: number;
-  readonly blobKey: string;
+  readonly content: Buffer | null;
+  /** null: the content is in `content`. */
+  readonly blobKey: string | null;
 }
 
 /** Bytes of the JSON around the records: the envelope, its names and the metadata, generously. */
 const ENVELOPE_BYTES = 512;
 
 /** Design, page 1: computed when the run completes, stored with it. */
-export function estimateResponseBytes(results: readonly StoredResult[], metadataBytes: number): number {
+export function estimateResponseBytes(
+  results: readonly Pick<StoredResult, "key" | "jsonBytes">[],
+  metadataBytes: number,
+): number {
   return results.reduce(
     (sum, result) => sum + result.jsonBytes + Buffer.byteLength(result.key) + 8,
     ENVELOPE_BYTES + metadataBytes,

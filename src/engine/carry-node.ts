@@ -30,9 +30,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
       return;
     }
     // Design, page 1, Milestones: while the node runs, `progress_step` is its name.
-    if (!(await moveStep(run.services.db, run.lease, node.milestone ?? "running")))
-      throw new RunStopped("lease_lost");
-    run.services.news.announce([run.run.id]);
+    await show(run, node.milestone ?? "running");
     const carry = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
       return await type.run(await open(run, planned, signal, log), planned.config);
@@ -50,6 +48,14 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     await noteFailure(run, planned, failure.message);
     throw failure;
   }
+}
+
+/** What is shown already is not written again: whatever the node then does outside or writes is fenced by itself. */
+async function show(run: RunContext, step: string): Promise<void> {
+  if (run.shown.step === step) return;
+  if (!(await moveStep(run.services.db, { lease: run.lease, step }))) throw new RunStopped("lease_lost");
+  run.shown.step = step;
+  run.services.news.announce([run.run.id]);
 }
 
 async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, log: string[]) {

@@ -1,20 +1,12 @@
-import {
-  findBlueprintVersion,
-  findStrategy,
-  findStrategyVersion,
-  type StrategyVersion,
-} from "#db/config-documents.ts";
+import { keepBlueprintVersion, keepStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
 import { isConnectionLost } from "#db/pool.ts";
 import type { Lease } from "#db/lease.ts";
-import { insertResults, type NewResult } from "#db/run-results.ts";
+import { completeRun, type NewResult } from "#db/run-results.ts";
 import {
   claimRun,
-  completeRun,
   failRun,
   findRun,
-  listRunCredentials,
   listRunInputs,
-  moveStep,
   parkRun,
   releaseRun,
   startRun,
@@ -23,6 +15,7 @@ import {
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
+import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
@@ -31,7 +24,7 @@ import { resultKeysOf } from "#nodes/output.ts";
 import { carryNode } from "./carry-node.ts";
 import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
-import { planRun, type RunPlan } from "./plan-run.ts";
+import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues, inputVariable } from "./read-inputs.ts";
 import { recordReceivers } from "./record-use.ts";
 import { makeRedactor, type Redactor } from "./redact.ts";
@@ -54,31 +47,25 @@ export type RunOutcome =
   /** The database went away: the worker's reconciler frees the run when it is back. */
   | { readonly kind: "adrift" };
 
-/** Carries one run from claimed to terminal. `register` gives the worker the means to stop it. */
+/** Claims a run that is admitted already and carries it. `stop` is the worker's means to stop it. */
 export async function executeRun(
   services: EngineServices,
   runId: string,
   workerId: string,
-  register: (runId: string, stop: AbortController) => () => void,
-): Promise<RunOutcome> {
-  const stop = new AbortController();
-  // Before the claim: a run that is leased and not registered counts as left behind.
-  const unregister = register(runId, stop);
-  try {
-    const claimed = await claimRun(services.db, runId, workerId);
-    if (!claimed) return { kind: "skipped" };
-    return await carryClaimed(services, claimed, { runId, owner: workerId, epoch: claimed.epoch }, stop);
-  } finally {
-    unregister();
-  }
-}
-
-async function carryClaimed(
-  services: EngineServices,
-  claimed: ClaimedRun,
-  lease: Lease,
   stop: AbortController,
 ): Promise<RunOutcome> {
+  const claimed = await claimRun(services.db, runId, workerId);
+  return claimed ? await carryRun(services, claimed, workerId, stop) : { kind: "skipped" };
+}
+
+/** Carries one run from claimed to terminal. */
+export async function carryRun(
+  services: EngineServices,
+  claimed: ClaimedRun,
+  workerId: string,
+  stop: AbortController,
+): Promise<RunOutcome> {
+  const lease = { runId: claimed.id, owner: workerId, epoch: claimed.epoch };
   const timer = setTimeout(() => stop.abort(new RunStopped("timeout")), Math.max(claimed.remainingMs, 0));
   try {
     if (claimed.lostLeases >= limits.lostLeasesMax) {
@@ -123,7 +110,7 @@ async function end(
     return (await releaseRun(services.db, lease)) ? { kind: "released", runId: run.id } : { kind: "skipped" };
   }
   const failure = failureOf(services, run, error, reason);
-  const failed = await failRun(services.db, lease, failure.kind, failure.message);
+  const failed = await failRun(services.db, { lease, kind: failure.kind, detail: failure.message });
   services.news.announce([run.id]);
   services.log.info({ runId: run.id, kind: failure.kind, detail: failure.message }, "run failed");
   return failed ? { kind: "ended", accountId: run.accountId } : { kind: "skipped" };
@@ -159,18 +146,25 @@ async function carry(
   lease: Lease,
   signal: AbortSignal,
 ): Promise<void> {
-  const version = must(
-    await findBlueprintVersion(services.db, run.blueprintId, run.blueprintVersion),
-    "the run's Blueprint",
-  );
-  const plan = planRun(version.blueprint);
-  await using opened = new AsyncDisposableStack();
-  const { targets, redact } = await logIn(services, run, lease, plan, opened, signal);
-  if (!(await startRun(services.db, lease))) throw new RunStopped("lease_lost");
+  signal.throwIfAborted();
   services.news.announce([run.id]);
-  if (run.epoch > 1) await Scratch.sweep(services.scratchFolder, run.id);
+  const plan = planOnce(
+    must(
+      await keepBlueprintVersion(services.db, run.blueprintId, run.blueprintVersion),
+      "the run's Blueprint",
+    ),
+  );
+  await using opened = new AsyncDisposableStack();
+  const { targets, redact } = await logIn(services, run, plan, opened, signal);
+  // What had nobody to log in was `running` from its claim on.
+  if (run.status === "queued") {
+    if (!(await startRun(services.db, { lease }))) throw new RunStopped("lease_lost");
+    services.news.announce([run.id]);
+  }
+  const isFirst = run.epoch === 1;
+  if (!isFirst) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
-  const inputs = inputValues(services.blobs, await listRunInputs(services.db, run.id));
+  const inputs = inputValues(services.blobs, run.hasInputs ? await listRunInputs(services.db, run.id) : []);
   const context: Omit<RunContext, "variables" | "expressions"> = {
     services,
     run,
@@ -187,15 +181,19 @@ async function carry(
       null,
     ),
     bindings: [],
-    outputs: new Map(await readJournal({ services, run })),
+    outputs: new Map(isFirst ? [] : await readJournal({ services, run })),
     results: new Map(),
+    shown: { step: run.status === "queued" ? "running" : run.progressStep },
   };
   try {
     await carryNodes(context);
     await complete(services, run, lease, plan, context.results);
   } catch (error) {
-    // Result objects of a run that did not complete belong to nobody.
-    await services.blobs.remove([...context.results.values()].map((result) => result.blobKey));
+    // Result objects of a run that did not complete belong to nobody. Whether it did is not known when the database went away
+    // in between: then they wait for the sweep.
+    if (!isConnectionLost(error)) {
+      await services.blobs.remove([...context.results.values()].flatMap(({ blob }) => blob?.key ?? []));
+    }
     throw error;
   } finally {
     for (const binding of context.bindings) binding.release();
@@ -212,36 +210,23 @@ async function carry(
 async function logIn(
   services: EngineServices,
   run: ClaimedRun,
-  lease: Lease,
   plan: RunPlan,
   opened: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: Redactor }> {
-  const credentials = await listRunCredentials(services.db, run.id);
-  if (
-    credentials.length > 0 &&
-    run.status === "queued" &&
-    !(await moveStep(services.db, lease, "authenticating"))
-  ) {
-    throw new RunStopped("lease_lost");
-  }
-  services.news.announce([run.id]);
   const targets = new Map<string, TargetSession>();
   const secrets: string[] = [];
-  for (const credential of credentials) {
+  for (const credential of run.credentials) {
+    const { strategyId, strategyVersion } = credential;
     const strategy = must(
-      await findStrategyVersion(
-        services.db,
-        run.accountId,
-        credential.strategyId,
-        credential.strategyVersion,
-      ),
+      await keepStrategyVersion(services.db, run.accountId, strategyId, strategyVersion),
       "the credential's strategy",
     );
     const origins = await originsOf(services, run, strategy);
     const used = { accountId: run.accountId, credentialId: credential.credentialId, runId: run.id };
     const beforeHop = recordReceivers(services, used);
-    const request = { ...used, strategyId: credential.strategyId, strategy, origins, beforeHop };
+    const asked = { version: strategyVersion, strategy };
+    const request = { ...used, strategyId, strategy: asked, origins, beforeHop };
     const loggedIn = await login(services, request, signal);
     secrets.push(...loggedIn.secrets);
     const target = openTarget(services.gate, origins, loggedIn.session, undefined, beforeHop);
@@ -257,9 +242,9 @@ async function logIn(
 async function originsOf(
   services: EngineServices,
   run: ClaimedRun,
-  { strategy }: StrategyVersion,
+  strategy: Strategy,
 ): Promise<readonly string[]> {
-  const now = must(await findStrategy(services.db, run.accountId, strategy.id), "the strategy");
+  const now = must(await lookUpStrategy(services.db, run.accountId, strategy.id), "the strategy");
   return strategy.hosts.filter((host) => now.strategy.hosts.includes(host));
 }
 
@@ -319,9 +304,8 @@ async function complete(
   // An output that was skipped has no result key of its own records: it shows an empty set nowhere.
   const results = keys.flatMap(({ key }) => written.get(key) ?? []);
   const responseBytes = estimateResponseBytes(results, run.metadata.length);
-  await services.db.transaction(async (tx) => {
-    if (!(await completeRun(tx, lease, responseBytes))) throw new RunStopped("lease_lost");
-    await insertResults(tx, run.accountId, run.id, results);
-  });
+  const { accountId } = run;
+  if (!(await completeRun(services.db, { lease, accountId, responseBytes, results })))
+    throw new RunStopped("lease_lost");
   services.news.announce([run.id]);
 }

@@ -1,3 +1,4 @@
+import { isConnectionLost } from "#db/pool.ts";
 import {
   failStep,
   finishStep,
@@ -13,6 +14,7 @@ import { randomBase62 } from "#lib/new-id.ts";
 import type { Flow } from "#nodes/define-node.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import { readSmall, streamOf } from "./small-bytes.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
 
 /** What the run has already done, by node: the only source after a crash. */
@@ -30,18 +32,32 @@ export async function readJournal(
 type Blobs = RunContext["services"]["blobs"];
 
 async function outputOf(blobs: Blobs, step: RunStep): Promise<NodeOutput> {
+  const open = opener(blobs, step.output, step.blobKey);
   if (step.outputKind === "records") {
-    const key = must(step.blobKey, "the step's object");
     const counts = { total: step.recordsTotal ?? 0, valid: step.recordsValid ?? 0 };
-    return { kind: "records", open: () => decodeRecords(blobs.open(key)), counts };
+    const stored = must(open, "the step's records");
+    return { kind: "records", open: () => decodeRecords(stored()), counts };
   }
-  return { kind: "value", value: await readValue(blobs, step.outputKind, step.blobKey) };
+  return { kind: "value", value: await readValue(open, step.outputKind) };
 }
 
-async function readValue(blobs: Blobs, kind: RunStep["outputKind"], key: string | null): Promise<Value> {
-  if (key === null) return { form: "absent" };
+/** What reads a stored output, from its row or from the store; null: there is none. */
+function opener(
+  blobs: Blobs,
+  output: Buffer | null,
+  key: string | null,
+): (() => AsyncIterable<Uint8Array>) | null {
+  if (output !== null) return () => streamOf(output);
+  return key === null ? null : () => blobs.open(key);
+}
+
+async function readValue(
+  open: (() => AsyncIterable<Uint8Array>) | null,
+  kind: RunStep["outputKind"],
+): Promise<Value> {
+  if (open === null) return { form: "absent" };
   const chunks: Uint8Array[] = [];
-  for await (const chunk of blobs.open(key)) chunks.push(chunk);
+  for await (const chunk of open()) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString("utf8");
   return kind === "json" ? { form: "json", json: JSON.parse(text) } : { form: "text", text };
 }
@@ -58,7 +74,9 @@ export async function checkpoint(
 ): Promise<NodeOutput> {
   const { db, blobs } = run.services;
   const nodeId = planned.node.id;
-  if (!(await startStep(db, run.lease, run.run.accountId, nodeId))) throw new RunStopped("lease_lost");
+  const { lease } = run;
+  const { accountId } = run.run;
+  if (!(await startStep(db, { lease, accountId, nodeId }))) throw new RunStopped("lease_lost");
   let stored: string | null = null;
   const changesBefore = run.redact.changes;
   try {
@@ -66,27 +84,33 @@ export async function checkpoint(
     const counts: RecordCounts = { total: 0, valid: 0 };
     const isRecords = flow?.kind === "records";
     const bytes = isRecords ? encodeRecords(flow.batches, run.redact, counts) : valueBytes(flow, run);
-    const key = `steps/${run.run.accountId}/${run.run.id}/${randomBase62(16)}`;
-    const blob = bytes === null ? null : await blobs.put(key, bytes);
+    const small = bytes === null ? null : await readSmall(bytes);
+    const key = `steps/${accountId}/${run.run.id}/${randomBase62(16)}`;
+    const blob = small?.stream ? await blobs.put(key, small.stream) : null;
     stored = blob?.key ?? null;
     const redacted = run.redact.changes - changesBefore;
     // Design, page 6, T14: the operator learns that the target echoes what it is told.
     if (redacted > 0) log.push(JSON.stringify({ message: "redacted", texts: redacted }));
     const step: FinishedStep = {
+      lease,
+      accountId,
       nodeId,
       outputKind: isRecords ? "records" : valueKind(flow),
+      output: small?.content ?? null,
       blob,
       recordsTotal: isRecords ? counts.total : null,
       recordsValid: isRecords ? counts.valid : null,
       log: log.join("\n"),
     };
-    if (!(await finishStep(db, run.lease, run.run.accountId, step))) throw new RunStopped("lease_lost");
+    if (!(await finishStep(db, step))) throw new RunStopped("lease_lost");
     stored = null;
-    if (!isRecords)
-      return { kind: "value", value: await readValue(blobs, step.outputKind, blob?.key ?? null) };
-    return { kind: "records", open: () => decodeRecords(blobs.open(key)), counts };
+    const open = opener(blobs, step.output, blob?.key ?? null);
+    if (!isRecords) return { kind: "value", value: await readValue(open, step.outputKind) };
+    const kept = must(open, "the step's records");
+    return { kind: "records", open: () => decodeRecords(kept()), counts };
   } catch (error) {
-    if (stored !== null) await blobs.remove([stored]);
+    // When the database went away the journal may have it: then it waits for the sweep.
+    if (stored !== null && !isConnectionLost(error)) await blobs.remove([stored]);
     throw error;
   }
 }

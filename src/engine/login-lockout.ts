@@ -12,7 +12,7 @@ export interface LockoutRequest {
   readonly credentialId: string;
   readonly runId: string;
   readonly strategyId: string;
-  readonly strategy: StrategyVersion;
+  readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
 }
 
 /**

@@ -37,7 +37,8 @@ import { nextTotpCode } from "./totp-code.ts";
 
 export interface LoginRequest extends CredentialReference {
   /** The version that the run was triggered with. */
-  readonly strategy: StrategyVersion;
+  /** The version that the run was triggered with. */
+  readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
   /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop;

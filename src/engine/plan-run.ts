@@ -28,8 +28,17 @@ export interface RunPlan {
   readonly blueprint: Blueprint;
 }
 
+const plans = new WeakMap<Blueprint, RunPlan>();
+
+/** The plan of a version, made once for as long as its document is kept. */
+export function planOnce(blueprint: Blueprint): RunPlan {
+  let plan = plans.get(blueprint);
+  if (!plan) plans.set(blueprint, (plan = planRun(blueprint)));
+  return plan;
+}
+
 /** The nodes in the order in which they run. */
-export function planRun(blueprint: Blueprint): RunPlan {
+function planRun(blueprint: Blueprint): RunPlan {
   const loose = blueprint.nodes.map((node) => {
     const type = must(nodeTypes.get(node.type), `node type ${node.type}`);
     const uses = variableUses(node, type);

@@ -1,19 +1,18 @@
-import { createBrotliCompress, constants } from "node:zlib";
+import { createBrotliCompress } from "node:zlib";
 import { Readable } from "node:stream";
 import type { NewResult } from "#db/run-results.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { splitLines } from "#domain/record-lines.ts";
 import { randomBase62 } from "#lib/new-id.ts";
+import { RESULT_COMPRESSION } from "#lib/result-compression.ts";
 import type { EngineServices } from "./services.ts";
 import type { Redactor } from "./redact.ts";
+import { readSmall, streamOf } from "./small-bytes.ts";
 import { encodeRecords, type RecordCounts, type Scratch } from "./spool.ts";
 
-/** Design, page 7, 1.10: quality 5 keeps up with the disk; Node's default (11) takes a minute for 50 MB. */
-const BROTLI_QUALITY = 5;
-
 /**
- * Writes one result key: the JSON that `direct` shows (`{"totalRecords":n,"records":[…]}`), as a Brotli object. Spec, Run
- * results. The count stands first, so the records are spooled once before they are compressed.
+ * Writes one result key: the JSON that `direct` shows (`{"totalRecords":n,"records":[…]}`), as a Brotli object, or as it is when
+ * it fits the row. Spec, Run results. The count stands first, so the records are spooled once before they are compressed.
  */
 export async function writeResult(
   services: EngineServices,
@@ -24,7 +23,14 @@ export async function writeResult(
   redact: Redactor,
 ): Promise<NewResult> {
   const counts: RecordCounts = { total: 0, valid: 0 };
-  const spooled = await scratch.keep(encodeRecords(batches, redact, counts));
+  const lines = await readSmall(encodeRecords(batches, redact, counts));
+  if (lines.content !== null) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of resultJson(counts.total, streamOf(lines.content))) chunks.push(chunk);
+    const content = Buffer.concat(chunks);
+    return { key, totalRecords: counts.total, jsonBytes: content.length, content, blob: null };
+  }
+  const spooled = await scratch.keep(lines.stream);
   let jsonBytes = 0;
   async function* json(): AsyncIterable<Uint8Array> {
     for await (const chunk of resultJson(counts.total, spooled())) {
@@ -32,25 +38,13 @@ export async function writeResult(
       yield chunk;
     }
   }
-  const compress = createBrotliCompress({
-    params: {
-      [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-    },
-  });
+  const compress = createBrotliCompress(RESULT_COMPRESSION);
   const compressed = Readable.from(json()).compose(compress) as AsyncIterable<Uint8Array>;
   const blob = await services.blobs.put(
     `results/${run.accountId}/${run.runId}/${randomBase62(16)}.json.br`,
     compressed,
   );
-  return {
-    key,
-    totalRecords: counts.total,
-    jsonBytes,
-    blobKey: blob.key,
-    blobBytes: blob.sizeBytes,
-    blobSha256: blob.sha256,
-  };
+  return { key, totalRecords: counts.total, jsonBytes, content: null, blob };
 }
 
 async function* resultJson(total: number, spooled: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {

@@ -41,6 +41,8 @@ export interface RunContext {
   readonly bindings: { release(): void }[];
   readonly outputs: Map<string, NodeOutput>;
   readonly results: Map<string, NewResult>;
+  /** What the run's row has as its `progress_step`: to show the same again takes no statement. */
+  readonly shown: { step: string };
 }
 
 export type { PlannedNode };

@@ -34,6 +34,7 @@ export function readScratchName(name: string): { readonly runId: string; readonl
 /** Files of one run, gone with it. */
 export class Scratch {
   readonly #folder: string;
+  #isMade = false;
 
   constructor(parent: string, runId: string, epoch: number) {
     this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
@@ -49,6 +50,7 @@ export class Scratch {
 
   /** Writes a stream to a new file and gives a reader of it. */
   async keep(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
+    this.#isMade = true;
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, randomBase62(12));
     const file = await open(path, "wx", 0o600);
@@ -61,6 +63,6 @@ export class Scratch {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+    if (this.#isMade) await rm(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,22 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from "graphile-worker";
 import { EventEmitter } from "node:events";
-import { admitSoon } from "#actions/admit-runs.ts";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
-import { addMissingJobs, addRunJobs, listAccountsWithWaitingRuns } from "#db/admission.ts";
+import { addMissingJobs, addRunJob, addRunJobs, listAccountsWithWaitingRuns } from "#db/admission.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
 import type { DatabaseSource } from "#db/pool.ts";
+import type { ClaimedRun } from "#db/runs.ts";
 import { listRunsToStop, releaseOrphans, savePoolIds, takeOverDeadWorkers } from "#db/workers.ts";
 import { limits } from "#domain/limits.ts";
-import { executeRun } from "#engine/execute-run.ts";
+import { carryRun, executeRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/sweep-scratch.ts";
 import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
+import { RunTaker } from "./run-taker.ts";
 
+const POLL_EVERY_MS = 1_000;
 const TAKE_OVER_EVERY_MS = 500;
 const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
@@ -25,11 +27,24 @@ const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
 const HOUSEKEEPING = "*/10 * * * * housekeeping\n7 * * * * sweep_objects";
 
-/** Carries runs on graphile-worker. The run row is the truth; a job is only the message that the run may go on. */
+/** A run that this worker carries. */
+interface Carried {
+  /** Null until it is claimed. */
+  readonly accountId: string | null;
+  readonly stop: AbortController;
+  readonly over: Promise<void>;
+}
+
+/**
+ * Carries runs. Those that wait it takes itself while it has room; those that somebody has begun and left come as jobs of
+ * graphile-worker, besides. The run row is the truth; a job is only the message that the run may go on.
+ */
 export class Worker {
   readonly #services: EngineServices;
   readonly #source: DatabaseSource;
-  readonly #carried = new Map<string, AbortController>();
+  readonly #concurrency: number;
+  readonly #carried = new Map<string, Carried>();
+  readonly #taker: RunTaker;
   readonly #poolIds: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   #unsubscribe: () => void = () => {};
@@ -37,22 +52,32 @@ export class Worker {
   #runner: Runner | null = null;
   #stopping = false;
 
-  private constructor(services: EngineServices, source: DatabaseSource) {
+  private constructor(services: EngineServices, source: DatabaseSource, concurrency: number) {
     this.#services = services;
     this.#source = source;
+    this.#concurrency = concurrency;
+    this.#taker = new RunTaker({
+      db: services.db,
+      log: services.log,
+      workerId: () => this.#membership?.workerId ?? null,
+      room: () => this.#concurrency - this.#carried.size,
+      carried: () => this.#countByAccount(),
+      begin: (run, workerId) => this.#begin(run, workerId),
+    });
   }
 
   static async start(services: EngineServices, source: DatabaseSource, concurrency: number): Promise<Worker> {
-    const worker = new Worker(services, source);
+    const worker = new Worker(services, source, concurrency);
     await worker.#join();
     await worker.#takeOver();
-    await worker.#startRunner(concurrency);
+    await worker.#startRunner();
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(WATCH_EVERY_MS, () => worker.#watch());
     worker.#every(RECONCILE_EVERY_MS, () => worker.#reconcile());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
-    // Only a hint, so that a run that was cancelled anywhere stops at once; else the next look finds it.
+    // Only hints, so that a run that was triggered or cancelled anywhere begins or stops at once; else the next look finds it.
     worker.#unsubscribe = services.news.subscribe({
+      waiting: (accountIds) => worker.#taker.wake(accountIds),
       stop: (runIds) => void worker.#quietly(() => worker.#stopRuns(runIds)),
     });
     await worker.#reconcile();
@@ -67,12 +92,15 @@ export class Worker {
     this.#stopping = true;
     this.#unsubscribe();
     for (const timer of this.#timers) clearInterval(timer);
-    for (const stop of this.#carried.values()) stop.abort(new RunStopped("drain"));
-    await this.#runner?.stop();
+    // First, so that what is handed back is not given to this worker again.
+    const stopped = this.#runner?.stop();
+    this.#stopCarried("drain");
+    await this.#taker.stop();
+    await Promise.all([stopped, ...[...this.#carried.values()].map(({ over }) => over)]);
     await this.#membership?.leave();
   }
 
-  async #startRunner(concurrency: number): Promise<void> {
+  async #startRunner(): Promise<void> {
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
       this.#poolIds.push(workerPool.id);
@@ -84,9 +112,11 @@ export class Worker {
     });
     this.#runner = await runGraphileWorker({
       pgPool: this.#services.db.pool,
-      concurrency,
+      concurrency: this.#concurrency,
       noHandleSignals: true,
-      pollInterval: 1_000,
+      pollInterval: POLL_EVERY_MS,
+      // One look for all places, and what can't begin soon goes back for others.
+      preset: { worker: { localQueue: { size: this.#concurrency, ttl: POLL_EVERY_MS } } },
       events,
       logger,
       crontab: HOUSEKEEPING,
@@ -102,27 +132,72 @@ export class Worker {
     });
   }
 
+  /** A run that was taken: it is leased to this worker already. */
+  #begin(run: ClaimedRun, workerId: string): void {
+    const stop = new AbortController();
+    const over = carryRun(this.#services, run, workerId, stop)
+      .catch((error: unknown): RunOutcome => {
+        // It stays leased until the reconciler finds that nobody carries it, and goes on by a job.
+        this.#noteUncarried(run.id, error);
+        return { kind: "adrift" };
+      })
+      .then(async (outcome) => await this.#follow(run.id, outcome));
+    this.#carried.set(run.id, { accountId: run.accountId, stop, over });
+    if (this.#stopping) stop.abort(new RunStopped("drain"));
+    else if (this.#membership?.workerId !== workerId) stop.abort(new RunStopped("lease_lost"));
+  }
+
+  /** A job's run. */
   async #execute(runId: string): Promise<void> {
     const workerId = this.#membership?.workerId;
     // Between two memberships nothing may be claimed. The reconciler gives the run its job again.
     if (workerId === undefined || this.#stopping || this.#carried.has(runId)) return;
-    const outcome = await executeRun(this.#services, runId, workerId, (id, stop) => {
-      this.#carried.set(id, stop);
-      return () => this.#carried.delete(id);
-    }).catch((error: unknown) => {
+    const stop = new AbortController();
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    // Before the claim: a run that is leased and not registered counts as left behind.
+    this.#carried.set(runId, { accountId: null, stop, over });
+    try {
+      await this.#follow(runId, await executeRun(this.#services, runId, workerId, stop));
+    } catch (error) {
       // The job runner logs the message of what a task throws and keeps it in its table; the database's may quote values.
-      this.#services.log.error({ runId, ...describeError(error) }, "a run could not be carried");
+      this.#noteUncarried(runId, error);
       throw new Error(`the run could not be carried (${describeError(error).error})`);
-    });
-    if (outcome.kind === "ended" || outcome.kind === "parked") admitSoon(this.#services, outcome.accountId);
-    if (outcome.kind === "released") await addRunJobs(this.#services.db, [outcome.runId]);
+    } finally {
+      this.#carried.delete(runId);
+      resolve();
+    }
+  }
+
+  /** After a run was carried: whatever waits for its place may begin. */
+  async #follow(runId: string, outcome: RunOutcome): Promise<void> {
+    this.#carried.delete(runId);
+    if (outcome.kind === "ended" || outcome.kind === "parked") this.#taker.wake([outcome.accountId]);
+    else this.#taker.wake([]);
+    if (outcome.kind !== "released") return;
+    await this.#quietly(async () => await addRunJob(this.#services.db, runId));
+  }
+
+  #noteUncarried(runId: string, error: unknown): void {
+    this.#services.log.error({ runId, ...describeError(error) }, "a run could not be carried");
+  }
+
+  #stopCarried(reason: "drain" | "lease_lost"): void {
+    for (const { stop } of this.#carried.values()) stop.abort(new RunStopped(reason));
+  }
+
+  #countByAccount(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { accountId } of this.#carried.values()) {
+      if (accountId !== null) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+    }
+    return counts;
   }
 
   async #join(): Promise<void> {
     this.#membership = await join(this.#services.db, this.#source, this.#poolIds, this.#services.log, () => {
       this.#membership = null;
       // Design, page 2: a worker that loses its liveness stops its runs before it joins again.
-      for (const stop of this.#carried.values()) stop.abort(new RunStopped("lease_lost"));
+      this.#stopCarried("lease_lost");
       void this.#rejoin();
     });
     // Told to stop while it joined again: nobody else would leave.
@@ -156,7 +231,7 @@ export class Worker {
     if (workerId === undefined || carried.length === 0) return;
     for (const { runId, reason } of await listRunsToStop(this.#services.db, workerId, carried)) {
       // A run that is only just being claimed has no lease yet: it is not asked twice whether it is lost.
-      if (reason !== "lease_lost") this.#carried.get(runId)?.abort(new RunStopped(reason));
+      if (reason !== "lease_lost") this.#carried.get(runId)?.stop.abort(new RunStopped(reason));
     }
   }
 
@@ -164,8 +239,11 @@ export class Worker {
     const { db } = this.#services;
     const workerId = this.#membership?.workerId;
     if (workerId === undefined) return;
-    await releaseOrphans(db, workerId, [...this.#carried.keys()]);
-    for (const accountId of await listAccountsWithWaitingRuns(db)) admitSoon(this.#services, accountId);
+    // What is being taken is leased before it is carried.
+    await this.#taker.between(async () => {
+      await releaseOrphans(db, workerId, [...this.#carried.keys()]);
+    });
+    this.#taker.wake(await listAccountsWithWaitingRuns(db));
     await addMissingJobs(db);
   }
 

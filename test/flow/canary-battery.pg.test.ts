@@ -229,6 +229,9 @@ test(
       "public.run.error_detail",
       "public.run_step.log",
       "standard error",
+      "public.run_step.output",
+      "public.run_result.content",
+      "file objects/steps/",
       "file objects/results/",
     ];
     for (const place of [

@@ -256,14 +256,8 @@ test("a run whose job got lost completes all the same: the run row is the truth"
   await end("SIGKILL");
   const api = await installation.serve({}, "--roles", "api");
   const { body } = await openCaller(api.url, key).post("/blueprints/open-list/trigger", {});
-  const removed = await eventually("the run's job", async () => {
-    const jobs = await db.query(
-      "select graphile_worker.remove_job(key) from graphile_worker.jobs where key = $1",
-      [body.id],
-    );
-    return jobs.length > 0 ? jobs : undefined;
-  });
-  assert.equal(removed.length, 1);
+  // As a worker leaves it that has handed it back and could not add its job.
+  await db.query("update run set admitted_at = app_now(), lease_epoch = 1 where id = $1", [body.id]);
   await running();
   assert.equal((await openCaller(api.url, key).waitForRun(body.id)).body.status, "completed");
   await api.end("SIGKILL");

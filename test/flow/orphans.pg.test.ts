@@ -88,7 +88,9 @@ test("an upload whose process is killed before COMMIT is swept after 24 hours; w
 
   const service = await installation.serve();
   const caller = openCaller(service.url, key);
-  const run = await caller.waitForRun(await upload(caller, '[{"n":1}]'));
+  // Too large for the row of a result.
+  const text = "x".repeat(10_000);
+  const run = await caller.waitForRun(await upload(caller, JSON.stringify([{ n: 1, text }])));
   assert.equal(run.body.status, "completed");
   const named = [...stored("inputs"), ...stored("results")].filter((file) => file !== orphan);
   assert.ok(named.length >= 2, "input and result are in the store");
@@ -107,7 +109,7 @@ test("an upload whose process is killed before COMMIT is swept after 24 hours; w
   for (const file of [...named, foreign]) assert.ok(existsSync(file), file);
   assert.deepEqual(await countsOf(sweep()), { removed: 0, unfinished: 0 });
   const results = await caller.get(`/blueprint-runs/${run.body.id}/results?deliveryMethod=direct`);
-  assert.deepEqual(results.body.results.out.records[0].data, { n: 1 });
+  assert.deepEqual(results.body.results.out.records[0].data, { n: 1, text });
   await service.end();
   await moveClock("0 hours");
 });

@@ -1,0 +1,102 @@
+import { admitRuns } from "#db/admission.ts";
+import type { Database } from "#db/pool.ts";
+import type { ClaimedRun } from "#db/runs.ts";
+import { describeError, type Log } from "#lib/log.ts";
+import { shareSlots } from "./share-slots.ts";
+
+/** Accounts whose runs are taken at the same time. */
+const ACCOUNTS_AT_ONCE = 4;
+
+export interface TakerOptions {
+  readonly db: Database;
+  readonly log: Log;
+  /** Null: nothing may be taken now. */
+  readonly workerId: () => string | null;
+  /** How many more runs there is room for. */
+  readonly room: () => number;
+  /** Runs under way, by account. */
+  readonly carried: () => ReadonlyMap<string, number>;
+  /** Begins a run. Nobody waits for it. */
+  readonly begin: (run: ClaimedRun, workerId: string) => void;
+}
+
+/**
+ * Takes waiting runs while there is room for them. It is woken by whatever lets a run begin (a trigger, the end of another run,
+ * the reconciler), and takes for every account that may have one; what comes while it takes is taken next.
+ */
+export class RunTaker {
+  readonly #options: TakerOptions;
+  /** Accounts that may have runs to take, in the order of their turns. */
+  readonly #accounts = new Set<string>();
+  #turn: Promise<void> | null = null;
+  #isStopped = false;
+
+  constructor(options: TakerOptions) {
+    this.#options = options;
+  }
+
+  /** These accounts may have runs that wait. */
+  wake(accountIds: readonly string[]): void {
+    for (const id of accountIds) this.#accounts.add(id);
+    this.#takeSoon();
+  }
+
+  /** Does something while nothing is being taken: what was taken is begun by then. */
+  async between(task: () => Promise<void>): Promise<void> {
+    while (this.#turn) await this.#turn;
+    this.#turn = task().finally(() => {
+      this.#turn = null;
+      this.#takeSoon();
+    });
+    await this.#turn;
+  }
+
+  /** Takes no more. What was being taken is begun when this is over. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    while (this.#turn) await this.#turn;
+  }
+
+  #takeSoon(): void {
+    if (this.#turn !== null || !this.#isDue()) return;
+    this.#turn = this.#take().finally(() => {
+      this.#turn = null;
+      this.#takeSoon();
+    });
+  }
+
+  #isDue(): boolean {
+    return !this.#isStopped && this.#accounts.size > 0 && this.#options.room() > 0;
+  }
+
+  async #take(): Promise<void> {
+    // With all that this turn of the event loop brings: runs that end together make room together.
+    await new Promise((resolve) => setImmediate(resolve));
+    const workerId = this.#options.workerId();
+    if (workerId === null) return this.#accounts.clear();
+    if (!this.#isDue()) return;
+    const shares = [...shareSlots(this.#options.room(), [...this.#accounts], this.#options.carried())];
+    for (let at = 0; at < shares.length; at += ACCOUNTS_AT_ONCE) {
+      const some = shares.slice(at, at + ACCOUNTS_AT_ONCE);
+      await Promise.all(
+        some.map(async ([accountId, share]) => await this.#takeOf(accountId, share, workerId)),
+      );
+    }
+  }
+
+  async #takeOf(accountId: string, share: number, workerId: string): Promise<void> {
+    // Whoever wakes it from here on may know of a run that this look does not see.
+    this.#accounts.delete(accountId);
+    try {
+      const runs = await admitRuns(this.#options.db, accountId, workerId, share);
+      for (const run of runs) this.#options.begin(run, workerId);
+      // There may be more; it is the others' turn first.
+      if (runs.length === share) this.#accounts.add(accountId);
+    } catch (error) {
+      this.#options.log.warn(
+        { accountId, ...describeError(error) },
+        "taking runs failed; the reconciler will do it",
+      );
+    }
+  }
+}

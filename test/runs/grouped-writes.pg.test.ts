@@ -1,0 +1,179 @@
+// Design, page 2, Group commit: concurrent writes of a worker are one statement. Each is fenced by itself: a lease that was lost,
+// or a row that the database refuses, changes nothing for its neighbours.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Database } from "#db/pool.ts";
+import { admitRuns } from "#db/admission.ts";
+import type { Lease } from "#db/lease.ts";
+import { completeRun, type NewResult } from "#db/run-results.ts";
+import { finishStep, startStep, type FinishedStep } from "#db/run-steps.ts";
+import { failRun, moveStep, startRun } from "#db/runs.ts";
+import { install, type Installation } from "../service.ts";
+
+const OWNER = "worker_test";
+const NODE = "read";
+
+let installation: Installation & AsyncDisposable;
+let db: Database;
+let accountId: string;
+
+before(async () => {
+  installation = await install();
+  db = installation.database.db;
+  await installation.apply(
+    "account: acme\nconcurrency: 1000",
+    `blueprint: any
+account: acme
+nodes:
+  - { id: a, type: input, refKey: a, default: "[]" }
+  - { id: rows, type: parse, from: a, format: json }
+  - { id: out, type: output, refKey: out, from: rows }`,
+  );
+  await installation.createKey("acme");
+  const [account] = await db.query<{ id: string }>("select id from account");
+  accountId = account?.id ?? "";
+});
+after(async () => await installation?.[Symbol.asyncDispose]());
+
+let inserted = 0;
+
+/** Runs that are `running` under leases of this process; that of the third was lost to another worker meanwhile. */
+async function leases(): Promise<readonly Lease[]> {
+  const first = inserted;
+  inserted += 5;
+  await db.query(
+    `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys,
+       timeout_ms, retention_ms)
+     select 'run_test' || i, gen_random_uuid(), $1, blueprint.id, 1, api_key.id, '{}', '[]', 1800000, 2592000000
+     from blueprint, api_key, generate_series($2::int, $2::int + 4) i`,
+    [accountId, first],
+  );
+  const runs = await admitRuns(db, accountId, OWNER, 5);
+  assert.equal(runs.length, 5);
+  const held = runs.map(({ id, epoch }) => ({ runId: id, owner: OWNER, epoch }));
+  await db.query("update run set lease_epoch = lease_epoch + 1 where id = $1", [held[2]?.runId]);
+  return held;
+}
+
+interface Row {
+  readonly status: string;
+  readonly step: string;
+  readonly owner: string | null;
+  readonly results: number;
+  readonly steps: readonly string[];
+}
+
+async function rowsOf(held: readonly Lease[]): Promise<readonly (Row | undefined)[]> {
+  const rows = await db.query<Row & { id: string }>(
+    `select id, status, progress_step as step, lease_owner as owner,
+       (select count(*)::int from run_result where run_id = run.id) as results,
+       array(select status from run_step where run_id = run.id) as steps
+     from run where id = any($1)`,
+    [held.map(({ runId }) => runId)],
+  );
+  return held.map(({ runId }) => {
+    const found = rows.find(({ id }) => id === runId);
+    if (!found) return undefined;
+    const { id: _id, ...row } = found;
+    return row;
+  });
+}
+
+const result = (key: string): NewResult => ({
+  key,
+  totalRecords: 0,
+  jsonBytes: 2,
+  content: Buffer.from("{}"),
+  blob: null,
+});
+const finished = (lease: Lease): FinishedStep => ({
+  lease,
+  accountId,
+  nodeId: NODE,
+  outputKind: "text",
+  output: Buffer.from("x"),
+  blob: null,
+  recordsTotal: null,
+  recordsValid: null,
+  log: "",
+});
+const RUNNING: Row = { status: "running", step: "running", owner: OWNER, results: 0, steps: [] };
+
+/** What each grouped write does to a run that is held. */
+const writes: Record<string, { write: (lease: Lease) => Promise<boolean>; gives: Row }> = {
+  moveStep: {
+    write: async (lease) => await moveStep(db, { lease, step: "reading" }),
+    gives: { ...RUNNING, step: "reading" },
+  },
+  startRun: { write: async (lease) => await startRun(db, { lease }), gives: RUNNING },
+  failRun: {
+    write: async (lease) => await failRun(db, { lease, kind: "data", detail: "no" }),
+    gives: { ...RUNNING, status: "failed", step: "failed", owner: null },
+  },
+  completeRun: {
+    write: async (lease) =>
+      await completeRun(db, { lease, accountId, responseBytes: 9, results: [result("a"), result("b")] }),
+    gives: { ...RUNNING, status: "completed", step: "completed", owner: null, results: 2 },
+  },
+  startStep: {
+    write: async (lease) => await startStep(db, { lease, accountId, nodeId: NODE }),
+    gives: { ...RUNNING, steps: ["started"] },
+  },
+  finishStep: {
+    write: async (lease) =>
+      (await startStep(db, { lease, accountId, nodeId: NODE })) && (await finishStep(db, finished(lease))),
+    gives: { ...RUNNING, steps: ["done"] },
+  },
+};
+
+for (const [name, { write, gives }] of Object.entries(writes)) {
+  test(`${name}: a lease that was lost in the middle of a batch changes nothing, and only there`, async () => {
+    const held = await leases();
+    assert.deepEqual(await Promise.all(held.map(write)), [true, true, false, true, true]);
+    assert.deepEqual(await rowsOf(held), [gives, gives, RUNNING, gives, gives]);
+    // Whoever has neither owner nor epoch of the present lease is as little heard after it.
+    const [first] = held;
+    assert.ok(first);
+    assert.equal(await write({ ...first, owner: "worker_other" }), false);
+    assert.equal(await write({ ...first, epoch: first.epoch - 1 }), false);
+    assert.deepEqual((await rowsOf([first]))[0], gives);
+  });
+}
+
+test("finishStep: a step whose lease was lost after it was started stays as it was", async () => {
+  const held = await leases();
+  const started = await Promise.all(
+    held.map(async (lease) => await startStep(db, { lease, accountId, nodeId: NODE })),
+  );
+  assert.equal(started.filter(Boolean).length, 4);
+  await db.query("update run set lease_epoch = lease_epoch + 1 where id = $1", [held[1]?.runId]);
+  const ended = await Promise.all(held.map(async (lease) => await finishStep(db, finished(lease))));
+  assert.deepEqual(ended, [true, false, false, true, true]);
+  const rows = await rowsOf(held);
+  assert.deepEqual(
+    rows.map((row) => row?.steps),
+    [["done"], ["started"], [], ["done"], ["done"]],
+  );
+});
+
+test("a write that the database refuses fails alone: its neighbours in the batch are done", async () => {
+  const held = (await leases()).filter((_lease, index) => index !== 2);
+  const completed = await Promise.allSettled(
+    held.map(
+      async (lease, index) =>
+        await completeRun(db, {
+          lease,
+          accountId,
+          responseBytes: 9,
+          // The same key twice: the row of the second can't be written.
+          results: [result("a"), result(index === 1 ? "a" : "b")],
+        }),
+    ),
+  );
+  assert.deepEqual(
+    completed.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled", "fulfilled"],
+  );
+  const ended: Row = { ...RUNNING, status: "completed", step: "completed", owner: null, results: 2 };
+  assert.deepEqual(await rowsOf(held), [ended, RUNNING, ended, ended]);
+});
