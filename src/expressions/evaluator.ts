@@ -5,6 +5,7 @@ import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { assert, must } from "#lib/assert.ts";
 import { boundedCache } from "./bounded-cache.ts";
+import { readPlainField } from "./plain-field.ts";
 import { SupervisedThread } from "./supervised-thread.ts";
 import type { KillReason } from "./supervised-thread.ts";
 import { holdsExpression, parseTemplate, renderParts } from "./template.ts";
@@ -91,11 +92,8 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
         return fill(template, strings, values);
       },
       async evaluateBatch(sources, rows) {
-        if (sources.length === 0 || rows.length === 0) return rows.map(() => []);
-        const cells = await runBound(sources, rows);
-        return rows.map((_, row) =>
-          sources.map((source, column) => outcomeOf(source, cells[row * sources.length + column])),
-        );
+        const plain = readPlainFields(sources, rows);
+        return plain ?? outcomesOf(sources, rows, await runBound(sources, rows));
       },
       release() {
         released = true;
@@ -110,6 +108,34 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
       await Promise.all(threads.map((thread) => thread.close()));
     },
   };
+}
+
+function outcomesOf(
+  sources: readonly string[],
+  rows: readonly Scope[],
+  cells: readonly Cell[],
+): readonly (readonly Outcome[])[] {
+  return rows.map((_, row) =>
+    sources.map((source, column) => outcomeOf(source, cells[row * sources.length + column])),
+  );
+}
+
+/** Null: at least one needs a thread. */
+function readPlainFields(
+  sources: readonly string[],
+  rows: readonly Scope[],
+): readonly (readonly Outcome[])[] | null {
+  const outcomes: Outcome[][] = [];
+  for (const { root } of rows) {
+    const row: Outcome[] = [];
+    for (const source of sources) {
+      const field = readPlainField(source, root);
+      if (field === null) return null;
+      row.push({ ok: true, value: field.value });
+    }
+    outcomes.push(row);
+  }
+  return outcomes;
 }
 
 function valueOf(source: string, cell: Cell | undefined): Json | undefined {

@@ -29,6 +29,8 @@ export class RunTaker {
   /** Accounts that may have runs to take, in the order of their turns. */
   readonly #accounts = new Set<string>();
   #turn: Promise<void> | null = null;
+  /** Who waits for a moment in which nothing is taken. */
+  #betweens = 0;
   #isStopped = false;
 
   constructor(options: TakerOptions) {
@@ -41,20 +43,27 @@ export class RunTaker {
     this.#takeSoon();
   }
 
-  /** Does something while nothing is being taken: what was taken is begun by then. */
+  /** Does something while nothing is being taken: what was taken is begun by then. It comes before the next turn. */
   async between(task: () => Promise<void>): Promise<void> {
-    while (this.#turn) await this.#turn;
-    this.#turn = task().finally(() => {
-      this.#turn = null;
+    this.#betweens++;
+    try {
+      await this.#turn;
+      await task();
+    } finally {
+      this.#betweens--;
       this.#takeSoon();
-    });
+    }
+  }
+
+  /** Takes no more; what was being taken is begun when this is over. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#turn;
   }
 
-  /** Takes no more. What was being taken is begun when this is over. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    while (this.#turn) await this.#turn;
+  /** The accounts that may have runs that wait. */
+  get accountIds(): readonly string[] {
+    return [...this.#accounts];
   }
 
   #takeSoon(): void {
@@ -66,7 +75,7 @@ export class RunTaker {
   }
 
   #isDue(): boolean {
-    return !this.#isStopped && this.#accounts.size > 0 && this.#options.room() > 0;
+    return !this.#isStopped && this.#betweens === 0 && this.#accounts.size > 0 && this.#options.room() > 0;
   }
 
   async #take(): Promise<void> {

@@ -98,6 +98,8 @@ export class Worker {
     await this.#taker.stop();
     await Promise.all([stopped, ...[...this.#carried.values()].map(({ over }) => over)]);
     await this.#membership?.leave();
+    // Other workers have room for them.
+    this.#services.news.tellOfWaiting(this.#taker.accountIds);
   }
 
   async #startRunner(): Promise<void> {
@@ -170,11 +172,11 @@ export class Worker {
 
   /** After a run was carried: whatever waits for its place may begin. */
   async #follow(runId: string, outcome: RunOutcome): Promise<void> {
+    if (outcome.kind === "released") {
+      await this.#quietly(async () => await addRunJob(this.#services.db, runId));
+    }
     this.#carried.delete(runId);
-    if (outcome.kind === "ended" || outcome.kind === "parked") this.#taker.wake([outcome.accountId]);
-    else this.#taker.wake([]);
-    if (outcome.kind !== "released") return;
-    await this.#quietly(async () => await addRunJob(this.#services.db, runId));
+    this.#taker.wake(outcome.kind === "ended" || outcome.kind === "parked" ? [outcome.accountId] : []);
   }
 
   #noteUncarried(runId: string, error: unknown): void {

@@ -1,0 +1,93 @@
+// What takes waiting runs, with real runs in a real database.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Database } from "#db/pool.ts";
+import { openLog } from "#lib/log.ts";
+import { RunTaker, type TakerOptions } from "#worker/run-taker.ts";
+import { install, type Installation } from "../service.ts";
+
+const WAITING = 40;
+const LOG = openLog({ level: "silent", format: "json" });
+
+let installation: Installation & AsyncDisposable;
+let db: Database;
+let accountId: string;
+
+before(async () => {
+  installation = await install();
+  db = installation.database.db;
+  await installation.apply(
+    "account: acme\nconcurrency: 1000",
+    `blueprint: any
+account: acme
+nodes:
+  - { id: a, type: input, refKey: a, default: "[]" }
+  - { id: rows, type: parse, from: a, format: json }
+  - { id: out, type: output, refKey: out, from: rows }`,
+  );
+  await installation.createKey("acme");
+  const [account] = await db.query<{ id: string }>("select id from account");
+  accountId = account?.id ?? "";
+});
+after(async () => await installation?.[Symbol.asyncDispose]());
+
+async function addWaiting(prefix: string): Promise<void> {
+  await db.query(
+    `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys,
+       timeout_ms, retention_ms)
+     select $2 || i, gen_random_uuid(), $1, blueprint.id, 1, api_key.id, '{}', '[]', 1800000, 2592000000
+     from blueprint, api_key, generate_series(1, $3::int) i`,
+    [accountId, prefix, WAITING],
+  );
+}
+
+/** Room for one at a time, for ever: it takes again and again. */
+function openTaker(begin: TakerOptions["begin"], workerId: () => string | null = () => "worker_test") {
+  return new RunTaker({ db, log: LOG, workerId, room: () => 1, carried: () => new Map(), begin });
+}
+
+test("what must happen while nothing is taken comes between, however much waits", async () => {
+  await addWaiting("run_between");
+  const begun: string[] = [];
+  const done = Promise.withResolvers<void>();
+  const taker = openTaker((run) => {
+    begun.push(run.id);
+    if (begun.length === WAITING) done.resolve();
+  });
+  taker.wake([accountId]);
+  let between = -1;
+  await taker.between(async () => {
+    between = begun.length;
+    for (let look = 0; look < 20; look++) {
+      await sleep(15);
+      const leased = await db.query(
+        "select 1 from run where id like 'run_between%' and lease_owner is not null",
+      );
+      // All that was taken is begun, and nothing is taken meanwhile.
+      assert.deepEqual([leased.length, begun.length], [between, between]);
+    }
+  });
+  assert.ok(between < WAITING, `only after ${between} runs`);
+  await done.promise;
+  await taker.stop();
+  assert.equal(new Set(begun).size, WAITING, "each once");
+});
+
+test("nothing is taken without a membership, nor after the stop", async () => {
+  await addWaiting("run_idle");
+  const begun: string[] = [];
+  const stranger = openTaker(
+    (run) => begun.push(run.id),
+    () => null,
+  );
+  stranger.wake([accountId]);
+  await stranger.stop();
+  const stopped = openTaker((run) => begun.push(run.id));
+  await stopped.stop();
+  stopped.wake([accountId]);
+  assert.deepEqual(stopped.accountIds, [accountId], "whom others may serve");
+  const taken = await db.query("select 1 from run where id like 'run_idle%' and admitted_at is not null");
+  assert.equal(taken.length, 0);
+  assert.deepEqual(begun, []);
+});
