@@ -331,6 +331,7 @@ create table run (
   sequence integer default 1 not null,
   parked_at timestamp with time zone,
   resumed_at timestamp with time zone,
+  retries integer default 0 not null,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
@@ -346,6 +347,7 @@ create table run (
   constraint run_check6 CHECK (((lease_owner IS NULL) OR (ended_at IS NULL))),
   constraint run_check7 CHECK (((parked_at IS NULL) OR (lease_owner IS NULL))),
   constraint run_check8 CHECK (((parked_at IS NULL) OR (admitted_at IS NULL) OR (ended_at IS NOT NULL))),
+  constraint run_retries_check CHECK ((retries >= 0)),
   constraint run_sequence_check CHECK ((sequence > 0)),
   constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
 );

@@ -164,6 +164,7 @@ async function startWorker(
     environmentSecret: services.environmentSecret,
     log: services.log,
     scratchFolder: join(config.dataDir, "scratch"),
+    loginTimeoutMs: config.loginTimeoutMs,
   };
   const worker = await Worker.start(engine, database.source, config.workerConcurrency);
   const auditKeeper = startAuditKeeper(

@@ -27,6 +27,7 @@ export interface Config {
   readonly logLevel: LogLevel;
   readonly logFormat: "json" | "pretty";
   readonly workerConcurrency: number;
+  readonly loginTimeoutMs: number;
   readonly drainMs: number;
   /** Empty but in fault tests. */
   readonly failpoints: readonly FailpointAction[];
@@ -131,6 +132,13 @@ export const SETTINGS: readonly Setting[] = [
       "Runs that one worker process executes at once; as many again when it takes over those of a dead one.",
   },
   {
+    name: "LATCHKEY_LOGIN_SECONDS",
+    type: "1 to 600",
+    default: String(limits.loginTimeoutMs / 1_000),
+    description:
+      "Longest that one login of a run may take; the wait for other logins of its credential not counted.",
+  },
+  {
     name: "LATCHKEY_DRAIN_SECONDS",
     type: "0 to 600",
     default: String(limits.drainMs / 1_000),
@@ -203,6 +211,9 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     if (value === undefined) problems.push(`${name} must be ${wants}.`);
     return value ?? fallback;
   };
+  /** In milliseconds, as what it stands in for. */
+  const seconds = (name: string, least: number, fallbackMs: number): number =>
+    checked(name, whole(least, 600), `a number of seconds from ${least} to 600`, fallbackMs / 1_000) * 1_000;
   const dataDir = resolve(cwd, read("LATCHKEY_DATA_DIR") ?? ".latchkey");
   const signingKeyFile = resolve(cwd, read("LATCHKEY_SIGNING_KEY_FILE") ?? join(dataDir, "signing.key"));
   const masterKeyFile = resolve(cwd, read("LATCHKEY_MASTER_KEY_FILE") ?? join(dataDir, "master.key"));
@@ -239,13 +250,8 @@ export function readConfig(environment: Environment = process.env, cwd: string =
       process.stderr.isTTY ? "pretty" : "json",
     ),
     workerConcurrency: checked("LATCHKEY_WORKER_CONCURRENCY", whole(1, 1_000), "a number from 1 to 1000", 20),
-    drainMs:
-      checked(
-        "LATCHKEY_DRAIN_SECONDS",
-        whole(0, 600),
-        "a number of seconds from 0 to 600",
-        limits.drainMs / 1_000,
-      ) * 1_000,
+    loginTimeoutMs: seconds("LATCHKEY_LOGIN_SECONDS", 1, limits.loginTimeoutMs),
+    drainMs: seconds("LATCHKEY_DRAIN_SECONDS", 0, limits.drainMs),
     failpoints: checked(
       "LATCHKEY_FAILPOINTS",
       (text) => parseFailpoints(text) ?? undefined,

@@ -5,7 +5,7 @@ import type { Services } from "./services.ts";
 const PAGE = 500;
 
 /** Everything that the service puts into the store. */
-const PREFIXES = ["inputs/", "steps/", "results/"] as const;
+export const OBJECT_PREFIXES = ["inputs/", "steps/", "results/"] as const;
 
 /**
  * Design, page 6, 4.3, row 29: what a process that died between writing an object and COMMIT has left. Nothing names it, so
@@ -16,7 +16,7 @@ export async function sweepObjects(services: Pick<Services, "db" | "blobs" | "lo
   const { db, blobs, log } = services;
   const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs);
   let [seen, removed] = [0, 0];
-  for (const prefix of PREFIXES) {
+  for (const prefix of OBJECT_PREFIXES) {
     for await (const page of blobs.list(prefix, PAGE)) {
       seen += page.length;
       const old = page.filter(({ modifiedAt }) => modifiedAt < before).map(({ key }) => key);

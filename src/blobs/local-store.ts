@@ -24,6 +24,7 @@ export function openLocalStore(folder: string): BlobStore {
     removeAll: async (prefix) =>
       await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
     list: (prefix, pageSize) => listFiles(folder, prefix, pageSize),
+    listUnfinished: (before) => listUnfinishedFiles(folder, before),
     removeUnfinished: async (before) => await removeUnfinishedFiles(folder, before),
   };
 }
@@ -79,13 +80,18 @@ async function* listFiles(
   if (page.length > 0) yield page;
 }
 
-async function removeUnfinishedFiles(folder: string, before: Date): Promise<number> {
-  let removed = 0;
+async function* listUnfinishedFiles(folder: string, before: Date): AsyncIterable<string> {
   for await (const path of walk(folder)) {
     if (!UNFINISHED.test(path)) continue;
     const modifiedAt = await modifiedAtOf(path);
-    if (modifiedAt === null || modifiedAt >= before) continue;
-    await rm(path, { force: true });
+    if (modifiedAt !== null && modifiedAt < before) yield relative(folder, path);
+  }
+}
+
+async function removeUnfinishedFiles(folder: string, before: Date): Promise<number> {
+  let removed = 0;
+  for await (const name of listUnfinishedFiles(folder, before)) {
+    await rm(join(folder, name), { force: true });
     removed++;
   }
   return removed;

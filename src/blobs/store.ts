@@ -24,6 +24,8 @@ export interface BlobStore {
   removeAll(prefix: string): Promise<void>;
   /** The objects whose key begins with `prefix` (which ends in `/`), page by page, in no particular order. */
   list(prefix: string, pageSize: number): AsyncIterable<readonly ListedBlob[]>;
+  /** Names of what is left of objects that were never finished, untouched since `before`. */
+  listUnfinished(before: Date): AsyncIterable<string>;
   /** Removes what is left of objects that were never finished, untouched since `before`. Gives how many. */
   removeUnfinished(before: Date): Promise<number>;
 }

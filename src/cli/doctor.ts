@@ -5,26 +5,24 @@ import { readSigningKey } from "#lib/signing.ts";
 import { readKeys } from "#vault/key-source.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { Composition } from "./composition.ts";
+import { checkDeeply, type Finding } from "./doctor-deep.ts";
 import { CommandFailed, paint, print } from "./output.ts";
 import { Interrupted } from "./stop-signal.ts";
-
-interface Finding {
-  readonly ok: boolean;
-  readonly text: string;
-}
 
 export function addDoctor(program: Command, composition: Composition): void {
   program
     .command("doctor")
     .description("check settings, keys, database and vault, and say what to do")
-    .addHelpText("after", "\nExample:\n  latchkey doctor")
-    .action(async () => {
+    .option("--deep", "also look through all rows, objects and the audit log for what must never be")
+    .addHelpText("after", "\nExamples:\n  latchkey doctor\n  latchkey doctor --deep")
+    .action(async (options: { deep?: boolean }) => {
       // Wrong settings are listed all at once, and nothing else can be looked at.
       composition.config();
       let failed = 0;
       const show = ({ ok, text }: Finding): void => {
-        if (!ok) failed++;
-        print(`${ok ? paint("green", "ok   ") : paint("red", "wrong")} ${text}`);
+        if (ok === false) failed++;
+        const word = ok === null ? "skip " : ok ? paint("green", "ok   ") : paint("red", "wrong");
+        print(`${word} ${text}`);
       };
       show({ ok: true, text: "the settings are in order" });
       for (const finding of [...checkDataFolder(composition), ...(await checkKeys(composition))])
@@ -32,6 +30,7 @@ export function addDoctor(program: Command, composition: Composition): void {
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
+          if (options.deep) for (const finding of await checkDeeply(composition, db)) show(finding);
         });
       } catch (error) {
         if (error instanceof Interrupted) throw error;

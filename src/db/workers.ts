@@ -35,6 +35,20 @@ export async function takeLivenessLock(connection: Database, lockKey: number): P
 }
 
 /**
+ * Frees runs of workers that are not there any more: one that was frozen may have claimed a run after it had been taken over, and
+ * before it noticed.
+ */
+export async function freeRunsOfNobody(db: Database): Promise<void> {
+  await db.query({
+    name: "free_runs_of_nobody",
+    text: `update run set lease_owner = null, lease_epoch = lease_epoch + 1, lost_leases = lost_leases + 1
+      where id in (select id from run
+        where lease_owner is not null and not exists (select from worker where worker.id = run.lease_owner)
+        order by id for no key update)`,
+  });
+}
+
+/**
  * Takes over from workers that are dead (their advisory lock is free) or silent (no heartbeat for `staleMs`): their runs'
  * epochs rise, so that nothing they still write counts, and their jobs are free again. Gives the runs that go on.
  */

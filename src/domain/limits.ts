@@ -54,10 +54,14 @@ export const limits = {
   /** Design, page 6, 6.1. */
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
+  /** How much longer a login keeps others of its credential out, so that its own end comes first. */
+  loginMarginMs: 10_000,
   requestTimeoutMs: 30_000,
   /** Rejected logins in a row after which none is tried for a while: targets lock their users out after three to ten. */
   lockout: { after: 2, coolDownMs: 3_600_000 },
   redirectsMax: 5,
+  /** Of a run, over all its nodes: a target that is down is not asked for ever by a run with many requests. */
+  retriesMax: 100,
   /** Design, page 3, Defaults: `max_bytes` of a response, decompressed. */
   responseBytesMax: 10_000_000,
   pagesMax: 10_000,

@@ -1,4 +1,3 @@
-import { isConnectionLost } from "#db/pool.ts";
 import {
   failStep,
   finishStep,
@@ -7,6 +6,7 @@ import {
   type FinishedStep,
   type RunStep,
 } from "#db/run-steps.ts";
+import { isConnectionLost } from "#db/pool.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import type { Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";

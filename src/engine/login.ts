@@ -62,14 +62,17 @@ export async function login(
   request: LoginRequest,
   signal: AbortSignal,
 ): Promise<LoggedIn> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
+  const { loginTimeoutMs } = services;
+  const takenMs = loginTimeoutMs + limits.loginMarginMs;
   for (
     let pollMs = LOGIN_POLL_MS.first;
-    !(await takeLogin(services.db, request.credentialId, request.runId, limits.loginTimeoutMs));
+    !(await takeLogin(services.db, request.credentialId, request.runId, takenMs));
     pollMs = Math.min(pollMs * 1.5, LOGIN_POLL_MS.longest)
   ) {
     await sleep(pollMs, undefined, { signal });
   }
+  // Only now: the wait for others' logins is not this one's time.
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(loginTimeoutMs)]);
   let redact = makeRedactor([]);
   try {
     const lockout = await refuseIfLocked(services, request);
@@ -85,7 +88,7 @@ export async function login(
       error instanceof LoginFailure && error.rejected ? await countRejection(services, request) : "";
     signal.throwIfAborted();
     if (bounded.aborted)
-      throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1000} s.`);
+      throw new RunFailure("login", `The login took longer than ${loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
       throw new RunFailure(
         "login",

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomInt } from "node:crypto";
+import { takeRetry } from "#db/retry-budget.ts";
 import { takeThrottleSlot } from "#db/throttle.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
@@ -9,6 +10,7 @@ import { resultKeysOf } from "#nodes/output.ts";
 import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
 import { reviewRecords } from "./review-gate.ts";
+import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import { encodeRecords } from "./spool.ts";
@@ -39,6 +41,11 @@ export function nodeContext(
     takeSlot: async (spacingMs) => {
       const place = { accountId: run.run.accountId, blueprintId: run.run.blueprintId, nodeId: node.id };
       await sleep(await takeThrottleSlot(run.services.db, place, spacingMs), undefined, { signal });
+    },
+    takeRetry: async () => {
+      const isGranted = await takeRetry(run.services.db, run.lease, limits.retriesMax);
+      if (isGranted === undefined) throw new RunStopped("lease_lost");
+      return isGranted;
     },
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
     random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,

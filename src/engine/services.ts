@@ -25,4 +25,5 @@ export interface EngineServices {
   readonly log: Log;
   /** Folder for what a run holds only while it runs. */
   readonly scratchFolder: string;
+  readonly loginTimeoutMs: number;
 }

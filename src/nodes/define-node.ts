@@ -43,6 +43,8 @@ export interface NodeContext {
   review(records: RecordBatches, ask: () => Promise<ReviewQuestion>): Promise<RecordBatches>;
   /** Waits for this node's next free moment, among all runs and workers: one every `spacingMs`. */
   takeSlot(spacingMs: number): Promise<void>;
+  /** Takes one of the run's retries, which all its nodes share. False: they are used up, and what failed fails at once. */
+  takeRetry(): Promise<boolean>;
   /** Waits, and ends early with a throw when `signal` aborts. */
   sleep(ms: number): Promise<void>;
   /** A number in [0, 1) for jitter. */

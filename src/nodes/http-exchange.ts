@@ -40,7 +40,8 @@ export async function exchange(
     const answer = await attemptOnce(context, outbound);
     const isRetried =
       answer instanceof OutboundError ? RETRIED_FAILURES.has(answer.failure) : isPassing(answer, config);
-    if (!isRetried || attempt >= attempts) return expected(answer, config, place, attempt);
+    if (!isRetried || attempt >= attempts) return expected(answer, config, place, triesText(attempt));
+    if (!(await context.takeRetry())) return expected(answer, config, place, triesText(attempt, NO_RETRIES));
     const waitMs = delayMs(context, attempt, answer instanceof OutboundError ? null : retryAfterMs(answer));
     const reason = answer instanceof OutboundError ? answer.failure : answer.status;
     context.log("retry", { attempt, reason, waitMs });
@@ -89,13 +90,23 @@ export function retryAfterMs(response: OutboundResponse): number | null {
   return Number.isFinite(wait) && wait > 0 ? wait : null;
 }
 
+/** Why a request that may be tried again is not. */
+export const NO_RETRIES = `the run's ${limits.retriesMax} retries are used up`;
+
+export function triesText(attempts: number, more?: string): string {
+  const parts = [
+    ...(attempts === 1 ? [] : [`after ${attempts} attempts`]),
+    ...(more === undefined ? [] : [more]),
+  ];
+  return parts.length === 0 ? "" : ` (${parts.join("; ")})`;
+}
+
 function expected(
   answer: OutboundResponse | OutboundError,
   config: HttpConfig,
   place: string,
-  attempts: number,
+  tries: string,
 ): OutboundResponse {
-  const tries = attempts === 1 ? "" : ` (after ${attempts} attempts)`;
   if (answer instanceof OutboundError)
     throw new NodeFailure(`${place}: ${answer.message}${tries}`, { cause: answer });
   const problem = mismatch(answer, config);

@@ -3,7 +3,15 @@ import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { NodeFailure, type KnownWrite, type NodeContext } from "./define-node.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { delayMs, mismatch, responseText, retryAfterMs, waitForSlot } from "./http-exchange.ts";
+import {
+  delayMs,
+  mismatch,
+  NO_RETRIES,
+  responseText,
+  retryAfterMs,
+  triesText,
+  waitForSlot,
+} from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
 
 /** One write of a node. */
@@ -49,11 +57,13 @@ export async function carryWrite(
       const settled = await settle(context, config, write, sent.why);
       if (settled !== "not_there") return settled;
     }
-    if (attempt >= attempts) {
+    const isLast = attempt >= attempts;
+    if (isLast || !(await context.takeRetry())) {
+      const tries = triesText(attempt, isLast ? undefined : NO_RETRIES);
       if (sent.kind === "doubt")
-        throw new NodeFailure(`${write.place}: ${sent.why}; it was looked up and is not there.`);
+        throw new NodeFailure(`${write.place}: ${sent.why}; it was looked up and is not there${tries}.`);
       await context.writes.refuse(write.ordinal);
-      throw new NodeFailure(`${write.place}${sent.why} (after ${attempt} attempts).`);
+      throw new NodeFailure(`${write.place}${sent.why}${tries}.`);
     }
     const waitMs = delayMs(context, attempt, sent.kind === "later" ? sent.askedMs : null);
     context.log("retry", { attempt, waitMs });

@@ -8,7 +8,13 @@ import { addMissingJobs, addRunJob, addRunJobs, listAccountsWithWaitingRuns } fr
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
 import type { DatabaseSource } from "#db/pool.ts";
 import type { ClaimedRun } from "#db/runs.ts";
-import { listRunsToStop, releaseOrphans, savePoolIds, takeOverDeadWorkers } from "#db/workers.ts";
+import {
+  freeRunsOfNobody,
+  listRunsToStop,
+  releaseOrphans,
+  savePoolIds,
+  takeOverDeadWorkers,
+} from "#db/workers.ts";
 import { limits } from "#domain/limits.ts";
 import { carryRun, executeRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
@@ -245,6 +251,7 @@ export class Worker {
     await this.#taker.between(async () => {
       await releaseOrphans(db, workerId, [...this.#carried.keys()]);
     });
+    await freeRunsOfNobody(db);
     this.#taker.wake(await listAccountsWithWaitingRuns(db));
     await addMissingJobs(db);
   }

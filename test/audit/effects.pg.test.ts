@@ -6,6 +6,7 @@ import { after, afterEach, before, test } from "node:test";
 import { FAILPOINTS } from "#lib/failpoint.ts";
 import { connect, openCaller, submitHostedForm, type Caller } from "../caller.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
+import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { checkExport, isCheckpoint } from "./offline.ts";
 
@@ -261,6 +262,7 @@ test("a closer that is killed at any of its points leaves nothing half done: the
   assert.equal(await count("audit_entry", "sequence is null"), 0);
   const { code, stdout } = await installation.command("audit", "verify");
   assert.equal(code, 0, stdout);
+  await assertInvariants(installation);
 });
 
 test("`audit export` can be checked offline with the public key alone, and `audit verify` exits with 1 when a superuser was at it", async () => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openCaller } from "../caller.ts";
+import { assertInvariants } from "../invariants.ts";
 import { blueprint, openBench, type Bench } from "./bench.ts";
 
 let bench: Bench;
@@ -102,4 +103,5 @@ test("a worker killed between the target's yes and the cache leaves none: the ru
   assert.equal(ended.body.status, "completed");
   assert.equal(logins() - before, 2);
   assert.equal(lastPass(), `killed-pass-${logins() - 1}`);
+  await assertInvariants(bench.installation);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { connect, openCaller, type Caller } from "../caller.ts";
+import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { eventually, historyOf, recordHistory } from "./run-history.ts";
 import {
@@ -33,7 +34,10 @@ before(async () => {
   key = await installation.createKey("acme");
 });
 
-afterEach(() => target.reset());
+afterEach(async () => {
+  target.reset();
+  await assertInvariants(installation);
+});
 
 after(async () => {
   await installation?.[Symbol.asyncDispose]();
@@ -221,6 +225,17 @@ test("a run goes on when the database cuts every connection of the service", asy
   });
   await assertWhole(service, run);
   assert.equal(service.child.exitCode, null, "the service is still the same process");
+});
+
+test("a run that is held by a worker that is not there goes on: a frozen one claimed it after it had been taken over", async () => {
+  const hold = target.hold(page("first", "1"));
+  const run = await startRun(await running());
+  await hold.reached;
+  await end("SIGKILL");
+  // As a takeover leaves it, with the claim after it.
+  assert.equal((await installation.database.db.query("delete from worker returning 1")).length, 1);
+  hold.release();
+  await assertWhole(await running(), run);
 });
 
 test("every run acknowledged with a 202 reaches its end though the service is killed right after", async () => {

@@ -4,6 +4,7 @@ import { randomInt } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, openCaller, type Caller } from "../caller.ts";
+import { assertInvariants } from "../invariants.ts";
 import { install } from "../service.ts";
 import { ledger, ledgerDocuments, startTarget, type Target } from "./target.ts";
 
@@ -127,4 +128,5 @@ test(`${ROUNDS} deletes against triggers and runs over two processes: refused or
   );
   // The race was one: else the test proves nothing.
   assert.ok(count("202") > 0 && count("422") > 0 && count("failed") > 0);
+  await assertInvariants(installation);
 });

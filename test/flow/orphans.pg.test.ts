@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, openCaller, type Caller } from "../caller.ts";
+import { assertInvariants } from "../invariants.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "./target.ts";
 
@@ -25,6 +26,7 @@ before(async () => {
   await installation.apply(...ledgerDocuments(target.url), UPLOADS);
   key = await installation.createKey("acme");
 });
+afterEach(async () => await assertInvariants(installation));
 after(async () => {
   await installation?.[Symbol.asyncDispose]();
   await target?.close();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { decideReview } from "#actions/decide-review.ts";
 import { readReview, readReviewRecords } from "#actions/read-review.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
@@ -11,6 +11,7 @@ import { must } from "#lib/assert.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { decisionServices, reviewer } from "../documents/review-stage.ts";
+import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { eventually } from "./run-history.ts";
 
@@ -40,6 +41,7 @@ before(async () => {
   );
   key = await installation.createKey("acme");
 });
+afterEach(async () => await assertInvariants(installation));
 after(async () => {
   await installation?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
+import { after, afterEach, before, beforeEach, test } from "node:test";
 import { openCaller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
+import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { eventually } from "./run-history.ts";
 
@@ -61,6 +62,8 @@ before(async () => {
 beforeEach(() => {
   stored = [];
 });
+
+afterEach(async () => await assertInvariants(installation));
 
 after(async () => {
   await installation?.[Symbol.asyncDispose]();

@@ -13,8 +13,8 @@ export interface CommitProxy {
   readonly url: string;
   /** How many connections were cut so far. */
   readonly cuts: Readonly<Record<Cut, number>>;
-  /** Cuts every second such COMMIT from now on, each way in turn, until `total` were cut. */
-  start(total: number): void;
+  /** Cuts every second such COMMIT from now on, each way in turn, until `total` were cut; `deafMs`: after a cut nobody gets through for so long. */
+  start(total: number, options?: { readonly deafMs?: number }): void;
   close(): Promise<void>;
 }
 
@@ -30,6 +30,8 @@ export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy
   const cuts = { after: 0, late: 0, before: 0 };
   const open = new Set<Socket>();
   let total = 0;
+  let deafMs = 0;
+  let deafUntil = 0;
   let seen = 0;
   const nextCut = (): Cut | null => {
     const done = cuts.after + cuts.late + cuts.before;
@@ -39,6 +41,7 @@ export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy
     return cut;
   };
   const server = createServer((client) => {
+    if (performance.now() < deafUntil) return void client.destroy();
     const upstream = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(Number(port), host);
     let claims = false;
     let isCut = false;
@@ -61,6 +64,8 @@ export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy
       if (bytes.includes(COMMIT)) claims = false;
       if (cut === null) return void upstream.write(bytes);
       isCut = true;
+      deafUntil = performance.now() + deafMs;
+      if (deafMs > 0) for (const socket of open) if (socket !== upstream) socket.destroy();
       client.destroy();
       if (cut === "after") upstream.write(bytes);
       if (cut === "late") setTimeout(() => upstream.write(bytes), LATE_MS);
@@ -73,8 +78,9 @@ export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy
   return {
     url: url.href,
     cuts,
-    start: (count) => {
+    start: (count, options) => {
       total = count;
+      deafMs = options?.deafMs ?? 0;
     },
     close: async () => {
       for (const socket of open) socket.destroy();

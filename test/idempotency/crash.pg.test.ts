@@ -1,8 +1,9 @@
 // Design, page 6, F1 and F2, 4.2: a request with a key survives the death of the service and of its database connection.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { FAILPOINTS } from "#lib/failpoint.ts";
 import { openCaller, type ApiAnswer } from "../caller.ts";
+import { assertInvariants } from "../invariants.ts";
 import type { RunningService } from "../service.ts";
 import { startCommitProxy } from "./commit-proxy.ts";
 import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
@@ -23,6 +24,14 @@ before(async () => {
   installation = await installIdle();
   apiKey = await installation.createKey("acme");
 });
+afterEach(
+  async () =>
+    await assertInvariants(installation, {
+      credential_session: "plantCredentials makes credentials without sessions",
+      credential_entry: "and without entries of the log",
+      audit_unchained: "there is no worker",
+    }),
+);
 after(() => installation?.[Symbol.asyncDispose]());
 
 const serve = async (environment: Record<string, string> = {}): Promise<RunningService> =>

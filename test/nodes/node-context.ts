@@ -77,6 +77,7 @@ export async function runNode(
     writes: noWrites,
     review: () => Promise.reject(new Error("nobody to ask")),
     takeSlot: () => Promise.resolve(),
+    takeRetry: () => Promise.resolve(true),
     sleep: (ms) => {
       seen.slept.push(ms);
       return Promise.resolve();

@@ -1,7 +1,8 @@
 // Design, page 6, 5.6 and G21: tokens at run time. One refresher per credential, kept before it is used.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { connect } from "../caller.ts";
+import { assertInvariants } from "../invariants.ts";
 import { openOAuthBench, itemsBlueprint, type OAuthBench } from "./oauth-setup.ts";
 import { CLIENT } from "./provider.ts";
 
@@ -33,6 +34,7 @@ login:
     itemsBlueprint("own-client", "strat_own_client"),
   ]);
 });
+afterEach(async () => await assertInvariants(bench.installation));
 after(() => bench?.[Symbol.asyncDispose]());
 
 const refreshes = () => bench.provider.tokenRequests.filter(({ grant }) => grant === "refresh_token");

@@ -1,0 +1,91 @@
+import { NOT_BY_US, type RowCheck } from "./row-check.ts";
+const DELETE_IT =
+  "if a backup was restored: latchkey restore-reconcile, before the service is started; else delete it by the API";
+
+const ofSessions = (where: string): string =>
+  `select 'credential_session ' || session.id as place from credential_session session where ${where}`;
+
+/** Secrets that belong to a credential; each goes with it. */
+const leftOf = (table: string): string =>
+  `select '${table} of ' || credential_id as place from ${table}
+   where not exists (select from credential where credential.id = ${table}.credential_id)`;
+
+const DELETED = `(select subject_id, occurred_at from audit_entry where action = 'credential.delete') deleted`;
+
+/** Invariants V6 and V7, and V11's rows. */
+export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
+  {
+    invariant: "V6",
+    name: "session_shape",
+    problem: "it is completed without a credential or a time, or the other way round",
+    remedy: NOT_BY_US,
+    find: ofSessions(`status not in ('pending', 'completed') or (status = 'completed') <> (credential_id is not null)
+      or (status = 'completed') <> (completed_at is not null)`),
+  },
+  {
+    invariant: "V6",
+    name: "session_late",
+    problem: "it was completed after it had expired",
+    remedy: "its owner's consent had lapsed: delete the credential by the API, and ask for it again",
+    find: ofSessions(`completed_at >= expires_at`),
+  },
+  {
+    invariant: "V6",
+    name: "session_credential_gone",
+    problem: "its credential is not there, and nobody deleted it",
+    remedy: "restore the backup that has the credential, or let its owner connect again",
+    find: ofSessions(`status = 'completed' and completed_at >= (select applied_at from schema_migration where version = 7)
+      and not exists (select from credential where credential.id = session.credential_id)
+      and not exists (select from ${DELETED} where deleted.subject_id = session.credential_id)`),
+  },
+  {
+    invariant: "V6",
+    name: "credential_session",
+    problem: "it does not belong to a session that was completed with it",
+    remedy: NOT_BY_US,
+    find: `select 'credential ' || credential.id as place
+      from credential left join credential_session session on session.id = credential.session_id
+      where session.credential_id is distinct from credential.id`,
+  },
+  {
+    invariant: "V7",
+    name: "credential_deleted",
+    problem: "it was deleted, and is there",
+    remedy: DELETE_IT,
+    find: `select 'credential ' || id as place from credential
+      where exists (select from ${DELETED} where deleted.subject_id = credential.id)`,
+  },
+  {
+    invariant: "V7",
+    name: "credential_left_over",
+    problem: "its credential is gone, and this is left of it",
+    remedy: "delete the row: nothing reads it any more, and it holds what was to be forgotten",
+    find: ["login_session", "oauth_token", "totp_use"].map(leftOf).join(" union all "),
+  },
+  {
+    invariant: "V7",
+    name: "run_after_delete",
+    problem: "it was triggered with a credential that had been deleted before",
+    remedy: NOT_BY_US,
+    find: `select 'run ' || run.id || ' with ' || used.credential_id as place
+      from run join run_credential used on used.run_id = run.id
+        join ${DELETED} on deleted.subject_id = used.credential_id
+      where run.created_at > deleted.occurred_at`,
+  },
+  {
+    invariant: "V7",
+    name: "opened_after_delete",
+    problem: "a run opened a credential more than 10 s after it had been deleted",
+    remedy: "look at what the run did with it (latchkey audit export), and report this line as a defect",
+    find: `select 'audit_entry ' || opened.id || ' of ' || opened.subject_id as place
+      from audit_entry opened join ${DELETED} on deleted.subject_id = opened.subject_id
+      where opened.action = 'credential.open' and opened.occurred_at > deleted.occurred_at + interval '10 seconds'`,
+  },
+  {
+    invariant: "V11",
+    name: "object_of_no_run",
+    problem: "it is kept for no run: nothing would ever purge it",
+    remedy: "delete the row; the object goes with the next sweep",
+    find: `select 'blob ' || key as place from blob where run_id is null`,
+  },
+];

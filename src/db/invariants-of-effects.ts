@@ -1,0 +1,169 @@
+import { NOT_BY_US, type RowCheck } from "./row-check.ts";
+const NO_REPLAY =
+  "delete the row before its caller retries (what it retries is then done anew), or restore the backup that has both";
+
+/** Answers that are replayed still; `id`: what their body names. The rest of a body is nobody's business here. */
+const ANSWERS = `(select 'idempotency_key ' || account_id || ' ' || encode(key_hash, 'hex') as place, account_id, status, body,
+    token_session_id, token_at, substring(encode(body, 'escape') from '^\\{"id":"([a-z]+_[0-9A-Za-z]+)"') as id
+  from idempotency_key where expires_at > app_now()) answer`;
+
+/** Nothing was audited before there was a log. */
+const since = (column: string): string =>
+  `${column} >= (select applied_at from schema_migration where version = 7)`;
+
+/** How many entries of an action there are for each subject. */
+const entries = (action: string): string =>
+  `(select subject_id, count(*) from audit_entry where action = '${action}' group by 1) entry`;
+
+/** Rows of a table that do not have exactly one entry of an action. */
+const oneEach = (table: string, action: string, where: string): string =>
+  `select '${table} ' || ${table}.id || ' (' || coalesce(entry.count, 0) || ')' as place
+   from ${table} left join ${entries(action)} on entry.subject_id = ${table}.id
+   where ${where} and entry.count is distinct from 1`;
+
+const audit = (name: string, problem: string, find: string): RowCheck => ({
+  invariant: "V9",
+  name,
+  problem,
+  remedy:
+    "compare with the tombstones, the target and your other logs; then keep this database and report the line",
+  find,
+});
+
+const extra = (action: string, where: string): string =>
+  `select 'audit_entry ' || entry.id || ' of ' || entry.subject_id as place from audit_entry entry
+   where entry.action = '${action}' and ${where}`;
+
+/** Invariants V1, V9 and V12: what was answered, what was done, and the entries of it. */
+export const EFFECT_CHECKS: readonly RowCheck[] = [
+  {
+    invariant: "V1",
+    name: "answer_missing",
+    problem: "a key was claimed, and its answer is not there: its caller would never get one",
+    remedy: NO_REPLAY,
+    find: `select place from ${ANSWERS} where status is null or body is null`,
+  },
+  {
+    invariant: "V1",
+    name: "answer_without_run",
+    problem: "a trigger was acknowledged, and there is no such run",
+    remedy: NO_REPLAY,
+    find: `select place from ${ANSWERS} where status = 202
+      and not exists (select from run where run.account_id = answer.account_id and run.id = answer.id)`,
+  },
+  {
+    invariant: "V1",
+    name: "answer_without_session",
+    problem: "a session was acknowledged, and there is no such session",
+    remedy: NO_REPLAY,
+    find: `select place from ${ANSWERS} where status = 201 and not exists
+      (select from credential_session session where session.account_id = answer.account_id and session.id = answer.id)`,
+  },
+  {
+    invariant: "V1",
+    name: "answer_without_cancel",
+    problem: "a cancel was acknowledged, and its run is not cancelled",
+    remedy: NO_REPLAY,
+    find: `select place from ${ANSWERS} where status = 200 and not exists
+      (select from run where run.account_id = answer.account_id and run.id = answer.id and run.status = 'cancelled')`,
+  },
+  {
+    invariant: "V1",
+    name: "answer_twice",
+    problem: "two keys were answered with it: one request had no effect of its own",
+    remedy: NOT_BY_US,
+    find: `select id as place from ${ANSWERS} where status in (201, 202) and id is not null group by id having count(*) > 1`,
+  },
+  {
+    invariant: "V12",
+    name: "answer_changed",
+    problem: "what a retry would be answered is not what the first caller was told of the run",
+    remedy: NO_REPLAY,
+    find: `select place from ${ANSWERS} join run on run.id = answer.id where answer.status = 202
+      and body <> convert_to('{"id":"' || run.id || '","run_key":"' || run.run_key || '","status":"queued"}', 'UTF8')`,
+  },
+  {
+    invariant: "V12",
+    name: "answer_token",
+    problem: "a retry would be given another session's link, or one in the wrong place",
+    remedy: NO_REPLAY,
+    find: `select place from ${ANSWERS} where status = 201 and (token_session_id is distinct from id
+      or token_at < 1 or token_at > octet_length(body)) or status <> 201 and token_session_id is not null`,
+  },
+  audit(
+    "session_entry",
+    "a session was created, and the log does not have exactly one entry of it",
+    oneEach("credential_session", "session.create", since("created_at")),
+  ),
+  audit(
+    "credential_entry",
+    "a credential was submitted, and the log does not have exactly one entry of it",
+    oneEach("credential", "credential.submit", since("created_at")),
+  ),
+  audit(
+    "cancel_entry",
+    "a run was cancelled, and the log does not have exactly one entry of it",
+    `select 'run ' || run.id || ' (' || coalesce(entry.count, 0) || ')' as place from run left join (
+       select run_id, count(*) from audit_entry
+       where action = 'run.cancel' or (action = 'review.decide' and detail like '%"decision":"rejected"%')
+       group by 1) entry on entry.run_id = run.id
+     where run.status = 'cancelled' and ${since("run.ended_at")} and entry.count is distinct from 1`,
+  ),
+  audit(
+    "review_entry",
+    "a review was decided, and the log does not have exactly one entry of it",
+    oneEach("review", "review.decide", "review.decided_at is not null"),
+  ),
+  audit(
+    "write_entry",
+    "a person decided on writes of the run, and the log has fewer entries of it",
+    `select 'run ' || run_id as place from run_write left join ${entries("write.decide")} on entry.subject_id = run_id
+     where decided_by is not null group by run_id, entry.count having count(*) > coalesce(entry.count, 0)`,
+  ),
+  audit(
+    "key_entry",
+    "an API key was made, and the log does not have exactly one entry of it",
+    oneEach(
+      "api_key",
+      "key.create",
+      `${since("created_at")} and not exists (select from api_key old where old.replaced_by = api_key.id)`,
+    ),
+  ),
+  audit(
+    "key_change_entry",
+    "an API key was revoked or replaced, and the log has no entry of it",
+    `select 'api_key ' || key.id as place from api_key key
+     where revoked_at is not null and ${since("revoked_at")}
+         and not exists (select from audit_entry entry where action in ('key.revoke', 'key.rotate') and entry.subject_id = key.id)
+       or replaced_by is not null and ${since("created_at")}
+         and not exists (select from ${entries("key.rotate")} where entry.subject_id = key.id)`,
+  ),
+  audit(
+    "operator_entry",
+    "an operator was made, and the log does not have exactly one entry of it",
+    oneEach("operator", "operator.create", since("created_at")),
+  ),
+  audit(
+    "entry_without_session",
+    "the log says that a session was created, and there is none",
+    extra("session.create", `not exists (select from credential_session where id = entry.subject_id)`),
+  ),
+  audit(
+    "entry_without_credential",
+    "the log says that a credential was submitted, and no session was completed with it",
+    extra(
+      "credential.submit",
+      `not exists (select from credential_session where credential_id = entry.subject_id)`,
+    ),
+  ),
+  audit(
+    "entry_without_cancel",
+    "the log says that a run was cancelled, and it was not",
+    extra("run.cancel", `not exists (select from run where id = entry.subject_id and status = 'cancelled')`),
+  ),
+  audit(
+    "entry_without_decision",
+    "the log says that a review was decided, and it was not",
+    extra("review.decide", `exists (select from review where id = entry.subject_id and decided_at is null)`),
+  ),
+];

@@ -1,0 +1,79 @@
+// What the worker tidies up on its timetable, and that nothing waits for it: only time decides.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { openCaller, type Caller } from "../caller.ts";
+import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
+import { assertInvariants } from "../invariants.ts";
+import { install } from "../service.ts";
+
+const DOCUMENTS = [
+  "account: acme\nsession_lifetime: 2h\nretention: 3h",
+  "strategy: strat_it\naccount: acme\nhosts: [https://it.example]\nfields: [{ key: token, type: password }]\nlogin: { type: bearer, token: token }",
+  `blueprint: rows
+account: acme
+nodes:
+  - { id: rows, type: input, refKey: rows }
+  - { id: parsed, type: parse, from: rows, format: json }
+  - { id: out, type: output, refKey: rows, from: parsed }`,
+];
+
+let installation: Awaited<ReturnType<typeof install>>;
+let caller: Caller;
+
+before(async () => {
+  installation = await install();
+  await installation.apply(...DOCUMENTS);
+  const key = await installation.createKey("acme");
+  caller = openCaller((await installation.serve()).url, key);
+});
+after(async () => await installation?.[Symbol.asyncDispose]());
+
+test("the timetable knows the tasks", async () => {
+  const known = async () => {
+    const rows = await installation.database.db.query<{ task: string }>(
+      "select identifier as task from graphile_worker._private_known_crontabs order by 1",
+    );
+    return rows.length === 0 ? undefined : rows.map(({ task }) => task);
+  };
+  assert.deepEqual(await eventually("it is known", known, 60_000), ["housekeeping", "sweep_objects"]);
+});
+
+test("sessions expire, keys are free again and runs are purged when their time is over: the first two at once, rows by housekeeping", async () => {
+  const { db } = installation.database;
+  const trigger = async () =>
+    await caller.post("/blueprints/rows/trigger", { rows: '[{"a":1}]' }, { "idempotency-key": "k" });
+  const count = async (sql: string): Promise<number> => (await db.query(sql)).length;
+  const session = (await caller.post("/credential-sessions", { strategy_id: "strat_it" })).body.id;
+  const statusOf = async (): Promise<string> =>
+    (await caller.get(`/credential-sessions/${session}`)).body.status;
+  const first = await trigger();
+  assert.equal((await caller.waitForRun(first.body.id)).body.status, "completed");
+  const results = async (): Promise<number> =>
+    (await caller.get(`/blueprint-runs/${first.body.id}/results`)).status;
+
+  await moveClock(db, "1 hour 50 minutes");
+  await keepHouse(db);
+  assert.deepEqual(
+    [await statusOf(), await results(), (await trigger()).body.id],
+    ["pending", 200, first.body.id],
+  );
+  await moveClock(db, "2 hours 1 minute");
+  assert.equal(await statusOf(), "expired");
+  await moveClock(db, "3 hours 10 minutes");
+  assert.equal(await results(), 200, "purged by housekeeping, and not before");
+  await keepHouse(db);
+  assert.equal(await results(), 400);
+  await moveClock(db, "23 hours 50 minutes");
+  await keepHouse(db);
+  assert.equal((await trigger()).body.id, first.body.id, "within 24 hours");
+  await moveClock(db, "24 hours 10 minutes");
+  const second = await trigger();
+  assert.notEqual(second.body.id, first.body.id, "the row is there still, and does not count");
+  assert.equal((await caller.waitForRun(second.body.id)).body.status, "completed");
+  await moveClock(db, "49 hours");
+  assert.equal(await count("select 1 from idempotency_key"), 1);
+  await keepHouse(db);
+  assert.equal(await count("select 1 from idempotency_key"), 0);
+  await moveClock(db, "0 hours");
+  await assertInvariants(installation, { run_overdue: "the clock went back", audit_unchained: "likewise" });
+});
