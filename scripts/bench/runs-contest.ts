@@ -140,7 +140,7 @@ async function openParticipants(
       participants.push({
         group,
         who: "ours",
-        contender: ourContender(stage, group.ours, `Latchkey, ${group.title}`),
+        contender: await ourContender(stage, group.ours, `Latchkey, ${group.title}`),
       });
     for (const engine of group.peers.filter((each) => options.peers.includes(each))) {
       const title = `${TITLES[engine]}, ${group.title}`;

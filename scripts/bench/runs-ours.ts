@@ -1,13 +1,12 @@
 import { rm } from "node:fs/promises";
-import { Agent, request } from "node:http";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { insertRunTogether } from "#db/new-runs.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
-import { install, type Installation, type RunningService } from "../../test/service.ts";
+import { install, type Installation } from "../../test/service.ts";
 import type { Contender, Workers } from "./runs-drain.ts";
-import { latenciesOf, nowMs, type Latencies } from "./runs-latency.ts";
+import { runLightly } from "./runs-light.ts";
+import { deleteRunsSince } from "./runs-plant.ts";
 
 export type BlueprintKey = "noop" | "steps";
 
@@ -30,9 +29,6 @@ const ACCOUNT_CONCURRENCY = 10_000;
 const TIMEOUT_MS = 1_800_000;
 const RETENTION_MS = 365 * 86_400_000;
 const PREFILLED_AT_ONCE = 1_000;
-const WARM_RUNS = 15;
-const LOOK_EVERY_MS = 2;
-const LAST_RUNS_WAIT_MS = 10_000;
 
 const documents = (targetUrl: string): readonly string[] => [
   `account: acme\nrate_limit: off\nretention: 365d\nconcurrency: ${ACCOUNT_CONCURRENCY}`,
@@ -51,11 +47,15 @@ ${["one", "two", "three"].map((id, at) => `  - { id: ${id}, type: http, request:
   - { id: out, type: output, refKey: out, from: three }`,
 ];
 
-export async function openRunStage(targetUrl: string, concurrency: number): Promise<RunStage> {
+export async function openRunStage(
+  targetUrl: string,
+  concurrency: number,
+  others: readonly string[] = [],
+): Promise<RunStage> {
   await using opened = new AsyncDisposableStack();
   const settings = { LATCHKEY_LOG_LEVEL: "warn", LATCHKEY_WORKER_CONCURRENCY: String(concurrency) };
   const installation = opened.use(await install(settings));
-  await installation.apply(...documents(targetUrl));
+  await installation.apply(...documents(targetUrl), ...others);
   const apiKey = await installation.createKey("acme");
   const ids = await readIds(installation);
   const kept = opened.move();
@@ -95,22 +95,33 @@ async function startWorkers(installation: Installation, count: number): Promise<
   };
 }
 
-/** Our runs of one Blueprint, as any contender. */
-export function ourContender(stage: RunStage, blueprint: BlueprintKey, title: string): Contender {
+/** Our runs of one Blueprint, as any contender. `keep`: runs that were there before stay. */
+export async function ourContender(
+  stage: RunStage,
+  blueprint: BlueprintKey,
+  title: string,
+  { keep = false }: { keep?: boolean } = {},
+): Promise<Contender> {
   const { db } = stage.installation.database;
+  const [row] = await db.query<{ now: Date }>("select app_now() as now");
+  const since = keep && row ? row.now : new Date(0);
+  const remove = async (): Promise<void> => {
+    if (keep) await deleteRunsSince(db, since);
+    else await removeRuns(stage);
+  };
   return {
     id: `latchkey ${blueprint}`,
     title,
     db,
     prefill: async (count) => {
-      await removeRuns(stage);
+      await remove();
       await enqueueRuns(stage, blueprint, count);
-      await db.query("analyze run");
+      await db.query({ text: "analyze run", timeoutMs: 60_000 });
     },
     startWorkers: async (count) => await stage.startWorkers(count),
-    finished: async () => await countFinished(stage),
+    finished: async () => await countFinished(stage, since),
     runLightly: async (rate, seconds) => {
-      await removeRuns(stage);
+      await remove();
       return await runLightly(stage, blueprint, rate, seconds);
     },
   };
@@ -150,106 +161,14 @@ async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: numb
     await Promise.all(Array.from({ length: Math.min(PREFILLED_AT_ONCE, count - made) }, one));
 }
 
-/** Runs that have completed. */
-async function countFinished({ installation }: RunStage): Promise<number> {
+/** Runs that have completed since then. */
+async function countFinished({ installation }: RunStage, since: Date): Promise<number> {
   const rows = await installation.database.db.query<{ status: string; total: number; detail: string | null }>(
     `select status, count(*) as total, max(error_detail) as detail from run
-     where ended_at is not null and purged_at is null group by status`,
+     where ended_at >= $1 and ended_at is not null and purged_at is null group by status`,
+    [since],
   );
   const failed = rows.find(({ status }) => status !== "completed");
   if (failed) throw new Error(`${failed.total} runs ended as ${failed.status}: ${failed.detail}`);
   return rows[0]?.total ?? 0;
-}
-
-/** Triggers over HTTP at a steady rate; a run's time ends when another session sees that it is completed. */
-async function runLightly(
-  stage: RunStage,
-  blueprint: BlueprintKey,
-  rate: number,
-  seconds: number,
-): Promise<Latencies> {
-  const service = await stage.installation.serve();
-  const agent = new Agent({ keepAlive: true });
-  try {
-    const count = Math.ceil(rate * seconds) + WARM_RUNS;
-    const watch = new CompletionWatch(stage);
-    const began = performance.now();
-    for (let sent = 0; sent < count; sent++) {
-      await sleep(Math.max(began + (sent * 1_000) / rate - performance.now(), 0));
-      const sentMs = nowMs();
-      watch.expect(trigger(service, stage.apiKey, agent, blueprint), sentMs);
-    }
-    const tookMs = await watch.finish(LAST_RUNS_WAIT_MS);
-    if (tookMs.length < count) throw new Error(`${count - tookMs.length} runs did not complete`);
-    return latenciesOf(tookMs.slice(WARM_RUNS));
-  } finally {
-    agent.destroy();
-    await service.end();
-  }
-}
-
-/** Looks every other millisecond which of the expected runs are completed. */
-class CompletionWatch {
-  readonly #stage: RunStage;
-  readonly #waiting = new Map<string, number>();
-  readonly #tookMs: number[] = [];
-  readonly #triggers: Promise<void>[] = [];
-  readonly #watching: Promise<void>;
-  #givenUpMs = Infinity;
-
-  constructor(stage: RunStage) {
-    this.#stage = stage;
-    this.#watching = this.#watch();
-  }
-
-  expect(triggered: Promise<string>, sentMs: number): void {
-    this.#triggers.push(triggered.then((id) => void this.#waiting.set(id, sentMs)));
-  }
-
-  async finish(waitMs: number): Promise<readonly number[]> {
-    await Promise.all(this.#triggers);
-    this.#givenUpMs = performance.now() + waitMs;
-    await this.#watching;
-    return this.#tookMs;
-  }
-
-  async #watch(): Promise<void> {
-    const { db } = this.#stage.installation.database;
-    const isOver = (): boolean =>
-      this.#givenUpMs < performance.now() || (this.#givenUpMs < Infinity && this.#waiting.size === 0);
-    for (; !isOver(); await sleep(LOOK_EVERY_MS)) {
-      if (this.#waiting.size === 0) continue;
-      const completed = await db.query<{ id: string }>({
-        name: "bench_completed",
-        text: `select id from run where id = any($1) and status = 'completed'`,
-        values: [[...this.#waiting.keys()]],
-      });
-      for (const { id } of completed) {
-        this.#tookMs.push(nowMs() - (this.#waiting.get(id) ?? 0));
-        this.#waiting.delete(id);
-      }
-    }
-  }
-}
-
-async function trigger(
-  service: RunningService,
-  apiKey: string,
-  agent: Agent,
-  blueprint: BlueprintKey,
-): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
-  const url = `${service.url}/api/v1/blueprints/${blueprint}/trigger`;
-  const sent = request(url, { method: "POST", agent, headers }, (response) => {
-    let text = "";
-    response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-    response.on("end", () => {
-      if (response.statusCode === 202) resolve((JSON.parse(text) as { id: string }).id);
-      else reject(new Error(`A trigger was answered ${response.statusCode}: ${text}`));
-    });
-  });
-  sent.on("error", reject);
-  sent.end("{}");
-  return await promise;
 }

@@ -13,7 +13,7 @@ export async function profileRuns(stage: RunStage, options: ContestOptions): Pro
   const texts: string[] = [];
   for (const blueprint of ["noop", "steps"] as const satisfies readonly BlueprintKey[]) {
     if (!options.groups.includes(blueprint)) continue;
-    const contender = ourContender(stage, blueprint, blueprint);
+    const contender = await ourContender(stage, blueprint, blueprint);
     await contender.prefill(RUNS_PER_SECOND * (options.warmSeconds + options.seconds));
     await using worker = startProgram("./serve-process.ts", {
       environment: stage.installation.environment,

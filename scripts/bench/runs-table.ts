@@ -7,7 +7,7 @@ const fixed = (value: number, digits: number): string =>
   Number.isFinite(value) ? value.toFixed(digits) : "n/m";
 
 /** Lines of cells, the first of them the headings. */
-function renderLines(lines: readonly (readonly string[])[], markdown: boolean): string {
+export function renderLines(lines: readonly (readonly string[])[], markdown: boolean): string {
   if (markdown) {
     const [heading = [], ...rest] = lines;
     const rule = heading.map((_, index) => (index === 0 ? "---" : "---:"));

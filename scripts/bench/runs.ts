@@ -7,13 +7,16 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { GROUPS, runContest, type ContestOptions, type GroupId } from "./runs-contest.ts";
 import type { EngineName } from "./runs-engine.ts";
+import { measureGrowth, renderGrowth } from "./runs-growth.ts";
+import { renderRunMemory, watchRunMemory } from "./runs-memory.ts";
 import { openRunStage, type RunStage } from "./runs-ours.ts";
 import { installPeers } from "./runs-packages.ts";
 import { profileRuns } from "./runs-profile.ts";
 import { renderContest, renderGoals } from "./runs-table.ts";
+import { measureWaiting, renderWaiting } from "./runs-waiting.ts";
 import { startTarget } from "./runs-target.ts";
 
-const PARTS = ["ours", "peers"] as const;
+const PARTS = ["ours", "peers", "growth", "waiting", "memory"] as const;
 const PEERS: readonly EngineName[] = ["graphile-worker", "pg-boss", "dbos"];
 
 const USAGE = `npm run bench -- runs [options]
@@ -21,6 +24,9 @@ const USAGE = `npm run bench -- runs [options]
   --only a,b         some of these parts; all but profile unless given:
                        ours     our runs beside SQL by hand, the limit
                        peers    the same, beside ${PEERS.join(", ")} too
+                       growth   drains beside 10,000 and beside many finished runs
+                       waiting  what many waiting runs cost, and other runs beside them
+                       memory   memory over minutes of steady load
                        profile  where the CPU of one of our workers goes, by function
   --work a,b         some of: ${GROUPS.map(({ id, title }) => `${id} (${title})`).join(", ")}
   --quick            one short round of each: noise counts
@@ -30,6 +36,9 @@ const USAGE = `npm run bench -- runs [options]
   --rounds n         3 unless given; the medians count
   --seconds n        of each drain, 5 unless given
   --light n          seconds at 30 triggers a second, 10 unless given; 0 for none
+  --finished n       of growth, 3,000,000 unless given (300,000 with --quick)
+  --waiting n        of waiting, 100,000 unless given (10,000 with --quick)
+  --minutes n        of memory, 10 unless given (a half with --quick)
   --markdown         the tables as Markdown
   --json FILE        all numbers as JSON
 
@@ -48,6 +57,9 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seconds: { type: "string" },
     light: { type: "string" },
+    finished: { type: "string" },
+    waiting: { type: "string" },
+    minutes: { type: "string" },
     markdown: { type: "boolean", default: false },
     json: { type: "string" },
     help: { type: "boolean", default: false },
@@ -123,6 +135,32 @@ async function contest(stage: RunStage, options: ContestOptions): Promise<void> 
   );
 }
 
+async function grow(options: ContestOptions): Promise<void> {
+  const growth = { ...options, few: 10_000, many: numberOf(values.finished, isQuick ? 300_000 : 3_000_000) };
+  const rows = await measureGrowth(growth, say);
+  measured["growth"] = { options: growth, rows };
+  console.log(`\n${renderGrowth(rows, growth)}`);
+}
+
+async function wait(options: ContestOptions): Promise<void> {
+  const waiting = {
+    ...options,
+    waiting: numberOf(values.waiting, isQuick ? 10_000 : 100_000),
+    idleSeconds: isQuick ? 5 : 20,
+  };
+  const rows = await measureWaiting(waiting, say);
+  measured["waiting"] = { options: waiting, rows };
+  console.log(`\n${renderWaiting(rows, waiting.waiting, isMarkdown)}`);
+}
+
+async function remember(stage: RunStage, options: ContestOptions): Promise<void> {
+  const minutes = numberOf(values.minutes, isQuick ? 0.5 : 10);
+  say(`watching memory for ${minutes} min`);
+  const memory = await watchRunMemory(stage, options, minutes);
+  measured["memory"] = memory;
+  console.log(`\n${renderRunMemory(memory)}`);
+}
+
 async function bench(): Promise<void> {
   say("preparing an installation");
   await using target = await startTarget();
@@ -136,6 +174,9 @@ async function bench(): Promise<void> {
       `load average before: ${machine.loadBefore?.toFixed(1)}; workers, database and target share the cores`,
   );
   if (parts.includes("ours") || parts.includes("peers")) await contest(stage, options);
+  if (parts.includes("growth")) await grow(options);
+  if (parts.includes("waiting")) await wait(options);
+  if (parts.includes("memory")) await remember(stage, options);
   if (parts.includes("profile")) console.log(await profileRuns(stage, options));
   if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(measured, null, 2));
 }
