@@ -19,6 +19,8 @@ export function startProgram(
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), [...roles], {
     execArgv: ["--disable-warning=ExperimentalWarning", ...options],
     env: { ...process.env, ...environment },
+    // What they print is no part of the bench's tables.
+    stdio: ["ignore", 2, 2, "ipc"],
   });
   return {
     pid: child.pid ?? 0,

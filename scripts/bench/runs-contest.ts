@@ -82,6 +82,7 @@ export interface ContestRow {
     readonly workers: number;
     readonly perSecond: number;
     readonly cpuMsPerRun: number;
+    readonly commitsPerRun: number;
     readonly otherCores: number;
   }[];
   /** Of the rounds, in their order, so that what was measured next to each other can be compared. */
@@ -111,7 +112,7 @@ export async function runContest(
         measured[index]?.[place]?.push(drain);
         say(
           `round ${round + 1}, ${workers} worker${workers === 1 ? "" : "s"}, ${contender.title}: ` +
-            `${Math.round(drain.perSecond)}/s, ${drain.cpuMsPerRun.toFixed(3)} ms of CPU a run`,
+            `${Math.round(drain.perSecond)}/s, ${drain.cpuMsPerRun.toFixed(3)} ms of CPU and ${drain.commitsPerRun.toFixed(2)} commits a run`,
         );
       }
     }
@@ -158,6 +159,7 @@ function medianOf(drains: readonly Drain[]): Drain {
   return {
     perSecond: of((drain) => drain.perSecond),
     cpuMsPerRun: of((drain) => drain.cpuMsPerRun),
+    commitsPerRun: of((drain) => drain.commitsPerRun),
     otherCores: of((drain) => drain.otherCores),
   };
 }

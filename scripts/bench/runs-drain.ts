@@ -33,6 +33,8 @@ export interface Drain {
   readonly perSecond: number;
   /** Of the workers and the database. */
   readonly cpuMsPerRun: number;
+  /** Transactions of its database, which depend on nothing else that the machine does. */
+  readonly commitsPerRun: number;
   /** Cores that anything else on the machine had meanwhile. */
   readonly otherCores: number;
 }
@@ -84,6 +86,7 @@ async function drainOnce(
   const roots = [...workers.pids, ...(postmaster === null ? [] : [postmaster])];
   const look = async () => ({
     finished: await contender.finished(),
+    commits: await commitsOf(contender.db),
     atMs: performance.now(),
     cpuSeconds: cpuSecondsOf(roots),
     otherSeconds: machineCpuSeconds() - cpuSecondsOf([process.pid, ...roots]),
@@ -109,10 +112,18 @@ async function drainOnce(
     lasted: after.finished < backlog,
     drain: {
       perSecond: runs / seconds,
+      commitsPerRun: (after.commits - before.commits) / Math.max(runs, 1),
       cpuMsPerRun: (cpuSeconds * 1_000) / Math.max(runs, 1),
       otherCores: Math.max((after.otherSeconds - before.otherSeconds) / seconds, 0),
     },
   };
+}
+
+async function commitsOf(db: Database): Promise<number> {
+  const [row] = await db.query<{ commits: number }>(
+    "select xact_commit as commits from pg_stat_database where datname = current_database()",
+  );
+  return row?.commits ?? 0;
 }
 
 /** The process that all backends of this server come from; null where it can't be known. */

@@ -30,7 +30,7 @@ const POLL_MS = 50;
 export async function openDbos(options: EngineOptions): Promise<Engine> {
   const { connectionString, work, step, carried, concurrency } = options;
   const { DBOS, DBOSClient } = loadPeer<DbosPackage>("@dbos-inc/dbos-sdk");
-  const carry = DBOS.registerWorkflow(
+  DBOS.registerWorkflow(
     async (sentMs) => {
       for (let ordinal = 0; ordinal < work.steps; ordinal++)
         await DBOS.runStep(async () => await step(ordinal), { name: `step ${ordinal}` });
@@ -43,7 +43,6 @@ export async function openDbos(options: EngineOptions): Promise<Engine> {
     client ??= await DBOSClient.create({ systemDatabaseUrl: connectionString });
     await client.enqueue({ workflowName: WORKFLOW, queueName: QUEUE, appVersion: VERSION }, sentMs);
   };
-  void carry;
   return {
     prepare: async () => await DBOS.migrate(connectionString),
     enqueueMany: async (count) => {

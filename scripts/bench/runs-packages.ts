@@ -20,6 +20,11 @@ const MANIFEST = `${JSON.stringify(
   2,
 )}\n`;
 
+/** They could not be installed. */
+export class PeersMissing extends Error {
+  override readonly name = "PeersMissing";
+}
+
 /** Installs them unless these versions are there already. */
 export function installPeers(say: (text: string) => void): void {
   const manifest = join(folder, "package.json");
@@ -34,7 +39,7 @@ export function installPeers(say: (text: string) => void): void {
       stdio: ["ignore", "ignore", "inherit"],
     });
   } catch (error) {
-    throw new Error(
+    throw new PeersMissing(
       `npm could not install what the runs are compared with (${manifest}). The bench needs the registry once; ` +
         "without it, run `npm run bench -- runs --without pg-boss,dbos`.",
       { cause: error },

@@ -37,6 +37,7 @@ export function renderContest(
       "CPU ms a run",
       "of the limit",
     ]),
+    "commits a run",
     "p50 ms",
     "p99 ms",
   ];
@@ -50,6 +51,7 @@ export function renderContest(
           fixed(drain.cpuMsPerRun, 3),
           share(ratioOf(rows, [row.group, row.who], [row.group, "sql"], place)),
         ]),
+        fixed(row.drains[0]?.commitsPerRun ?? Number.NaN, 2),
         row.light === null ? "" : fixed(row.light.p50Ms, 1),
         row.light === null ? "" : fixed(row.light.p99Ms, 1),
       ]);

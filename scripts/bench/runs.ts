@@ -10,7 +10,7 @@ import type { EngineName } from "./runs-engine.ts";
 import { measureGrowth, renderGrowth } from "./runs-growth.ts";
 import { renderRunMemory, watchRunMemory } from "./runs-memory.ts";
 import { openRunStage, type RunStage } from "./runs-ours.ts";
-import { installPeers } from "./runs-packages.ts";
+import { installPeers, PeersMissing } from "./runs-packages.ts";
 import { profileRuns } from "./runs-profile.ts";
 import { renderContest, renderGoals } from "./runs-table.ts";
 import { measureWaiting, renderWaiting } from "./runs-waiting.ts";
@@ -36,9 +36,9 @@ const USAGE = `npm run bench -- runs [options]
   --rounds n         3 unless given; the medians count
   --seconds n        of each drain, 5 unless given
   --light n          seconds at 30 triggers a second, 10 unless given; 0 for none
-  --finished n       of growth, 3,000,000 unless given (300,000 with --quick)
-  --waiting n        of waiting, 100,000 unless given (10,000 with --quick)
-  --minutes n        of memory, 10 unless given (a half with --quick)
+  --finished n       of growth, 3,000,000 unless given (100,000 with --quick)
+  --waiting n        of waiting, 100,000 unless given (5,000 with --quick)
+  --minutes n        of memory, 10 unless given (a quarter with --quick)
   --markdown         the tables as Markdown
   --json FILE        all numbers as JSON
 
@@ -118,7 +118,7 @@ function contestOptions(targetUrl: string): ContestOptions {
           ),
     peers: ["sql", ...peers],
     lightRate: 30,
-    lightSeconds: numberOf(values.light, isQuick ? 3 : 10),
+    lightSeconds: numberOf(values.light, isQuick ? 2 : 10),
     concurrency: numberOf(values.concurrency, 64),
     targetUrl,
   };
@@ -136,7 +136,7 @@ async function contest(stage: RunStage, options: ContestOptions): Promise<void> 
 }
 
 async function grow(options: ContestOptions): Promise<void> {
-  const growth = { ...options, few: 10_000, many: numberOf(values.finished, isQuick ? 300_000 : 3_000_000) };
+  const growth = { ...options, few: 10_000, many: numberOf(values.finished, isQuick ? 100_000 : 3_000_000) };
   const rows = await measureGrowth(growth, say);
   measured["growth"] = { options: growth, rows };
   console.log(`\n${renderGrowth(rows, growth)}`);
@@ -145,7 +145,7 @@ async function grow(options: ContestOptions): Promise<void> {
 async function wait(options: ContestOptions): Promise<void> {
   const waiting = {
     ...options,
-    waiting: numberOf(values.waiting, isQuick ? 10_000 : 100_000),
+    waiting: numberOf(values.waiting, isQuick ? 5_000 : 100_000),
     idleSeconds: isQuick ? 5 : 20,
   };
   const rows = await measureWaiting(waiting, say);
@@ -154,7 +154,7 @@ async function wait(options: ContestOptions): Promise<void> {
 }
 
 async function remember(stage: RunStage, options: ContestOptions): Promise<void> {
-  const minutes = numberOf(values.minutes, isQuick ? 0.5 : 10);
+  const minutes = numberOf(values.minutes, isQuick ? 0.25 : 10);
   say(`watching memory for ${minutes} min`);
   const memory = await watchRunMemory(stage, options, minutes);
   measured["memory"] = memory;
@@ -182,4 +182,12 @@ async function bench(): Promise<void> {
 }
 
 if (values.help) console.log(USAGE);
-else await bench();
+else {
+  try {
+    await bench();
+  } catch (error) {
+    if (!(error instanceof PeersMissing)) throw error;
+    say(error.message);
+    process.exitCode = 1;
+  }
+}
