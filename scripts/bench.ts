@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME [options]`: one of the benches of docs/performance.md. */
 const BENCHES = {
   api: "requests a second of the public API, beside a bare server and SQL alone",
+  runs: "runs a second from trigger to completed, beside other engines and SQL alone",
   vault: "what the vault seals and opens a second, beside what it is made of",
   rotation: "100,000 credentials to a new master key while the service works",
 } as const;

@@ -1,11 +1,11 @@
 /**
- * The role `api` in a process that can be looked into: `latchkey serve` itself refuses to start under a debugger. Everything
+ * The roles that its arguments name (`api` without one) in a process that can be looked into: `latchkey serve` itself refuses to start under a debugger. Everything
  * behind the command line is the real thing; no measurement is taken from this process but memory and the profile.
  */
 import { Session } from "node:inspector/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openLog } from "#lib/log.ts";
-import { startService } from "../../src/assemble.ts";
+import { startService, type Role } from "../../src/assemble.ts";
 import { readConfig } from "../../src/config.ts";
 
 export type Look =
@@ -23,7 +23,9 @@ export interface ProfileLine {
   readonly share: number;
 }
 
-const service = await startService(readConfig(), openLog({ level: "warn", format: "json" }), ["api"]);
+const given = process.argv.slice(2).filter((name): name is Role => name === "api" || name === "worker");
+const roles: readonly Role[] = given.length > 0 ? given : ["api"];
+const service = await startService(readConfig(), openLog({ level: "warn", format: "json" }), roles);
 
 process.on("message", (look: Look) => {
   void answer(look).then((found) => process.send?.(found));
