@@ -25,7 +25,7 @@ import { join, type Membership } from "./liveness.ts";
 import { RunTaker } from "./run-taker.ts";
 
 const POLL_EVERY_MS = 1_000;
-const TAKE_OVER_EVERY_MS = 500;
+const TAKE_OVER_EVERY_MS = 250;
 const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
