@@ -332,6 +332,7 @@ create table run (
   parked_at timestamp with time zone,
   resumed_at timestamp with time zone,
   retries integer default 0 not null,
+  waits_for text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
@@ -353,11 +354,12 @@ create table run (
 );
 CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
+CREATE INDEX run_blocked ON public.run USING btree (account_id, waits_for, ((resumed_at IS NULL)), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
 CREATE INDEX run_lease ON public.run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
 CREATE INDEX run_parked ON public.run USING btree (account_id, parked_at) WHERE ((parked_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_purge ON public.run USING btree (((((EXTRACT(epoch FROM (ended_at AT TIME ZONE 'UTC'::text)) * (1000)::numeric))::bigint + retention_ms))) WHERE ((ended_at IS NOT NULL) AND (purged_at IS NULL));
-CREATE INDEX run_resumed ON public.run USING btree (account_id, resumed_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NOT NULL));
-CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL));
+CREATE INDEX run_resumed ON public.run USING btree (account_id, resumed_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NOT NULL) AND (waits_for IS NULL));
+CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL) AND (waits_for IS NULL));
 
 create table run_credential (
   account_id text not null,

@@ -2,13 +2,16 @@ import { grouped } from "./group.ts";
 import type { Database } from "./pool.ts";
 import { CLAIM, CLAIMED_COLUMNS, claimValues, type ClaimedRun, type RunCredential } from "./runs.ts";
 
-/**
- * Waiting runs looked at when those at the head can't all run. Those of a busy credential beyond it wait for the next go.
- */
+/** Waiting runs looked at, beyond those that are wanted, when some at the head can't run. */
 const LOOK_AHEAD = 200;
+/** Looks in one go; with each, those that wait for a busy credential stand aside. */
+const LOOKS_MAX = 10;
 
 interface Waiting {
   readonly id: string;
+  /** 0: a person has decided on it, and it goes before all others. */
+  readonly place: number;
+  readonly at: Date;
   /** What one of its credentials asks for; null: it has none. */
   readonly slot: string | null;
   readonly credentialId: string | null;
@@ -17,47 +20,70 @@ interface Waiting {
   readonly concurrency: number | null;
 }
 
+/** Runs that a worker was given, and whether there may be more that it did not come to. */
+export interface Admitted {
+  readonly runs: readonly ClaimedRun[];
+  readonly isMore: boolean;
+}
+
 /**
  * Gives a worker that has room for `limit` more those of the account's waiting runs that may run now: the account is under its
  * concurrency, their credentials under theirs. Admitted and leased in one transaction, which holds the account's row so that two
- * admissions of one account follow each other. What is admitted is begun: nothing piles up before other accounts' runs.
+ * admissions of one account follow each other. What is admitted is begun: nothing piles up before other accounts' runs. A run
+ * whose credential is busy stands aside until that is free, and nobody looks at it again before.
  */
 export async function admitRuns(
   db: Database,
   accountId: string,
   owner: string,
   limit: number,
-): Promise<readonly ClaimedRun[]> {
+): Promise<Admitted> {
   // Most looks find nothing, or no room: that takes no lock. Whatever makes room or waits is looked at after that.
-  if (!(await mayAdmit(db, accountId))) return [];
+  if (!(await mayAdmit(db, accountId))) return { runs: [], isMore: false };
   return await db.transaction(async (tx) => {
-    // Sent together, one after the other: the second sees what was committed before the lock was had.
-    const [, [room], first] = await Promise.all([
+    // Sent together, one after the other: the later see what was committed before the lock was had.
+    const [, [room], freed, first] = await Promise.all([
       tx.query(`select 1 from account where id = $1 for no key update`, [accountId]),
       tx.query<{ free: number }>({ name: "read_account_room", text: ROOM, values: [accountId] }),
+      listFreed(tx, accountId, limit),
       listWaiting(tx, accountId, limit),
     ]);
     const wanted = Math.min(limit, room?.free ?? 0);
-    if (wanted <= 0) return [];
-    let waiting = first;
-    let ids = await chooseRuns(tx, waiting, wanted);
-    if (ids.length < wanted && new Set(first.map(({ id }) => id)).size >= limit && limit < LOOK_AHEAD) {
-      waiting = await listWaiting(tx, accountId, LOOK_AHEAD);
-      ids = await chooseRuns(tx, waiting, wanted);
+    if (wanted <= 0) return { runs: [], isMore: false };
+    let [ready, look] = [first, limit];
+    for (let looks = 1; ; looks++) {
+      const waiting = inTurn([...freed, ...ready]);
+      const { chosen, blocked } = await chooseRuns(tx, accountId, waiting, wanted);
+      if (blocked.size > 0) await standAside(tx, blocked);
+      const isMore = chosen.length < wanted && new Set(ready.map(({ id }) => id)).size >= look;
+      if (isMore && looks < LOOKS_MAX) {
+        look = wanted + LOOK_AHEAD;
+        ready = await listWaiting(tx, accountId, look);
+        continue;
+      }
+      return { runs: await lease(tx, chosen, waiting, owner), isMore };
     }
-    if (ids.length === 0) return [];
-    const runs = await tx.query<Omit<ClaimedRun, "credentials">>({
-      name: "admit_runs",
-      text: `update run set admitted_at = app_now(), ${CLAIM}
-        from unnest($1::text[]) as given (run_id), account
-        where run.id = given.run_id and account.id = run.account_id and run.admitted_at is null
-          and run.ended_at is null and run.lease_owner is null and run.parked_at is null
-        returning ${CLAIMED_COLUMNS}`,
-      values: claimValues(ids, owner),
-    });
-    const needs = Map.groupBy(waiting, ({ id }) => id);
-    return runs.map((run) => ({ ...run, credentials: credentialsOf(needs.get(run.id) ?? []) }));
   });
+}
+
+async function lease(
+  tx: Database,
+  ids: readonly string[],
+  waiting: readonly Waiting[],
+  owner: string,
+): Promise<readonly ClaimedRun[]> {
+  if (ids.length === 0) return [];
+  const runs = await tx.query<Omit<ClaimedRun, "credentials">>({
+    name: "admit_runs",
+    text: `update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
+      from unnest($1::text[]) as given (run_id), account
+      where run.id = given.run_id and account.id = run.account_id and run.admitted_at is null
+        and run.ended_at is null and run.lease_owner is null and run.parked_at is null
+      returning ${CLAIMED_COLUMNS}`,
+    values: claimValues(ids, owner),
+  });
+  const needs = Map.groupBy(waiting, ({ id }) => id);
+  return runs.map((run) => ({ ...run, credentials: credentialsOf(needs.get(run.id) ?? []) }));
 }
 
 function credentialsOf(needs: readonly Waiting[]): readonly RunCredential[] {
@@ -68,11 +94,13 @@ function credentialsOf(needs: readonly Waiting[]): readonly RunCredential[] {
   );
 }
 
-/** Of an account. The two halves are an index each. */
-const WAITS = `(exists (select from run where run.account_id = account.id and admitted_at is null and ended_at is null
-    and parked_at is null and resumed_at is null)
-  or exists (select from run where run.account_id = account.id and admitted_at is null and ended_at is null
-    and parked_at is null and resumed_at is not null))`;
+const WAITS = `admitted_at is null and ended_at is null and parked_at is null`;
+/** Of an account. The three parts are an index each. */
+const HAS_WAITING = `(exists (select from run where run.account_id = account.id and ${WAITS}
+    and resumed_at is null and waits_for is null)
+  or exists (select from run where run.account_id = account.id and ${WAITS}
+    and resumed_at is not null and waits_for is null)
+  or exists (select from run where run.account_id = account.id and ${WAITS} and waits_for is not null))`;
 const ROOM = `select concurrency - (
     select count(*) from run where run.account_id = account.id and admitted_at is not null and ended_at is null
   )::int as free from account where id = $1`;
@@ -80,66 +108,130 @@ const ROOM = `select concurrency - (
 async function mayAdmit(db: Database, accountId: string): Promise<boolean> {
   const rows = await db.query<{ may: boolean }>({
     name: "may_admit_runs",
-    text: `select ${WAITS} and (${ROOM}) > 0 as may from account where id = $1`,
+    text: `select ${HAS_WAITING} and (${ROOM}) > 0 as may from account where id = $1`,
     values: [accountId],
   });
   return rows[0]?.may ?? false;
 }
 
-/** Those that a person has decided on first, then in the order of their triggers; a row for each credential. */
+/** A row for each credential of the runs of `waiting` (id, place, at). */
+const NEEDS = `select waiting.id, waiting.place, waiting.at, used.slot, used.credential_id as "credentialId",
+    used.strategy_id as "strategyId", used.strategy_version as "strategyVersion", used.concurrency
+  from waiting left join run_credential used on used.run_id = waiting.id
+  order by waiting.place, waiting.at, waiting.id, used.slot`;
+
+/** Those that a person has decided on first, then in the order of their triggers. */
 async function listWaiting(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
   return await tx.query<Waiting>({
     name: "list_waiting_runs",
-    text: `select waiting.id, used.slot, used.credential_id as "credentialId", used.strategy_id as "strategyId",
-        used.strategy_version as "strategyVersion", used.concurrency
-      from ((select id, 0 as place, resumed_at as at from run where account_id = $1 and admitted_at is null
-               and ended_at is null and parked_at is null and resumed_at is not null
-             order by resumed_at, id limit $2)
-            union all
-            (select id, 1 as place, created_at as at from run where account_id = $1 and admitted_at is null
-               and ended_at is null and parked_at is null and resumed_at is null
-             order by created_at, id limit $2)) waiting
-      left join run_credential used on used.run_id = waiting.id
-      order by waiting.place, waiting.at, waiting.id, used.slot`,
+    text: `with waiting as (
+        (select id, 0 as place, resumed_at as at from run where account_id = $1 and ${WAITS}
+           and resumed_at is not null and waits_for is null order by resumed_at, id limit $2)
+        union all
+        (select id, 1 as place, created_at as at from run where account_id = $1 and ${WAITS}
+           and resumed_at is null and waits_for is null order by created_at, id limit $2))
+      ${NEEDS}`,
     values: [accountId, limit],
   });
+}
+
+/** Those that stand aside for a credential which has places again: as many as it has, the first ones. */
+async function listFreed(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
+  const aside = `account_id = $1 and ${WAITS} and waits_for is not null`;
+  return await tx.query<Waiting>({
+    name: "list_freed_runs",
+    // Credential by credential, by the index: what stands behind its first runs costs nothing.
+    text: `with recursive busy (credential_id) as (
+        (select waits_for from run where ${aside} order by waits_for limit 1)
+        union all
+        select (select waits_for from run where ${aside} and waits_for > busy.credential_id order by waits_for limit 1)
+        from busy where busy.credential_id is not null
+      ), load as (
+        ${LOAD}
+      ), waiting as (
+        select first.* from busy left join load using (credential_id)
+        cross join lateral (
+          select used.concurrency - coalesce(load.count, 0) as places
+          from (select id from run where ${aside} and waits_for = busy.credential_id
+                order by resumed_at is null, coalesce(resumed_at, created_at), id limit 1) head
+          left join run_credential used on used.run_id = head.id and used.credential_id = busy.credential_id
+          -- Two slots may hold the same credential.
+          limit 1
+        ) free
+        cross join lateral (
+          select id, (resumed_at is null)::int as place, coalesce(resumed_at, created_at) as at
+          from run where ${aside} and waits_for = busy.credential_id
+          order by resumed_at is null, coalesce(resumed_at, created_at), id
+          limit greatest(least(coalesce(free.places, $2), $2), 0)
+        ) first
+        where busy.credential_id is not null
+      )
+      ${NEEDS}`,
+    values: [accountId, limit],
+  });
+}
+
+/** How many runs each credential of the account has under way. */
+const LOAD = `select used.credential_id, count(*)::int as count
+    from run join run_credential used on used.run_id = run.id
+    where run.account_id = $1 and run.admitted_at is not null and run.ended_at is null group by used.credential_id`;
+
+function inTurn(waiting: readonly Waiting[]): readonly Waiting[] {
+  return waiting.toSorted(
+    (a, b) =>
+      a.place - b.place || a.at.getTime() - b.at.getTime() || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0),
+  );
+}
+
+interface Choice {
+  readonly chosen: readonly string[];
+  /** Those that can't run, each with the busy credential that it waits for. */
+  readonly blocked: ReadonlyMap<string, string>;
 }
 
 /** In the order given; a run waits while one of its credentials is at its limit. */
 async function chooseRuns(
   tx: Database,
+  accountId: string,
   waiting: readonly Waiting[],
-  free: number,
-): Promise<readonly string[]> {
-  const limited = [
-    ...new Set(waiting.flatMap((run) => (run.concurrency === null ? [] : [run.credentialId]))),
-  ];
+  wanted: number,
+): Promise<Choice> {
   const load = new Map<string | null, number>();
-  if (limited.length > 0) {
-    const rows = await tx.query<{ credentialId: string; count: number }>(
-      `select used.credential_id as "credentialId", count(*)::int as count
-       from run_credential used join run on run.id = used.run_id
-       where used.credential_id = any($1) and run.admitted_at is not null and run.ended_at is null
-       group by used.credential_id`,
-      [limited],
-    );
+  if (waiting.some(({ concurrency }) => concurrency !== null)) {
+    const rows = await tx.query<{ credentialId: string; count: number }>({
+      name: "count_credential_load",
+      text: `select credential_id as "credentialId", count from (${LOAD}) as load`,
+      values: [accountId],
+    });
     for (const row of rows) load.set(row.credentialId, row.count);
   }
-  const byRun = Map.groupBy(waiting, (run) => run.id);
   const chosen: string[] = [];
-  for (const [id, needs] of byRun) {
-    if (chosen.length >= free) break;
-    if (
-      needs.some(
-        (need) => need.concurrency !== null && (load.get(need.credentialId) ?? 0) >= need.concurrency,
-      )
-    ) {
+  const blocked = new Map<string, string>();
+  for (const [id, needs] of Map.groupBy(waiting, (run) => run.id)) {
+    if (chosen.length >= wanted) break;
+    const busy = needs.find(
+      ({ credentialId, concurrency }) => concurrency !== null && (load.get(credentialId) ?? 0) >= concurrency,
+    );
+    if (busy?.credentialId) {
+      blocked.set(id, busy.credentialId);
       continue;
     }
     for (const need of needs) load.set(need.credentialId, (load.get(need.credentialId) ?? 0) + 1);
     chosen.push(id);
   }
-  return chosen;
+  return { chosen, blocked };
+}
+
+/** Whoever changes one of them at this moment goes first: it stands aside at the next look. */
+async function standAside(tx: Database, blocked: ReadonlyMap<string, string>): Promise<void> {
+  await tx.query({
+    name: "stand_aside",
+    text: `update run set waits_for = given.credential_id
+      from unnest($1::text[], $2::text[]) as given (run_id, credential_id)
+      where run.id = given.run_id and run.waits_for is distinct from given.credential_id and run.id in (
+        select id from run where id = any($1) order by id for no key update skip locked)`,
+    values: [[...blocked.keys()], [...blocked.values()]],
+  });
 }
 
 /** One job a run: its key is the run's id, so that adding it again replaces what waits. */
@@ -161,7 +253,7 @@ export const addRunJob = grouped<string, void>(async (db, runIds) => {
 export async function listAccountsWithWaitingRuns(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ accountId: string }>({
     name: "list_accounts_with_waiting_runs",
-    text: `select id as "accountId" from account where ${WAITS}`,
+    text: `select id as "accountId" from account where ${HAS_WAITING}`,
   });
   return rows.map((row) => row.accountId);
 }

@@ -97,10 +97,10 @@ export class RunTaker {
     // Whoever wakes it from here on may know of a run that this look does not see.
     this.#accounts.delete(accountId);
     try {
-      const runs = await admitRuns(this.#options.db, accountId, workerId, share);
+      const { runs, isMore } = await admitRuns(this.#options.db, accountId, workerId, share);
       for (const run of runs) this.#options.begin(run, workerId);
       // There may be more; it is the others' turn first.
-      if (runs.length === share) this.#accounts.add(accountId);
+      if (isMore || runs.length === share) this.#accounts.add(accountId);
     } catch (error) {
       this.#options.log.warn(
         { accountId, ...describeError(error) },

@@ -48,7 +48,7 @@ async function leases(): Promise<readonly Lease[]> {
      from blueprint, api_key, generate_series($2::int, $2::int + 4) i`,
     [accountId, first],
   );
-  const runs = await admitRuns(db, accountId, OWNER, 5);
+  const { runs } = await admitRuns(db, accountId, OWNER, 5);
   assert.equal(runs.length, 5);
   const held = runs.map(({ id, epoch }) => ({ runId: id, owner: OWNER, epoch }));
   await db.query("update run set lease_epoch = lease_epoch + 1 where id = $1", [held[2]?.runId]);
