@@ -1,3 +1,4 @@
+import { failpoint } from "#lib/failpoint.ts";
 import type { Database } from "./pool.ts";
 
 export interface NewWorker {
@@ -69,6 +70,7 @@ export async function takeOverDeadWorkers(
       [selfId, staleMs],
     );
     if (dead.length === 0) return [];
+    await failpoint("worker.before_take_over");
     const ids = dead.map((worker) => worker.id);
     // In the order of the batches that write under leases: they never wait for each other.
     const runs = await tx.query<{ id: string }>(
@@ -84,8 +86,13 @@ export async function takeOverDeadWorkers(
   });
 }
 
+/** A run that could not be handed back (the database was away just then) is freed here: without the row nobody would find it. */
 export async function deleteWorker(db: Database, workerId: string): Promise<void> {
-  await db.query(`delete from worker where id = $1`, [workerId]);
+  await db.query(
+    `with freed as (update run set lease_owner = null, lease_epoch = lease_epoch + 1 where lease_owner = $1)
+     delete from worker where id = $1`,
+    [workerId],
+  );
 }
 
 type RunToStop = "cancelled" | "lease_lost" | "credential_deleted";

@@ -20,6 +20,7 @@ import { carryRun, executeRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/sweep-scratch.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
 import { RunTaker } from "./run-taker.ts";
@@ -225,6 +226,7 @@ export class Worker {
     const runs = await takeOverDeadWorkers(this.#services.db, workerId, limits.heartbeatStaleMs);
     if (runs.length === 0) return;
     this.#services.log.warn({ runs: runs.length }, "took over the runs of a dead worker");
+    await failpoint("worker.after_take_over");
     await addRunJobs(this.#services.db, runs);
   }
 
