@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Seen, type Target } from "../documents/target.ts";
+import type { TestDatabase } from "../database.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { eventually, historyOf, recordHistory } from "./run-history.ts";
 
+/** What Node has made of the sources: half of the time that a process takes to start, and here many start. */
+const COMPILED = join(tmpdir(), `latchkey-compiled-${userInfo().uid}`);
 /** The records that each run of `whole` and `sends` writes into the target's books. */
 export const RECORDS = 3;
 /** A machine ten times slower than ours. */
@@ -28,8 +33,12 @@ export interface FaultStage extends AsyncDisposable {
   /** What the target has seen of a run. */
   reads(run: string): readonly Seen[];
   orders(run: string): readonly Order[];
+  /** Records in the books, of all runs. */
+  written(): number;
   /** From now on reading takes until it is released. */
   holdReads(): () => void;
+  /** From now on orders are taken and not answered until it is released. */
+  holdOrders(): () => void;
   /** One end each, never back; nothing twice in the target's books; completed runs are whole. */
   check(caller: Caller, runs: readonly string[]): Promise<void>;
 }
@@ -103,14 +112,16 @@ ${out("lines")}`,
 
 export async function openFaultStage(
   environment: Readonly<Record<string, string>> = {},
+  database: TestDatabase | null = null,
 ): Promise<FaultStage> {
   await using opened = new AsyncDisposableStack();
   const target = opened.use(await openTarget());
-  const installation = opened.use(await install({ ...environment }));
+  const installation = opened.use(await install({ NODE_COMPILE_CACHE: COMPILED, ...environment }, database));
   await installation.apply(...DOCUMENTS.map((text) => text.replaceAll("{TARGET}", target.url)));
   await recordHistory(installation.database.db);
   const key = await installation.createKey("acme");
-  const books = keepBooks(target);
+  let ordersGate = Promise.resolve();
+  const { books, tokens } = keepBooks(target, async () => await ordersGate);
   let credential: Promise<string> | null = null;
   const credentialOf: FaultStage["credential"] = async (caller) =>
     await (credential ??= connect(caller, "strat_portal", {
@@ -133,6 +144,7 @@ export async function openFaultStage(
     ended: async (runs, timeoutMs = PATIENCE_MS) => await ended(installation, runs, timeoutMs),
     reads: (run) => target.seen("GET /items").filter(({ query }) => query.get("run") === run),
     orders: (run) => books.get(run) ?? [],
+    written: () => tokens.size,
     holdReads: () => {
       const { promise, resolve } = Promise.withResolvers<void>();
       kept.defer(() => resolve());
@@ -142,27 +154,39 @@ export async function openFaultStage(
       });
       return resolve;
     },
+    holdOrders: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      kept.defer(() => resolve());
+      ordersGate = promise;
+      return resolve;
+    },
     check: async (caller, runs) => await check(installation, caller, books, runs),
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }
 
+interface Books {
+  readonly books: ReadonlyMap<string, readonly Order[]>;
+  readonly tokens: ReadonlySet<string>;
+}
+
 /** The target's side: what it was told, by run. A look-up finds what is in the books. */
-function keepBooks(target: Target): ReadonlyMap<string, readonly Order[]> {
+function keepBooks(target: Target, answering: () => Promise<void>): Books {
   const books = new Map<string, Order[]>();
   const tokens = new Set<string>();
   target.on("POST /login", { text: "welcome", headers: { "set-cookie": "sid=a-session; Path=/; HttpOnly" } });
   target.on("GET /items", { json: { items: ITEM_LIST } });
-  target.on("POST /orders", (seen) => {
+  target.on("POST /orders", async (seen) => {
     const order = JSON.parse(seen.body) as Order;
     books.set(order.run, [...(books.get(order.run) ?? []), order]);
     tokens.add(order.token);
+    await answering();
     return { json: { number: order.number } };
   });
   target.on("GET /orders", (seen) => ({
     json: { found: tokens.has(seen.query.get("token") ?? "") ? [{}] : [] },
   }));
-  return books;
+  return { books, tokens };
 }
 
 async function ended(
