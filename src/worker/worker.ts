@@ -6,9 +6,10 @@ import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
 import { addMissingJobs, addRunJob, addRunJobs, listAccountsWithWaitingRuns } from "#db/admission.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
-import type { DatabaseSource } from "#db/pool.ts";
+import { isConnectionLost, type DatabaseSource } from "#db/pool.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import {
+  freeJobs,
   freeRunsOfNobody,
   listRunsToStop,
   releaseOrphans,
@@ -58,6 +59,7 @@ export class Worker {
   #membership: Membership | null = null;
   #runner: Runner | null = null;
   #stopping = false;
+  #mustFreeJobs = false;
 
   private constructor(services: EngineServices, source: DatabaseSource, concurrency: number) {
     this.#services = services;
@@ -77,6 +79,7 @@ export class Worker {
     const worker = new Worker(services, source, concurrency);
     await worker.#join();
     await worker.#takeOver();
+    process.on("unhandledRejection", worker.#hearUnhandled);
     await worker.#startRunner();
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(WATCH_EVERY_MS, () => worker.#watch());
@@ -107,7 +110,18 @@ export class Worker {
     await this.#membership?.leave();
     // Other workers have room for them.
     this.#services.news.tellOfWaiting(this.#taker.accountIds);
+    process.off("unhandledRejection", this.#hearUnhandled);
   }
+
+  /**
+   * The job runner does not wait for the end of a job to be written: when the database is away just then, its error is nobody's
+   * and would end the process. The job stays locked in the runner's name until it is freed. Any other such error ends the process.
+   */
+  readonly #hearUnhandled = (error: unknown): void => {
+    if (!isConnectionLost(error)) throw error;
+    this.#services.log.warn(describeError(error), "the database was lost at a job's end; its lock is freed");
+    this.#mustFreeJobs = true;
+  };
 
   async #startRunner(): Promise<void> {
     const events = new EventEmitter() as WorkerEvents;
@@ -254,6 +268,10 @@ export class Worker {
       await releaseOrphans(db, workerId, [...this.#carried.keys()]);
     });
     await freeRunsOfNobody(db);
+    if (this.#mustFreeJobs) {
+      await freeJobs(db, this.#poolIds);
+      this.#mustFreeJobs = false;
+    }
     this.#taker.wake(await listAccountsWithWaitingRuns(db));
     await addMissingJobs(db);
   }
