@@ -78,7 +78,8 @@ export class Worker {
   static async start(services: EngineServices, source: DatabaseSource, concurrency: number): Promise<Worker> {
     const worker = new Worker(services, source, concurrency);
     await worker.#join();
-    await worker.#takeOver();
+    // As ever after: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
+    await worker.#quietly(() => worker.#takeOver());
     process.on("unhandledRejection", worker.#hearUnhandled);
     await worker.#startRunner();
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
@@ -90,7 +91,7 @@ export class Worker {
       waiting: (accountIds) => worker.#taker.wake(accountIds),
       stop: (runIds) => void worker.#quietly(() => worker.#stopRuns(runIds)),
     });
-    await worker.#reconcile();
+    await worker.#quietly(() => worker.#reconcile());
     // At the start and then seldom: the folder is this machine's, and a job may be another's.
     void worker.#quietly(() => sweepScratch(services));
     worker.#every(SWEEP_SCRATCH_EVERY_MS, () => sweepScratch(services));
