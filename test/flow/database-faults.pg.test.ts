@@ -97,9 +97,9 @@ test(
     proxy.swallow();
     release();
     await sleep(HOLE_MS);
+    const [{ at } = { at: new Date() }] = await db.query<{ at: Date }>("select clock_timestamp() as at");
     proxy.heal();
     const healedAt = performance.now();
-    const [{ at } = { at: new Date() }] = await db.query<{ at: Date }>("select clock_timestamp() as at");
     await eventually(
       "it serves again",
       async () => (load.servedAt > healedAt ? true : undefined),
