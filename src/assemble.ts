@@ -44,7 +44,9 @@ export async function startService(
   const signingKey = readSigningKey(requireSigningKey(config).reveal());
   const privateHalf = await readPrivateHalf(config, roles);
   if (config.failpoints.length > 0) {
-    armFailpoints(config.failpoints);
+    armFailpoints(config.failpoints, (failpoint, action) =>
+      log.warn({ failpoint, action }, "a fail-point acts"),
+    );
     log.warn(
       { failpoints: config.failpoints },
       "LATCHKEY_FAILPOINTS is set: this process fails on purpose, for tests only",

@@ -25,9 +25,12 @@ export interface Server {
 const MS = { request: 300_000, headers: 10_000, keepAlive: 30_000, check: 2_000 } as const;
 /** Of a request's body. The longest upload takes its time; what hangs is ended long before `MS.request`. */
 const PACE = { graceMs: 30_000, bytesPerSecondMin: 10_000, lookEveryMs: 2_000 } as const;
+const READY_PATH = "/readyz";
 const HEADER_BYTES_MAX = 16_384;
 const CONNECTIONS_MAX = 10_000;
 const SWEEP_MS = 50;
+/** Who has asked for the readiness within `asked` is told the new one before the port closes, and sends no more within `quiet`. */
+const READINESS_MS = { asked: 30_000, quiet: 500 } as const;
 const PARAMETER_CHARACTERS_MAX = 500;
 
 /** The HTTP server of a process. A worker alone answers health checks and nothing else. */
@@ -35,7 +38,12 @@ export async function openServer(
   services: Services,
   options: { readonly host: string; readonly port: number; readonly api: boolean },
 ): Promise<Server> {
-  const state = { draining: false };
+  const state: Readiness = {
+    draining: false,
+    askedAtMs: -Infinity,
+    requestAtMs: -Infinity,
+    told: Promise.withResolvers(),
+  };
   const app = Fastify({
     logger: false,
     genReqId: () => newId("req_"),
@@ -69,6 +77,7 @@ export async function openServer(
     app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   app.addHook("onRequest", async (request, reply) => {
     reply.header("X-Request-Id", request.id);
+    if (request.url !== READY_PATH) state.requestAtMs = performance.now();
     checkRequestShape(request.raw);
   });
   app.addHook("onSend", (request, reply, _payload, done) => {
@@ -89,30 +98,53 @@ export async function openServer(
     url,
     close: async (drainMs) => {
       state.draining = true;
+      const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
       // Streams would last as long as their runs; their clients come back, to another process.
       services.runWatch.drain();
+      await sayGoodbye(state, drainMs);
       // Again and again: a caller may keep its connection after the answer that it waited for.
       const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
       app.server.closeIdleConnections();
-      const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
       await Promise.race([app.close(), cut.then(() => app.close())]);
       clearInterval(sweep);
     },
   };
 }
 
+/** Whether the service wants requests, and who has asked. */
+interface Readiness {
+  draining: boolean;
+  askedAtMs: number;
+  requestAtMs: number;
+  /** Somebody has heard that it drains. */
+  readonly told: PromiseWithResolvers<void>;
+}
+
+/**
+ * Design, page 6, F17: "readiness 503 first". A balancer that asks gets to know, and the port stays open until it sends its requests
+ * elsewhere; at most half of the drain.
+ */
+async function sayGoodbye(state: Readiness, drainMs: number): Promise<void> {
+  if (performance.now() - state.askedAtMs > READINESS_MS.asked) return;
+  const deadline = performance.now() + drainMs / 2;
+  await Promise.race([state.told.promise, sleep(drainMs / 2, undefined, { ref: false })]);
+  state.requestAtMs = performance.now();
+  while (performance.now() < Math.min(deadline, state.requestAtMs + READINESS_MS.quiet))
+    await sleep(SWEEP_MS);
+}
+
 /** Design, page 1, Extensions: outside `/api/v1`, no account data. */
-function registerHealth(
-  app: FastifyInstance,
-  services: Services,
-  state: { readonly draining: boolean },
-): void {
+function registerHealth(app: FastifyInstance, services: Services, state: Readiness): void {
   app.get("/healthz", async (_request, reply) =>
     reply.header("Cache-Control", "no-store").send({ status: "ok" }),
   );
-  app.get("/readyz", async (_request, reply) => {
+  app.get(READY_PATH, async (_request, reply) => {
     reply.header("Cache-Control", "no-store");
-    if (state.draining) return await reply.code(503).send({ status: "draining" });
+    state.askedAtMs = performance.now();
+    if (state.draining) {
+      state.told.resolve();
+      return await reply.code(503).send({ status: "draining" });
+    }
     try {
       await readHealth(services);
     } catch {

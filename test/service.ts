@@ -40,8 +40,9 @@ export interface RunningService {
 /** Makes an installation with `latchkey init`; the disposer ends its processes and removes all of it. */
 export async function install(
   environment: Record<string, string> = {},
+  given: TestDatabase | null = null,
 ): Promise<Installation & AsyncDisposable> {
-  const database = await createTestDatabase();
+  const database = given ?? (await createTestDatabase());
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
   const dataFolder = join(folder, "data");
   const all = {

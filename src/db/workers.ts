@@ -1,3 +1,4 @@
+import { failpoint } from "#lib/failpoint.ts";
 import type { Database } from "./pool.ts";
 
 export interface NewWorker {
@@ -50,7 +51,8 @@ export async function freeRunsOfNobody(db: Database): Promise<void> {
 
 /**
  * Takes over from workers that are dead (their advisory lock is free) or silent (no heartbeat for `staleMs`): their runs'
- * epochs rise, so that nothing they still write counts, and their jobs are free again. Gives the runs that go on.
+ * epochs rise, so that nothing they still write counts, and their jobs are free again. Gives the runs that go on. With the server all
+ * locks vanish at once: that a worker has lost its lock so is no sign against its runs.
  */
 export async function takeOverDeadWorkers(
   db: Database,
@@ -69,11 +71,14 @@ export async function takeOverDeadWorkers(
       [selfId, staleMs],
     );
     if (dead.length === 0) return [];
+    await failpoint("worker.before_take_over");
     const ids = dead.map((worker) => worker.id);
     // In the order of the batches that write under leases: they never wait for each other.
     const runs = await tx.query<{ id: string }>(
-      `update run set lease_owner = null, lease_epoch = lease_epoch + 1, lost_leases = lost_leases + 1
-       where id in (select id from run where lease_owner = any($1) order by id for no key update) returning id`,
+      `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
+         lost_leases = lost_leases + (worker.heartbeat_at > pg_postmaster_start_time())::int
+       from worker where worker.id = run.lease_owner
+         and run.id in (select id from run where lease_owner = any($1) order by id for no key update) returning run.id`,
       [ids],
     );
     await tx.query(`select graphile_worker.force_unlock_workers($1::text[])`, [
@@ -84,8 +89,18 @@ export async function takeOverDeadWorkers(
   });
 }
 
+/** A run that could not be handed back (the database was away just then) is freed here: without the row nobody would find it. */
 export async function deleteWorker(db: Database, workerId: string): Promise<void> {
-  await db.query(`delete from worker where id = $1`, [workerId]);
+  await db.query(
+    `with freed as (update run set lease_owner = null, lease_epoch = lease_epoch + 1 where lease_owner = $1)
+     delete from worker where id = $1`,
+    [workerId],
+  );
+}
+
+/** Frees all jobs of these pools. One that is worked on is found by its run, or is done twice, which does no harm. */
+export async function freeJobs(db: Database, poolIds: readonly string[]): Promise<void> {
+  await db.query(`select graphile_worker.force_unlock_workers($1::text[])`, [poolIds]);
 }
 
 type RunToStop = "cancelled" | "lease_lost" | "credential_deleted";

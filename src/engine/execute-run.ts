@@ -54,6 +54,7 @@ export async function executeRun(
   workerId: string,
   stop: AbortController,
 ): Promise<RunOutcome> {
+  await failpoint("run.before_claim");
   const claimed = await claimRun(services.db, runId, workerId);
   return claimed ? await carryRun(services, claimed, workerId, stop) : { kind: "skipped" };
 }
@@ -68,6 +69,7 @@ export async function carryRun(
   const lease = { runId: claimed.id, owner: workerId, epoch: claimed.epoch };
   const timer = setTimeout(() => stop.abort(new RunStopped("timeout")), Math.max(claimed.remainingMs, 0));
   try {
+    await failpoint("run.after_claim");
     if (claimed.lostLeases >= limits.lostLeasesMax) {
       throw new RunFailure(
         "interrupted",
@@ -107,10 +109,15 @@ async function end(
     return { kind: "skipped" };
   }
   if (reason === "drain") {
-    return (await releaseRun(services.db, lease)) ? { kind: "released", runId: run.id } : { kind: "skipped" };
+    await failpoint("run.before_release");
+    const released = await releaseRun(services.db, lease);
+    await failpoint("run.after_release");
+    return released ? { kind: "released", runId: run.id } : { kind: "skipped" };
   }
   const failure = failureOf(services, run, error, reason);
+  await failpoint("run.before_fail");
   const failed = await failRun(services.db, { lease, kind: failure.kind, detail: failure.message });
+  await failpoint("run.after_fail");
   services.news.announce([run.id]);
   services.log.info({ runId: run.id, kind: failure.kind, detail: failure.message }, "run failed");
   return failed ? { kind: "ended", accountId: run.accountId } : { kind: "skipped" };
@@ -155,12 +162,15 @@ async function carry(
     ),
   );
   await using opened = new AsyncDisposableStack();
+  await failpoint("run.before_login");
   const { targets, redact } = await logIn(services, run, plan, opened, signal);
+  await failpoint("run.after_login");
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {
     if (!(await startRun(services.db, { lease }))) throw new RunStopped("lease_lost");
     services.news.announce([run.id]);
   }
+  await failpoint("run.after_start");
   const isFirst = run.epoch === 1;
   if (!isFirst) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
@@ -185,15 +195,16 @@ async function carry(
     results: new Map(),
     shown: { step: run.status === "queued" ? "running" : run.progressStep },
   };
+  let mayBeComplete = false;
   try {
     await carryNodes(context);
+    mayBeComplete = true;
     await complete(services, run, lease, plan, context.results);
   } catch (error) {
-    // Result objects of a run that did not complete belong to nobody. Whether it did is not known when the database went away
-    // in between: then they wait for the sweep.
-    if (!isConnectionLost(error)) {
+    // Result objects of a run that did not complete belong to nobody. When the transaction broke off, nobody knows whether it did:
+    // then they are left to the sweep of objects that no row names.
+    if (!mayBeComplete || error instanceof RunStopped)
       await services.blobs.remove([...context.results.values()].flatMap(({ blob }) => blob?.key ?? []));
-    }
     throw error;
   } finally {
     for (const binding of context.bindings) binding.release();
@@ -304,8 +315,10 @@ async function complete(
   // An output that was skipped has no result key of its own records: it shows an empty set nowhere.
   const results = keys.flatMap(({ key }) => written.get(key) ?? []);
   const responseBytes = estimateResponseBytes(results, run.metadata.length);
+  await failpoint("run.before_complete");
   const { accountId } = run;
   if (!(await completeRun(services.db, { lease, accountId, responseBytes, results })))
     throw new RunStopped("lease_lost");
+  await failpoint("run.after_complete");
   services.news.announce([run.id]);
 }

@@ -2,6 +2,7 @@ import { findStepSource, saveStepSource } from "#db/run-steps.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import { must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
@@ -44,7 +45,9 @@ export async function keepSource(
   const counts: RecordCounts = { total: 0, valid: 0 };
   const key = `steps/${run.run.accountId}/${run.run.id}/${randomBase62(16)}`;
   const blob = await blobs.put(key, encodeRecords(records, run.redact, counts));
+  await failpoint("step.before_source");
   const isOurs = await saveStepSource(db, run.lease, run.run.accountId, planned.node.id, blob);
+  await failpoint("step.after_source");
   if (isOurs) return { key, counts };
   await blobs.remove([key]);
   throw new RunStopped("lease_lost");

@@ -6,10 +6,10 @@ import {
   type FinishedStep,
   type RunStep,
 } from "#db/run-steps.ts";
-import { isConnectionLost } from "#db/pool.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import type { Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { Flow } from "#nodes/define-node.ts";
 import { RunStopped } from "./run-ended.ts";
@@ -74,12 +74,14 @@ export async function checkpoint(
 ): Promise<NodeOutput> {
   const { db, blobs } = run.services;
   const nodeId = planned.node.id;
+  await failpoint("step.before_start");
   const { lease } = run;
   const { accountId } = run.run;
   if (!(await startStep(db, { lease, accountId, nodeId }))) throw new RunStopped("lease_lost");
   let stored: string | null = null;
   const changesBefore = run.redact.changes;
   try {
+    await failpoint("step.after_start");
     const flow = await carry();
     const counts: RecordCounts = { total: 0, valid: 0 };
     const isRecords = flow?.kind === "records";
@@ -102,15 +104,20 @@ export async function checkpoint(
       recordsValid: isRecords ? counts.valid : null,
       log: log.join("\n"),
     };
-    if (!(await finishStep(db, step))) throw new RunStopped("lease_lost");
+    await failpoint("step.before_finish");
+    // When its transaction breaks off, nobody knows whether the journal names the object: then the sweep decides.
     stored = null;
+    if (!(await finishStep(db, step))) {
+      await blobs.remove(blob === null ? [] : [blob.key]);
+      throw new RunStopped("lease_lost");
+    }
+    await failpoint("step.after_finish");
     const open = opener(blobs, step.output, blob?.key ?? null);
     if (!isRecords) return { kind: "value", value: await readValue(open, step.outputKind) };
     const kept = must(open, "the step's records");
     return { kind: "records", open: () => decodeRecords(kept()), counts };
   } catch (error) {
-    // When the database went away the journal may have it: then it waits for the sweep.
-    if (stored !== null && !isConnectionLost(error)) await blobs.remove([stored]);
+    if (stored !== null) await blobs.remove([stored]);
     throw error;
   }
 }

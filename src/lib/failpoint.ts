@@ -14,8 +14,28 @@ export const FAILPOINTS = [
   "write.after_intent",
   "write.after_effect",
   "write.after_outcome",
+  "run.before_admit",
+  "run.before_claim",
+  "run.after_claim",
+  "run.before_login",
+  "run.after_login",
+  "run.after_start",
+  "step.before_start",
+  "step.after_start",
+  "step.before_source",
+  "step.after_source",
+  "step.before_finish",
+  "step.after_finish",
+  "run.before_complete",
+  "run.after_complete",
+  "run.before_fail",
+  "run.after_fail",
+  "run.before_release",
+  "run.after_release",
   "run.before_park",
   "run.after_park",
+  "worker.before_take_over",
+  "worker.after_take_over",
   "review.after_insert",
   "review.before_commit",
   "review.after_commit",
@@ -39,6 +59,7 @@ export interface FailpointAction {
 
 const DELAY_MS = 20_000;
 const armed = new Map<Failpoint, { readonly action: FailpointAction["action"]; hitsLeft: number }>();
+let tell: (name: Failpoint, action: FailpointAction["action"]) => void = () => {};
 
 /** Reads `name=kill`, `name=throw:3` (at the third hit), separated by commas. null: the text is wrong. */
 export function parseFailpoints(text: string): readonly FailpointAction[] | null {
@@ -51,8 +72,13 @@ export function parseFailpoints(text: string): readonly FailpointAction[] | null
   return known.length === actions.length ? known : null;
 }
 
-export function armFailpoints(actions: readonly FailpointAction[]): void {
+/** `onAct` is told before a point acts, so that a test sees in the log which were reached. */
+export function armFailpoints(
+  actions: readonly FailpointAction[],
+  onAct: (name: Failpoint, action: FailpointAction["action"]) => void = () => {},
+): void {
   for (const { name, action, hit } of actions) armed.set(name, { action, hitsLeft: hit });
+  tell = onAct;
 }
 
 /** A place where a test may make the process die, fail or hang. Costs one look into an empty map. */
@@ -60,6 +86,7 @@ export async function failpoint(name: Failpoint): Promise<void> {
   if (armed.size === 0) return;
   const point = armed.get(name);
   if (!point || --point.hitsLeft !== 0) return;
+  tell(name, point.action);
   if (point.action === "kill") process.kill(process.pid, "SIGKILL");
   // The log shows an error's code: a test counts there which points were reached.
   if (point.action === "throw") throw Object.assign(new Error(`fail-point ${name}`), { code: name });

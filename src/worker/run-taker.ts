@@ -1,6 +1,7 @@
 import { admitRuns } from "#db/admission.ts";
 import type { Database } from "#db/pool.ts";
 import type { ClaimedRun } from "#db/runs.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { shareSlots } from "./share-slots.ts";
 
@@ -97,6 +98,7 @@ export class RunTaker {
     // Whoever wakes it from here on may know of a run that this look does not see.
     this.#accounts.delete(accountId);
     try {
+      await failpoint("run.before_admit");
       const { runs, isMore } = await admitRuns(this.#options.db, accountId, workerId, share);
       for (const run of runs) this.#options.begin(run, workerId);
       // There may be more; it is the others' turn first.

@@ -6,9 +6,10 @@ import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
 import { addMissingJobs, addRunJob, addRunJobs, listAccountsWithWaitingRuns } from "#db/admission.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
-import type { DatabaseSource } from "#db/pool.ts";
+import { isConnectionLost, type DatabaseSource } from "#db/pool.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import {
+  freeJobs,
   freeRunsOfNobody,
   listRunsToStop,
   releaseOrphans,
@@ -20,6 +21,7 @@ import { carryRun, executeRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/sweep-scratch.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
 import { RunTaker } from "./run-taker.ts";
@@ -57,6 +59,7 @@ export class Worker {
   #membership: Membership | null = null;
   #runner: Runner | null = null;
   #stopping = false;
+  #mustFreeJobs = false;
 
   private constructor(services: EngineServices, source: DatabaseSource, concurrency: number) {
     this.#services = services;
@@ -75,7 +78,9 @@ export class Worker {
   static async start(services: EngineServices, source: DatabaseSource, concurrency: number): Promise<Worker> {
     const worker = new Worker(services, source, concurrency);
     await worker.#join();
-    await worker.#takeOver();
+    // As ever after: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
+    await worker.#quietly(() => worker.#takeOver());
+    process.on("unhandledRejection", worker.#hearUnhandled);
     await worker.#startRunner();
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(WATCH_EVERY_MS, () => worker.#watch());
@@ -86,7 +91,7 @@ export class Worker {
       waiting: (accountIds) => worker.#taker.wake(accountIds),
       stop: (runIds) => void worker.#quietly(() => worker.#stopRuns(runIds)),
     });
-    await worker.#reconcile();
+    await worker.#quietly(() => worker.#reconcile());
     // At the start and then seldom: the folder is this machine's, and a job may be another's.
     void worker.#quietly(() => sweepScratch(services));
     worker.#every(SWEEP_SCRATCH_EVERY_MS, () => sweepScratch(services));
@@ -106,7 +111,18 @@ export class Worker {
     await this.#membership?.leave();
     // Other workers have room for them.
     this.#services.news.tellOfWaiting(this.#taker.accountIds);
+    process.off("unhandledRejection", this.#hearUnhandled);
   }
+
+  /**
+   * The job runner does not wait for the end of a job to be written: when the database is away just then, its error is nobody's
+   * and would end the process. The job stays locked in the runner's name until it is freed. Any other such error ends the process.
+   */
+  readonly #hearUnhandled = (error: unknown): void => {
+    if (!isConnectionLost(error)) throw error;
+    this.#services.log.warn(describeError(error), "the database was lost at a job's end; its lock is freed");
+    this.#mustFreeJobs = true;
+  };
 
   async #startRunner(): Promise<void> {
     const events = new EventEmitter() as WorkerEvents;
@@ -225,6 +241,7 @@ export class Worker {
     const runs = await takeOverDeadWorkers(this.#services.db, workerId, limits.heartbeatStaleMs);
     if (runs.length === 0) return;
     this.#services.log.warn({ runs: runs.length }, "took over the runs of a dead worker");
+    await failpoint("worker.after_take_over");
     await addRunJobs(this.#services.db, runs);
   }
 
@@ -252,6 +269,10 @@ export class Worker {
       await releaseOrphans(db, workerId, [...this.#carried.keys()]);
     });
     await freeRunsOfNobody(db);
+    if (this.#mustFreeJobs) {
+      await freeJobs(db, this.#poolIds);
+      this.#mustFreeJobs = false;
+    }
     this.#taker.wake(await listAccountsWithWaitingRuns(db));
     await addMissingJobs(db);
   }

@@ -1,0 +1,241 @@
+// Design, page 2, The run engine: "Every write of a worker carries the epoch; a stale worker's writes change nothing." Each such
+// function is called with leases that are no longer good, and whole rows are compared before and after.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+import type { Lease } from "#db/lease.ts";
+import type { Database } from "#db/pool.ts";
+import { takeRetry } from "#db/retry-budget.ts";
+import { failStep, finishStep, saveStepSource, startStep } from "#db/run-steps.ts";
+import { beginWrite, endWrite } from "#db/run-writes.ts";
+import { completeRun } from "#db/run-results.ts";
+import { failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+
+const FOLDER = resolve(import.meta.dirname, "../../src/db");
+const ACCOUNT = "acct_fences";
+const NODE = "node_a";
+const EPOCH = 5;
+const TABLES = ["run", "run_step", "run_write", "run_result", "blob", "review", "worker"];
+
+interface Case {
+  /** Other than a run that is running, with nothing in its journal. */
+  readonly run?: "queued" | "running";
+  /** The entry that the function changes, begun under the lease. */
+  readonly entry?: "run_step" | "run_write";
+  /** Only the entry's own epoch fences it: its truth does not depend on who has the run now. */
+  readonly fencedByEntryAlone?: true;
+  readonly call: (db: Database, lease: Lease, unique: string) => Promise<unknown>;
+}
+
+const blob = (key: string) => ({ key, sizeBytes: 3, sha256: new Uint8Array(32) });
+
+/** Everything in src/db that writes under a lease. */
+const CASES: Readonly<Record<string, Case>> = {
+  moveStep: { call: async (db, lease) => await moveStep(db, { lease, step: "reading" }) },
+  startRun: { run: "queued", call: async (db, lease) => await startRun(db, { lease }) },
+  completeRun: {
+    call: async (db, lease) =>
+      await completeRun(db, { lease, accountId: ACCOUNT, responseBytes: 17, results: [] }),
+  },
+  failRun: { call: async (db, lease) => await failRun(db, { lease, kind: "target", detail: "the story" }) },
+  parkRun: { call: async (db, lease) => await parkRun(db, lease) },
+  releaseRun: { call: async (db, lease) => await releaseRun(db, lease) },
+  takeRetry: { call: async (db, lease) => await takeRetry(db, lease, 3) },
+  startStep: { call: async (db, lease) => await startStep(db, { lease, accountId: ACCOUNT, nodeId: NODE }) },
+  finishStep: {
+    entry: "run_step",
+    call: async (db, lease, unique) =>
+      await finishStep(db, {
+        lease,
+        accountId: ACCOUNT,
+        nodeId: NODE,
+        outputKind: "json",
+        output: null,
+        blob: blob(unique),
+        recordsTotal: null,
+        recordsValid: null,
+        log: "",
+      }),
+  },
+  failStep: {
+    entry: "run_step",
+    call: async (db, lease) => await failStep(db, lease, NODE, "the story"),
+  },
+  saveStepSource: {
+    entry: "run_step",
+    call: async (db, lease, unique) => await saveStepSource(db, lease, ACCOUNT, NODE, blob(unique)),
+  },
+  beginWrite: {
+    entry: "run_write",
+    call: async (db, lease) => await beginWrite(db, lease, { accountId: ACCOUNT, nodeId: NODE, ordinal: 0 }),
+  },
+  endWrite: {
+    entry: "run_write",
+    fencedByEntryAlone: true,
+    call: async (db, lease) =>
+      await endWrite(db, lease, {
+        nodeId: NODE,
+        ordinal: 0,
+        epoch: lease.epoch,
+        status: "done",
+        outcome: "{}",
+        detail: null,
+      }),
+  },
+};
+
+/** Exported, and about leases, but not written under one: who calls them and what guards them instead. */
+const OTHERS: Readonly<Record<string, string>> = {
+  claimRun: "takes the lease: only where nobody has one",
+  cancelRun: "a caller's or an operator's; whoever holds the run is fenced from then on",
+  failIdleRunsOf: "only runs that nobody holds",
+  decideWrite: "an operator's; only while nobody holds the run",
+  takeOverDeadWorkers: "takes leases away, raising their epochs",
+  releaseOrphans: "a worker's own runs, by its name",
+  deleteWorker: "a worker's own runs, by its name",
+  listRunsToStop: "reads",
+  listHeldClaims: "reads",
+  addMissingJobs: "adds jobs and changes no run",
+  freeRunsOfNobody: "only runs of workers that are gone, raising their epochs",
+  RUN_CHECKS: "reads",
+  freeJobs: "frees jobs and changes no run",
+  admitRuns: "takes leases: only of runs that nobody has",
+  CLAIM: "part of what takes a lease",
+  CLAIMED_COLUMNS: "reads",
+};
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+  await database.db.transaction(async (tx) => {
+    // What a run belongs to is of no interest here.
+    await tx.query("set local session_replication_role = replica");
+    await tx.query(
+      `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency)
+       values ($1, 'fences', '', 'Fences', '{}', 1, 1, 1)`,
+      [ACCOUNT],
+    );
+  });
+});
+after(async () => await database?.drop());
+
+let made = 0;
+
+/** A run that the lease holds, and the entry that it has begun. */
+async function plant({ run: status = "running", entry }: Case): Promise<Lease> {
+  const lease: Lease = { runId: `run_fence_${++made}`, owner: `wrk_owner_${made}`, epoch: EPOCH };
+  await database.db.transaction(async (tx) => {
+    await tx.query("set local session_replication_role = replica");
+    await tx.query(
+      `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys, timeout_ms,
+         retention_ms, status, progress_step, started_at, admitted_at, lease_owner, lease_epoch, lost_leases)
+       values ($1, gen_random_uuid(), $2, 'bp', 1, 'key', '{}', '[]', 1000, 1000, $3, $3,
+         case when $3 = 'running' then app_now() end, app_now(), $4, $5, 1)`,
+      [lease.runId, ACCOUNT, status, lease.owner, lease.epoch],
+    );
+    if (entry === "run_step")
+      await tx.query(
+        `insert into run_step (account_id, run_id, node_id, status, epoch) values ($1, $2, $3, 'started', $4)`,
+        [ACCOUNT, lease.runId, NODE, lease.epoch],
+      );
+    if (entry === "run_write")
+      await tx.query(
+        `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch) values ($1, $2, $3, 0, 'started', $4)`,
+        [ACCOUNT, lease.runId, NODE, lease.epoch],
+      );
+  });
+  return lease;
+}
+
+/** All rows of the tables that a run has, as text. */
+async function rows(tables: readonly string[] = TABLES): Promise<readonly string[]> {
+  const texts = await Promise.all(
+    tables.map(
+      async (table) =>
+        await database.db.query<{ row: string }>(
+          `select '${table} ' || t::text as row from ${table} t order by 1`,
+        ),
+    ),
+  );
+  return texts.flat().map(({ row }) => row);
+}
+
+/** How a lease ends without its holder. */
+const LOST: Readonly<Record<string, string>> = {
+  "another epoch": `update run set lease_epoch = lease_epoch + 1 where id = $1`,
+  "another owner": `update run set lease_owner = 'wrk_other' where id = $1`,
+  "nobody as its owner": `update run set lease_owner = null where id = $1`,
+  "an end": `update run set status = 'cancelled', progress_step = 'cancelled', ended_at = app_now(), lease_owner = null where id = $1`,
+};
+
+for (const [name, fenced] of Object.entries(CASES)) {
+  test(`${name} changes what it should under a good lease`, async () => {
+    const lease = await plant(fenced);
+    const before = await rows();
+    const answer = await fenced.call(database.db, lease, lease.runId);
+    assert.ok(answer === true || answer === undefined);
+    assert.notDeepEqual(await rows(), before);
+  });
+
+  if (!fenced.fencedByEntryAlone) {
+    for (const [how, lose] of Object.entries(LOST)) {
+      test(`${name} changes nothing when the run has ${how}`, async () => {
+        const lease = await plant(fenced);
+        await database.db.query(lose, [lease.runId]);
+        const before = await rows();
+        const answer = await fenced.call(database.db, lease, lease.runId);
+        assert.ok(answer === false || answer === undefined);
+        assert.deepEqual(await rows(), before);
+      });
+    }
+  }
+
+  const { entry } = fenced;
+  if (entry) {
+    test(`${name} leaves an entry alone that another lease has begun`, async () => {
+      const lease = await plant(fenced);
+      await database.db.query(`update ${entry} set epoch = epoch + 1 where run_id = $1`, [lease.runId]);
+      const before = await rows([entry]);
+      const answer = await fenced.call(database.db, lease, lease.runId);
+      assert.ok(answer === false || answer === undefined);
+      assert.deepEqual(await rows([entry]), before);
+    });
+  }
+}
+
+test("startStep begins a step of an earlier lease anew, and leaves one that is done", async () => {
+  const lease = await plant({ entry: "run_step", call: async () => {} });
+  await database.db.query(`update run_step set epoch = epoch - 1 where run_id = $1`, [lease.runId]);
+  assert.equal(await CASES["startStep"]?.call(database.db, lease, ""), true);
+  await database.db.query(`update run_step set status = 'done', ended_at = app_now() where run_id = $1`, [
+    lease.runId,
+  ]);
+  const before = await rows();
+  assert.equal(await CASES["startStep"]?.call(database.db, lease, ""), false);
+  assert.deepEqual(await rows(), before);
+});
+
+test("every function of src/db that knows of leases is in one of the two tables", () => {
+  const found = readdirSync(FOLDER)
+    .filter((file) => file.endsWith(".ts") && file !== "lease.ts")
+    .flatMap((file) => declarations(readFileSync(join(FOLDER, file), "utf8")))
+    .filter(({ text }) => /Lease|lease_|HELD/.test(text))
+    .map(({ name }) => name);
+  const listed = [...Object.keys(CASES), ...Object.keys(OTHERS)];
+  assert.deepEqual(
+    found.toSorted((a, b) => a.localeCompare(b)),
+    listed.toSorted((a, b) => a.localeCompare(b)),
+  );
+});
+
+/** The functions that a file exports, each with its text up to the next thing at the beginning of a line. */
+function declarations(source: string): readonly { readonly name: string; readonly text: string }[] {
+  return source.split(/^(?=export )/m).flatMap((text) => {
+    const name = /^export (?:async )?(?:function|const) (\w+)/.exec(text)?.[1];
+    return name === undefined
+      ? []
+      : [{ name, text: text.split(/^(?=\/\*\*|const |function |async function )/m)[0] ?? "" }];
+  });
+}

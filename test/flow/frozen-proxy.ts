@@ -1,0 +1,69 @@
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+/** A way to a database that can turn into a black hole: nothing gets through, and nobody is told. */
+export interface FrozenProxy {
+  readonly connectionString: string;
+  /** From now on every byte is swallowed, and new connections get no answer. */
+  swallow(): void;
+  /** New connections get through again. Those of before stay dead, as with a firewall that has forgotten them. */
+  heal(): void;
+  close(): Promise<void>;
+}
+
+export async function openFrozenProxy(connectionString: string): Promise<FrozenProxy> {
+  const url = new URL(connectionString);
+  const host = decodeURIComponent(url.hostname);
+  const port = Number(url.port || 5432);
+  const open = new Set<Socket>();
+  const dead = new WeakSet<Socket>();
+  let isSwallowing = false;
+  const keep = (socket: Socket): void => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+  };
+  const server = createServer((near) => {
+    keep(near);
+    near.on("error", () => {});
+    // What is swallowed is read all the same: to the sender it looks sent.
+    near.on("data", () => {});
+    if (isSwallowing) return;
+    const far = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    keep(far);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.on("data", (bytes: Buffer) => {
+        if (!dead.has(near)) to.write(bytes);
+      });
+      from.on("error", () => {});
+      from.on("close", () => {
+        if (!dead.has(near)) to.destroy();
+      });
+    }
+    far.on("connect", () => dead.has(near) && far.destroy());
+    near.on("close", () => dead.has(near) && far.destroy());
+    links.set(near, far);
+  });
+  const links = new Map<Socket, Socket>();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const own = connectionString.replace(
+    `@${url.host}`,
+    `@127.0.0.1:${(server.address() as AddressInfo).port}`,
+  );
+  return {
+    connectionString: own,
+    swallow: () => {
+      isSwallowing = true;
+      for (const near of links.keys()) dead.add(near);
+    },
+    heal: () => {
+      isSwallowing = false;
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of open) socket.destroy();
+      await closed;
+    },
+  };
+}

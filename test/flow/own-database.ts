@@ -1,0 +1,46 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startEmbeddedPostgres } from "#db/embedded/start.ts";
+import { openPool, urlOf } from "#db/pool.ts";
+import type { TestDatabase } from "../database.ts";
+
+/** A PostgreSQL server of a test's own, which it may stop and start. */
+export interface OwnDatabase extends AsyncDisposable {
+  readonly database: TestDatabase;
+  /** `fast` cuts the clients and writes everything, `immediate` is a crash. */
+  restart(mode: "fast" | "immediate"): Promise<void>;
+}
+
+const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
+
+export async function startOwnDatabase(): Promise<OwnDatabase> {
+  const dataDir = mkdtempSync(join(tmpdir(), "latchkey-own-"));
+  let server = await startEmbeddedPostgres({ dataDir });
+  const connectionString = urlOf(server.connection);
+  const db = openPool({ connectionString }, { applicationName: "latchkey-test", connectTimeoutMs: 20_000 });
+  return {
+    database: { connectionString, db, drop: async () => await db.end() },
+    restart: async (mode) => {
+      const [pid = ""] = readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n");
+      process.kill(Number(pid), SIGNALS[mode]);
+      while (isRunning(Number(pid))) await sleep(10);
+      server = await startEmbeddedPostgres({ dataDir });
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // A server that was started by this process and that nobody has waited for yet is no server any more.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
