@@ -61,12 +61,12 @@ export async function admitRuns(
         ready = await listWaiting(tx, accountId, look);
         continue;
       }
-      return { runs: await lease(tx, chosen, waiting, owner), isMore };
+      return { runs: await takeLeases(tx, chosen, waiting, owner), isMore };
     }
   });
 }
 
-async function lease(
+async function takeLeases(
   tx: Database,
   ids: readonly string[],
   waiting: readonly Waiting[],
