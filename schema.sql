@@ -424,12 +424,15 @@ create table run_step (
   log bytea,
   source_blob_key text,
   output bytea,
+  filename bytea,
+  content_type bytea,
   constraint run_step_pkey PRIMARY KEY (run_id, node_id),
   constraint run_step_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_step_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
   constraint run_step_source_blob_key_fkey FOREIGN KEY (source_blob_key) REFERENCES blob(key),
   constraint run_step_check CHECK (((status = 'started'::text) = (ended_at IS NULL))),
   constraint run_step_check1 CHECK (((output IS NULL) OR (blob_key IS NULL))),
+  constraint run_step_check2 CHECK (((output_kind = 'file'::text) OR ((filename IS NULL) AND (content_type IS NULL)))),
   constraint run_step_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text]))),
   constraint run_step_status_check CHECK ((status = ANY (ARRAY['started'::text, 'done'::text, 'failed'::text])))
 );

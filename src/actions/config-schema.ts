@@ -6,7 +6,6 @@ import {
   commonNodeKeys,
   fieldSchema,
   strategySchema,
-  UNBUILT,
 } from "#domain/config-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { nodeTypes } from "#nodes/registry.ts";
@@ -53,11 +52,11 @@ interface Typed {
   readonly schema: Parameters<typeof withCommonKeys>[1]["schema"];
 }
 
-const when = (condition: JsonObject, definition: string): JsonObject => ({
-  if: condition,
-  // oxlint-disable-next-line unicorn/no-thenable -- JSON Schema's keyword.
-  then: { $ref: `#/$defs/${definition}` },
-});
+const when = (condition: JsonObject, definition: string): JsonObject =>
+  Object.fromEntries([
+    ["if", condition],
+    ["then", { $ref: `#/$defs/${definition}` }],
+  ]);
 
 function byType(what: string, types: readonly Typed[]): JsonObject {
   return {
@@ -98,7 +97,7 @@ function withParts(schema: TSchema, parts: Readonly<Record<string, JsonObject>>)
   return { ...rest, properties: Object.fromEntries(own) };
 }
 
-/** As JSON: without our own annotations, and without the keys that are not built yet. */
+/** As JSON, without our own annotations. */
 function plain(schema: TSchema): JsonObject {
   const tree = withoutAnnotations(JSON.parse(JSON.stringify(schema)) as Json);
   return isJsonObject(tree) ? tree : {};
@@ -109,7 +108,7 @@ function withoutAnnotations(value: Json): Json {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([key, part]) => !key.startsWith("x-") && !(isJsonObject(part) && part[UNBUILT] === true))
+      .filter(([key]) => !key.startsWith("x-"))
       .map(([key, part]) => [key, withoutAnnotations(part)]),
   );
 }

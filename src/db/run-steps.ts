@@ -16,6 +16,10 @@ export interface RunStep {
   /** All of it when it is small; else it is the object. Both null: there is nothing. */
   readonly output: Buffer | null;
   readonly blobKey: string | null;
+  readonly blobBytes: number | null;
+  /** Of a file. */
+  readonly filename: Buffer | null;
+  readonly contentType: Buffer | null;
   readonly recordsTotal: number | null;
   readonly recordsValid: number | null;
 }
@@ -23,8 +27,9 @@ export interface RunStep {
 export async function listSteps(db: Database, runId: string): Promise<readonly RunStep[]> {
   return await db.query<RunStep>(
     `select node_id as "nodeId", status, output_kind as "outputKind", output, blob_key as "blobKey",
-       records_total as "recordsTotal", records_valid as "recordsValid"
-     from run_step where run_id = $1`,
+       blob.size_bytes as "blobBytes", filename, content_type as "contentType", records_total as "recordsTotal",
+       records_valid as "recordsValid"
+     from run_step left join blob on blob.key = run_step.blob_key where run_step.run_id = $1`,
     [runId],
   );
 }
@@ -65,6 +70,9 @@ export interface FinishedStep {
   /** At most one of the two. */
   readonly output: Buffer | null;
   readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array } | null;
+  /** Of a file. */
+  readonly filename: string | null;
+  readonly contentType: string | null;
   readonly recordsTotal: number | null;
   readonly recordsValid: number | null;
   readonly log: string;
@@ -79,12 +87,13 @@ export const finishStep = groupedUnderLease<FinishedStep>(
 // A run that gets somewhere is no poison: only leases lost without a finished step count (design, page 6, 6.1).
 const FINISH_STEPS = `with given as (
     select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[],
-        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[])
+        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[])
       as given (run_id, owner, epoch, account_id, node_id, output_kind, output, blob_key, blob_bytes, blob_sha256,
-        records_total, records_valid, log)
+        records_total, records_valid, log, filename, content_type)
   ), ${HELD_OF_GIVEN}, done as (
     update run_step set status = 'done', ended_at = app_now(), output_kind = held.output_kind, output = held.output,
-      blob_key = held.blob_key, records_total = held.records_total, records_valid = held.records_valid, log = held.log
+      blob_key = held.blob_key, records_total = held.records_total, records_valid = held.records_valid, log = held.log,
+      filename = held.filename, content_type = held.content_type
     from held where run_step.run_id = held.run_id and run_step.node_id = held.node_id and run_step.epoch = held.epoch
       and run_step.status = 'started'
     returning run_step.run_id
@@ -96,6 +105,8 @@ const FINISH_STEPS = `with given as (
     update run set lost_leases = 0 from done where run.id = done.run_id and lost_leases > 0
   )
   select run_id as "runId" from done`;
+
+const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
 
 function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown[])[] {
   return [
@@ -110,6 +121,8 @@ function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown
     calls.map(({ recordsTotal }) => recordsTotal),
     calls.map(({ recordsValid }) => recordsValid),
     calls.map(({ log }) => Buffer.from(log, "utf8")),
+    calls.map(({ filename }) => bytes(filename)),
+    calls.map(({ contentType }) => bytes(contentType)),
   ];
 }
 

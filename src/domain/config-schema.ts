@@ -10,9 +10,6 @@ export const SAYS = "x-says";
 /** Keys of design page 3 that are not built yet: refused by name. */
 export const UNBUILT_KEYS = "x-unbuilt-keys";
 
-/** Marks such a key in the schema of a type. */
-export const UNBUILT = "x-unbuilt";
-
 /** Longest durations that make sense, in milliseconds; every one must be longer than 0 unless it says otherwise. */
 export const configLimits = {
   sessionLifetimeMsMax: 365 * 86_400_000,

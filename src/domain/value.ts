@@ -5,11 +5,13 @@ export type Value =
   | { readonly form: "absent" }
   | { readonly form: "text"; readonly text: string }
   | { readonly form: "json"; readonly json: Json }
-  | {
-      readonly form: "file";
-      readonly filename: string | null;
-      readonly contentType: string | null;
-      readonly sizeBytes: number;
-      /** Opens the stored bytes anew at each call. */
-      readonly open: () => AsyncIterable<Uint8Array>;
-    };
+  | FileValue;
+
+export interface FileValue {
+  readonly form: "file";
+  readonly filename: string | null;
+  readonly contentType: string | null;
+  readonly sizeBytes: number;
+  /** Opens the bytes anew at each call. */
+  readonly open: () => AsyncIterable<Uint8Array>;
+}

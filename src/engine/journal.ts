@@ -7,7 +7,7 @@ import {
   type RunStep,
 } from "#db/run-steps.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
-import type { Value } from "#domain/value.ts";
+import type { FileValue, Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { randomBase62 } from "#lib/new-id.ts";
@@ -15,6 +15,7 @@ import type { Flow } from "#nodes/define-node.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { readSmall, streamOf } from "./small-bytes.ts";
+import { redactFile } from "./redact-file.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
 
 /** What the run has already done, by node: the only source after a crash. */
@@ -38,7 +39,12 @@ async function outputOf(blobs: Blobs, step: RunStep): Promise<NodeOutput> {
     const stored = must(open, "the step's records");
     return { kind: "records", open: () => decodeRecords(stored()), counts };
   }
-  return { kind: "value", value: await readValue(open, step.outputKind) };
+  const value = await readValue(open, step.outputKind, {
+    filename: step.filename?.toString("utf8") ?? null,
+    contentType: step.contentType?.toString("utf8") ?? null,
+    sizeBytes: step.output?.length ?? step.blobBytes ?? 0,
+  });
+  return { kind: "value", value };
 }
 
 /** What reads a stored output, from its row or from the store; null: there is none. */
@@ -54,8 +60,10 @@ function opener(
 async function readValue(
   open: (() => AsyncIterable<Uint8Array>) | null,
   kind: RunStep["outputKind"],
+  file: Omit<FileValue, "form" | "open">,
 ): Promise<Value> {
   if (open === null) return { form: "absent" };
+  if (kind === "file") return { form: "file", open, ...file };
   const chunks: Uint8Array[] = [];
   for await (const chunk of open()) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString("utf8");
@@ -100,6 +108,7 @@ export async function checkpoint(
       outputKind: isRecords ? "records" : valueKind(flow),
       output: small?.content ?? null,
       blob,
+      ...fileNames(flow, run),
       recordsTotal: isRecords ? counts.total : null,
       recordsValid: isRecords ? counts.valid : null,
       log: log.join("\n"),
@@ -113,7 +122,12 @@ export async function checkpoint(
     }
     await failpoint("step.after_finish");
     const open = opener(blobs, step.output, blob?.key ?? null);
-    if (!isRecords) return { kind: "value", value: await readValue(open, step.outputKind) };
+    if (!isRecords) {
+      const { filename, contentType } = step;
+      const sizeBytes = step.output?.length ?? blob?.sizeBytes ?? 0;
+      const value = await readValue(open, step.outputKind, { filename, contentType, sizeBytes });
+      return { kind: "value", value };
+    }
     const kept = must(open, "the step's records");
     return { kind: "records", open: () => decodeRecords(kept()), counts };
   } catch (error) {
@@ -131,10 +145,21 @@ function valueKind(flow: Flow | null): FinishedStep["outputKind"] {
   return flow?.kind === "value" ? flow.value.form : "absent";
 }
 
+/** What the target says of a file is its word, and cleaned of secrets like all that it says. */
+function fileNames(
+  flow: Flow | null,
+  { redact }: RunContext,
+): Pick<FinishedStep, "filename" | "contentType"> {
+  if (flow?.kind !== "value" || flow.value.form !== "file") return { filename: null, contentType: null };
+  const { filename, contentType } = flow.value;
+  const clean = (text: string | null): string | null => text && redact.text(text);
+  return { filename: clean(filename), contentType: clean(contentType) };
+}
+
 function valueBytes(flow: Flow | null, run: RunContext): AsyncIterable<Uint8Array> | null {
   if (flow?.kind !== "value" || flow.value.form === "absent") return null;
   const { value } = flow;
-  if (value.form === "file") return value.open();
+  if (value.form === "file") return redactFile(value, run);
   const text = value.form === "text" ? run.redact.body(value.text) : run.redact.json(value.json);
   return (async function* () {
     yield Buffer.from(text, "utf8");

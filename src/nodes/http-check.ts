@@ -8,7 +8,6 @@ import { parseFindings } from "./parse-records.ts";
 
 const THROTTLE_MS_MAX = 3_600_000;
 const BODIES = ["json", "form", "text", "multipart", "file"] as const;
-const UNBUILT_KEYS = ["save"] as const;
 /** Set by the transport, or by the login. */
 const RESERVED_HEADERS = new Set([
   ...[
@@ -26,13 +25,10 @@ const RESERVED_HEADERS = new Set([
   ...["accept-encoding", "proxy-authorization", "proxy-connection"],
 ]);
 
-/** Mistakes that the schema can't express, and what design page 3 has but isn't built yet. */
+/** Mistakes that the schema can't express. */
 export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined): readonly ConfigFinding[] {
   const config = readConfig(httpSchema, raw);
-  const findings: ConfigFinding[] = UNBUILT_KEYS.filter((key) => config[key] !== undefined).map((key) => ({
-    path: [key],
-    message: `\`${key}\` is not built yet`,
-  }));
+  const findings: ConfigFinding[] = [];
   const results = [config.records, config.parse, config.save].filter((key) => key !== undefined);
   if (results.length > 1)
     findings.push({ path: [], message: "an http node has one of `records`, `parse` and `save`" });
@@ -167,6 +163,8 @@ function paginateFindings({ paginate, records, parse }: HttpConfig): readonly Co
 
 function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
   const findings: ConfigFinding[] = [];
+  if (config.for_each !== undefined && config.save !== undefined)
+    findings.push({ path: ["save"], message: "a node with `for_each` gives records, and no file" });
   if (config.for_each === undefined && config.concurrency !== undefined)
     findings.push({ path: ["concurrency"], message: "`concurrency` belongs to `for_each`" });
   if (config.for_each !== undefined && config.paginate !== undefined)
@@ -188,6 +186,11 @@ function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
     findings.push({
       path: ["paginate"],
       message: "a write has no pages; say `effect: read` if this request only reads",
+    });
+  if (config.save !== undefined)
+    findings.push({
+      path: ["save"],
+      message: "the answer of a write is no file; say `effect: read` if this request only reads",
     });
   if (config.parse !== undefined && config.parse.format !== "json")
     findings.push({

@@ -1,11 +1,9 @@
 import { Type, type Static } from "typebox";
-import { UNBUILT } from "#domain/config-schema.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { parseSchema } from "./parse-records.ts";
 
-const unbuilt = (what: string) => Type.Optional(Type.Unsafe<Json>({ [UNBUILT]: true, description: what }));
 const template = (description: string) =>
   Type.Optional(Type.Unsafe<Json>({ [TEMPLATE]: "request", description }));
 const pairs = (description: string) =>
@@ -186,7 +184,9 @@ export const httpSchema = Type.Object(
           "A write that may have happened and can't be looked up: the operator says whether it did, or the run fails.",
       }),
     ),
-    save: unbuilt("Keep the response as a file."),
+    save: Type.Optional(
+      Type.Literal("file", { description: "Gives the response as a file, whatever its bytes are." }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -4,6 +4,7 @@ import { effectOf, httpSchema, requestScopeOf } from "./http-config.ts";
 import { recordsOfEach, writeAlone } from "./http-each.ts";
 import { exchange, responseText } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
+import { fileOfResponse } from "./http-file.ts";
 import { prepareRequest } from "./http-request.ts";
 import { readConfig } from "#domain/read-config.ts";
 
@@ -11,7 +12,7 @@ import { readConfig } from "#domain/read-config.ts";
 export const node = defineNode({
   type: "http",
   description:
-    "Sends a request, one per page, or one per record, and gives the records of the answers, or the answer's text.",
+    "Sends a request, one per page, or one per record, and gives the records of the answers, or the answer as a text or a file.",
   schema: httpSchema,
   takes: "none",
   usesCredential: true,
@@ -33,6 +34,7 @@ export const node = defineNode({
     const place = `${request.method} ${config.request.url}`;
     const response = await exchange(context, config, request, place);
     context.log("response", { status: response.status, bytes: response.body.byteLength });
+    if (config.save !== undefined) return { kind: "value", value: fileOfResponse(response) };
     return { kind: "value", value: { form: "text", text: responseText(response, place) } };
   },
 });

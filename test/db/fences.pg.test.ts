@@ -54,6 +54,8 @@ const CASES: Readonly<Record<string, Case>> = {
         outputKind: "json",
         output: null,
         blob: blob(unique),
+        filename: null,
+        contentType: null,
         recordsTotal: null,
         recordsValid: null,
         log: "",

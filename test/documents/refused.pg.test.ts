@@ -59,7 +59,10 @@ test("every key of an http node that is not built, `$token` in a read, and the f
   const http = (rest: string, request = "") =>
     `- { id: n, type: http, credential: it, request: { url: /x${request} }, ${rest} }`;
   const cases: readonly (readonly [node: string, at: string, says: RegExp])[] = [
-    [http("save: file"), "nodes[1].save", /not built yet/],
+    [http("save: text"), "nodes[1].save", /file/],
+    [http("save: file, records: $"), "nodes[1]", /one of `records`, `parse` and `save`/],
+    [http("save: file, for_each: list"), "nodes[1].save", /gives records, and no file/],
+    [http("save: file, effect: write"), "nodes[1].save", /the answer of a write is no file/],
     [
       http("records: $", ', query: { t: "{{ $token }}" }'),
       "nodes[1].request.query.t",

@@ -93,6 +93,8 @@ const finished = (lease: Lease): FinishedStep => ({
   outputKind: "text",
   output: Buffer.from("x"),
   blob: null,
+  filename: null,
+  contentType: null,
   recordsTotal: null,
   recordsValid: null,
   log: "",
