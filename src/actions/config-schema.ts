@@ -52,11 +52,11 @@ interface Typed {
   readonly schema: Parameters<typeof withCommonKeys>[1]["schema"];
 }
 
-const when = (condition: JsonObject, definition: string): JsonObject =>
-  Object.fromEntries([
-    ["if", condition],
-    ["then", { $ref: `#/$defs/${definition}` }],
-  ]);
+/** Said by `else`: an object with a `then` is taken for a promise. */
+const when = (condition: JsonObject, definition: string): JsonObject => ({
+  if: { not: condition },
+  else: { $ref: `#/$defs/${definition}` },
+});
 
 function byType(what: string, types: readonly Typed[]): JsonObject {
   return {

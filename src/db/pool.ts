@@ -69,7 +69,7 @@ const defaults = {
   max: 20,
   connectTimeoutMs: 2_000,
   statementTimeoutMs: 7_000,
-  queryTimeoutMs: 8_000,
+  queryTimeoutMs: 7_500,
   lockTimeoutMs: 5_000,
   idleInTransactionTimeoutMs: 10_000,
   keepAliveDelayMs: 10_000,

@@ -12,7 +12,7 @@ import { startOwnDatabase } from "./own-database.ts";
 import { eventually } from "./run-history.ts";
 
 const RESTARTS = Number(process.env["LATCHKEY_DATABASE_RESTARTS"] ?? 3);
-/** Longer than the 8 s that a query may take. */
+/** Longer than a query may take. */
 const HOLE_MS = Number(process.env["LATCHKEY_HOLE_SECONDS"] ?? 11) * 1_000;
 const BETWEEN_MS = RESTARTS > 3 ? 5_000 : 2_500;
 const CLIENTS = 6;
