@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { PlannedChange, PlannedDocument } from "#actions/apply-config.ts";
+import type { ConfigSource, PlannedChange, PlannedDocument } from "#actions/apply-config.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, tell } from "./output.ts";
@@ -20,13 +20,8 @@ export function addApply(program: Command, composition: Composition): void {
 }
 
 async function apply(composition: Composition, paths: readonly string[], json: boolean): Promise<void> {
-  const sources = readSources(paths);
-  const { applyConfig, validateConfig } = await import("#actions/apply-config.ts");
-  if (!composition.hasDatabase()) {
-    // What is wrong with the documents is worth saying first: nothing is known yet that could mend it.
-    const { problems } = validateConfig(sources);
-    if (problems.length > 0) throw refusal(problems);
-  }
+  const sources = await readChecked(composition, paths);
+  const { applyConfig } = await import("#actions/apply-config.ts");
   const { describeMissing, listMissingVariables } = await import("#actions/list-missing-variables.ts");
   const { outcome, missing } = await composition.withDatabase(async (db) => ({
     outcome: await applyConfig(db, openOwnSigning(composition), sources),
@@ -36,6 +31,19 @@ async function apply(composition: Composition, paths: readonly string[], json: b
   // No refusal: documents may be applied from a machine that has none of the service's secrets.
   for (const each of missing) tell(`warning: ${describeMissing(each)}.`);
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
+}
+
+/** What is wrong with the documents is worth saying before there is a database: nothing is known yet that could mend it. */
+async function readChecked(
+  composition: Composition,
+  paths: readonly string[],
+): Promise<readonly ConfigSource[]> {
+  const sources = readSources(paths);
+  if (composition.hasDatabase()) return sources;
+  const { validateConfig } = await import("#actions/apply-config.ts");
+  const { problems } = validateConfig(sources);
+  if (problems.length > 0) throw refusal(problems);
+  return sources;
 }
 
 /** There is something to apply. */
@@ -49,7 +57,7 @@ export function addPlan(program: Command, composition: Composition): void {
     .option("--json", "print the changes as JSON")
     .addHelpText("after", "\nExample:\n  latchkey plan -f examples")
     .action(async (options: { file: string[]; json?: boolean }) => {
-      const sources = readSources(options.file);
+      const sources = await readChecked(composition, options.file);
       const { planConfig } = await import("#actions/apply-config.ts");
       const outcome = await composition.withDatabase(async (db) => await planConfig(db, sources));
       if (!outcome.ok) throw refusal(outcome.problems);

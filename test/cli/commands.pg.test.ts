@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { openCaller } from "../caller.ts";
 import { install, type CommandResult, type Installation, type RunningService } from "../service.ts";
-import { latchkey, newFolder } from "./program.ts";
+import { latchkey, newFolder, runCommand } from "./program.ts";
 
 const MISTAKES = join(import.meta.dirname, "fixtures/ten-mistakes");
 
@@ -43,12 +43,8 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a command that must end with this exit code. */
-async function run(exitCode: number, ...arguments_: string[]): Promise<CommandResult> {
-  const result = await installation.command(...arguments_);
-  assert.equal(result.code, exitCode, `latchkey ${arguments_.join(" ")}: ${result.stdout}${result.stderr}`);
-  return result;
-}
+const run = async (exitCode: number, ...arguments_: string[]): Promise<CommandResult> =>
+  await runCommand(installation, exitCode, arguments_);
 
 async function newKey(...options: string[]): Promise<{ id: string; key: string }> {
   const { stdout } = await run(0, "keys", "create", "--account", "acme", "--json", ...options);
@@ -257,11 +253,14 @@ describe("apply", () => {
     const good = await latchkey(["validate", "-f", join(folder, "all.yaml")], {}, { cwd: place });
     assert.deepEqual([good.code, good.stdout, good.stderr], [0, "3 documents in order.\n", ""]);
     // A mistake in the documents comes before a missing installation; neither makes one.
-    const apply = await latchkey(["apply", "-f", MISTAKES], {}, { cwd: place });
-    assert.equal(apply.code, 1);
-    assertTen(apply.stderr, MISTAKES);
+    for (const command of ["apply", "plan"]) {
+      const refused = await latchkey([command, "-f", MISTAKES], {}, { cwd: place });
+      assert.equal(refused.code, 1);
+      assertTen(refused.stderr, MISTAKES);
+    }
     for (const command of [
       ["apply", "-f", join(folder, "all.yaml")],
+      ["plan", "-f", join(folder, "all.yaml")],
       ["keys", "list"],
       ["keys", "revoke", "key_x"],
       ["doctor"],
@@ -277,7 +276,7 @@ describe("apply", () => {
 
   test("a path that does not exist or holds nothing: exit code 1 and which", async () => {
     mkdirSync(join(folder, "empty"), { recursive: true });
-    for (const command of ["apply", "validate"]) {
+    for (const command of ["apply", "plan", "validate"]) {
       assert.match(
         (await run(1, command, "-f", "/nowhere/documents")).stderr,
         /^\/nowhere\/documents does not exist\.$/m,

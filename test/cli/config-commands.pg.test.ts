@@ -4,7 +4,7 @@ import { globSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { install, type CommandResult, type Installation } from "../service.ts";
-import { newFolder } from "./program.ts";
+import { newFolder, runCommand } from "./program.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../examples");
 const ACCOUNT = "account: acme\nname: Acme # the customer\n";
@@ -28,11 +28,8 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function run(exitCode: number, ...arguments_: string[]): Promise<CommandResult> {
-  const result = await installation.command(...arguments_);
-  assert.equal(result.code, exitCode, `latchkey ${arguments_.join(" ")}: ${result.stdout}${result.stderr}`);
-  return result;
-}
+const run = async (exitCode: number, ...arguments_: string[]): Promise<CommandResult> =>
+  await runCommand(installation, exitCode, arguments_);
 
 const file = (text: string): string => {
   const path = join(folder, "config.yaml");

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { openCaller } from "../caller.ts";
 import { install, type CommandResult, type Installation, type RunningService } from "../service.ts";
+import { runCommand } from "./program.ts";
 
 const DOCUMENTS = [
   "account: acme\nname: Acme\nrate_limit: off",
@@ -30,11 +31,8 @@ before(async () => {
 });
 after(async () => await installation?.[Symbol.asyncDispose]());
 
-async function run(exitCode: number, ...arguments_: string[]): Promise<CommandResult> {
-  const result = await installation.command(...arguments_);
-  assert.equal(result.code, exitCode, `latchkey ${arguments_.join(" ")}: ${result.stdout}${result.stderr}`);
-  return result;
-}
+const run = async (exitCode: number, ...arguments_: string[]): Promise<CommandResult> =>
+  await runCommand(installation, exitCode, arguments_);
 
 interface Made {
   readonly id: string;

@@ -1,9 +1,11 @@
+import assert from "node:assert/strict";
 import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { CommandResult, Installation } from "../service.ts";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(ROOT, "src/main.ts");
@@ -15,6 +17,17 @@ export interface Result {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** Runs a command of an installation that must end with this exit code. */
+export async function runCommand(
+  installation: Pick<Installation, "command">,
+  exitCode: number,
+  arguments_: readonly string[],
+): Promise<CommandResult> {
+  const result = await installation.command(...arguments_);
+  assert.equal(result.code, exitCode, `latchkey ${arguments_.join(" ")}: ${result.stdout}${result.stderr}`);
+  return result;
 }
 
 /** A program under way. */
