@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { Check } from "typebox/value";
+import { matchesSchema } from "./matches-schema.ts";
 import type { ConfigPath } from "./config-problem.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "./expression.ts";
 import { isJsonObject, type Json } from "./json.ts";
@@ -49,7 +49,7 @@ function* walk(schema: Schema, value: Json, path: ConfigPath): Generator<Express
   }
   for (const key of ["anyOf", "oneOf"]) {
     for (const branch of listOf(schema[key]))
-      if (Check(branch as TSchema, value)) yield* walk(branch, value, path);
+      if (matchesSchema(branch as TSchema, value)) yield* walk(branch, value, path);
   }
   for (const part of listOf(schema["allOf"])) yield* walk(part, value, path);
   if (Array.isArray(value)) yield* walkItems(schema, value, path);

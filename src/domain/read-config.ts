@@ -1,5 +1,5 @@
 import type { Static, TSchema } from "typebox";
-import { Value } from "typebox/value";
+import { matchesSchema } from "./matches-schema.ts";
 import { assert } from "#lib/assert.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -10,7 +10,7 @@ const checked = new WeakMap<JsonObject, TSchema>();
 export function readConfig<Schema extends TSchema>(schema: Schema, config: JsonObject): Static<Schema> {
   const value: unknown = config;
   if (checked.get(config) === schema) return value as Static<Schema>;
-  assert(Value.Check(schema, value), "a checked config satisfies the schema of its type");
+  assert(matchesSchema(schema, value), "a checked config satisfies the schema of its type");
   checked.set(config, schema);
   return value;
 }

@@ -1,4 +1,4 @@
-import { load } from "cheerio";
+import { load } from "cheerio/slim";
 import type { JsonObject } from "#domain/json.ts";
 import { validRecord, type RecordBatches } from "#domain/record.ts";
 import { columnNames } from "./column-names.ts";

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { Value } from "typebox/value";
+import { matchesSchema } from "#domain/matches-schema.ts";
 import { defineLogin, LoginFailure } from "./define-login.ts";
 import { checkFieldKey } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -18,7 +18,7 @@ export const login = defineLogin({
   description: "HTTP Basic: the user name and the password in the Authorization header.",
   schema,
   check: (config, { fieldKeys }) =>
-    Value.Check(schema, config)
+    matchesSchema(schema, config)
       ? (["username", "password"] as const).flatMap((key) => checkFieldKey(config[key], [key], fieldKeys))
       : [],
   login(context, config) {

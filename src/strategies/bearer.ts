@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { Value } from "typebox/value";
+import { matchesSchema } from "#domain/matches-schema.ts";
 import { defineLogin, LoginFailure } from "./define-login.ts";
 import { checkFieldKey } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -15,7 +15,7 @@ export const login = defineLogin({
   description: "A token in the Authorization header.",
   schema,
   check: (config, { fieldKeys }) =>
-    Value.Check(schema, config) ? checkFieldKey(config.token, ["token"], fieldKeys) : [],
+    matchesSchema(schema, config) ? checkFieldKey(config.token, ["token"], fieldKeys) : [],
   login(context, config) {
     const key = readConfig(schema, config).token;
     // A pasted token often brings a line break along.

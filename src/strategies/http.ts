@@ -1,4 +1,4 @@
-import { Value } from "typebox/value";
+import { matchesSchema } from "#domain/matches-schema.ts";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import { defineLogin, type LoginContext, type LoginSession } from "./define-login.ts";
 import { checkHttpConfig } from "./http-check-config.ts";
@@ -13,7 +13,7 @@ export const login = defineLogin({
   type: "http",
   description: "A sequence of requests with a cookie jar; the session is the jar and `session.headers`.",
   schema: httpSchema,
-  check: (config) => (Value.Check(httpSchema, config) ? checkHttpConfig(config) : []),
+  check: (config) => (matchesSchema(httpSchema, config) ? checkHttpConfig(config) : []),
   extracts: extractNames,
   login: runLogin,
   checkSession,

@@ -1,5 +1,5 @@
 import { Type, type Static } from "typebox";
-import { Value } from "typebox/value";
+import { matchesSchema } from "#domain/matches-schema.ts";
 import { quote } from "#domain/config-problem.ts";
 import { readClientCertificate, type ReadCertificate } from "./client-certificate.ts";
 import { defineLogin, LoginFailure, type ConfigFinding } from "./define-login.ts";
@@ -32,7 +32,7 @@ export const login = defineLogin({
   description: "A client certificate, presented to the strategy's hosts when a connection is made.",
   schema,
   check(config, strategy) {
-    if (!Value.Check(schema, config)) return [];
+    if (!matchesSchema(schema, config)) return [];
     return [
       ...checkFieldOfType(config.certificate, "file", ["certificate"], strategy),
       ...checkFieldOfType(config.key, "file", ["key"], strategy),

@@ -1,4 +1,4 @@
-import { Value } from "typebox/value";
+import { matchesSchema } from "#domain/matches-schema.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { defineLogin, LoginFailure, type LoginContext } from "./define-login.ts";
@@ -17,7 +17,7 @@ export const login = defineLogin({
   description: "OAuth 2: the target's own login, or tokens for a client or a user name.",
   schema: oauthSchema,
   keepsItsOwnSession: true,
-  check: (config, strategy) => (Value.Check(oauthSchema, config) ? checkOAuthConfig(config, strategy) : []),
+  check: (config, strategy) => (matchesSchema(oauthSchema, config) ? checkOAuthConfig(config, strategy) : []),
   async login(context) {
     const { accessToken } = await currentTokens(context);
     return { headers: { authorization: `Bearer ${accessToken}` }, cookies: null };

@@ -6,7 +6,7 @@ import { checkInput, readInput } from "#nodes/input.ts";
 import { nodeTypes, loadNodeTypes, UNBUILT_NODE_TYPES } from "#nodes/registry.ts";
 import { EXPRESSION, TEMPLATE } from "#domain/expression.ts";
 import { check, fileValue, runNode } from "./node-context.ts";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -119,4 +119,12 @@ test("a node type whose file has another name is refused at start", async (t) =>
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "one.ts"), `export const node = { type: "two" };`);
   await assert.rejects(loadNodeTypes(folder), /must be in a file named two.ts, not in one.ts/);
+});
+
+test("every file of the folder that exports a node is loaded: a type's name has no hyphen", () => {
+  const folder = new URL("../../src/nodes/", import.meta.url);
+  const exporting = readdirSync(folder).filter((file) =>
+    /^export const node\b/mu.test(readFileSync(new URL(file, folder), "utf8")),
+  );
+  assert.deepEqual(exporting.map((file) => file.replace(/\.ts$/u, "")).sort(), [...nodeTypes.keys()].sort());
 });

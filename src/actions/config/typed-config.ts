@@ -1,5 +1,5 @@
 import Type, { type TObject, type TProperties } from "typebox";
-import { Check } from "typebox/value";
+import { matchesSchema } from "#domain/matches-schema.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { ConfigFinding, ConfigPath } from "#domain/config-problem.ts";
 import { checkShape } from "./check-shape.ts";
@@ -66,11 +66,11 @@ function soundPart(
   config: JsonObject,
   wrongKeys: readonly (string | number | undefined)[],
 ): JsonObject | null {
-  if (Check(schema, config)) return config;
+  if (matchesSchema(schema, config)) return config;
   const sound: Readonly<Record<string, Json>> = Object.fromEntries(
     Object.entries(config).filter(([key]) => !wrongKeys.includes(key)),
   );
-  return Check(schema, sound) ? sound : null;
+  return matchesSchema(schema, sound) ? sound : null;
 }
 
 /** Types write sentences; a problem's line goes on behind its place. */
