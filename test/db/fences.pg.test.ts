@@ -59,11 +59,13 @@ const CASES: Readonly<Record<string, Case>> = {
         recordsTotal: null,
         recordsValid: null,
         log: "",
+        tookMs: 5,
       }),
   },
   failStep: {
     entry: "run_step",
-    call: async (db, lease) => await failStep(db, lease, NODE, "the story"),
+    call: async (db, lease) =>
+      await failStep(db, { lease, accountId: ACCOUNT, nodeId: NODE, detail: "the story", tookMs: 5 }),
   },
   saveStepSource: {
     entry: "run_step",
