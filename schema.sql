@@ -563,6 +563,19 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.doubt_writes_under_way()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  -- The statement may have waited for whoever began the write.
+  update run_write set status = 'in_doubt', ended_at = greatest(app_now(), started_at),
+    detail = 'the run ended while it was under way'
+  where run_id = new.id and status = 'started';
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.raise_run_sequence()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -580,3 +593,5 @@ CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON public.audit_entry FOR
 CREATE TRIGGER run_ended_closes_reviews AFTER UPDATE OF ended_at ON public.run FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL) AND (new.parked_at IS NOT NULL))) EXECUTE FUNCTION close_reviews();
 
 CREATE TRIGGER run_sequence BEFORE UPDATE OF status, progress_step ON public.run FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.progress_step IS DISTINCT FROM new.progress_step))) EXECUTE FUNCTION raise_run_sequence();
+
+CREATE TRIGGER run_writes_under_way AFTER UPDATE OF ended_at ON public.run FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL) AND (new.status <> 'completed'::text))) EXECUTE FUNCTION doubt_writes_under_way();

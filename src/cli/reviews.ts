@@ -26,7 +26,7 @@ export function addReviews(program: Command, composition: Composition): void {
   addRecordReviews(reviews, composition);
   reviews
     .command("write")
-    .description("say whether a write that may have happened did; with the last one its run goes on")
+    .description("say whether a write that may have happened did; with the last one a run that waits goes on")
     .argument("<run>", "the run's id (run_…)")
     .argument("<node>", "the node's id")
     .argument("[record]", "the record's place, as `reviews list` shows it", readOrdinal, 0)
@@ -125,7 +125,7 @@ function ofReview(review: StoredReview): Waiting {
 
 function ofWrite(write: DoubtfulWrite): Waiting {
   const { accountId: _accountId, ...shown } = write;
-  const { runId, account, blueprint, nodeId, ordinal, startedAt: since, detail } = write;
+  const { runId, account, blueprint, nodeId, ordinal, startedAt: since, detail, runEnded } = write;
   const row = [
     "write",
     runId,
@@ -135,7 +135,7 @@ function ofWrite(write: DoubtfulWrite): Waiting {
     String(ordinal),
     since.toISOString(),
     "",
-    detail ?? "",
+    [detail ?? "", ...(runEnded === null ? [] : [`its run is ${runEnded}`])].join("; "),
   ];
   return { since, shown: { kind: "write", ...shown }, row };
 }
@@ -148,20 +148,24 @@ async function decide(
   const happened = options.happened === true;
   if (happened === (options.notHappened === true))
     throw new CommandFailed("Say either --happened or --not-happened.");
-  const isDecided = await composition.withDatabase(async (db) => {
+  const decided = await composition.withDatabase(async (db) => {
     const [{ decideDoubtfulWrite }, { listDoubtfulWrites }] = await Promise.all([
       import("#actions/decide-write.ts"),
       import("#db/run-writes.ts"),
     ]);
     const waiting = await listDoubtfulWrites(db, { accountId: null, runId: write.runId });
     const found = waiting.find((each) => each.nodeId === write.nodeId && each.ordinal === write.ordinal);
-    if (!found) return false;
+    if (!found) return null;
     const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
-    return await decideDoubtfulWrite(services, found, { happened, by: "cli" });
+    return (await decideDoubtfulWrite(services, found, { happened, by: "cli" })) ? found : null;
   });
-  if (!isDecided)
+  if (decided === null)
     throw new CommandFailed(
       `No write of ${write.runId}, node ${write.nodeId}, record ${write.ordinal} waits for a decision. \`latchkey reviews list\` shows what does.`,
     );
-  print(happened ? "It counts as done; it is not sent again." : "It will be sent.");
+  if (decided.runEnded !== null)
+    print(
+      `Noted that it ${happened ? "happened" : "did not happen"}; its run is ${decided.runEnded} already.`,
+    );
+  else print(happened ? "It counts as done; it is not sent again." : "It will be sent.");
 }

@@ -34,7 +34,10 @@ export async function listSteps(db: Database, runId: string): Promise<readonly R
   );
 }
 
-/** The node is about to touch the outside. False: the lease is lost, and it must not. */
+/**
+ * The node is about to change something outside, or to keep what it works on. False: the lease is lost, and it must not. One that only
+ * reads is noted when it has ended: begun again after a crash it does no harm, and its start would be a commit of its own.
+ */
 export const startStep = groupedUnderLease<{
   readonly lease: Lease;
   readonly accountId: string;
@@ -76,6 +79,8 @@ export interface FinishedStep {
   readonly recordsTotal: number | null;
   readonly recordsValid: number | null;
   readonly log: string;
+  /** How long it took: the start of one that was not begun. */
+  readonly tookMs: number;
 }
 
 /** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
@@ -84,18 +89,32 @@ export const finishStep = groupedUnderLease<FinishedStep>(
     await db.query({ name: "finish_steps", text: FINISH_STEPS, values: stepColumns(calls) }),
 );
 
+/** Of an entry in the way: this lease has begun it, or an earlier one has not finished it. */
+const IS_OPEN = `(run_step.status = 'started' and run_step.epoch = excluded.epoch)
+        or (run_step.status <> 'done' and run_step.epoch < excluded.epoch)`;
+/** Whether the entry in the way is this lease's own, with its start. */
+const IS_BEGUN = `run_step.epoch = excluded.epoch`;
+const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else excluded.started_at end,
+          attempts = run_step.attempts + (not ${IS_BEGUN})::int, epoch = excluded.epoch, status = excluded.status,
+          ended_at = excluded.ended_at`;
+
 // A run that gets somewhere is no poison: only leases lost without a finished step count (design, page 6, 6.1).
 const FINISH_STEPS = `with given as (
     select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[],
-        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[])
+        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[], $16::float8[])
       as given (run_id, owner, epoch, account_id, node_id, output_kind, output, blob_key, blob_bytes, blob_sha256,
-        records_total, records_valid, log, filename, content_type)
+        records_total, records_valid, log, filename, content_type, took_ms)
   ), ${HELD_OF_GIVEN}, done as (
-    update run_step set status = 'done', ended_at = app_now(), output_kind = held.output_kind, output = held.output,
-      blob_key = held.blob_key, records_total = held.records_total, records_valid = held.records_valid, log = held.log,
-      filename = held.filename, content_type = held.content_type
-    from held where run_step.run_id = held.run_id and run_step.node_id = held.node_id and run_step.epoch = held.epoch
-      and run_step.status = 'started'
+    insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, output_kind, output, blob_key,
+      records_total, records_valid, log, filename, content_type)
+    select account_id, run_id, node_id, 'done', epoch, app_now() - took_ms * interval '1 ms', app_now(), output_kind, output,
+      blob_key, records_total, records_valid, log, filename, content_type
+    from held
+    on conflict (run_id, node_id) do update
+      set ${TIMES}, error_detail = null, output_kind = excluded.output_kind, output = excluded.output,
+          blob_key = excluded.blob_key, records_total = excluded.records_total, records_valid = excluded.records_valid,
+          log = excluded.log, filename = excluded.filename, content_type = excluded.content_type
+      where ${IS_OPEN}
     returning run_step.run_id
   ), stored as (
     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
@@ -123,17 +142,38 @@ function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown
     calls.map(({ log }) => Buffer.from(log, "utf8")),
     calls.map(({ filename }) => bytes(filename)),
     calls.map(({ contentType }) => bytes(contentType)),
+    calls.map(({ tookMs }) => tookMs),
   ];
 }
 
 /** `detail` is redacted. */
-export async function failStep(db: Database, held: Lease, nodeId: string, detail: string): Promise<void> {
-  await db.query(
-    `update run_step set status = 'failed', ended_at = app_now(), error_detail = $5
-     where run_id = $1 and node_id = $4 and epoch = $3 and status = 'started' and ${RUN_HELD}`,
-    [...leaseValues(held), nodeId, detail],
-  );
-}
+export const failStep = groupedUnderLease<{
+  readonly lease: Lease;
+  readonly accountId: string;
+  readonly nodeId: string;
+  readonly detail: string;
+  readonly tookMs: number;
+}>(
+  async (db, calls) =>
+    await db.query({
+      name: "fail_steps",
+      text: `with given as (
+          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[])
+            as given (run_id, owner, epoch, account_id, node_id, detail, took_ms)
+        ), ${HELD_OF_GIVEN}
+        insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail)
+        select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail from held
+        on conflict (run_id, node_id) do update set ${TIMES}, error_detail = excluded.error_detail where ${IS_OPEN}
+        returning run_id as "runId"`,
+      values: [
+        ...leaseColumns(calls),
+        calls.map(({ accountId }) => accountId),
+        calls.map(({ nodeId }) => nodeId),
+        calls.map(({ detail }) => detail),
+        calls.map(({ tookMs }) => tookMs),
+      ],
+    }),
+);
 
 /** The object with the records that a node works through one by one; null before they were kept. */
 export async function findStepSource(db: Database, runId: string, nodeId: string): Promise<string | null> {

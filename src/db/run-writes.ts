@@ -1,4 +1,4 @@
-import { leaseValues, RUN_HELD, type Lease } from "./lease.ts";
+import { HELD, leaseValues, RUN_HELD, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 export type WriteStatus = "started" | "done" | "refused" | "in_doubt" | "ruled_out";
@@ -52,6 +52,9 @@ export async function beginWrite(
 /**
  * What became of a write that this lease began, or that it found in doubt. Not fenced by the lease: it is true whoever has the
  * run now; it is fenced by the write's own epoch, so that it never overwrites what another worker has found out since.
+ *
+ * A run that gets somewhere is no poison: under the lease, a write that is done counts as progress like a finished step (design, page
+ * 6, 6.1). One that was ruled out does not: its process may die of sending it.
  */
 export async function endWrite(
   db: Database,
@@ -67,10 +70,20 @@ export async function endWrite(
 ): Promise<boolean> {
   const rows = await db.query({
     name: "end_write",
-    text: `update run_write set status = $5, ended_at = app_now(), outcome = $6, detail = $7
-      where run_id = $1 and node_id = $2 and ordinal = $3 and epoch = $4 and status in ('started', 'in_doubt') returning 1`,
+    // The run's row first, as whoever ends a run has it: they never wait for each other.
+    text: `with lost as (
+        select id from run where id = $1 and ${HELD} and lost_leases > 0 and $7 = 'done' for no key update
+      ), ended as (
+        update run_write set status = $7, ended_at = app_now(), outcome = $8, detail = $9
+        where run_id = $1 and node_id = $4 and ordinal = $5 and epoch = $6 and status in ('started', 'in_doubt')
+          and (select count(*) from lost) >= 0
+        returning 1
+      ), progressed as (
+        update run set lost_leases = 0 from lost where run.id = lost.id and exists (select from ended)
+      )
+      select 1 from ended`,
     values: [
-      lease.runId,
+      ...leaseValues(lease),
       write.nodeId,
       write.ordinal,
       write.epoch,
@@ -92,21 +105,27 @@ export interface DoubtfulWrite {
   readonly ordinal: number;
   readonly detail: string | null;
   readonly startedAt: Date;
+  /** Null: its run waits for the answer. Else the run has ended, and what the answer says is only noted. */
+  readonly runEnded: "failed" | "cancelled" | null;
 }
 
-/** Those that parked runs wait for, oldest first. */
+/** The answer to a write that was under way when its run ended may still come within this, and settles it. */
+const ASKED = `(run.ended_at is null or run.ended_at < app_now() - interval '10 seconds')`;
+
+/** Those that parked runs wait for, and those of runs that have ended; oldest first. */
 export async function listDoubtfulWrites(
   db: Database,
   filter: { readonly accountId: string | null; readonly runId: string | null },
 ): Promise<readonly DoubtfulWrite[]> {
   return await db.query<DoubtfulWrite>(
     `select write.account_id as "accountId", account.slug as account, write.run_id as "runId", blueprint.key as blueprint,
-       write.node_id as "nodeId", write.ordinal, write.detail, write.started_at as "startedAt"
+       write.node_id as "nodeId", write.ordinal, write.detail, write.started_at as "startedAt",
+       case when run.ended_at is not null then run.status end as "runEnded"
      from run_write write join run on run.id = write.run_id join account on account.id = write.account_id
        join blueprint on blueprint.id = run.blueprint_id
-     where write.status = 'in_doubt' and run.ended_at is null
+     where write.status = 'in_doubt' and ${ASKED}
        and ($1::text is null or write.account_id = $1) and ($2::text is null or write.run_id = $2)
-     order by write.started_at, write.run_id, write.node_id, write.ordinal limit 1000`,
+     order by run.ended_at is not null, write.started_at, write.run_id, write.node_id, write.ordinal limit 1000`,
     [filter.accountId, filter.runId],
   );
 }
@@ -121,7 +140,7 @@ export async function decideWrite(
     `update run_write set status = case when $4 then 'done' else 'ruled_out' end, ended_at = app_now(),
        outcome = case when $4 then $5::bytea end, decided_by = $6, decided_at = app_now()
      where run_id = $1 and node_id = $2 and ordinal = $3 and status = 'in_doubt'
-       and exists (select 1 from run where id = $1 and ended_at is null and lease_owner is null for update)
+       and exists (select 1 from run where id = $1 and lease_owner is null and ${ASKED} for update)
      returning 1`,
     [
       write.runId,

@@ -24,6 +24,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
   const limit = node.timeoutMs === null || type.isGate === true ? null : AbortSignal.timeout(node.timeoutMs);
   const signal = limit ? AbortSignal.any([run.signal, limit]) : run.signal;
   const log: string[] = [];
+  const beganMs = performance.now();
   try {
     if (!(await isWanted(run, planned))) {
       await skip(run, planned);
@@ -45,7 +46,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     if (run.signal.aborted) throw run.signal.reason;
     if (error instanceof RunStopped || error instanceof RunParked || isConnectionLost(error)) throw error;
     const failure = limit?.aborted ? overTime(node.id) : failureOf(run, planned, error);
-    await noteFailure(run, planned, failure.message);
+    await noteFailure(run, planned, failure.message, performance.now() - beganMs);
     throw failure;
   }
 }

@@ -70,9 +70,14 @@ async function readValue(
   return kind === "json" ? { form: "json", json: JSON.parse(text) } : { form: "text", text };
 }
 
+/** Whether the journal has the node's start as well: it changes something outside, or a person is asked about what it keeps. */
+function isBegun({ type, config }: PlannedNode): boolean {
+  return type.isGate === true || type.effect(config) === "write";
+}
+
 /**
- * A node that touches the outside: `started` before it does, its output and `done` after. Throws RunStopped when the lease is
- * lost: what was fetched is then nobody's.
+ * A node that touches the outside: its output and `done` when it has, and `started` before it does unless it only reads. Throws
+ * RunStopped when the lease is lost: what was fetched is then nobody's.
  */
 export async function checkpoint(
   run: RunContext,
@@ -82,10 +87,12 @@ export async function checkpoint(
 ): Promise<NodeOutput> {
   const { db, blobs } = run.services;
   const nodeId = planned.node.id;
+  const beganMs = performance.now();
   await failpoint("step.before_start");
   const { lease } = run;
   const { accountId } = run.run;
-  if (!(await startStep(db, { lease, accountId, nodeId }))) throw new RunStopped("lease_lost");
+  if (isBegun(planned) && !(await startStep(db, { lease, accountId, nodeId })))
+    throw new RunStopped("lease_lost");
   let stored: string | null = null;
   const changesBefore = run.redact.changes;
   try {
@@ -112,6 +119,7 @@ export async function checkpoint(
       recordsTotal: isRecords ? counts.total : null,
       recordsValid: isRecords ? counts.valid : null,
       log: log.join("\n"),
+      tookMs: performance.now() - beganMs,
     };
     await failpoint("step.before_finish");
     // When its transaction breaks off, nobody knows whether the journal names the object: then the sweep decides.
@@ -136,9 +144,15 @@ export async function checkpoint(
   }
 }
 
-/** Notes in the journal why a node failed, for the operator. */
-export async function noteFailure(run: RunContext, planned: PlannedNode, detail: string): Promise<void> {
-  await failStep(run.services.db, run.lease, planned.node.id, detail);
+/** Notes in the journal why a node that touches the outside failed, for the operator; of any other the run's row says it. */
+export async function noteFailure(
+  { services, run: { accountId }, lease }: RunContext,
+  { node, type, config }: PlannedNode,
+  detail: string,
+  tookMs: number,
+): Promise<void> {
+  if (type.effect(config) === "none") return;
+  await failStep(services.db, { lease, accountId, nodeId: node.id, detail, tookMs });
 }
 
 function valueKind(flow: Flow | null): FinishedStep["outputKind"] {

@@ -59,11 +59,13 @@ const CASES: Readonly<Record<string, Case>> = {
         recordsTotal: null,
         recordsValid: null,
         log: "",
+        tookMs: 5,
       }),
   },
   failStep: {
     entry: "run_step",
-    call: async (db, lease) => await failStep(db, lease, NODE, "the story"),
+    call: async (db, lease) =>
+      await failStep(db, { lease, accountId: ACCOUNT, nodeId: NODE, detail: "the story", tookMs: 5 }),
   },
   saveStepSource: {
     entry: "run_step",
@@ -206,6 +208,32 @@ for (const [name, fenced] of Object.entries(CASES)) {
     });
   }
 }
+
+test("endWrite: what a lost lease finds out is noted, and counts for nothing in the run", async () => {
+  for (const lose of Object.values(LOST)) {
+    const lease = await plant(CASES["endWrite"] ?? assert.fail());
+    await database.db.query(lose, [lease.runId]);
+    const before = await rows(["run"]);
+    assert.equal(await CASES["endWrite"]?.call(database.db, lease, ""), true);
+    assert.deepEqual(await rows(["run"]), before);
+  }
+});
+
+test("whatever ends a run without its worker, a write that was under way is in doubt from then on, until its answer comes", async () => {
+  for (const ended of ["failed", "cancelled"]) {
+    const lease = await plant(CASES["endWrite"] ?? assert.fail());
+    await database.db.query(
+      `update run set status = $2, progress_step = $2, ended_at = app_now(), lease_owner = null,
+         error_kind = case when $2 = 'failed' then 'timeout' end where id = $1`,
+      [lease.runId, ended],
+    );
+    const status = async (): Promise<unknown> =>
+      await database.db.query(`select status from run_write where run_id = $1`, [lease.runId]);
+    assert.deepEqual(await status(), [{ status: "in_doubt" }]);
+    assert.equal(await CASES["endWrite"]?.call(database.db, lease, ""), true);
+    assert.deepEqual(await status(), [{ status: "done" }]);
+  }
+});
 
 test("startStep begins a step of an earlier lease anew, and leaves one that is done", async () => {
   const lease = await plant({ entry: "run_step", call: async () => {} });

@@ -1,11 +1,16 @@
 // Design, page 6, G3, G4 and F3: workers die again and again, at fail-points and at any moment, while runs write. No acknowledged
 // run is lost, each has one end, and no record is twice in the target's books.
 //
-// LATCHKEY_CRASH_KILLS=400 npm test -- crash-matrix     the full one: 2,000 writes at least. 100 took 13 minutes on a busy machine
+// A run that loses its worker three times without getting further is poison and fails. Here that says nothing of the run: a
+// worker takes all runs that are open, and many of the points come before any of them gets further. So the third loss is pardoned,
+// and every run must complete, however often it is lost; what counts as getting further is looked at with each loss.
+//
+// LATCHKEY_CRASH_KILLS=400 npm test -- crash-matrix     the full one: 2,000 writes at least
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { limits } from "#domain/limits.ts";
 import type { Caller } from "../caller.ts";
 import { afterFaults, callerOf, isDead, openFaultStage, RECORDS, type FaultStage } from "./fault-stage.ts";
 import { runPointsOf } from "./run-failpoints.ts";
@@ -35,12 +40,30 @@ before(
     const api = await stage.installation.serve({}, "--roles", "api");
     caller = callerOf(stage, api);
     await stage.credential(caller);
+    await pardonLosses();
     // One that ends by itself leaves what it has compiled to all that follow.
     await (await stage.installation.serve({}, "--roles", "worker")).end("SIGTERM");
   },
   { timeout: SETUP_MS },
 );
 after(async () => await stage?.[Symbol.asyncDispose]());
+
+/** Notes each lost lease, whether it counted though a write was done under it, and whether it would have ended the run. */
+async function pardonLosses(): Promise<void> {
+  await stage.installation.database.db.query(
+    `create table loss (run_id text, lost integer, had_written boolean, is_pardoned boolean);
+     create function pardon_loss() returns trigger language plpgsql as $$
+     begin
+       insert into loss values (new.id, new.lost_leases,
+         exists (select from run_write where run_id = new.id and status = 'done' and epoch = old.lease_epoch),
+         new.lost_leases >= ${limits.lostLeasesMax});
+       new.lost_leases := least(new.lost_leases, ${limits.lostLeasesMax - 1});
+       return new;
+     end $$;
+     create trigger pardon_loss before update of lost_leases on run for each row
+       when (new.lost_leases > old.lost_leases) execute function pardon_loss()`,
+  );
+}
 
 /** One worker after the other, each killed; gives how many came to the point at which they kill themselves. */
 async function dieAgainAndAgain(mayGoOn: () => boolean): Promise<number> {
@@ -103,7 +126,9 @@ test(
     const orders = runs.flatMap((run) => stage.orders(run));
     const [story] = await stage.installation.database.db.query(
       `select (select count(*)::int from run) as runs, (select sum(lease_epoch)::int from run) as epochs,
-       (select count(*)::int from run_write where attempts > 1) as "begunAgain"`,
+       (select count(*)::int from run_write where attempts > 1) as "begunAgain",
+       (select count(*)::int from loss) as losses, (select count(*)::int from loss where is_pardoned) as pardoned,
+       (select count(*)::int from loss where had_written and lost > 1) as "countedInSpiteOfWrites"`,
     );
     const ends = Object.fromEntries(
       [...Map.groupBy(rows, ({ status, kind }) => kind ?? status)].map(([end, all]) => [end, all.length]),
@@ -119,13 +144,9 @@ test(
       }),
     );
     assert.equal(story?.["runs"], runs.length, "every run is one that was acknowledged");
-    assert.ok(orders.length >= WRITES - (ends["interrupted"] ?? 0) * RECORDS, `${orders.length} writes`);
-    // A run that loses its worker three times without getting further ends as poison; nothing else may fail.
-    assert.deepEqual(
-      Object.keys(ends).filter((end) => end !== "completed" && end !== "interrupted"),
-      [],
-    );
-    assert.ok((ends["completed"] ?? 0) > 0);
+    assert.ok(orders.length >= WRITES, `${orders.length} writes`);
+    assert.deepEqual(ends, { completed: runs.length });
+    assert.equal(story?.["countedInSpiteOfWrites"], 0, "a write that is done is progress");
     assert.ok(Number(story?.["epochs"]) > runs.length, "runs were taken over");
   },
 );

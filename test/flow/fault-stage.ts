@@ -11,7 +11,7 @@ import { install, type Installation, type RunningService } from "../service.ts";
 import { eventually, historyOf, recordHistory } from "./run-history.ts";
 
 /** What Node has made of the sources: half of the time that a process takes to start, and here many start. */
-const COMPILED = join(tmpdir(), `latchkey-compiled-${userInfo().uid}`);
+export const COMPILED = join(tmpdir(), `latchkey-compiled-${userInfo().uid}`);
 /** The records that each run of `whole` and `sends` writes into the target's books. */
 export const RECORDS = 3;
 /** A machine ten times slower than ours. */

@@ -5,6 +5,7 @@ import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
+import { COMPILED } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
 
 // A write is sent at most once, wherever the worker dies: what the target has seen decides. The second of three records is
@@ -33,7 +34,7 @@ const nodes = (
 
 before(async () => {
   target = await openTarget();
-  installation = await install();
+  installation = await install({ NODE_COMPILE_CACHE: COMPILED });
   const hosts = `hosts: ['${target.url}']`;
   const documents = [
     blueprint("asks", nodes("on_unknown: review"), hosts),
@@ -135,6 +136,81 @@ for (const point of POINTS) {
     });
   }
 }
+
+test("a worker that dies after each write ends no run as poison: a write that is done is progress", async () => {
+  const { db } = installation.database;
+  let run = "";
+  for (let life = 0; life < RECORDS; life++) {
+    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: "write.after_outcome=kill" });
+    if (run === "") run = (await openCaller(dying.url, key).post("/blueprints/asks/trigger", {})).body.id;
+    await untilDead(dying);
+    const [row] = await db.query(`select lost_leases as lost from run where id = $1`, [run]);
+    assert.deepEqual([stored.length, row], [life + 1, { lost: 0 }]);
+  }
+  const service = await installation.serve();
+  const { body: ended } = await openCaller(service.url, key).waitForRun(run);
+  assert.equal(ended.status, "completed");
+  assert.equal(new Set(stored.map((body) => JSON.parse(body).number)).size, RECORDS);
+  assert.equal(stored.length, RECORDS);
+  await service.end("SIGKILL");
+});
+
+test("a write that each worker dies of is poison, and the operator sees that it may have happened", async () => {
+  const { db } = installation.database;
+  let run = "";
+  for (let life = 0; life < 3; life++) {
+    // It is looked up, is not there, and is begun again: that is no progress.
+    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: "write.after_intent=kill" });
+    if (run === "") run = (await openCaller(dying.url, key).post("/blueprints/verifies/trigger", {})).body.id;
+    await untilDead(dying);
+  }
+  const service = await installation.serve();
+  const { body: ended } = await openCaller(service.url, key).waitForRun(run);
+  assert.equal(ended.status, "failed");
+  const [row] = await db.query(`select error_kind as kind from run where id = $1`, [run]);
+  assert.deepEqual([row, stored.length], [{ kind: "interrupted" }, 0]);
+  const listed = async (): Promise<readonly unknown[]> => {
+    const { stdout } = await installation.command("reviews", "list", "--run", run, "--json");
+    return JSON.parse(stdout).map(({ kind, nodeId, ordinal, runEnded }: any) => [
+      kind,
+      nodeId,
+      ordinal,
+      runEnded,
+    ]);
+  };
+  // An answer that is still under way would settle it.
+  assert.deepEqual(await listed(), []);
+  for (const [table, id] of [
+    ["run", "id"],
+    ["run_step", "run_id"],
+    ["run_write", "run_id"],
+  ]) {
+    await db.query(
+      `update ${table} set started_at = started_at - interval '1 minute', ended_at = ended_at - interval '1 minute'
+       where ${id} = $1`,
+      [run],
+    );
+  }
+  assert.deepEqual(await listed(), [["write", "sent", 0, "failed"]]);
+  const decide = async () =>
+    await installation.command("reviews", "write", run, "sent", "0", "--not-happened");
+  const { code, stdout, stderr } = await decide();
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /Noted that it did not happen; its run is failed already\./);
+  assert.equal((await decide()).code, 1, "once");
+  assert.deepEqual(await listed(), []);
+  const audited = await db.query<{ detail: string }>(
+    `select detail from audit_entry where action = 'write.decide' and run_id = $1`,
+    [run],
+  );
+  assert.deepEqual(
+    audited.map(({ detail }) => JSON.parse(detail)),
+    [{ node: "sent", record: 0, happened: false }],
+  );
+  const [after] = await db.query(`select status, lease_owner as owner from run where id = $1`, [run]);
+  assert.deepEqual(after, { status: "failed", owner: null });
+  await service.end("SIGKILL");
+});
 
 for (const point of ["run.before_park", "run.after_park"] as const) {
   test(`killed at ${point}, the run waits for the operator all the same`, async () => {

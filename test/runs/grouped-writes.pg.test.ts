@@ -6,7 +6,7 @@ import type { Database } from "#db/pool.ts";
 import { admitRuns } from "#db/admission.ts";
 import type { Lease } from "#db/lease.ts";
 import { completeRun, type NewResult } from "#db/run-results.ts";
-import { finishStep, startStep, type FinishedStep } from "#db/run-steps.ts";
+import { failStep, finishStep, startStep, type FinishedStep } from "#db/run-steps.ts";
 import { failRun, moveStep, startRun } from "#db/runs.ts";
 import { install, type Installation } from "../service.ts";
 
@@ -98,6 +98,7 @@ const finished = (lease: Lease): FinishedStep => ({
   recordsTotal: null,
   recordsValid: null,
   log: "",
+  tookMs: 5,
 });
 const RUNNING: Row = { status: "running", step: "running", owner: OWNER, results: 0, steps: [] };
 
@@ -120,6 +121,14 @@ const writes: Record<string, { write: (lease: Lease) => Promise<boolean>; gives:
   startStep: {
     write: async (lease) => await startStep(db, { lease, accountId, nodeId: NODE }),
     gives: { ...RUNNING, steps: ["started"] },
+  },
+  "finishStep of one that only reads": {
+    write: async (lease) => await finishStep(db, finished(lease)),
+    gives: { ...RUNNING, steps: ["done"] },
+  },
+  failStep: {
+    write: async (lease) => await failStep(db, { lease, accountId, nodeId: NODE, detail: "no", tookMs: 5 }),
+    gives: { ...RUNNING, steps: ["failed"] },
   },
   finishStep: {
     write: async (lease) =>
