@@ -34,6 +34,11 @@ export interface Composition {
   /** Where the settings say that the master key is, whether or not it is there. */
   keySource(): KeySource;
   hasMasterKey(): boolean;
+  /**
+   * Loads the operator's own node types, by the settings; a command that reads Blueprints does it first. Gives the types by file.
+   * Throws when a file is wrong.
+   */
+  loadNodeTypes(): Promise<ReadonlyMap<string, string>>;
   serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;

@@ -35,9 +35,9 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addServe(program, composition);
   addApply(program, composition);
   addPlan(program, composition);
-  addValidate(program);
+  addValidate(program, composition);
   addExport(program, composition);
-  addSchema(program);
+  addSchema(program, composition);
   addKeys(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
@@ -61,6 +61,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
 const FOR_PEOPLE = new Set([
   "OperatorError",
   "ConfigError",
+  "NodeFilesError",
   "StartRefused",
   "VaultSetupError",
   "MasterKeyError",

@@ -5,7 +5,7 @@ import { takeThrottleSlot } from "#db/throttle.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
-import type { Flow, NodeContext } from "#nodes/define-node.ts";
+import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
@@ -37,7 +37,10 @@ export function nodeContext(
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) => await target.send(request, signal),
     writes: nodeWrites(run, node.id, target, signal),
-    review: async (records, ask) => await reviewRecords(run, planned, records, ask),
+    review: async (records, ask) => {
+      if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
+      return await reviewRecords(run, planned, records, ask);
+    },
     takeSlot: async (spacingMs) => {
       const place = { accountId: run.run.accountId, blueprintId: run.run.blueprintId, nodeId: node.id };
       await sleep(await takeThrottleSlot(run.services.db, place, spacingMs), undefined, { signal });
@@ -50,6 +53,7 @@ export function nodeContext(
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
     random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
     writeResult: async (handle, batches) => {
+      if (planned.gives !== "results") throw new NodeFailure("only an `output` node may write results.");
       const { key } = must(
         resultKeysOf(node).find((result) => result.handle === handle),
         "a handle of the output",
