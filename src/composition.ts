@@ -66,6 +66,10 @@ const composition: Composition = {
     ]);
     return await prepareVault(db, await readKeys(openKeySource(config())));
   },
+  wayOut: async () => {
+    const { openGate } = await import("#outbound/gate.ts");
+    return openGate({ allow: config().egressAllow });
+  },
   keySource: () => openKeySource(config()),
   hasMasterKey: () => hasMasterKey(config()),
   loadNodeTypes: async () => {

@@ -110,7 +110,7 @@ export function addValidate(program: Command, composition: Composition): void {
 }
 
 /** Every problem with its place, on standard error. */
-function refusal(problems: readonly ConfigProblem[]): CommandFailed {
+export function refusal(problems: readonly ConfigProblem[]): CommandFailed {
   for (const problem of problems) tell(formatProblem(problem));
   const count = problems.length === 1 ? "One problem" : `${problems.length} problems`;
   return new CommandFailed(`${count}; nothing was changed.`);

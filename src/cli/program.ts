@@ -12,6 +12,7 @@ import { addMasterKeyCommands } from "./master-key.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
+import { addRun } from "./run.ts";
 import { addRuns } from "./runs.ts";
 import { addServe } from "./serve.ts";
 import { Interrupted } from "./stop-signal.ts";
@@ -38,6 +39,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addValidate(program, composition);
   addExport(program, composition);
   addSchema(program, composition);
+  addRun(program, composition);
   addKeys(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
