@@ -9,6 +9,7 @@ import { addExport, addSchema } from "./export.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { addMasterKeyCommands } from "./master-key.ts";
+import { addNew } from "./new.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
@@ -39,6 +40,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addValidate(program, composition);
   addExport(program, composition);
   addSchema(program, composition);
+  addNew(program);
   addRun(program, composition);
   addKeys(program, composition);
   addReviews(program, composition);
