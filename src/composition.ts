@@ -13,6 +13,7 @@ import {
   nodeOptions,
   readConfig,
   readEnvironmentSecret,
+  readNodeFiles,
   type Config,
 } from "./config.ts";
 import { guardProcess } from "./guard-process.ts";
@@ -65,8 +66,18 @@ const composition: Composition = {
     ]);
     return await prepareVault(db, await readKeys(openKeySource(config())));
   },
+  wayOut: async () => {
+    const { openGate } = await import("#outbound/gate.ts");
+    return openGate({ allow: config().egressAllow });
+  },
   keySource: () => openKeySource(config()),
   hasMasterKey: () => hasMasterKey(config()),
+  loadNodeTypes: async () => {
+    const files = readNodeFiles();
+    if (files.length === 0) return new Map();
+    const { addNodeFiles } = await import("#nodes/registry.ts");
+    return await addNodeFiles(files);
+  },
   serve: async (roles) => {
     guardProcess([...process.execArgv, ...nodeOptions()], await log());
     const { startService } = await import("./assemble.ts");

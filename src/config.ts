@@ -24,6 +24,8 @@ export interface Config {
   /** The AWS KMS key that wraps the file. null: the file is plain. */
   readonly masterKeyKms: string | null;
   readonly egressAllow: readonly string[];
+  /** Paths of the operator's own node types. */
+  readonly nodeFiles: readonly string[];
   readonly logLevel: LogLevel;
   readonly logFormat: "json" | "pretty";
   readonly workerConcurrency: number;
@@ -111,6 +113,13 @@ export const SETTINGS: readonly Setting[] = [
     default: "empty",
     description:
       "Private addresses that Blueprints and logins may reach, separated by commas. Public ones need no entry.",
+  },
+  {
+    name: "LATCHKEY_NODE_FILES",
+    type: "list of files",
+    default: "empty",
+    description:
+      "Files with node types of your own, separated by commas, relative to the working directory; docs/custom-nodes.md.",
   },
   {
     name: "LATCHKEY_LOG_LEVEL",
@@ -242,6 +251,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     signingKeyFile,
     ...readMasterKeyPlace(environment, masterKeyFile, problems),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
+    nodeFiles: readNodeFiles(environment, cwd),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
     logFormat: checked(
       "LATCHKEY_LOG_FORMAT",
@@ -264,6 +274,15 @@ export function readConfig(environment: Environment = process.env, cwd: string =
 }
 
 const FAILPOINT_FORM = `a list of NAME=ACTION or NAME=ACTION:HIT, with the actions kill, throw, delay and the names ${FAILPOINTS.join(", ")}`;
+
+/** By itself: commands that need no other setting want this one. Each file once. */
+export function readNodeFiles(
+  environment: Environment = process.env,
+  cwd: string = process.cwd(),
+): readonly string[] {
+  const names = (environment["LATCHKEY_NODE_FILES"] ?? "").split(",").map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== "").map((name) => resolve(cwd, name)))];
+}
 
 /** The surroundings without the settings. */
 export function foreignEnvironment(environment: Environment = process.env): Environment {

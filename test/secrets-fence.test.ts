@@ -14,7 +14,11 @@ const filesWith = (pattern: RegExp): string[] =>
 /** Where a `Secret` is opened, and what for. A new line here is a decision: say whom the value reaches. */
 const REVEALED: Readonly<Record<string, string>> = {
   "lib/secret.ts": "the method itself",
-  "engine/login.ts": "fields and sessions, for the login type, its expressions and the redactor",
+  "cli/run-request.ts": "a credential of an author's own run, from the environment",
+  "engine/local-login.ts": "a strategy's client secret, for its login type",
+  "engine/login.ts": "a cached login's cookies, for the test whether it is still good",
+  "engine/login-context.ts": "fields, for the login type and its expressions",
+  "engine/login-secrets.ts": "fields and sessions, for the redactor",
   "engine/open-credential.ts": "a session, to be sealed again for the cache",
   "engine/open-credential-tokens.ts": "a strategy's client secret, for its login type",
   "actions/oauth-access.ts": "a strategy's client secret, for the exchange of a sign-in's code",
@@ -75,10 +79,12 @@ test("the modules that open credentials are imported by the login, and the linte
 });
 
 test("only the engine and the start give anybody a way out: the gate is made once and handed down", () => {
-  assert.deepEqual(filesWith(/\bopenGate\(/), ["assemble.ts", "outbound/gate.ts"]);
+  assert.deepEqual(filesWith(/\bopenGate\(/), ["assemble.ts", "composition.ts", "outbound/gate.ts"]);
   assert.deepEqual(filesWith(/\bopenTarget\(/), [
     "engine/execute-run.ts",
-    "engine/login.ts",
+    "engine/local-login.ts",
+    "engine/local-run.ts",
+    "engine/login-context.ts",
     "engine/open-credential-tokens.ts",
     "engine/target-session.ts",
   ]);

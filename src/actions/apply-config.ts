@@ -12,7 +12,7 @@ import { readAccount } from "#domain/account.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
 import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
-import type { Json } from "#domain/json.ts";
+import { texts, type Json } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -44,12 +44,17 @@ export type ApplyOutcome = Outcome<PlannedChange>;
 
 const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map() };
 
-/** Checks documents by themselves: `latchkey validate`. No database. */
-export function validateConfig(sources: readonly ConfigSource[]): {
+/** Checks documents by themselves: `latchkey validate`. No database. `anyAccount`: their accounts are taken to exist. */
+export function validateConfig(
+  sources: readonly ConfigSource[],
+  { anyAccount = false }: { readonly anyAccount?: boolean } = {},
+): {
   readonly checked: readonly CheckedDocument[];
   readonly problems: readonly ConfigProblem[];
 } {
-  return checkSources(sources, NOTHING_KNOWN);
+  if (!anyAccount) return checkSources(sources, NOTHING_KNOWN);
+  const named = readDocuments(sources).documents.flatMap(({ value }) => texts([value["account"] ?? null]));
+  return checkSources(sources, { ...NOTHING_KNOWN, accounts: new Set(named) });
 }
 
 function checkSources(sources: readonly ConfigSource[], known: KnownConfig) {

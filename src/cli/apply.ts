@@ -38,6 +38,7 @@ async function readChecked(
   composition: Composition,
   paths: readonly string[],
 ): Promise<readonly ConfigSource[]> {
+  await composition.loadNodeTypes();
   const sources = readSources(paths);
   if (composition.hasDatabase()) return sources;
   const { validateConfig } = await import("#actions/apply-config.ts");
@@ -93,13 +94,14 @@ function shown(value: unknown): string | null {
   return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
 }
 
-export function addValidate(program: Command): void {
+export function addValidate(program: Command, composition: Composition): void {
   program
     .command("validate")
     .description("check documents without a database; what they refer to must be among them")
     .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
     .addHelpText("after", "\nExample:\n  latchkey validate -f examples")
     .action(async (options: { file: string[] }) => {
+      await composition.loadNodeTypes();
       const { validateConfig } = await import("#actions/apply-config.ts");
       const { checked, problems } = validateConfig(readSources(options.file));
       if (problems.length > 0) throw refusal(problems);
@@ -108,7 +110,7 @@ export function addValidate(program: Command): void {
 }
 
 /** Every problem with its place, on standard error. */
-function refusal(problems: readonly ConfigProblem[]): CommandFailed {
+export function refusal(problems: readonly ConfigProblem[]): CommandFailed {
   for (const problem of problems) tell(formatProblem(problem));
   const count = problems.length === 1 ? "One problem" : `${problems.length} problems`;
   return new CommandFailed(`${count}; nothing was changed.`);

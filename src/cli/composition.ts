@@ -1,6 +1,7 @@
 import type { Database } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";
+import type { Gate } from "#outbound/gate.ts";
 import type { KeySource } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 
@@ -34,6 +35,13 @@ export interface Composition {
   /** Where the settings say that the master key is, whether or not it is there. */
   keySource(): KeySource;
   hasMasterKey(): boolean;
+  /**
+   * Loads the operator's own node types, by the settings; a command that reads Blueprints does it first. Gives the types by file.
+   * Throws when a file is wrong.
+   */
+  loadNodeTypes(): Promise<ReadonlyMap<string, string>>;
+  /** The way out to targets, as the settings allow it. */
+  wayOut(): Promise<Gate>;
   serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;

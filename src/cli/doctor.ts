@@ -25,8 +25,12 @@ export function addDoctor(program: Command, composition: Composition): void {
         print(`${word} ${text}`);
       };
       show({ ok: true, text: "the settings are in order" });
-      for (const finding of [...checkDataFolder(composition), ...(await checkKeys(composition))])
-        show(finding);
+      const findings = [
+        ...checkDataFolder(composition),
+        ...(await checkNodeFiles(composition)),
+        ...(await checkKeys(composition)),
+      ];
+      for (const finding of findings) show(finding);
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
@@ -52,6 +56,16 @@ function checkDataFolder(composition: Composition): readonly Finding[] {
   return [
     { ok: false, text: `data folder: others may replace the files in ${dataDir}. Run chmod 700 on it` },
   ];
+}
+
+/** Silent where there are none. */
+async function checkNodeFiles(composition: Composition): Promise<readonly Finding[]> {
+  try {
+    const own = [...(await composition.loadNodeTypes()).values()];
+    return own.length === 0 ? [] : [{ ok: true, text: `the node types of your own load: ${own.join(", ")}` }];
+  } catch (error) {
+    return [{ ok: false, text: (error as Error).message }];
+  }
 }
 
 async function checkKeys(composition: Composition): Promise<readonly Finding[]> {

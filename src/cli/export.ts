@@ -46,12 +46,13 @@ function writeDocument(folder: string, { kind, account, id, yaml }: ExportedDocu
   }
 }
 
-export function addSchema(program: Command): void {
+export function addSchema(program: Command, composition: Composition): void {
   program
     .command("schema")
     .description("print the JSON Schema of all documents, with descriptions, for editors")
     .addHelpText("after", "\nExample:\n  latchkey schema > latchkey.schema.json")
     .action(async () => {
+      await composition.loadNodeTypes();
       const { configSchema } = await import("#actions/config-schema.ts");
       print(JSON.stringify(configSchema(), null, 2));
     });

@@ -9,9 +9,11 @@ import { addExport, addSchema } from "./export.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { addMasterKeyCommands } from "./master-key.ts";
+import { addNew } from "./new.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
+import { addRun } from "./run.ts";
 import { addRuns } from "./runs.ts";
 import { addServe } from "./serve.ts";
 import { Interrupted } from "./stop-signal.ts";
@@ -35,9 +37,11 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addServe(program, composition);
   addApply(program, composition);
   addPlan(program, composition);
-  addValidate(program);
+  addValidate(program, composition);
   addExport(program, composition);
-  addSchema(program);
+  addSchema(program, composition);
+  addNew(program);
+  addRun(program, composition);
   addKeys(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
@@ -61,6 +65,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
 const FOR_PEOPLE = new Set([
   "OperatorError",
   "ConfigError",
+  "NodeFilesError",
   "StartRefused",
   "VaultSetupError",
   "MasterKeyError",

@@ -151,7 +151,8 @@ function stateOf(review: StoredReview): string {
   return `${status}${changes} by ${plain(decidedBy ?? "")} at ${decidedAt?.toISOString() ?? ""}${why}`;
 }
 
-function recordTable(records: readonly ReviewedRecord[]): string {
+/** Records as rows, for people. */
+export function recordTable(records: readonly ReviewedRecord[]): string {
   const fields = [...new Set(records.flatMap(({ data }) => Object.keys(data)))].slice(0, SHOWN_FIELDS);
   const rows = records.map(({ ordinal, data, errors, isValid }) => [
     String(ordinal),

@@ -24,6 +24,8 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   // From the first moment: a signal during the start stops the service as soon as it is up.
   const told = stopSignal(["SIGTERM", "SIGINT"]);
   const [drainMs, log] = [composition.drainMs(), await composition.log()];
+  const own = await composition.loadNodeTypes();
+  if (own.size > 0) log.info({ types: [...own.values()] }, "node types of this installation");
   const service = await composition.serve(roles);
   print(`Latchkey listens at ${service.url} (${roles.join(", ")})`);
   await told.come;

@@ -1,6 +1,4 @@
 import { isConnectionLost } from "#db/pool.ts";
-import { findReviewOfNode } from "#db/reviews.ts";
-import { moveStep } from "#db/runs.ts";
 import { ExpressionError } from "#domain/expression.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
@@ -54,9 +52,8 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
 /** What is shown already is not written again: whatever the node then does outside or writes is fenced by itself. */
 async function show(run: RunContext, step: string): Promise<void> {
   if (run.shown.step === step) return;
-  if (!(await moveStep(run.services.db, { lease: run.lease, step }))) throw new RunStopped("lease_lost");
+  if (!(await run.journal.moveStep(step))) throw new RunStopped("lease_lost");
   run.shown.step = step;
-  run.services.news.announce([run.run.id]);
 }
 
 async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, log: string[]) {
@@ -136,8 +133,7 @@ async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean>
   const { when } = planned.node;
   if (when === null) return true;
   // A review that was asked for goes on as one, also when its `when` would give something else by now.
-  if (planned.type.isGate === true && (await findReviewOfNode(run.services.db, run.run.id, planned.node.id)))
-    return true;
+  if (planned.type.isGate === true && (await run.journal.isReviewAsked(planned.node.id))) return true;
   const expressions = await expressionsOf(run, planned);
   const variables: Record<string, Json> = {};
   if (planned.asksCounts) variables["counts"] = countsOf(run, planned);

@@ -12,24 +12,22 @@ import {
   startRun,
   type ClaimedRun,
 } from "#db/runs.ts";
-import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
-import { refKeyOf } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
-import { carryNode } from "./carry-node.ts";
+import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
+import { databaseJournal } from "./database-journal.ts";
 import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
-import { inputValues, inputVariable } from "./read-inputs.ts";
+import { inputValues } from "./read-inputs.ts";
 import { recordReceivers } from "./record-use.ts";
 import { makeRedactor, type Redactor } from "./redact.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
-import type { RunContext } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
 import { Scratch } from "./spool.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
@@ -175,8 +173,9 @@ async function carry(
   if (!isFirst) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
   const inputs = inputValues(services.blobs, run.hasInputs ? await listRunInputs(services.db, run.id) : []);
-  const context: Omit<RunContext, "variables" | "expressions"> = {
+  const context: UnboundRun = {
     services,
+    journal: databaseJournal(services, run, lease),
     run,
     lease,
     plan,
@@ -191,7 +190,7 @@ async function carry(
       null,
     ),
     bindings: [],
-    outputs: new Map(isFirst ? [] : await readJournal({ services, run })),
+    outputs: new Map(isFirst ? [] : await readJournal(services, run)),
     results: new Map(),
     shown: { step: run.status === "queued" ? "running" : run.progressStep },
   };
@@ -257,48 +256,6 @@ async function originsOf(
 ): Promise<readonly string[]> {
   const now = must(await lookUpStrategy(services.db, run.accountId, strategy.id), "the strategy");
   return strategy.hosts.filter((host) => now.strategy.hosts.includes(host));
-}
-
-async function carryNodes(loose: Omit<RunContext, "variables" | "expressions">): Promise<void> {
-  const { plan, run } = loose;
-  const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
-  const runVariable = { id: run.id, key: run.runKey, ...(run.name && { name: run.name.toString("utf8") }) };
-  const bind = (inputs: Json): RunContext =>
-    bindVariables({ ...loose }, { inputs, metadata, run: runVariable });
-  const isInput = (planned: { node: { type: string } }) => planned.node.type === "input";
-  let context = bind({});
-  // The `when` of an input sees the inputs without one, and those before it.
-  for (const planned of plan.nodes
-    .filter(isInput)
-    .sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
-    if (planned.node.when !== null) context = bind(inputVariables(context));
-    await carryNode(context, planned);
-  }
-  context = bind(inputVariables(context));
-  for (const planned of plan.nodes) {
-    if (isInput(planned) || context.outputs.has(planned.node.id)) continue;
-    context.signal.throwIfAborted();
-    await carryNode(context, planned);
-  }
-}
-
-function bindVariables(
-  loose: Omit<RunContext, "variables" | "expressions">,
-  variables: { readonly [name: string]: Json },
-): RunContext {
-  const expressions = loose.services.expressions.bind(variables);
-  loose.bindings.push(expressions);
-  return { ...loose, variables, expressions };
-}
-
-/** `$inputs`: what the input nodes gave, by refKey. */
-function inputVariables(context: RunContext): { readonly [refKey: string]: Json } {
-  const entries = context.plan.nodes.flatMap(({ node }): [string, Json][] => {
-    const output = node.type === "input" ? context.outputs.get(node.id) : undefined;
-    const variable = output?.kind === "value" ? inputVariable(output.value) : undefined;
-    return variable === undefined ? [] : [[refKeyOf(node), variable]];
-  });
-  return Object.fromEntries(entries);
 }
 
 /** The results and the terminal state are one transaction: `completed` means that every result is there. */

@@ -1,4 +1,3 @@
-import { findStepSource, saveStepSource } from "#db/run-steps.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import { must } from "#lib/assert.ts";
@@ -20,8 +19,8 @@ export async function fixSource(run: RunContext, planned: PlannedNode): Promise<
     "the node of for_each",
   );
   if (maker.type.effect(maker.config) !== "none") return;
-  const { blobs, db } = run.services;
-  const key = (await findStepSource(db, run.run.id, planned.node.id)) ?? (await keep(run, planned, source));
+  const { blobs } = run.services;
+  const key = (await run.journal.findSource(planned.node.id)) ?? (await keep(run, planned, source));
   run.outputs.set(source, { kind: "records", open: () => decodeRecords(blobs.open(key)), counts: null });
 }
 
@@ -41,12 +40,12 @@ export async function keepSource(
   planned: PlannedNode,
   records: RecordBatches,
 ): Promise<{ readonly key: string; readonly counts: RecordCounts }> {
-  const { blobs, db } = run.services;
+  const { blobs } = run.services;
   const counts: RecordCounts = { total: 0, valid: 0 };
   const key = `steps/${run.run.accountId}/${run.run.id}/${randomBase62(16)}`;
   const blob = await blobs.put(key, encodeRecords(records, run.redact, counts));
   await failpoint("step.before_source");
-  const isOurs = await saveStepSource(db, run.lease, run.run.accountId, planned.node.id, blob);
+  const isOurs = await run.journal.saveSource(planned.node.id, blob);
   await failpoint("step.after_source");
   if (isOurs) return { key, counts };
   await blobs.remove([key]);

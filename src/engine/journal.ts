@@ -1,11 +1,5 @@
-import {
-  failStep,
-  finishStep,
-  listSteps,
-  startStep,
-  type FinishedStep,
-  type RunStep,
-} from "#db/run-steps.ts";
+import { listSteps, type FinishedStep, type RunStep } from "#db/run-steps.ts";
+import type { ClaimedRun } from "#db/runs.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import type { FileValue, Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
@@ -14,18 +8,20 @@ import { randomBase62 } from "#lib/new-id.ts";
 import type { Flow } from "#nodes/define-node.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import type { EngineServices } from "./services.ts";
 import { readSmall, streamOf } from "./small-bytes.ts";
 import { redactFile } from "./redact-file.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
 
 /** What the run has already done, by node: the only source after a crash. */
 export async function readJournal(
-  run: Pick<RunContext, "services" | "run">,
+  { db, blobs }: Pick<EngineServices, "db" | "blobs">,
+  run: Pick<ClaimedRun, "id">,
 ): Promise<ReadonlyMap<string, NodeOutput>> {
-  const steps = await listSteps(run.services.db, run.run.id);
+  const steps = await listSteps(db, run.id);
   const outputs = new Map<string, NodeOutput>();
   for (const step of steps) {
-    if (step.status === "done") outputs.set(step.nodeId, await outputOf(run.services.blobs, step));
+    if (step.status === "done") outputs.set(step.nodeId, await outputOf(blobs, step));
   }
   return outputs;
 }
@@ -85,14 +81,12 @@ export async function checkpoint(
   log: string[],
   carry: () => Promise<Flow | null>,
 ): Promise<NodeOutput> {
-  const { db, blobs } = run.services;
+  const { blobs } = run.services;
   const nodeId = planned.node.id;
   const beganMs = performance.now();
   await failpoint("step.before_start");
-  const { lease } = run;
   const { accountId } = run.run;
-  if (isBegun(planned) && !(await startStep(db, { lease, accountId, nodeId })))
-    throw new RunStopped("lease_lost");
+  if (isBegun(planned) && !(await run.journal.startStep(nodeId))) throw new RunStopped("lease_lost");
   let stored: string | null = null;
   const changesBefore = run.redact.changes;
   try {
@@ -108,9 +102,7 @@ export async function checkpoint(
     const redacted = run.redact.changes - changesBefore;
     // Design, page 6, T14: the operator learns that the target echoes what it is told.
     if (redacted > 0) log.push(JSON.stringify({ message: "redacted", texts: redacted }));
-    const step: FinishedStep = {
-      lease,
-      accountId,
+    const step: Omit<FinishedStep, "lease" | "accountId"> = {
       nodeId,
       outputKind: isRecords ? "records" : valueKind(flow),
       output: small?.content ?? null,
@@ -124,7 +116,7 @@ export async function checkpoint(
     await failpoint("step.before_finish");
     // When its transaction breaks off, nobody knows whether the journal names the object: then the sweep decides.
     stored = null;
-    if (!(await finishStep(db, step))) {
+    if (!(await run.journal.finishStep(step))) {
       await blobs.remove(blob === null ? [] : [blob.key]);
       throw new RunStopped("lease_lost");
     }
@@ -146,13 +138,13 @@ export async function checkpoint(
 
 /** Notes in the journal why a node that touches the outside failed, for the operator; of any other the run's row says it. */
 export async function noteFailure(
-  { services, run: { accountId }, lease }: RunContext,
+  { journal }: RunContext,
   { node, type, config }: PlannedNode,
   detail: string,
   tookMs: number,
 ): Promise<void> {
   if (type.effect(config) === "none") return;
-  await failStep(services.db, { lease, accountId, nodeId: node.id, detail, tookMs });
+  await journal.failStep(node.id, detail, tookMs);
 }
 
 function valueKind(flow: Flow | null): FinishedStep["outputKind"] {

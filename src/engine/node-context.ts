@@ -1,15 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomInt } from "node:crypto";
-import { takeRetry } from "#db/retry-budget.ts";
-import { takeThrottleSlot } from "#db/throttle.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
-import type { Flow, NodeContext } from "#nodes/define-node.ts";
+import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
-import { reviewRecords } from "./review-gate.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
@@ -37,19 +34,22 @@ export function nodeContext(
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) => await target.send(request, signal),
     writes: nodeWrites(run, node.id, target, signal),
-    review: async (records, ask) => await reviewRecords(run, planned, records, ask),
+    review: async (records, ask) => {
+      if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
+      return await run.journal.review(run, planned, records, ask);
+    },
     takeSlot: async (spacingMs) => {
-      const place = { accountId: run.run.accountId, blueprintId: run.run.blueprintId, nodeId: node.id };
-      await sleep(await takeThrottleSlot(run.services.db, place, spacingMs), undefined, { signal });
+      await sleep(await run.journal.takeThrottleSlot(node.id, spacingMs), undefined, { signal });
     },
     takeRetry: async () => {
-      const isGranted = await takeRetry(run.services.db, run.lease, limits.retriesMax);
+      const isGranted = await run.journal.takeRetry(limits.retriesMax);
       if (isGranted === undefined) throw new RunStopped("lease_lost");
       return isGranted;
     },
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
     random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
     writeResult: async (handle, batches) => {
+      if (planned.gives !== "results") throw new NodeFailure("only an `output` node may write results.");
       const { key } = must(
         resultKeysOf(node).find((result) => result.handle === handle),
         "a handle of the output",

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { beginWrite, endWrite, listWrites, type WriteStatus } from "#db/run-writes.ts";
+import type { WriteStatus } from "#db/run-writes.ts";
 import type { OutboundRequest } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -16,7 +16,6 @@ export function nodeWrites(
   target: TargetSession,
   signal: AbortSignal,
 ): NodeWrites {
-  const { db } = run.services;
   // By place, the epoch that a write of another lease was begun with: what it is found out under.
   const earlier = new Map<number, number>();
   const end = async (
@@ -26,19 +25,19 @@ export function nodeWrites(
   ): Promise<void> => {
     const epoch = earlier.get(ordinal) ?? run.lease.epoch;
     const { outcome = null, detail = null } = more;
-    const isOurs = await endWrite(db, run.lease, { nodeId, ordinal, epoch, status, outcome, detail });
+    const isOurs = await run.journal.endWrite({ nodeId, ordinal, epoch, status, outcome, detail });
     if (!isOurs) throw new RunStopped("lease_lost");
   };
   return {
     token: (ordinal) => writeToken(run.run.id, nodeId, ordinal),
     known: async (first, count) => {
-      const stored = await listWrites(db, run.run.id, nodeId, first, count);
+      const stored = await run.journal.listWrites(nodeId, first, count);
       for (const write of stored) earlier.set(write.ordinal, write.epoch);
       return new Map(stored.map((write) => [write.ordinal, knownWrite(write)]));
     },
     begin: async (ordinal) => {
       await failpoint("write.before_intent");
-      const isOurs = await beginWrite(db, run.lease, { accountId: run.run.accountId, nodeId, ordinal });
+      const isOurs = await run.journal.beginWrite(nodeId, ordinal);
       if (!isOurs) throw new RunStopped("lease_lost");
       earlier.delete(ordinal);
       await failpoint("write.after_intent");

@@ -3,6 +3,7 @@ import { readClock } from "#db/clock.ts";
 import { findLoginSession, findSealedCredential, saveLoginSession } from "#db/credentials.ts";
 import { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import type { CredentialFields } from "./login-context.ts";
 import { openSealed } from "./open-credential-bytes.ts";
 import { recordOpening } from "./record-use.ts";
 import type { EngineServices } from "./services.ts";
@@ -11,8 +12,6 @@ import type { EngineServices } from "./services.ts";
  * The one module that opens secrets. Who may import it is a rule of `layers.ts`: the login, and nothing else, so that no
  * node, expression or output can reach an opened credential.
  */
-
-export type CredentialFields = ReadonlyMap<string, string>;
 
 export interface CredentialReference {
   readonly accountId: string;

@@ -5,7 +5,8 @@ import type { JsonObject } from "#domain/json.ts";
 import { analyseExpression, analyseTemplate, type VariableUse } from "#expressions/analyse.ts";
 import { must } from "#lib/assert.ts";
 import { edgesOf, type NodeType } from "#nodes/define-node.ts";
-import { nodeTypes } from "#nodes/registry.ts";
+import { nodeTypes, OWN_TYPE_REMEDY } from "#nodes/registry.ts";
+import { RunFailure } from "./run-ended.ts";
 
 export interface PlannedNode {
   readonly node: BlueprintNode;
@@ -40,7 +41,7 @@ export function planOnce(blueprint: Blueprint): RunPlan {
 /** The nodes in the order in which they run. */
 function planRun(blueprint: Blueprint): RunPlan {
   const loose = blueprint.nodes.map((node) => {
-    const type = must(nodeTypes.get(node.type), `node type ${node.type}`);
+    const type = typeOf(node);
     const uses = variableUses(node, type);
     return {
       node,
@@ -75,6 +76,14 @@ function planRun(blueprint: Blueprint): RunPlan {
     return { ...planned, kept: kept(id) };
   });
   return { nodes, blueprint };
+}
+
+/** What was applied had a type; an operator's own may be missing where the run is carried. */
+function typeOf({ id, type }: BlueprintNode): NodeType {
+  const known = nodeTypes.get(type);
+  if (known) return known;
+  const reason = `Node ${id}: this worker has no node type "${type}"; ${OWN_TYPE_REMEDY}. Add it there, and start the worker again.`;
+  throw new RunFailure("internal", reason);
 }
 
 function variableUses(node: BlueprintNode, type: NodeType): readonly VariableUse[] {

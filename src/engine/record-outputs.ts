@@ -15,7 +15,7 @@ import { encodeRecords, type RecordCounts, type Scratch } from "./spool.ts";
  * it fits the row. Spec, Run results. The count stands first, so the records are spooled once before they are compressed.
  */
 export async function writeResult(
-  services: EngineServices,
+  services: Pick<EngineServices, "blobs">,
   run: { readonly accountId: string; readonly runId: string },
   key: string,
   batches: RecordBatches,

@@ -1,5 +1,5 @@
+import type { Database } from "#db/pool.ts";
 import { findReviewOfNode, insertReview, listChanges, type StoredChange } from "#db/reviews.ts";
-import { findStepSource } from "#db/run-steps.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -20,19 +20,20 @@ import type { RecordCounts } from "./spool.ts";
  * this throws RunParked, and the question is the review's row, written by the transaction that parks the run.
  */
 export async function reviewRecords(
+  db: Database,
   run: RunContext,
   planned: PlannedNode,
   records: RecordBatches,
   ask: () => Promise<ReviewQuestion>,
 ): Promise<RecordBatches> {
-  const { db, blobs } = run.services;
+  const { blobs } = run.services;
   const found = await findReviewOfNode(db, run.run.id, planned.node.id);
   if (!found) throw await parkWith(run, planned, records, await ask());
   if (found.status === "open") throw new RunParked();
   // What is rejected, or fails by its timeout, ends the run in the transaction that says so.
   assert(found.status === "approved" || found.status === "timed_out", "a run goes on only when approved");
-  const key = must(await findStepSource(db, run.run.id, planned.node.id), "the records of the review");
-  return withChanges(run, decodeRecords(blobs.open(key)), found.id, await recheckEdited(run, planned));
+  const key = must(await run.journal.findSource(planned.node.id), "the records of the review");
+  return withChanges(db, decodeRecords(blobs.open(key)), found.id, await recheckEdited(run, planned));
 }
 
 async function parkWith(
@@ -61,7 +62,7 @@ async function parkWith(
 
 /** A worker may have died between keeping the records and parking the run. */
 async function countFixed(run: RunContext, planned: PlannedNode): Promise<RecordCounts | null> {
-  const key = await findStepSource(run.services.db, run.run.id, planned.node.id);
+  const key = await run.journal.findSource(planned.node.id);
   if (key === null) return null;
   const counts: RecordCounts = { total: 0, valid: 0 };
   for await (const batch of decodeRecords(run.services.blobs.open(key))) {
@@ -73,7 +74,7 @@ async function countFixed(run: RunContext, planned: PlannedNode): Promise<Record
 
 /** One pass over the records and, beside it, over the changes: neither is ever held whole. */
 async function* withChanges(
-  run: RunContext,
+  db: Database,
   batches: RecordBatches,
   reviewId: string,
   recheck: Recheck,
@@ -85,7 +86,7 @@ async function* withChanges(
   for await (const batch of batches) {
     const end = first + batch.length;
     while (readTo < end) {
-      const more = await listChanges(run.services.db, reviewId, readTo, limits.recordBatchSizeMax);
+      const more = await listChanges(db, reviewId, readTo, limits.recordBatchSizeMax);
       changes = [...changes, ...more];
       const last = more.at(-1);
       readTo = last && more.length === limits.recordBatchSizeMax ? last.ordinal + 1 : Infinity;

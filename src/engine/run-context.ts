@@ -1,7 +1,10 @@
 import type { Lease } from "#db/lease.ts";
+import type { FinishedStep } from "#db/run-steps.ts";
+import type { StoredWrite, WriteStatus } from "#db/run-writes.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
+import type { ReviewQuestion } from "#domain/review.ts";
 import type { Value } from "#domain/value.ts";
 import type { NewResult } from "#db/run-results.ts";
 import type { PlannedNode, RunPlan } from "./plan-run.ts";
@@ -23,7 +26,8 @@ export type NodeOutput =
 
 /** One run while it is carried: what the nodes before have given, and what the next ones need. */
 export interface RunContext {
-  readonly services: EngineServices;
+  readonly services: Pick<EngineServices, "blobs" | "expressions" | "log">;
+  readonly journal: RunJournal;
   readonly run: ClaimedRun;
   readonly lease: Lease;
   readonly plan: RunPlan;
@@ -43,6 +47,52 @@ export interface RunContext {
   readonly results: Map<string, NewResult>;
   /** What the run's row has as its `progress_step`: to show the same again takes no statement. */
   readonly shown: { step: string };
+}
+
+type StepSource = { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };
+
+/**
+ * What a run writes down while its nodes are carried, and whom it asks. In the service that is the database, under the run's lease
+ * (`database-journal.ts`); an author's own run keeps it in memory. `false` (or undefined): the lease is lost.
+ */
+export interface RunJournal {
+  /** Shows a finer step. */
+  moveStep(step: string): Promise<boolean>;
+  startStep(nodeId: string): Promise<boolean>;
+  finishStep(step: Omit<FinishedStep, "lease" | "accountId">): Promise<boolean>;
+  /** `detail` is redacted. */
+  failStep(nodeId: string, detail: string, tookMs: number): Promise<void>;
+  /** The object with the records that a node works through one by one; null before they were kept. */
+  findSource(nodeId: string): Promise<string | null>;
+  saveSource(nodeId: string, blob: StepSource): Promise<boolean>;
+  /** The writes of a node with these places, as far as they were begun. */
+  listWrites(nodeId: string, first: number, count: number): Promise<readonly StoredWrite[]>;
+  /** The intent, before the request is sent. */
+  beginWrite(nodeId: string, ordinal: number): Promise<boolean>;
+  endWrite(write: EndedWrite): Promise<boolean>;
+  /** Takes the node's next free moment; gives how long it is until then, in milliseconds. */
+  takeThrottleSlot(nodeId: string, spacingMs: number): Promise<number>;
+  /** Takes one of the run's retries. False: they are used up. */
+  takeRetry(retriesMax: number): Promise<boolean | undefined>;
+  /** Whether a person was asked at this node already. */
+  isReviewAsked(nodeId: string): Promise<boolean>;
+  /** The records as a person left them. Throws RunParked until they are decided on. */
+  review(
+    run: RunContext,
+    planned: PlannedNode,
+    records: RecordBatches,
+    ask: () => Promise<ReviewQuestion>,
+  ): Promise<RecordBatches>;
+}
+
+export interface EndedWrite {
+  readonly nodeId: string;
+  readonly ordinal: number;
+  /** The epoch that it was begun with. */
+  readonly epoch: number;
+  readonly status: Exclude<WriteStatus, "started">;
+  readonly outcome: string | null;
+  readonly detail: string | null;
 }
 
 export type { PlannedNode };

@@ -97,7 +97,7 @@ function hopHeaders(
 }
 
 /** Design, page 3: a relative URL is resolved against the first of the hosts. */
-function absoluteUrl(request: OutboundRequest, origins: readonly string[]): URL {
+export function absoluteUrl(request: OutboundRequest, origins: readonly string[]): URL {
   if (!URL.canParse(request.url, origins[0]))
     throw new OutboundError("refused", "the request's URL is not a URL");
   const url = new URL(request.url, origins[0]);

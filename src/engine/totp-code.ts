@@ -1,13 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { readClock } from "#db/clock.ts";
-import { takeTotpStep } from "#db/credentials.ts";
 import { parseTotpSecret, totpCode } from "#domain/totp.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
-import type { EngineServices } from "./services.ts";
 
 /** With less of a step left than this, the next one is waited for. Design, page 6, 5.7. */
 const LEFT_MS_MIN = 5_000;
 const STEPS_WAITED_MAX = 4;
+
+/** A clock, and the time steps of which nobody has used a code before. */
+export interface TotpSteps {
+  nowMs(): Promise<number>;
+  /** False: it was taken before. */
+  take(fieldKey: string, step: number): Promise<boolean>;
+}
 
 /**
  * A one-time code that nobody has sent before: its time step is taken in the database before it is used, so that parallel
@@ -15,8 +19,7 @@ const STEPS_WAITED_MAX = 4;
  * target's own clock seems to stand. Waits for the next step when needed.
  */
 export async function nextTotpCode(
-  services: EngineServices,
-  credentialId: string,
+  steps: TotpSteps,
   fieldKey: string,
   stored: string,
   offsetMs: number,
@@ -27,9 +30,8 @@ export async function nextTotpCode(
   const periodMs = secret.secret.periodSeconds * 1_000;
   const boundedMs = Math.max(-periodMs, Math.min(offsetMs, periodMs));
   for (let waited = 0; waited <= STEPS_WAITED_MAX; waited++) {
-    const { code, step, validForMs } = totpCode(secret.secret, (await readClock(services.db)) + boundedMs);
-    if (validForMs >= LEFT_MS_MIN && (await takeTotpStep(services.db, credentialId, fieldKey, step)))
-      return code;
+    const { code, step, validForMs } = totpCode(secret.secret, (await steps.nowMs()) + boundedMs);
+    if (validForMs >= LEFT_MS_MIN && (await steps.take(fieldKey, step))) return code;
     await sleep(validForMs + 50, undefined, { signal });
   }
   throw new LoginFailure(

@@ -1,5 +1,5 @@
 import { must } from "#lib/assert.ts";
-import type { TObject } from "typebox";
+import { Type, type TObject, type TProperties } from "typebox";
 import type { BoundExpressions, ExpressionScopeKind } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
@@ -132,9 +132,50 @@ export interface NodeType {
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;
 }
 
-/** A Blueprint node type: one file in `nodes/`, whose name is the type. */
-export function defineNode(type: NodeType): NodeType {
-  return type;
+/** A JSON Schema of an object, for authors who write theirs without TypeBox. */
+interface ObjectSchema {
+  readonly type: "object";
+  readonly properties?: { readonly [key: string]: object };
+  readonly required?: readonly string[];
+  readonly additionalProperties?: false;
+}
+
+/** What a file says of its type; what it leaves out is that of a node that makes records of records. */
+export interface NodeDefinition
+  extends
+    Pick<NodeType, "type" | "run">,
+    Partial<Omit<NodeType, "type" | "run" | "schema" | "gives" | "effect">> {
+  readonly schema: TObject | ObjectSchema;
+  readonly gives?: ReturnType<NodeType["gives"]> | NodeType["gives"];
+  readonly effect?: ReturnType<NodeType["effect"]> | NodeType["effect"];
+}
+
+/**
+ * A Blueprint node type: one file, whose name is the type. Those of `nodes/` are built in; an operator's own are named in the
+ * settings. Design, page 3: "The built-in ones are written with the same call".
+ */
+export function defineNode(definition: NodeDefinition): NodeType {
+  const { gives = "records", effect = "none", schema, ...given } = definition;
+  return {
+    description: "A node type of this installation.",
+    takes: "records",
+    usesCredential: false,
+    ...given,
+    schema: Type.IsObject(schema) ? schema : typedSchema(schema),
+    gives: typeof gives === "function" ? gives : () => gives,
+    effect: typeof effect === "function" ? effect : () => effect,
+  };
+}
+
+/** What a JSON Schema says by `required`, TypeBox says at each property. */
+function typedSchema({ properties = {}, required = [], ...options }: ObjectSchema): TObject {
+  const typed: TProperties = Object.fromEntries(
+    Object.entries(properties).map(([key, property]) => [
+      key,
+      required.includes(key) ? property : Type.Optional(property),
+    ]),
+  );
+  return Type.Object(typed, { ...options, additionalProperties: false });
 }
 
 /** A node that a key of another one names. */

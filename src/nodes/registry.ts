@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { NodeType } from "./define-node.ts";
+import { readNodeFile } from "./node-file.ts";
 
 /** Types of design page 3 that aren't built yet. `apply` refuses them by name. */
 export const UNBUILT_NODE_TYPES = ["browser"] as const;
@@ -24,7 +25,53 @@ export async function loadNodeTypes(folder: string): Promise<ReadonlyMap<string,
   return types;
 }
 
-/** Every node type that a Blueprint may use, by name. Adding one is adding a file to this folder. */
-export const nodeTypes: ReadonlyMap<string, NodeType> = await loadNodeTypes(
-  fileURLToPath(new URL(".", import.meta.url)),
-);
+const builtIn = await loadNodeTypes(fileURLToPath(new URL(".", import.meta.url)));
+const known = new Map(builtIn);
+
+/**
+ * Every node type that a Blueprint may use, by name: those of this folder, where adding one is adding a file, and the
+ * operator's own once they are added.
+ */
+export const nodeTypes: ReadonlyMap<string, NodeType> = known;
+
+/** The operator's node files are wrong; every problem at once, each with its file and its remedy. */
+export class NodeFilesError extends Error {
+  override readonly name = "NodeFilesError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(
+      `The node files of LATCHKEY_NODE_FILES are wrong:\n${problems.map((each) => `  ${each}`).join("\n")}`,
+    );
+    this.problems = problems;
+  }
+}
+
+/**
+ * Adds the operator's own types: all of them, or none when one is wrong. Once a process, before anything asks for a type. Gives
+ * their names by file. Throws NodeFilesError.
+ */
+export async function addNodeFiles(files: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const added = new Map<string, { readonly file: string; readonly type: NodeType }>();
+  const problems: string[] = [];
+  for (const file of files) {
+    const read = await readNodeFile(file);
+    if (!read.ok) {
+      problems.push(...read.problems);
+      continue;
+    }
+    const { type } = read.node;
+    const other = added.get(type)?.file;
+    if (builtIn.has(type) || (UNBUILT_NODE_TYPES as readonly string[]).includes(type))
+      problems.push(`${file}: the type \`${type}\` is one of Latchkey's own; choose another name.`);
+    else if (other !== undefined)
+      problems.push(`${file}: ${other} defines the type \`${type}\` already; choose another name.`);
+    else added.set(type, { file, type: read.node });
+  }
+  if (problems.length > 0) throw new NodeFilesError(problems);
+  for (const [name, { type }] of added) known.set(name, type);
+  return new Map([...added].map(([name, { file }]) => [file, name]));
+}
+
+/** What to say of a type that there is none of: it may be an operator's that this process does not have. */
+export const OWN_TYPE_REMEDY = "a type of your own needs its file in LATCHKEY_NODE_FILES";

@@ -4,7 +4,7 @@ import { suggestion } from "#domain/config-nearest.ts";
 import { commonNodeKeys, configLimits } from "#domain/config-schema.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { BUILT_IN_STEPS } from "#domain/run.ts";
-import { nodeTypes, UNBUILT_NODE_TYPES } from "#nodes/registry.ts";
+import { nodeTypes, OWN_TYPE_REMEDY, UNBUILT_NODE_TYPES } from "#nodes/registry.ts";
 import Type from "typebox";
 import { checkShape } from "./check-shape.ts";
 import { checkDuration, checkUnique } from "./check-values.ts";
@@ -50,7 +50,7 @@ function explainType(type: string): string {
   const built = [...nodeTypes.keys()];
   if ((UNBUILT_NODE_TYPES as readonly string[]).includes(type))
     return `node type ${quote(type)} is not built yet; built: ${quoteList(built)}`;
-  return `unknown node type ${quote(type)}${suggestion(type, built, "there are")}`;
+  return `unknown node type ${quote(type)}${suggestion(type, built, "there are")}; ${OWN_TYPE_REMEDY}`;
 }
 
 function checkCommon({ value, path, nodeType }: DraftNode): readonly ConfigFinding[] {

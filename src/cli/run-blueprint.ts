@@ -1,0 +1,247 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readBlueprint, type Blueprint } from "#domain/blueprint.ts";
+import { diffDocuments } from "#domain/config-diff.ts";
+import { suggestion } from "#domain/config-nearest.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { isJsonObject, type Json } from "#domain/json.ts";
+import { readStrategy, type Strategy } from "#domain/strategy.ts";
+import type { LocalReview } from "#engine/local-journal.ts";
+import type { LocalCredential, LocalOutcome, LocalRun } from "#engine/local-run.ts";
+import type { Recording } from "#engine/recording.ts";
+import { must } from "#lib/assert.ts";
+import { newId, newRunKey } from "#lib/new-id.ts";
+import { refusal } from "./apply.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print, tell } from "./output.ts";
+import { readSources } from "./read-sources.ts";
+import { USAGE, type RunOptions } from "./run.ts";
+import {
+  describeNode,
+  printNode,
+  printResults,
+  readResults,
+  type NodeReport,
+  type ResultContent,
+} from "./run-report.ts";
+import { readCredential, readInputs, readMetadata, readPairs } from "./run-request.ts";
+
+const DIFFERENCES_SHOWN = 20;
+
+/** Runs one Blueprint of the files; `folder` is for what it holds meanwhile. */
+export async function runBlueprint(
+  composition: Composition,
+  paths: readonly string[],
+  options: RunOptions,
+  folder: string,
+): Promise<void> {
+  const recording = options.replay === undefined ? null : readRecording(options.replay);
+  const { blueprint, strategies } = await readAsked(
+    composition,
+    paths,
+    options.blueprint ?? recording?.blueprint ?? null,
+  );
+  const inputs = readInputs(blueprint, readPairs("input", options.input), recording?.inputs ?? {});
+  const metadata = readMetadata(
+    blueprint,
+    readPairs("metadata", options.metadata),
+    recording?.metadata ?? {},
+  );
+  const credentials =
+    recording === null ? readCredentials(composition, blueprint, strategies, options.credential) : new Map();
+  const asked: LocalRun = {
+    id: recording?.run.id ?? newId(ID_PREFIX.run),
+    key: recording?.run.key ?? newRunKey(),
+    blueprint,
+    inputs,
+    metadata,
+    strategies,
+    credentials,
+    rules: {
+      approve: async (review) => askedOfAuthor(review, options),
+      allowWrites: options.allowWrites === true,
+      isReplayed: recording !== null,
+    },
+    exchanges: [...(recording?.exchanges ?? [])],
+  };
+  await carry(composition, asked, options, recording, folder);
+}
+
+async function carry(
+  composition: Composition,
+  asked: LocalRun,
+  options: RunOptions,
+  recording: Recording | null,
+  folder: string,
+): Promise<void> {
+  const [{ runLocally }, { openEvaluator }, { openLocalStore }] = await Promise.all([
+    import("#engine/local-run.ts"),
+    import("#expressions/evaluator.ts"),
+    import("#blobs/local-store.ts"),
+  ]);
+  await using opened = new AsyncDisposableStack();
+  const evaluator = () => opened.adopt(openEvaluator({ threads: 1 }), async (each) => await each.close());
+  const gate =
+    recording === null ? opened.adopt(await composition.wayOut(), async (each) => await each.close()) : null;
+  const blobs = openLocalStore(join(folder, "objects"));
+  const nodes: NodeReport[] = [];
+  const { outcome, leaves } = await runLocally(
+    {
+      gate,
+      blobs,
+      expressions: evaluator(),
+      loginExpressions: evaluator(),
+      environmentSecret: composition.environmentSecret,
+      nowMs: () => Date.now(),
+      log: await composition.log(),
+      scratchFolder: join(folder, "scratch"),
+    },
+    asked,
+    async (node) => {
+      const report = await describeNode(node, options.rows);
+      nodes.push(report);
+      if (options.json !== true) printNode(report);
+    },
+  );
+  const results = outcome.kind === "completed" ? await readResults(blobs, outcome.results) : {};
+  if (options.json === true) print(JSON.stringify(asJson(asked, outcome, nodes, results, options.rows)));
+  else printResults(results, options.rows);
+  if (options.record !== undefined) {
+    writeRecording(options.record, leaves.json(recordingOf(asked, results)));
+    tell(`Recorded ${asked.exchanges.length} exchanges in ${options.record}.`);
+  }
+  if (outcome.kind === "failed") throw new CommandFailed(outcome.message);
+  if (outcome.kind === "parked")
+    throw new CommandFailed("The run waits for a person; --approve lets reviews through as they are.");
+  if (options.check === true && recording !== null) compare(recording, results);
+}
+
+function askedOfAuthor(review: LocalReview, { approve, json }: RunOptions): boolean {
+  const { total, valid } = review.counts;
+  if (json !== true)
+    print(
+      `Review at ${review.nodeId}: ${review.title} (${total} records, ${total - valid} not valid): ` +
+        (approve === true ? "approved as they are" : "nobody has decided"),
+    );
+  return approve === true;
+}
+
+/** The Blueprint and the strategies of its slots. Everything in the files is checked; that their account exists is not asked. */
+async function readAsked(composition: Composition, paths: readonly string[], key: string | null) {
+  await composition.loadNodeTypes();
+  const { validateConfig } = await import("#actions/apply-config.ts");
+  const { checked, problems } = validateConfig(readSources(paths), { anyAccount: true });
+  if (problems.length > 0) throw refusal(problems);
+  const blueprints = checked.filter(({ kind }) => kind === "blueprint");
+  const keys = blueprints.map(({ id }) => id);
+  const found = key === null ? blueprints : blueprints.filter(({ id }) => id === key);
+  const [one] = found;
+  if (one === undefined)
+    throw new CommandFailed(
+      key === null
+        ? `There is no Blueprint in ${paths.join(", ")}.`
+        : `There is no Blueprint ${key}${suggestion(key, keys, "there are")}.`,
+      USAGE,
+    );
+  if (found.length > 1)
+    throw new CommandFailed(`Which Blueprint? --blueprint ${keys.join(" | --blueprint ")}`, USAGE);
+  const blueprint = readBlueprint(one.document);
+  const strategies = new Map<string, Strategy>();
+  for (const { slot, strategyId } of blueprint.credentials) {
+    const document = checked.find(
+      ({ kind, id, account }) => kind === "strategy" && id === strategyId && account === blueprint.account,
+    );
+    strategies.set(slot, readStrategy(must(document, `the strategy ${strategyId}`).document));
+  }
+  return { blueprint, strategies };
+}
+
+function readCredentials(
+  composition: Composition,
+  blueprint: Blueprint,
+  strategies: ReadonlyMap<string, Strategy>,
+  written: readonly string[],
+): ReadonlyMap<string, LocalCredential> {
+  const given = readPairs("credential", written);
+  const slots = blueprint.credentials.map(({ slot }) => slot);
+  const unknown = [...given.keys()].find((slot) => !slots.includes(slot));
+  if (unknown !== undefined)
+    throw new CommandFailed(
+      `${blueprint.key} has no credential slot ${unknown}${suggestion(unknown, slots, "there are")}.`,
+      USAGE,
+    );
+  return new Map(
+    slots.map((slot) => {
+      const strategy = must(strategies.get(slot), `the strategy of ${slot}`);
+      const fields = readCredential(slot, strategy, given.get(slot), composition.environmentSecret);
+      return [slot, { strategy, fields }];
+    }),
+  );
+}
+
+function readRecording(path: string): Recording {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandFailed(`${path} ${code === "ENOENT" ? "does not exist" : "is no recording"}.`, USAGE);
+  }
+  if (!isJsonObject(parsed) || parsed["latchkey_recording"] !== 1 || !Array.isArray(parsed["exchanges"]))
+    throw new CommandFailed(`${path} is no recording of \`latchkey run --record\`.`, USAGE);
+  return parsed as unknown as Recording;
+}
+
+function recordingOf(
+  { id, key, blueprint, inputs, metadata, exchanges }: LocalRun,
+  results: Readonly<Record<string, ResultContent>>,
+): Json {
+  const texts = [...inputs].flatMap(([refKey, value]) =>
+    value.form === "text" ? [[refKey, value.text]] : [],
+  );
+  const recording: Recording = {
+    latchkey_recording: 1,
+    blueprint: blueprint.key,
+    run: { id, key },
+    metadata,
+    inputs: Object.fromEntries(texts) as Recording["inputs"],
+    exchanges,
+    results: results as unknown as Recording["results"],
+  };
+  return recording as unknown as Json;
+}
+
+/** Line by line, so that a change of the target or of the Blueprint is readable as a difference. */
+function writeRecording(path: string, json: string): void {
+  writeFileSync(path, `${JSON.stringify(JSON.parse(json), null, 2)}\n`);
+}
+
+function compare(recording: Recording, results: Readonly<Record<string, ResultContent>>): void {
+  const differences = diffDocuments(recording.results, results as unknown as Json);
+  if (differences.length === 0) return tell("The results are those of the recording.");
+  for (const { path, before, after } of differences.slice(0, DIFFERENCES_SHOWN))
+    tell(`${path}: ${JSON.stringify(before) ?? "(nothing)"} → ${JSON.stringify(after) ?? "(nothing)"}`);
+  if (differences.length > DIFFERENCES_SHOWN) tell(`… and ${differences.length - DIFFERENCES_SHOWN} more`);
+  throw new CommandFailed(
+    "The results are not those of the recording. If they should be, record it again with --record.",
+  );
+}
+
+function asJson(
+  { blueprint }: LocalRun,
+  outcome: LocalOutcome,
+  nodes: readonly NodeReport[],
+  results: Readonly<Record<string, ResultContent>>,
+  rows: number,
+) {
+  const shown = Object.entries(results).map(
+    ([key, { totalRecords, records }]) => [key, { totalRecords, records: records.slice(0, rows) }] as const,
+  );
+  return {
+    blueprint: blueprint.key,
+    status: outcome.kind,
+    error: outcome.kind === "failed" ? outcome.message : null,
+    nodes,
+    results: Object.fromEntries(shown),
+  };
+}

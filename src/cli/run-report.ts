@@ -1,0 +1,115 @@
+import { brotliDecompressSync } from "node:zlib";
+import type { BlobStore } from "#blobs/store.ts";
+import type { NewResult } from "#db/run-results.ts";
+import type { Json } from "#domain/json.ts";
+import { shorten } from "#domain/config-problem.ts";
+import type { DataRecord } from "#domain/record.ts";
+import type { Value } from "#domain/value.ts";
+import type { CarriedNode } from "#engine/local-run.ts";
+import { CommandFailed, paint, print } from "./output.ts";
+import { plain, recordTable } from "./review-records.ts";
+
+/** What `--json` says of a node. */
+export interface NodeReport {
+  readonly id: string;
+  readonly type: string;
+  readonly milliseconds: number;
+  readonly failed: boolean;
+  readonly value?: Json;
+  readonly total?: number;
+  readonly invalid?: number;
+  /** The first ones. */
+  readonly records?: readonly DataRecord[];
+}
+
+const VALUE_CHARACTERS_MAX = 200;
+
+export async function describeNode(carried: CarriedNode, rows: number): Promise<NodeReport> {
+  const { planned, durationMs, output, failed } = carried;
+  const { id, type } = planned.node;
+  const report = { id, type, milliseconds: Math.round(durationMs * 10) / 10, failed };
+  if (output === null) return report;
+  if (output.kind === "value") return { ...report, value: describeValue(output.value) };
+  const records: DataRecord[] = [];
+  let [total, valid] = [0, 0];
+  for await (const batch of output.open()) {
+    records.push(...batch.slice(0, rows - records.length));
+    total += batch.length;
+    valid += batch.filter((record) => record.isValid).length;
+  }
+  return { ...report, total, invalid: total - valid, records };
+}
+
+function describeValue(value: Value): Json {
+  switch (value.form) {
+    case "absent":
+      return null;
+    case "text":
+      return value.text;
+    case "json":
+      return value.json;
+    case "file":
+      return { filename: value.filename, content_type: value.contentType, size_bytes: value.sizeBytes };
+  }
+}
+
+export function printNode(report: NodeReport): void {
+  const { id, type, milliseconds, failed, value, total, invalid = 0, records = [] } = report;
+  const what =
+    total === undefined
+      ? ""
+      : ` ${count(total, "record")}${invalid > 0 ? `, ${paint("yellow", `${invalid} not valid`)}` : ""}`;
+  const head = `${paint("bold", id)} (${type})${what}  ${paint("dim", `${milliseconds.toFixed(1)} ms`)}`;
+  print(failed ? `${head}  ${paint("red", "failed")}` : head);
+  if (value !== undefined) print(`  ${plain(shorten(shownValue(value), VALUE_CHARACTERS_MAX))}`);
+  printRecords(records, total ?? 0);
+}
+
+function printRecords(records: readonly DataRecord[], total: number): void {
+  if (records.length > 0)
+    print(indented(recordTable(records.map((record, ordinal) => ({ ordinal, ...record })))));
+  if (total > records.length) print(`  … and ${total - records.length} more`);
+}
+
+const shownValue = (value: Json): string =>
+  value === null ? "(nothing)" : typeof value === "string" ? value : JSON.stringify(value);
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;
+const indented = (text: string): string => text.replaceAll(/^/gm, "  ");
+
+/** A result as the API shows it. */
+export interface ResultContent {
+  readonly totalRecords: number;
+  readonly records: readonly DataRecord[];
+}
+
+/** More than this is no result to look at, or to keep in a recording. */
+const RESULT_BYTES_MAX = 64 * 1_024 * 1_024;
+
+export async function readResults(
+  blobs: BlobStore,
+  results: ReadonlyMap<string, NewResult>,
+): Promise<Readonly<Record<string, ResultContent>>> {
+  const read: [string, ResultContent][] = [];
+  for (const [key, { content, blob, jsonBytes }] of results) {
+    if (jsonBytes > RESULT_BYTES_MAX)
+      throw new CommandFailed(
+        `The result ${key} has ${jsonBytes} bytes, more than can be shown here. Read less.`,
+      );
+    const bytes = content ?? brotliDecompressSync(await collect(blobs.open(blob?.key ?? "")));
+    read.push([key, JSON.parse(bytes.toString("utf8")) as ResultContent]);
+  }
+  return Object.fromEntries(read);
+}
+
+async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+export function printResults(results: Readonly<Record<string, ResultContent>>, rows: number): void {
+  for (const [key, { totalRecords, records }] of Object.entries(results)) {
+    print(`${paint("green", "result")} ${paint("bold", key)} ${count(totalRecords, "record")}`);
+    printRecords(records.slice(0, rows), totalRecords);
+  }
+}

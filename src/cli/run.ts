@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { InvalidArgumentError, type Command } from "commander";
+import type { Composition } from "./composition.ts";
+import { CommandFailed } from "./output.ts";
+import { stopSignal } from "./stop-signal.ts";
+
+export interface RunOptions {
+  blueprint?: string;
+  input: string[];
+  metadata: string[];
+  credential: string[];
+  record?: string;
+  replay?: string;
+  check?: boolean;
+  approve?: boolean;
+  allowWrites?: boolean;
+  rows: number;
+  json?: boolean;
+}
+
+/** As a wrong option. */
+export const USAGE = 2;
+const ROWS_SHOWN = 10;
+
+const collect = (value: string, before: string[]): string[] => [...before, value];
+
+export function addRun(program: Command, composition: Composition): void {
+  program
+    .command("run")
+    .description("run a Blueprint from its file, against its target or a recording; no service, no database")
+    .argument("<path...>", "files or folders with the Blueprint and the strategies of its slots")
+    .option("--blueprint <key>", "which one, when there are several")
+    .option("--input <ref=value>", "an INPUT's value, or =@file; as often as needed", collect, [])
+    .option("--metadata <name=value>", "a metadata item", collect, [])
+    .option(
+      "--credential <slot=fields.yaml>",
+      "a slot's credential: a file with its fields, or `env`",
+      collect,
+      [],
+    )
+    .option("--record <file>", "keep what the target answered, without secrets")
+    .option("--replay <file>", "let a recording answer instead of the target")
+    .option("--check", "with --replay: fail unless the results are those of the recording")
+    .option("--approve", "let reviews through as they are")
+    .option("--allow-writes", "send the requests of nodes that write")
+    .option("--rows <count>", "records shown of each node", readRows, ROWS_SHOWN)
+    .option("--json", "print nodes and results as JSON")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  latchkey run examples --blueprint invoice-table --credential portal=login.yaml --record invoices.json" +
+        "\n  latchkey run examples --replay invoices.json --check",
+    )
+    .action(async (paths: string[], options: RunOptions) => {
+      checkOptions(options);
+      const told = stopSignal(["SIGINT", "SIGTERM"]);
+      const folder = mkdtempSync(join(tmpdir(), "latchkey-run-"));
+      try {
+        const { runBlueprint } = await import("./run-blueprint.ts");
+        await told.orEarlier(runBlueprint(composition, paths, options, folder));
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+}
+
+function readRows(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError("It must be a whole number.");
+  return Number(text);
+}
+
+function checkOptions({ record, replay, check, credential }: RunOptions): void {
+  const wrong =
+    record !== undefined && replay !== undefined
+      ? "--record and --replay can't go together: a recording is made from the target."
+      : check === true && replay === undefined
+        ? "--check goes with --replay: it compares the results with those of the recording."
+        : replay !== undefined && credential.length > 0
+          ? "--replay takes no --credential: nobody logs in, and nothing is sent."
+          : null;
+  if (wrong !== null) throw new CommandFailed(wrong, USAGE);
+}

@@ -1,0 +1,51 @@
+import type { Json } from "#domain/json.ts";
+import { refKeyOf } from "#nodes/define-node.ts";
+import { carryNode } from "./carry-node.ts";
+import { inputVariable } from "./read-inputs.ts";
+import type { PlannedNode, RunContext } from "./run-context.ts";
+
+/** A run without the variables of its expressions, which its inputs make. */
+export type UnboundRun = Omit<RunContext, "variables" | "expressions">;
+
+/** Carries all nodes of a run, inputs first, each by `carry`. */
+export async function carryNodes(
+  loose: UnboundRun,
+  carry: (context: RunContext, planned: PlannedNode) => Promise<void> = carryNode,
+): Promise<void> {
+  const { plan, run } = loose;
+  const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
+  const runVariable = { id: run.id, key: run.runKey, ...(run.name && { name: run.name.toString("utf8") }) };
+  const bind = (inputs: Json): RunContext =>
+    bindVariables({ ...loose }, { inputs, metadata, run: runVariable });
+  const isInput = (planned: { node: { type: string } }) => planned.node.type === "input";
+  let context = bind({});
+  // The `when` of an input sees the inputs without one, and those before it.
+  for (const planned of plan.nodes
+    .filter(isInput)
+    .sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
+    if (planned.node.when !== null) context = bind(inputVariables(context));
+    await carry(context, planned);
+  }
+  context = bind(inputVariables(context));
+  for (const planned of plan.nodes) {
+    if (isInput(planned) || context.outputs.has(planned.node.id)) continue;
+    context.signal.throwIfAborted();
+    await carry(context, planned);
+  }
+}
+
+function bindVariables(loose: UnboundRun, variables: { readonly [name: string]: Json }): RunContext {
+  const expressions = loose.services.expressions.bind(variables);
+  loose.bindings.push(expressions);
+  return { ...loose, variables, expressions };
+}
+
+/** `$inputs`: what the input nodes gave, by refKey. */
+function inputVariables(context: RunContext): { readonly [refKey: string]: Json } {
+  const entries = context.plan.nodes.flatMap(({ node }): [string, Json][] => {
+    const output = node.type === "input" ? context.outputs.get(node.id) : undefined;
+    const variable = output?.kind === "value" ? inputVariable(output.value) : undefined;
+    return variable === undefined ? [] : [[refKeyOf(node), variable]];
+  });
+  return Object.fromEntries(entries);
+}

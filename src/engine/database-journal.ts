@@ -1,0 +1,41 @@
+import type { Lease } from "#db/lease.ts";
+import { takeRetry } from "#db/retry-budget.ts";
+import { findReviewOfNode } from "#db/reviews.ts";
+import { failStep, findStepSource, finishStep, saveStepSource, startStep } from "#db/run-steps.ts";
+import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
+import { moveStep, type ClaimedRun } from "#db/runs.ts";
+import { takeThrottleSlot } from "#db/throttle.ts";
+import { reviewRecords } from "./review-gate.ts";
+import type { RunJournal } from "./run-context.ts";
+import type { EngineServices } from "./services.ts";
+
+/** The journal of a run of the service: every write carries its lease. */
+export function databaseJournal(
+  { db, news }: Pick<EngineServices, "db" | "news">,
+  run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId">,
+  lease: Lease,
+): RunJournal {
+  const { accountId, blueprintId } = run;
+  return {
+    moveStep: async (step) => {
+      const isOurs = await moveStep(db, { lease, step });
+      if (isOurs) news.announce([run.id]);
+      return isOurs;
+    },
+    startStep: async (nodeId) => await startStep(db, { lease, accountId, nodeId }),
+    finishStep: async (step) => await finishStep(db, { ...step, lease, accountId }),
+    failStep: async (nodeId, detail, tookMs) => {
+      await failStep(db, { lease, accountId, nodeId, detail, tookMs });
+    },
+    findSource: async (nodeId) => await findStepSource(db, run.id, nodeId),
+    saveSource: async (nodeId, blob) => await saveStepSource(db, lease, accountId, nodeId, blob),
+    listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
+    beginWrite: async (nodeId, ordinal) => await beginWrite(db, lease, { accountId, nodeId, ordinal }),
+    endWrite: async (write) => await endWrite(db, lease, write),
+    takeThrottleSlot: async (nodeId, spacingMs) =>
+      await takeThrottleSlot(db, { accountId, blueprintId, nodeId }, spacingMs),
+    takeRetry: async (retriesMax) => await takeRetry(db, lease, retriesMax),
+    isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,
+    review: async (context, planned, records, ask) => await reviewRecords(db, context, planned, records, ask),
+  };
+}

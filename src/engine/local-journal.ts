@@ -1,0 +1,77 @@
+import type { StoredWrite } from "#db/run-writes.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import type { ReviewQuestion } from "#domain/review.ts";
+import { RunFailure, RunParked } from "./run-ended.ts";
+import type { RunJournal } from "./run-context.ts";
+import { encodeRecords, type RecordCounts } from "./spool.ts";
+
+/** What an author is asked at a review: the records may be read as often as wanted. */
+export interface LocalReview extends ReviewQuestion {
+  readonly nodeId: string;
+  readonly counts: RecordCounts;
+  readonly open: () => RecordBatches;
+}
+
+export interface LocalRules {
+  /** Whether the records go on as they are. False: the run stops there. */
+  approve(review: LocalReview): Promise<boolean>;
+  /** Whether writes are sent. */
+  readonly allowWrites: boolean;
+  /** Whether a recording answers: then nobody is spared by waiting. */
+  readonly isReplayed: boolean;
+}
+
+/** The journal of an author's own run: in memory, for as long as the run takes. */
+export function localJournal(rules: LocalRules): RunJournal {
+  const sources = new Map<string, string>();
+  const writes = new Map<string, StoredWrite>();
+  const nextFreeMs = new Map<string, number>();
+  let retries = 0;
+  const place = (nodeId: string, ordinal: number): string => JSON.stringify([nodeId, ordinal]);
+  return {
+    moveStep: async () => true,
+    startStep: async () => true,
+    finishStep: async () => true,
+    failStep: async () => {},
+    findSource: async (nodeId) => sources.get(nodeId) ?? null,
+    saveSource: async (nodeId, { key }) => {
+      sources.set(nodeId, key);
+      return true;
+    },
+    listWrites: async (nodeId, first, count) =>
+      Array.from({ length: count }, (_none, index) => writes.get(place(nodeId, first + index)) ?? []).flat(),
+    beginWrite: async (nodeId, ordinal) => {
+      if (!rules.allowWrites && !rules.isReplayed)
+        throw new RunFailure(
+          "data",
+          `Node ${nodeId} would write to the target; nothing was sent. Say --allow-writes to let it.`,
+        );
+      writes.set(place(nodeId, ordinal), { ordinal, status: "started", epoch: 1, outcome: null });
+      return true;
+    },
+    endWrite: async ({ nodeId, ordinal, status, outcome, epoch }) => {
+      const kept = outcome === null ? null : Buffer.from(outcome, "utf8");
+      writes.set(place(nodeId, ordinal), { ordinal, status, epoch, outcome: kept });
+      return true;
+    },
+    takeThrottleSlot: async (nodeId, spacingMs) => {
+      if (rules.isReplayed) return 0;
+      const nowMs = performance.now();
+      const atMs = Math.max(nextFreeMs.get(nodeId) ?? 0, nowMs);
+      nextFreeMs.set(nodeId, atMs + spacingMs);
+      return atMs - nowMs;
+    },
+    takeRetry: async (retriesMax) => ++retries <= retriesMax,
+    isReviewAsked: async () => false,
+    review: async (run, planned, records, ask) => {
+      const counts: RecordCounts = { total: 0, valid: 0 };
+      const reopen = await run.scratch.keep(encodeRecords(records, run.redact, counts));
+      const open = (): RecordBatches => decodeRecords(reopen());
+      const question = await ask();
+      if (!(await rules.approve({ ...question, nodeId: planned.node.id, counts, open })))
+        throw new RunParked();
+      return open();
+    },
+  };
+}

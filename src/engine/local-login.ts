@@ -1,0 +1,81 @@
+import { OutboundError } from "#domain/http-exchange.ts";
+import { limits } from "#domain/limits.ts";
+import type { Strategy } from "#domain/strategy.ts";
+import type { Evaluator } from "#expressions/evaluator.ts";
+import { must } from "#lib/assert.ts";
+import { Secret } from "#lib/secret.ts";
+import type { Gate } from "#outbound/gate.ts";
+import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
+import type { TokenSet } from "#strategies/oauth-access.ts";
+import { loginTypes } from "#strategies/registry.ts";
+import { openJar } from "#strategies/session-jar.ts";
+import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
+import { secretsOfAllFields } from "./login-secrets.ts";
+import { makeRedactor } from "./redact.ts";
+import { RunFailure } from "./run-ended.ts";
+import { openTarget } from "./target-session.ts";
+import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
+
+export interface LocalLoginServices {
+  readonly gate: Gate;
+  readonly loginExpressions: Evaluator;
+  readonly environmentSecret: (name: string) => Secret | null;
+  readonly nowMs: () => number;
+}
+
+/**
+ * Logs in for an author's own run, with the same login type as the service and nothing kept: no cached login, no count of what
+ * the target rejects. Throws RunFailure.
+ */
+export async function logInLocally(
+  services: LocalLoginServices,
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  signal: AbortSignal,
+): Promise<Secret<LoginSession>> {
+  const { type: name, ...config } = strategy.login;
+  const type = must(loginTypes.get(name), `login type ${name}`);
+  const place = { strategy: { strategy }, origins: strategy.hosts, beforeHop: null };
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
+  try {
+    const context = loginContext(meansOf(services), place, fields, openJar(), bounded);
+    return new Secret(await type.login(context, config));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (bounded.aborted)
+      throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1_000} s.`);
+    if (!(error instanceof LoginFailure) && !(error instanceof OutboundError)) throw error;
+    const redact = makeRedactor(secretsOfAllFields(strategy, fields));
+    throw new RunFailure("login", `${strategy.id}: ${redact.message(error.message)}`);
+  }
+}
+
+function meansOf({ gate, loginExpressions, environmentSecret, nowMs }: LocalLoginServices): LoginMeans {
+  const used = new Set<string>();
+  const steps: TotpSteps = {
+    nowMs: async () => nowMs(),
+    take: async (key, step) => {
+      const isFresh = !used.has(`${key} ${step}`);
+      used.add(`${key} ${step}`);
+      return isFresh;
+    },
+  };
+  let kept: TokenSet | null = null;
+  return {
+    gate,
+    expressions: loginExpressions,
+    nowMs: async () => nowMs(),
+    nextCode: async (key, stored, offsetMs, signal) =>
+      await nextTotpCode(steps, key, stored, offsetMs, signal),
+    oauth: {
+      environmentSecret: (name) => environmentSecret(name)?.reveal(),
+      nowMs: async () => nowMs(),
+      send: async (request, origins) =>
+        await openTarget(gate, origins, null, openJar()).send(request, new AbortController().signal),
+      tokens: async () => kept,
+      keep: async (tokens) => {
+        kept = tokens;
+      },
+    },
+  };
+}

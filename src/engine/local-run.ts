@@ -1,0 +1,238 @@
+import type { BlobStore } from "#blobs/store.ts";
+import type { ClaimedRun } from "#db/runs.ts";
+import type { NewResult } from "#db/run-results.ts";
+import type { Blueprint } from "#domain/blueprint.ts";
+import type { JsonObject } from "#domain/json.ts";
+import type { Strategy } from "#domain/strategy.ts";
+import type { Value } from "#domain/value.ts";
+import type { Evaluator } from "#expressions/evaluator.ts";
+import { must } from "#lib/assert.ts";
+import { describeError, type Log } from "#lib/log.ts";
+import type { Secret } from "#lib/secret.ts";
+import { openJar } from "#strategies/session-jar.ts";
+import { carryNode } from "./carry-node.ts";
+import { carryNodes } from "./carry-nodes.ts";
+import { localJournal, type LocalRules } from "./local-journal.ts";
+import { logInLocally, type LocalLoginServices } from "./local-login.ts";
+import type { CredentialFields } from "./login-context.ts";
+import { secretsOfAllFields, secretValues, sessionSecrets } from "./login-secrets.ts";
+import { planOnce, type RunPlan } from "./plan-run.ts";
+import { recordTarget, replayTarget, type Exchange } from "./recording.ts";
+import { makeRedactor, type Redactor } from "./redact.ts";
+import type { NodeOutput, PlannedNode } from "./run-context.ts";
+import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
+import { Scratch } from "./spool.ts";
+import { openTarget, type TargetSession } from "./target-session.ts";
+
+export interface LocalServices extends Omit<LocalLoginServices, "gate"> {
+  /** Null: nothing may be sent; `exchanges` answer. */
+  readonly gate: LocalLoginServices["gate"] | null;
+  readonly blobs: BlobStore;
+  readonly expressions: Evaluator;
+  readonly log: Log;
+  readonly scratchFolder: string;
+}
+
+/** A credential for a slot. */
+export interface LocalCredential {
+  readonly strategy: Strategy;
+  readonly fields: Secret<CredentialFields>;
+}
+
+export interface LocalRun {
+  readonly id: string;
+  readonly key: string;
+  readonly blueprint: Blueprint;
+  readonly inputs: ReadonlyMap<string, Value>;
+  readonly metadata: JsonObject;
+  /** By slot, of the Blueprint's slots. */
+  readonly strategies: ReadonlyMap<string, Strategy>;
+  readonly credentials: ReadonlyMap<string, LocalCredential>;
+  readonly rules: LocalRules;
+  /** What is recorded goes here; of a replay, what is answered comes from here. */
+  readonly exchanges: Exchange[];
+}
+
+/** A node that has been carried, or has failed. */
+export interface CarriedNode {
+  readonly planned: PlannedNode;
+  readonly durationMs: number;
+  /** Null: it gives results, or it failed. */
+  readonly output: NodeOutput | null;
+  readonly failed: boolean;
+}
+
+export type LocalOutcome =
+  | { readonly kind: "completed"; readonly results: ReadonlyMap<string, NewResult> }
+  | { readonly kind: "failed"; readonly message: string }
+  /** At a review, or at a write that nobody knows the end of. */
+  | { readonly kind: "parked" };
+
+/**
+ * Carries a Blueprint with the engine of the service, nodes and all, without a service and a database: the journal is in memory,
+ * every node's records are kept so that they can be shown, and the run is gone with this call. `leaves` cleans what is to leave
+ * the machine: of all values of the credentials, not only of the secret ones.
+ */
+export async function runLocally(
+  services: LocalServices,
+  asked: LocalRun,
+  onNode: (node: CarriedNode) => Promise<void>,
+): Promise<{ readonly outcome: LocalOutcome; readonly leaves: Redactor }> {
+  let leaves = makeRedactor([]);
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(new RunStopped("timeout")), asked.blueprint.timeoutMs);
+  const { signal } = stop;
+  await using opened = new AsyncDisposableStack();
+  opened.defer(async () => clearTimeout(timer));
+  try {
+    const plan = planKept(asked.blueprint);
+    const loggedIn = await openTargets(services, asked, opened, signal);
+    leaves = loggedIn.leaves;
+    await using scratch = new Scratch(services.scratchFolder, asked.id, 1);
+    const results = new Map<string, NewResult>();
+    const { targets, publicTarget, redact } = loggedIn;
+    const run = localRow(asked);
+    const bindings: { release(): void }[] = [];
+    opened.defer(async () => bindings.forEach((binding) => binding.release()));
+    await carryNodes(
+      {
+        services,
+        journal: localJournal(asked.rules),
+        run,
+        lease: { runId: run.id, owner: "local", epoch: run.epoch },
+        plan,
+        signal,
+        scratch,
+        redact,
+        inputs: asked.inputs,
+        targets,
+        openTarget: publicTarget,
+        bindings,
+        outputs: new Map(),
+        results,
+        shown: { step: "running" },
+      },
+      async (context, planned) => {
+        const startMs = performance.now();
+        const tell = async (failed: boolean): Promise<void> => {
+          const output = context.outputs.get(planned.node.id) ?? null;
+          await onNode({ planned, durationMs: performance.now() - startMs, output, failed });
+        };
+        try {
+          await carryNode(context, planned);
+        } catch (error) {
+          await tell(true);
+          throw error;
+        }
+        await tell(false);
+      },
+    );
+    return { outcome: { kind: "completed", results }, leaves };
+  } catch (error) {
+    return { outcome: outcomeOf(services, error), leaves };
+  }
+}
+
+function outcomeOf({ log }: LocalServices, error: unknown): LocalOutcome {
+  if (error instanceof RunParked) return { kind: "parked" };
+  if (error instanceof RunFailure) return { kind: "failed", message: error.message };
+  if (error instanceof RunStopped)
+    return { kind: "failed", message: "The run took longer than its Blueprint's timeout." };
+  log.error(describeError(error), "the run failed unexpectedly");
+  return { kind: "failed", message: `An unexpected error (${describeError(error).error}).` };
+}
+
+/** As in the service, but for this: what nodes give is kept, also where it would only flow. */
+function planKept(blueprint: Blueprint): RunPlan {
+  const plan = planOnce(blueprint);
+  return { ...plan, nodes: plan.nodes.map((planned) => ({ ...planned, kept: true })) };
+}
+
+/** A run as its row would say it. */
+function localRow({ id, key, blueprint, inputs, metadata }: LocalRun): ClaimedRun {
+  return {
+    id,
+    runKey: key,
+    accountId: "acc_local",
+    accountSlug: blueprint.account,
+    blueprintId: "bp_local",
+    blueprintVersion: 1,
+    name: null,
+    metadata: Buffer.from(JSON.stringify(metadata), "utf8"),
+    status: "running",
+    progressStep: "running",
+    epoch: 1,
+    lostLeases: 0,
+    remainingMs: blueprint.timeoutMs,
+    hasInputs: inputs.size > 0,
+    credentials: [],
+  };
+}
+
+interface OpenTargets {
+  readonly targets: ReadonlyMap<string, TargetSession>;
+  /** For nodes without a credential. */
+  readonly publicTarget: TargetSession;
+  /** As in the service: of what is secret. */
+  readonly redact: Redactor;
+  readonly leaves: Redactor;
+}
+
+async function openTargets(
+  services: LocalServices,
+  asked: LocalRun,
+  opened: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<OpenTargets> {
+  const { gate } = services;
+  const hosts = asked.blueprint.hosts.map((host) => new URL(host).origin);
+  if (gate === null) return replayedTargets(asked, hosts);
+  const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
+  const [secrets, all]: [string[], string[]] = [[], []];
+  for (const { slot } of asked.blueprint.credentials) {
+    const { strategy, fields } = must(asked.credentials.get(slot), `the credential of ${slot}`);
+    const session = await logInLocally({ ...services, gate }, strategy, fields, signal);
+    secrets.push(...secretValues(strategy, fields, session));
+    all.push(...secretsOfAllFields(strategy, fields), ...sessionSecrets(session));
+    const target = openTarget(gate, strategy.hosts, session);
+    opened.defer(async () => await target.close());
+    targets.set(slot, [target, strategy.hosts]);
+  }
+  const leaves = makeRedactor(all);
+  return {
+    targets: new Map(
+      [...targets].map(([slot, [target, origins]]) => [
+        slot,
+        recordTarget(target, origins, leaves, asked.exchanges),
+      ]),
+    ),
+    publicTarget: recordTarget(openTarget(gate, hosts, null), hosts, leaves, asked.exchanges),
+    redact: makeRedactor(secrets),
+    leaves,
+  };
+}
+
+/** Nobody logs in: a recording holds no login, and there is nothing to send with one. */
+function replayedTargets(
+  { blueprint, strategies, exchanges }: LocalRun,
+  hosts: readonly string[],
+): OpenTargets {
+  // One queue for all targets: a request is its method, URL and body, whoever sends it.
+  const send = replayTarget(exchanges);
+  const replayed = (origins: readonly string[]): TargetSession => ({
+    send: async (request) => await send(request, origins),
+    jar: openJar(),
+    close: async () => {},
+  });
+  return {
+    targets: new Map(
+      blueprint.credentials.map(({ slot }) => [
+        slot,
+        replayed(must(strategies.get(slot), `the strategy of ${slot}`).hosts),
+      ]),
+    ),
+    publicTarget: replayed(hosts),
+    redact: makeRedactor([]),
+    leaves: makeRedactor([]),
+  };
+}

@@ -1,0 +1,13 @@
+/**
+ * What the author of a node type imports, as `latchkey/node`: what the built-in types are written with. Published: names are
+ * added here, never taken away. docs/custom-nodes.md explains it.
+ */
+export { Type, type Static } from "typebox";
+export { EXPRESSION, TEMPLATE, type Scope } from "#domain/expression.ts";
+export type { Json, JsonObject } from "#domain/json.ts";
+export { readConfig } from "#domain/read-config.ts";
+export { validRecord, type DataRecord, type RecordBatches, type RecordError } from "#domain/record.ts";
+export type { Value } from "#domain/value.ts";
+export { defineNode, NodeFailure, type Flow, type NodeContext, type NodeDefinition } from "./define-node.ts";
+export { valueOf } from "./expression-value.ts";
+export { indexedBatches, recordScopes, recordsOf } from "./record-flow.ts";

@@ -1,0 +1,70 @@
+// Design, page 3: "An operator can add a node type"; examples/nodes, from the file to the results.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { startPortal } from "../../examples/portal/portal.ts";
+import { connect, openCaller } from "../caller.ts";
+import { exampleDocument, install } from "../service.ts";
+
+const FOLDER = join(import.meta.dirname, "../../examples/nodes");
+const setting = { LATCHKEY_NODE_FILES: join(FOLDER, "running_total.ts") };
+
+test("a Blueprint with a node type of the operator's own runs; where the type is missing its runs fail and say so", async () => {
+  await using opened = new AsyncDisposableStack();
+  const portal = await startPortal({ port: 0 });
+  opened.defer(async () => await portal.close());
+  const installation = opened.use(await install(setting));
+  await installation.apply(
+    exampleDocument("account.yaml", portal.url),
+    exampleDocument("strategies/northwind-portal.yaml", portal.url),
+    /```yaml\n(.*?)```/s.exec(readFileSync(join(FOLDER, "README.md"), "utf8"))?.[1] ?? "",
+  );
+  const key = await installation.createKey("acme");
+  const service = await installation.serve();
+  const caller = openCaller(service.url, key);
+  const credential = await connect(caller, "strat_northwind_portal", {
+    username: "demo",
+    password: "correct horse battery staple",
+  });
+  const trigger = async (at: typeof caller): Promise<string> => {
+    const accepted = await at.post("/blueprints/invoice-totals/trigger", { credential_id: credential }, {});
+    assert.equal(accepted.status, 202, accepted.text);
+    return accepted.body.id;
+  };
+  const first = await trigger(caller);
+  assert.equal((await caller.waitForRun(first)).body.status, "completed");
+  const results = await caller.get(`/blueprint-runs/${first}/results?deliveryMethod=direct`);
+  const records: readonly { data: any }[] = results.body.results.totals.records;
+  assert.equal(records.length, 240);
+  const sums = new Map<string, number>();
+  for (const { data } of records) {
+    sums.set(data.supplier, (sums.get(data.supplier) ?? 0) + data.total);
+    assert.equal(data.so_far, sums.get(data.supplier));
+  }
+  assert.ok(sums.size > 1);
+  await service.end();
+
+  // Design, page 3: what was applied with the type keeps its version; only this process can't carry it.
+  const without = await installation.serve({ LATCHKEY_NODE_FILES: "" });
+  const second = await trigger(openCaller(without.url, key));
+  const { body } = await openCaller(without.url, key).waitForRun(second);
+  assert.equal(body.status, "failed");
+  const [row] = await installation.database.db.query<{ detail: string }>(
+    "select error_detail as detail from run where id = $1",
+    [second],
+  );
+  assert.equal(
+    row?.detail,
+    'Node sums: this worker has no node type "running_total"; a type of your own needs its file in LATCHKEY_NODE_FILES. ' +
+      "Add it there, and start the worker again.",
+  );
+
+  // A file that is wrong stops the start.
+  await without.end();
+  await assert.rejects(installation.serve({ LATCHKEY_NODE_FILES: "/nowhere/total.ts" }), (error: Error) =>
+    /\/nowhere\/total\.ts: there is no such file; mend the path, or take it off the list\./.test(
+      error.message,
+    ),
+  );
+});
