@@ -20,4 +20,10 @@ export const PORTAL_ACCOUNTS: readonly PortalAccount[] = [
     password: "correct horse battery staple",
     totpSecret: "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP",
   },
+  {
+    username: "demo-meters",
+    displayName: "Mira Demo",
+    password: "correct horse battery staple",
+    totpSecret: null,
+  },
 ];

@@ -1,9 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { PortalAccount } from "./accounts.ts";
+import type { FastifyInstance } from "fastify";
 import { type Invoice, invoicesCsv } from "./invoices.ts";
 import { invoicesPage, messagePage } from "./pages.ts";
-import { sessionOf } from "./session-cookie.ts";
-import type { Sessions } from "./sessions.ts";
+import { cursorAt, query, readCursor, wholeNumber } from "./parameters.ts";
+import { type SignedIn, unauthenticated } from "./signed-in.ts";
 
 const PAGE_ROWS = 20;
 const API_ROWS_DEFAULT = 50;
@@ -11,19 +10,9 @@ const API_ROWS_MAX = 100;
 
 export function addInvoiceRoutes(
   app: FastifyInstance,
-  sessions: Sessions,
+  signedIn: SignedIn,
   invoices: readonly Invoice[],
-  accounts: readonly PortalAccount[],
 ): void {
-  const signedIn = (request: FastifyRequest) => {
-    const session = sessionOf(request, sessions);
-    const account =
-      session?.stage === "signed_in"
-        ? accounts.find(({ username }) => username === session.username)
-        : undefined;
-    return session && account ? { session, account } : undefined;
-  };
-
   app.get("/", (_request, reply) => reply.redirect("/invoices"));
 
   app.get("/invoices", async (request, reply) => {
@@ -102,23 +91,3 @@ function readInvoices(
   }
   return { items, next: null };
 }
-
-// The cursor is the place of the first invoice of the next page, wrapped so that no client starts to count with it.
-const cursorAt = (index: number): string => Buffer.from(`at:${index}`).toString("base64url");
-
-function readCursor(cursor: string, count: number): number | undefined {
-  const match = /^at:(\d+)$/.exec(Buffer.from(cursor, "base64url").toString("utf8"));
-  return match?.[1] === undefined ? undefined : wholeNumber(match[1], 0, count - 1);
-}
-
-function wholeNumber(text: string, min: number, max: number): number | undefined {
-  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  return value >= min && value <= max ? value : undefined;
-}
-
-/** A query parameter; undefined when it is missing or empty (`?to=`). */
-const query = (request: FastifyRequest, name: string): string | undefined =>
-  new URL(request.url, "http://portal.invalid").searchParams.get(name) || undefined;
-
-const unauthenticated = (reply: FastifyReply): FastifyReply =>
-  reply.code(401).send({ error: "Please sign in" });

@@ -1,3 +1,5 @@
+import { mulberry32 } from "./random.ts";
+
 export interface Invoice {
   /** Empty in the one invoice that came in without a number. */
   readonly number: string;
@@ -93,14 +95,3 @@ export function invoicesCsv(invoices: readonly Invoice[]): string {
 
 const decimal = (cents: number): string =>
   `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")}`;
-
-/** Mulberry32: 32 bits of state are plenty for sample data. Gives numbers in [0, 1). */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

@@ -12,8 +12,10 @@ function setting(name: string, fallback: number, max: number): number {
   process.exit(2);
 }
 
+const port = setting("PORTAL_PORT", PORT_DEFAULT, 65_535);
 const options = {
-  port: setting("PORTAL_PORT", PORT_DEFAULT, 65_535),
+  port,
+  ledgerPort: setting("PORTAL_LEDGER_PORT", port === 0 ? 0 : Math.min(port + 1, 65_535), 65_535),
   seed: process.env["PORTAL_SEED"] ? setting("PORTAL_SEED", 0, 4_294_967_295) : undefined,
   delayMs: setting("PORTAL_DELAY_MS", 0, 600_000),
   failEvery: setting("PORTAL_FAIL_EVERY", 0, 1_000_000),
@@ -25,10 +27,12 @@ try {
   process.once("SIGTERM", stop);
   process.once("SIGINT", stop);
   process.stdout.write(`Northwind Supplier Portal at ${portal.url}\n`);
+  process.stdout.write(`Southgate Ledger at ${portal.ledgerUrl}\n`);
 } catch (error) {
   const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+  const isLedger = taken && "port" in error && error.port === options.ledgerPort;
   const reason = taken
-    ? `port ${options.port} is taken; set PORTAL_PORT to another one, or to 0 for any free port`
+    ? `port ${isLedger ? options.ledgerPort : options.port} is taken; set ${isLedger ? "PORTAL_LEDGER_PORT" : "PORTAL_PORT"} to another one, or to 0 for any free port`
     : String(error);
   process.stderr.write(`The portal did not start: ${reason}\n`);
   process.exit(1);

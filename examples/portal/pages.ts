@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { Invoice } from "./invoices.ts";
 import type { Session } from "./sessions.ts";
 
-type Html = ReturnType<typeof html>;
+export type Html = ReturnType<typeof html>;
 
 export interface InvoicePage {
   readonly invoices: readonly Invoice[];
@@ -143,7 +143,7 @@ const brand = (): Html =>
     ><span class="mark" aria-hidden="true">N</span>Northwind Supplier Portal</a
   >`;
 
-const signInDocument = (title: string, content: Html): Html =>
+export const signInDocument = (title: string, content: Html): Html =>
   htmlDocument(
     title,
     html`<header class="bar">${brand()}</header>

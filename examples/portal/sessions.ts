@@ -1,10 +1,14 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 
 /** How far a visitor has come. The cookie of a stage is worthless in the next one: the id rotates in between. */
-export type Stage =
+export type Stage = (
   | { readonly stage: "anonymous" }
   | { readonly stage: "code"; readonly username: string }
-  | { readonly stage: "signed_in"; readonly username: string };
+  | { readonly stage: "signed_in"; readonly username: string }
+) & {
+  /** A path of the portal's own that waits for the sign-in. */
+  readonly returnTo?: string | undefined;
+};
 
 export type Session = Stage & {
   readonly id: string;

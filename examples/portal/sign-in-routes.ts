@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { codePage, loginPage, messagePage } from "./pages.ts";
+import { formField } from "./parameters.ts";
 import { enterStage, forgetSession, sessionOf } from "./session-cookie.ts";
 import { csrfMatches, type Session, type Sessions } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
@@ -24,8 +25,13 @@ export function addSignInRoutes(app: FastifyInstance, sessions: Sessions, signIn
     const outcome = signIn.checkPassword(username, formField(request, "password"));
     if (outcome === "locked") return page(reply.code(423), loginPage(session, LOCKED, username));
     if (outcome === "wrong") return page(reply, loginPage(session, WRONG, username));
-    enterStage(reply, sessions, session, { stage: outcome === "signed_in" ? "signed_in" : "code", username });
-    return reply.redirect(outcome === "signed_in" ? "/invoices" : "/login/otp");
+    const { returnTo } = session;
+    if (outcome === "code_needed") {
+      enterStage(reply, sessions, session, { stage: "code", username, returnTo });
+      return reply.redirect("/login/otp");
+    }
+    enterStage(reply, sessions, session, { stage: "signed_in", username });
+    return reply.redirect(returnTo ?? "/invoices");
   });
 
   app.get("/login/otp", async (request, reply) => {
@@ -43,7 +49,7 @@ export function addSignInRoutes(app: FastifyInstance, sessions: Sessions, signIn
     if (outcome === "used")
       return page(reply, codePage(session, "Code already used. Please wait for the next one."));
     enterStage(reply, sessions, session, { stage: "signed_in", username: session.username });
-    return reply.redirect("/invoices");
+    return reply.redirect(session.returnTo ?? "/invoices");
   });
 
   app.post("/logout", async (request, reply) => {
@@ -57,13 +63,6 @@ export function addSignInRoutes(app: FastifyInstance, sessions: Sessions, signIn
 
 const hasCsrf = (request: FastifyRequest, session: Session): boolean =>
   csrfMatches(session, formField(request, "_csrf"));
-
-/** A field of an urlencoded body; empty when it is missing or came twice. */
-function formField(request: FastifyRequest, name: string): string {
-  const body: unknown = request.body;
-  const value: unknown = typeof body === "object" && body !== null ? Reflect.get(body, name) : undefined;
-  return typeof value === "string" ? value : "";
-}
 
 const refuseForm = (reply: FastifyReply): Promise<FastifyReply> =>
   page(

@@ -1,14 +1,32 @@
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
+import { print, table } from "./output.ts";
 
 export function addDemo(program: Command, composition: Composition): void {
   program
     .command("demo")
     .description("show the whole flow: a supplier portal, a login collected and vaulted, a run, its results")
+    .argument("[name]", "an example to play instead, as --list shows them, or `all`")
     .option("--once", "end after printing, instead of staying up until Ctrl-C")
-    .addHelpText("after", "\nExample:\n  npm run demo\n  npm run demo -- --once")
-    .action(async (options: { once?: boolean }) => {
+    .option("--list", "list the examples")
+    .addHelpText(
+      "after",
+      "\nExample:\n  npm run demo\n  npm run demo -- --once\n  npm run demo -- purchase-orders",
+    )
+    .action(async (name: string | undefined, options: { once?: boolean; list?: boolean }) => {
+      if (options.list === true) return await list();
       const { runDemo } = await import("./demo/run-demo.ts");
-      await runDemo(composition.root, composition.foreignEnvironment(), options.once === true);
+      const foreign = composition.foreignEnvironment();
+      await runDemo(composition.root, foreign, { name, once: options.once === true });
     });
+}
+
+async function list(): Promise<void> {
+  const { EXAMPLES } = await import("./demo/examples.ts");
+  print(
+    table(
+      ["NAME", "SHOWS"],
+      EXAMPLES.map(({ name, shows }) => [name, shows]),
+    ),
+  );
 }

@@ -19,7 +19,8 @@ import { encodeRecords, type RecordCounts } from "./spool.ts";
 /** Carries one node, unless the journal already has it. Throws RunFailure or RunStopped. */
 export async function carryNode(run: RunContext, planned: PlannedNode): Promise<void> {
   const { node, type } = planned;
-  const limit = node.timeoutMs === null || type.isGate === true ? null : AbortSignal.timeout(node.timeoutMs);
+  const isItsOwn = type.isGate === true || type.timesRequests === true;
+  const limit = node.timeoutMs === null || isItsOwn ? null : AbortSignal.timeout(node.timeoutMs);
   const signal = limit ? AbortSignal.any([run.signal, limit]) : run.signal;
   const log: string[] = [];
   const beganMs = performance.now();

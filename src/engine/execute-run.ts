@@ -15,10 +15,14 @@ import {
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import type { Secret } from "#lib/secret.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { resultKeysOf } from "#nodes/output.ts";
+import type { LoginSession } from "#strategies/define-login.ts";
+import { loginTypes } from "#strategies/registry.ts";
+import { openJar } from "#strategies/session-jar.ts";
 import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { readJournal } from "./journal.ts";
@@ -27,6 +31,7 @@ import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
 import { recordReceivers } from "./record-use.ts";
 import { makeRedactor, type Redactor } from "./redact.ts";
+import { openRenewingTarget } from "./renewing-target.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { Scratch } from "./spool.ts";
@@ -225,7 +230,7 @@ async function logIn(
   signal: AbortSignal,
 ): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: Redactor }> {
   const targets = new Map<string, TargetSession>();
-  const secrets: string[] = [];
+  const redact = makeRedactor([]);
   for (const credential of run.credentials) {
     const { strategyId, strategyVersion } = credential;
     const strategy = must(
@@ -238,14 +243,24 @@ async function logIn(
     const asked = { version: strategyVersion, strategy };
     const request = { ...used, strategyId, strategy: asked, origins, beforeHop };
     const loggedIn = await login(services, request, signal);
-    secrets.push(...loggedIn.secrets);
-    const target = openTarget(services.gate, origins, loggedIn.session, undefined, beforeHop);
+    redact.add(loggedIn.secrets);
+    const jar = openJar(loggedIn.session.reveal().cookies ?? undefined);
+    const open = (session: Secret<LoginSession>): TargetSession =>
+      openTarget(services.gate, origins, session, jar, beforeHop);
+    // A login that sends a password again whenever a target says 401 would lock people out: only what renews by itself does.
+    const target = loginTypes.get(strategy.login.type)?.keepsItsOwnSession
+      ? openRenewingTarget(loggedIn.session, open, async (refused, at) => {
+          const renewed = await login(services, { ...request, refused }, at);
+          redact.add(renewed.secrets);
+          return renewed.session;
+        })
+      : open(loggedIn.session);
     opened.defer(async () => await target.close());
     targets.set(credential.slot, target);
   }
   const missing = plan.blueprint.credentials.find(({ slot }) => !targets.has(slot));
   if (missing) throw new RunFailure("credential_deleted", `The slot "${missing.slot}" has no credential.`);
-  return { targets, redact: makeRedactor(secrets) };
+  return { targets, redact };
 }
 
 /** The hosts of the version that the run was triggered with; a list that was tightened since counts at once. */

@@ -31,6 +31,8 @@ interface LoginPlace {
   readonly strategy: Pick<StrategyVersion, "strategy">;
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop | null;
+  /** What an earlier login of the run gave, and the target does not take any more. */
+  readonly refused?: Secret<LoginSession> | undefined;
 }
 
 /** What a login type works with, and nothing else. */
@@ -58,6 +60,7 @@ export function loginContext(
       return response;
     },
     cookies: () => jar.serialise(),
+    refused: request.refused?.reveal(),
     oauth: means.oauth,
   };
 }

@@ -23,11 +23,12 @@ import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
 
 export interface LoginRequest extends CredentialReference {
   /** The version that the run was triggered with. */
-  /** The version that the run was triggered with. */
   readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
   /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop;
+  /** What an earlier login of the run gave, and the target does not take any more. */
+  readonly refused?: Secret<LoginSession> | undefined;
 }
 
 export interface LoggedIn {

@@ -13,6 +13,8 @@ export interface Redactor {
   json(value: Json): string;
   /** Records as newline-delimited JSON. */
   lines(records: readonly DataRecord[]): string;
+  /** Looks for these too from now on: what the run was given while it ran. */
+  add(secrets: readonly string[]): void;
   /** How many texts were changed so far. */
   readonly changes: number;
 }
@@ -23,12 +25,18 @@ const PLACE = "[REDACTED]";
 
 /** Design, page 6, T11: exact, URL, base64, base64url, hex, JSON and HTML, in the variants that software writes. */
 export function makeRedactor(secrets: readonly string[]): Redactor {
-  const forms = [...new Set(secrets.filter((secret) => secret.length >= SHORTEST).flatMap(formsOf))]
-    .filter((form) => form.length >= SHORTEST)
-    // Longest first, so that no form leaves a piece of another behind.
-    .sort((a, b) => b.length - a.length);
+  let forms: readonly string[] = [];
   // What a form looks like inside JSON text. A number is JSON as it is.
-  const written = [...new Set([...forms, ...forms.map(jsonEscaped)])];
+  let written: readonly string[] = [];
+  const add = (more: readonly string[]): void => {
+    const added = more.filter((secret) => secret.length >= SHORTEST).flatMap(formsOf);
+    forms = [...new Set([...forms, ...added])]
+      .filter((form) => form.length >= SHORTEST)
+      // Longest first, so that no form leaves a piece of another behind.
+      .sort((a, b) => b.length - a.length);
+    written = [...new Set([...forms, ...forms.map(jsonEscaped)])];
+  };
+  add(secrets);
   let changes = 0;
   const replace = (text: string, all: readonly string[]): string => {
     const clean = all.reduce(
@@ -64,6 +72,7 @@ export function makeRedactor(secrets: readonly string[]): Redactor {
       const whole = linesOf(records);
       return isTouched(whole) ? linesOf(records.map((record) => cleanRecord(record, text))) : whole;
     },
+    add,
     get changes() {
       return changes;
     },

@@ -127,6 +127,8 @@ export interface NodeType {
    * not how long it works.
    */
   readonly isGate?: true;
+  /** Its `timeout` is that of each request that it sends, so that one that hangs can be tried again. */
+  readonly timesRequests?: true;
   /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
   check?(config: JsonObject, common?: CheckedCommon): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;

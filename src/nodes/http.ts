@@ -16,6 +16,7 @@ export const node = defineNode({
   schema: httpSchema,
   takes: "none",
   usesCredential: true,
+  timesRequests: true,
   gives: (config) =>
     config["for_each"] === undefined && config["records"] === undefined && config["parse"] === undefined
       ? "value"

@@ -29,6 +29,8 @@ export interface LoginContext {
   send(request: OutboundRequest): Promise<OutboundResponse>;
   /** The jar as it stands. */
   cookies(): JsonObject;
+  /** What the target does not take any more, though it was good as far as anybody knew: another one is needed. */
+  readonly refused?: LoginSession | undefined;
   /** Token endpoints and kept tokens, for `oauth2`. */
   readonly oauth?: OAuthLogin | undefined;
 }
@@ -53,7 +55,10 @@ export interface LoginType {
   readonly description: string;
   /** The keys of `login` besides `type` and `cache` (`additionalProperties: false`), annotated as node schemas are. */
   readonly schema: TObject;
-  /** What it logs in with lives by its own rules: a `cache` in the document is refused. */
+  /**
+   * What it logs in with lives by its own rules: a `cache` in the document is refused, and a 401 in the middle of a run asks
+   * for another session (`LoginContext.refused`).
+   */
   readonly keepsItsOwnSession?: true;
   /** Mistakes that the schema can't express, e.g. a field key that the strategy doesn't have. */
   check?(config: JsonObject, strategy: CheckedStrategy): readonly ConfigFinding[];

@@ -20,7 +20,7 @@ export const login = defineLogin({
   check: (config, strategy) => (matchesSchema(oauthSchema, config) ? checkOAuthConfig(config, strategy) : []),
   async login(context) {
     const { accessToken } = await currentTokens(context);
-    return { headers: { authorization: `Bearer ${accessToken}` }, cookies: null };
+    return { headers: { authorization: bearer(accessToken) }, cookies: null };
   },
 });
 
@@ -28,12 +28,16 @@ export const login = defineLogin({
 async function currentTokens(context: LoginContext): Promise<TokenSet> {
   const oauth = must(context.oauth, "what an OAuth login works with");
   const [kept, nowMs] = [await oauth.tokens(), await oauth.nowMs()];
-  if (kept && isGood(kept, nowMs)) return kept;
+  // Another run may have renewed meanwhile what the target refused to this one.
+  const isRefused = context.refused?.headers["authorization"] === bearer(kept?.accessToken ?? "");
+  if (kept && !isRefused && isGood(kept, nowMs)) return kept;
   const fresh = await freshTokens(context, kept, nowMs);
   // Design, page 6, 5.6: kept before it is used. The target may have made the old refresh token worthless.
   await oauth.keep(fresh);
   return fresh;
 }
+
+const bearer = (accessToken: string): string => `Bearer ${accessToken}`;
 
 const isGood = ({ expiresAtMs }: TokenSet, nowMs: number): boolean =>
   expiresAtMs === null || nowMs < expiresAtMs - limits.oauthExpiryMarginMs;

@@ -1,75 +1,9 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
-import { environmentOf, observe, processesWith, ROOT, type Running } from "./program.ts";
-
-// `npm run demo` as people run it, through npm, in a process group of its own as a terminal gives it.
-
-const folders: string[] = [];
-const groups: number[] = [];
-
-after(() => {
-  for (const group of groups) {
-    try {
-      process.kill(-group, "SIGKILL");
-    } catch {
-      // It is gone, as it should be.
-    }
-  }
-  for (const folder of folders) {
-    for (const pid of processesWith(folder)) process.kill(pid, "SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
-
-interface Demo extends Running {
-  /** The temporary directory of this demo alone: whatever it leaves is in it or names it. */
-  readonly folder: string;
-  readonly group: number;
-}
-
-const BY_NPM = ["npm", "run", "demo", "--"];
-/** What npm runs. npm itself ends by the SIGINT that the demo has handled. */
-const BY_SCRIPT = [process.execPath, "scripts/run.mjs", "src/main.ts", "demo"];
-
-function startDemo([program, ...arguments_]: readonly string[]): Demo {
-  const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-test-"));
-  folders.push(folder);
-  const child = spawn(must(program, "program"), arguments_, {
-    cwd: ROOT,
-    detached: true,
-    stdio: ["ignore", "pipe", "pipe"],
-    // What a developer has set for a real service must not reach the demo.
-    env: {
-      ...environmentOf({}),
-      TMPDIR: folder,
-      npm_config_update_notifier: "false",
-      LATCHKEY_DATA_DIR: "/nowhere/data",
-      LATCHKEY_PORT: "80808",
-      DATABASE_URL: "postgresql://nobody@127.0.0.1:1/nothing",
-    },
-  });
-  const group = must(child.pid, "pid");
-  groups.push(group);
-  return { ...observe(child), folder, group };
-}
-
-/** No process of it, and nothing in its temporary directory. */
-async function assertNothingLeft({ folder }: Demo): Promise<void> {
-  for (let tries = 0; tries < 250 && processesWith(folder).length > 0; tries++) await sleep(20);
-  assert.deepEqual(processesWith(folder), [], "processes");
-  assert.deepEqual(
-    readdirSync(folder).filter((name) => name !== "node-compile-cache"),
-    [],
-    "files",
-  );
-}
+import { assertNothingLeft, BY_NPM, BY_SCRIPT, pressCtrlC, startDemo } from "./demo-process.ts";
 
 /** Takes a port that something else may have already. */
 async function take(port: number): Promise<Server> {
@@ -120,9 +54,6 @@ describe("npm run demo", () => {
     assert.match(stdout, /hosted form.*http:\/\/127\.0\.0\.1:\d+\/connect\//);
     await assertNothingLeft(demo);
   });
-
-  // What one Ctrl-C in a terminal is: SIGINT to npm, its shell, the script and the demo at once.
-  const pressCtrlC = (demo: Demo): void => void process.kill(-demo.group, "SIGINT");
 
   for (const [moment, line] of [
     ["while its data folder is made", /Making a throw-away data folder/],

@@ -4,14 +4,18 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { load } from "cheerio";
+import { parse as parseCsv } from "csv-parse/sync";
 import jsonata from "jsonata";
+import { readSheet } from "read-excel-file/node";
 import { parse as parseYaml } from "yaml";
+import { validateConfig } from "#actions/apply-config.ts";
 import { PORTAL_ACCOUNTS } from "../../examples/portal/accounts.ts";
 import { generateInvoices } from "../../examples/portal/invoices.ts";
 import { openPortal, signedInVisitor, visit } from "./portal-visitor.ts";
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
 const PORTAL_ORIGIN = "http://127.0.0.1:4600";
+const LEDGER_ORIGIN = "http://127.0.0.1:4601";
 
 const files = readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).filter((name) =>
   name.endsWith(".yaml"),
@@ -42,13 +46,30 @@ test("every document says first what it is, and belongs to the example account",
   }
 });
 
-test("the portal's origin stands in one place, so that a demo on another port replaces it there", () => {
-  const counts = files.map((name) => [name, source(name).split(PORTAL_ORIGIN).length - 1]);
-  assert.deepEqual(
-    counts.filter(([, count]) => count !== 0),
-    [["strategies/northwind-portal.yaml", 1]],
-  );
+test("the targets' origins stand in the strategies and nowhere else, so that a demo on other ports replaces them there", () => {
+  for (const name of files) {
+    const origins = new Set(source(name).match(/http:\/\/127\.0\.0\.1:46\d\d/g));
+    if (!name.startsWith("strategies/")) assert.deepEqual([...origins], [], name);
+    else assert.deepEqual([...origins], [name.includes("ledger") ? LEDGER_ORIGIN : PORTAL_ORIGIN], name);
+  }
   assert.deepEqual(read("strategies/northwind-portal.yaml")["hosts"], [PORTAL_ORIGIN]);
+});
+
+test("all documents together are in order", () => {
+  const sources = files.map((name) => ({ file: name, text: source(name) }));
+  const { checked, problems } = validateConfig(sources);
+  assert.deepEqual(problems, []);
+  assert.equal(checked.length, files.length);
+});
+
+test("the price list is the same as CSV and as XLSX", async () => {
+  const csv = parseCsv(source("files/price-list.csv"), { columns: true });
+  const [head = [], ...rows] = await readSheet(readFileSync(`${FOLDER}files/price-list.xlsx`), "Prices");
+  const sheet = rows.map((row) => Object.fromEntries(row.map((value, at) => [String(head[at]), value])));
+  assert.deepEqual(
+    sheet.map((row) => ({ ...row, quantity: String(row["quantity"]) })),
+    (csv as Record<string, string>[]).map((row) => ({ ...row, unit_price: Number(row["unit_price"]) })),
+  );
 });
 
 test("the strategy's extracts find the tokens of both forms", async (t) => {

@@ -8,6 +8,7 @@ declare module "oidc-provider" {
   interface AccessToken {
     readonly accountId?: string;
     readonly clientId?: string;
+    readonly grantId: string;
     readonly isValid: boolean;
     readonly scope?: string;
   }
@@ -16,6 +17,7 @@ declare module "oidc-provider" {
     callback(): RequestListener;
     on(event: string, listener: (context: Context, error?: Error) => void): this;
     readonly AccessToken: { find(token: string): Promise<AccessToken | undefined> };
+    readonly RefreshToken: { revokeByGrantId(grantId: string): Promise<void> };
     readonly ClientCredentials: { find(token: string): Promise<AccessToken | undefined> };
   }
 }

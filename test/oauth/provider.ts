@@ -20,6 +20,10 @@ export interface ProviderSite extends AsyncDisposable {
   readonly api: string;
   /** Access tokens that the API took. */
   readonly used: readonly string[];
+  /** Access tokens that the API takes no longer, whatever was said of their time; with `*` it takes none. */
+  readonly forgotten: Set<string>;
+  /** Takes back the refresh token that was given out with an access token. */
+  takeBack(accessToken: string): Promise<void>;
   /** Seconds that access tokens are good for, from now on. */
   lifetime: { seconds: number };
   readonly tokenRequests: readonly TokenRequest[];
@@ -41,6 +45,7 @@ export async function startProvider(): Promise<ProviderSite> {
   const tokenRequests: TokenRequest[] = [];
   const used: string[] = [];
   const revoked = { count: 0 };
+  const forgotten = new Set<string>();
   const lifetime = { seconds: 3_600 };
   const held: { reached(): void; released: Promise<void> }[] = [];
   const server = createServer((request, response) => {
@@ -53,7 +58,9 @@ export async function startProvider(): Promise<ProviderSite> {
   });
   const api = createServer((request, response) => {
     const [, token = ""] = /^Bearer (\S+)$/.exec(request.headers.authorization ?? "") ?? [];
-    void isValid(token).then((isGood) => {
+    const isForgotten = forgotten.has(token) || forgotten.has("*");
+    void isValid(token).then((isValid) => {
+      const isGood = isValid && !isForgotten;
       if (isGood) used.push(token);
       response.writeHead(isGood ? 200 : 401, { "content-type": "application/json" });
       response.end(JSON.stringify(isGood ? [{ item: "first" }, { item: "second" }] : {}));
@@ -74,9 +81,14 @@ export async function startProvider(): Promise<ProviderSite> {
     issuer,
     api: apiOrigin,
     used,
+    forgotten,
     lifetime,
     tokenRequests,
     revoked,
+    takeBack: async (accessToken) => {
+      const found = await provider?.AccessToken.find(accessToken);
+      if (found) await provider?.RefreshToken.revokeByGrantId(found.grantId);
+    },
     holdToken: () => {
       const reached = Promise.withResolvers<void>();
       const released = Promise.withResolvers<void>();

@@ -7,6 +7,15 @@ import { openOAuthBench, itemsBlueprint, type OAuthBench } from "./oauth-setup.t
 import { CLIENT } from "./provider.ts";
 
 const RUNS = 50;
+/** Twelve requests, four at once. */
+const MANY = `blueprint: many
+account: acme
+credentials: { it: { strategy: strat_northwind } }
+nodes:
+  - { id: numbers, type: input, refKey: numbers, accepts: json, default: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] }
+  - { id: each, type: parse, from: numbers, format: json, records: "$.{ 'n': $ }" }
+  - { id: read, type: http, credential: it, for_each: each, concurrency: 4, request: { url: /api/items }, records: $ }
+  - { id: out, type: output, refKey: out, from: read }`;
 let bench: OAuthBench;
 
 before(async () => {
@@ -32,6 +41,7 @@ login:
   client_secret: "{{ $credential.secret }}"`,
     itemsBlueprint("machine", "strat_machine"),
     itemsBlueprint("own-client", "strat_own_client"),
+    MANY,
   ]);
 });
 afterEach(async () => await assertInvariants(bench.installation));
@@ -97,6 +107,42 @@ test(`${RUNS} runs at once in two worker processes on one rotating refresh token
   );
   assert.deepEqual(new Set(ended), new Set(["completed"]));
   assert.equal(refreshes().length - before, 1);
+});
+
+test("an access token that the target forgets in the middle of a run is renewed once, and nothing is lost", async () => {
+  const id = await bench.connect();
+  const before = refreshes().length;
+  const started = await run(id, "many");
+  assert.equal(started.status, "completed");
+  bench.provider.forgotten.add(bench.provider.used.at(-1) ?? "");
+  const used = bench.provider.used.length;
+  // Twelve requests, four at once: all are refused at first, and one of them renews.
+  assert.equal((await run(id, "many")).status, "completed");
+  assert.equal(bench.provider.used.length - used, 12);
+  assert.equal(refreshes().length - before, 1);
+  assert.equal(await versionOf(id), 2);
+});
+
+test("a target that takes no token at all is not asked for one again and again", async (t) => {
+  const id = await bench.connect();
+  const before = refreshes().length;
+  bench.provider.forgotten.add("*");
+  t.after(() => bench.provider.forgotten.delete("*"));
+  const ended = await run(id, "many");
+  assert.equal(ended.status, "failed");
+  assert.match(String(ended.detail), /answered 401/);
+  assert.equal(refreshes().length - before, 1);
+});
+
+test("a refresh token that is refused in the middle of a run fails the node, which says that the user must reconnect", async () => {
+  const id = await bench.connect();
+  assert.equal((await run(id)).status, "completed");
+  const token = bench.provider.used.at(-1) ?? "";
+  await bench.provider.takeBack(token);
+  bench.provider.forgotten.add(token);
+  const ended = await run(id);
+  assert.equal(ended.status, "failed");
+  assert.match(String(ended.detail), /^Node read: GET \/api\/items: .*reconnect needed/);
 });
 
 test("client_credentials: one token for all runs until it expires, with the operator's client or the end user's own", async () => {

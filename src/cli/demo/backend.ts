@@ -8,6 +8,8 @@ export interface Backend {
 
 export interface CallOptions {
   readonly body?: unknown;
+  /** Instead of a JSON body: for triggers with files. */
+  readonly form?: FormData;
   readonly idempotencyKey?: string;
 }
 
@@ -53,6 +55,7 @@ async function send(
       ...(options.body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+    ...(options.form === undefined ? {} : { body: options.form }),
   });
   const text = await response.text();
   if (response.status === 503) throw new Error("not available yet");

@@ -1,19 +1,35 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { CommandFailed, tell } from "#cli/output.ts";
 import { runToEnd, start, stop, type Environment, type Started } from "./processes.ts";
+import { readTarget } from "./target.ts";
 
 const PORTAL_ORIGIN = "http://127.0.0.1:4600";
+const LEDGER_ORIGIN = "http://127.0.0.1:4601";
 const SERVICE_PORT = "8080";
-/** Milliseconds that the portal takes for an answer: as on a real network, and long enough to see the steps. */
-const PORTAL_DELAY_MS = "120";
+
+/** What is shown needs. */
+export interface Needs {
+  /** Below `examples/`; these alone are applied. */
+  readonly documents: readonly string[];
+  /** How long the portal takes for an answer: as on a real network, and long enough to see the steps. */
+  readonly portalDelayMs: number;
+  /** Of the service: the secrets that documents name. */
+  readonly environment: Readonly<Record<string, string>>;
+}
 
 /** The demo's programs: the portal, and the service with a throw-away data folder. */
 export interface Surroundings {
   readonly portalUrl: string;
   readonly serviceUrl: string;
   readonly apiKey: string;
+  /** Files of the examples. */
+  readonly examples: string;
+  /** Throw-away, for the demo's own files. */
+  readonly folder: string;
+  /** Runs a command as the operator, and gives what it prints. */
+  latchkey(...arguments_: readonly string[]): Promise<string>;
   /** Aborted when the demo is told to stop. */
   readonly stopped: AbortSignal;
   close(): Promise<void>;
@@ -23,6 +39,7 @@ export interface Surroundings {
 export async function openSurroundings(
   root: string,
   foreign: Environment,
+  needs: Needs,
   say: (text: string) => void,
   stopped: AbortSignal,
 ): Promise<Surroundings> {
@@ -36,29 +53,42 @@ export async function openSurroundings(
   try {
     const main = join(root, "src/main.ts");
     const dataFolder = join(folder, "data");
-    const surroundings = { ...foreign, LATCHKEY_DATA_DIR: dataFolder, LATCHKEY_LOG_LEVEL: "warn" };
+    const surroundings = {
+      ...foreign,
+      ...needs.environment,
+      LATCHKEY_DATA_DIR: dataFolder,
+      LATCHKEY_LOG_LEVEL: "warn",
+    };
     say("Making a throw-away data folder with an embedded PostgreSQL …");
     const [portal] = await together([
-      startPortal(root, foreign, programs),
+      startPortal(root, foreign, needs.portalDelayMs, programs),
       runToEnd(main, ["init"], surroundings),
     ]);
     stopped.throwIfAborted();
     const portalUrl = portal.firstLine.replace(/^.* at /, "");
     say(`Northwind Supplier Portal, the system to log into: ${portalUrl}`);
-    const environment = { ...surroundings, LATCHKEY_EGRESS_ALLOW: new URL(portalUrl).host };
+    const { ledger } = (await readTarget(portalUrl)).addresses;
+    const allowed = [portalUrl, ledger].map((url) => new URL(url).host).join();
+    const environment = { ...surroundings, LATCHKEY_EGRESS_ALLOW: allowed };
+    const latchkey = async (...arguments_: readonly string[]): Promise<string> =>
+      await runToEnd(main, arguments_, environment);
     const service = await startService(main, environment, programs);
     stopped.throwIfAborted();
     const serviceUrl = service.firstLine.replace(/^.* at (\S+).*$/, "$1");
     say(`Latchkey: ${serviceUrl} (process ${service.child.pid}, data in ${dataFolder})`);
-    process.stdout.write(
-      await runToEnd(main, ["apply", "-f", copyDocuments(root, folder, portalUrl)], environment),
-    );
+    const origins = [
+      [PORTAL_ORIGIN, portalUrl],
+      [LEDGER_ORIGIN, ledger],
+    ] as const;
+    const examples = join(root, "examples");
+    const documents = copyDocuments(examples, needs.documents, join(folder, "examples"), origins);
+    process.stdout.write(await latchkey("apply", "-f", documents));
     stopped.throwIfAborted();
-    const { key } = JSON.parse(
-      await runToEnd(main, ["keys", "create", "--account", "acme", "--json"], environment),
-    ) as { key: string };
+    const { key } = JSON.parse(await latchkey("keys", "create", "--account", "acme", "--json")) as {
+      key: string;
+    };
     stopped.throwIfAborted();
-    return { portalUrl, serviceUrl, apiKey: key, stopped, close };
+    return { portalUrl, serviceUrl, apiKey: key, examples, folder, latchkey, stopped, close };
   } catch (error) {
     await close();
     throw error;
@@ -75,10 +105,16 @@ interface Program {
   stop(): Promise<void>;
 }
 
-async function startPortal(root: string, foreign: Environment, programs: Program[]): Promise<Started> {
+async function startPortal(
+  root: string,
+  foreign: Environment,
+  delayMs: number,
+  programs: Program[],
+): Promise<Started> {
   const file = join(root, "examples/portal/main.ts");
   const portal = await onPortOrAnother(
-    async (port) => await start(file, [], { ...foreign, PORTAL_DELAY_MS, PORTAL_PORT: port }),
+    async (port) =>
+      await start(file, [], { ...foreign, PORTAL_DELAY_MS: String(delayMs), PORTAL_PORT: port }),
     new URL(PORTAL_ORIGIN).port,
   );
   programs.push({ stop: async () => await stop(portal) });
@@ -120,17 +156,21 @@ async function onPortOrAnother(begin: (port: string) => Promise<Started>, port: 
   }
 }
 
-/** The example documents, with the portal's origin as it is in this demo. */
-function copyDocuments(root: string, folder: string, portalUrl: string): string {
-  const target = join(folder, "examples");
-  cpSync(join(root, "examples"), target, {
-    recursive: true,
-    filter: (path) => (statSync(path).isDirectory() ? !path.endsWith("portal") : /\.ya?ml$/.test(path)),
-  });
-  for (const entry of readdirSync(target, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const path = join(entry.parentPath, entry.name);
-    writeFileSync(path, readFileSync(path, "utf8").replaceAll(PORTAL_ORIGIN, portalUrl));
+/** The example documents, with the portal's and the ledger's origin as they are in this demo. */
+function copyDocuments(
+  examples: string,
+  documents: readonly string[],
+  target: string,
+  origins: readonly (readonly [written: string, real: string])[],
+): string {
+  for (const name of documents) {
+    const text = origins.reduce(
+      (rest, [written, real]) => rest.replaceAll(written, real),
+      readFileSync(join(examples, name), "utf8"),
+    );
+    const path = join(target, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
   }
   return target;
 }
