@@ -4,7 +4,8 @@
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { GENERATED, ROOT, type Generated } from "./generate/registry.ts";
+import type { Generated } from "./generate/generated.ts";
+import { GENERATED, ROOT } from "./generate/registry.ts";
 
 const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
 

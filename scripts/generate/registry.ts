@@ -1,16 +1,10 @@
 import { configurationPage } from "./configuration.ts";
+import type { Generated } from "./generated.ts";
 import { lintConfig } from "./lint-config.ts";
 import { architecturePage } from "./layer-diagram.ts";
 import { openApiJson } from "./openapi.ts";
 import { schemaSql } from "./schema.ts";
-
-/** A committed file that a script writes. */
-export type Generated = {
-  /** Relative to the repository's root. */
-  path: string;
-  /** The whole text of the file; undefined means that there is nothing to write. Must not depend on time or machine. */
-  content: () => Promise<string | undefined>;
-};
+import { typePages } from "./type-pages.ts";
 
 export const ROOT = new URL("../../", import.meta.url);
 
@@ -20,5 +14,6 @@ export const GENERATED: readonly Generated[] = [
   { path: "ARCHITECTURE.md", content: () => architecturePage(ROOT) },
   { path: "docs/configuration.md", content: configurationPage },
   { path: "openapi.json", content: openApiJson },
+  ...typePages,
   { path: "schema.sql", content: () => schemaSql(ROOT) },
 ];

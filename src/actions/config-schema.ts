@@ -82,7 +82,7 @@ function definitions(
   return Object.fromEntries(
     types.map((type) => [
       `${what}_${type.type}`,
-      { description: type.description, ...plain(withCommonKeys(common, type)) },
+      { ...plain(withCommonKeys(common, type)), description: type.description },
     ]),
   );
 }

@@ -228,17 +228,27 @@ export const commonNodeKeys = {
       },
     ),
   ),
-  when: Type.Optional(Type.String({ [EXPRESSION]: "counts", minLength: 1 })),
+  when: Type.Optional(
+    Type.String({
+      [EXPRESSION]: "counts",
+      minLength: 1,
+      description: "unless it is true the node is skipped, and what reads it sees nothing",
+    }),
+  ),
   credential: Type.Optional(Type.String({ description: "a slot of `credentials`" })),
   milestone: Type.Optional(
-    named(MILESTONE_PATTERN, "a name of lower-case letters, digits and `_` that begins with a letter"),
+    named(MILESTONE_PATTERN, "a name of lower-case letters, digits and `_` that begins with a letter", {
+      description: "shown as `progress_step` while the node runs",
+    }),
   ),
   timeout: duration("How long the node may take"),
   retry: Type.Optional(
     Type.Object(
       {
         attempts: whole("How often it is tried in all; default 3", configLimits.retryAttemptsMax),
-        backoff: Type.Optional(Type.Enum(["exponential", "fixed"])),
+        backoff: Type.Optional(
+          Type.Enum(["exponential", "fixed"], { description: "How waits grow; default exponential" }),
+        ),
         initial: duration("Wait before the second attempt; default 500ms"),
         max: duration("Longest wait between attempts; default 5s"),
       },

@@ -11,7 +11,12 @@ const pairs = (description: string) =>
 
 const requestSchema = Type.Object(
   {
-    method: Type.Optional(Type.Enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], { default: "GET" })),
+    method: Type.Optional(
+      Type.Enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], {
+        default: "GET",
+        description: "The HTTP method.",
+      }),
+    ),
     url: Type.String({
       minLength: 1,
       maxLength: 8_192,
@@ -31,15 +36,20 @@ const requestSchema = Type.Object(
       Type.String({ minLength: 1, description: "A node that gives a file: its bytes as the body." }),
     ),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    description: "The request. All of it are templates; a key whose template gives nothing is left out.",
+  },
 );
 
 const verifyRequestSchema = Type.Object(
   {
-    method: Type.Optional(Type.Enum(["GET", "HEAD", "POST"], { default: "GET" })),
+    method: Type.Optional(
+      Type.Enum(["GET", "HEAD", "POST"], { default: "GET", description: "The HTTP method." }),
+    ),
     ...Type.Omit(requestSchema, ["method", "multipart", "file"]).properties,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, description: "The request that looks it up." },
 );
 
 const paginateSchema = Type.Object(
@@ -91,7 +101,10 @@ const paginateSchema = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    description: "One request a page: by `cursor`, `page`, `offset` or `link_header`.",
+  },
 );
 
 const expectSchema = Type.Object(
@@ -105,7 +118,7 @@ const expectSchema = Type.Object(
     text: Type.Optional(Type.String({ minLength: 1, description: "The body must hold this text." })),
     not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not hold this text." })),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, description: "What the answer must be, or the node fails." },
 );
 
 export const httpSchema = Type.Object(
@@ -150,7 +163,7 @@ export const httpSchema = Type.Object(
     throttle: Type.Optional(
       Type.Object(
         {
-          requests: Type.Integer({ minimum: 1, maximum: 100_000 }),
+          requests: Type.Integer({ minimum: 1, maximum: 100_000, description: "How many." }),
           per: Type.Unsafe<Json>({ description: "A duration, e.g. 1s, 1m." }),
         },
         {

@@ -55,7 +55,10 @@ export const parseSchema = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    description: "The keys of a `parse` node: how the text or the file is read.",
+  },
 );
 
 export type ParseConfig = Static<typeof parseSchema>;

@@ -13,8 +13,12 @@ const request = Type.Object(
       [TEMPLATE]: "login",
       description: "Absolute, or relative to the first of the strategy's hosts.",
     }),
-    query: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { [TEMPLATE]: "login" })),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { [TEMPLATE]: "login" })),
+    query: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { [TEMPLATE]: "login", description: "Query parameters." }),
+    ),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { [TEMPLATE]: "login", description: "Headers." }),
+    ),
     json: Type.Optional(Type.Unknown({ [TEMPLATE]: "login", description: "The body, as JSON." })),
     form: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
@@ -24,7 +28,7 @@ const request = Type.Object(
     ),
     text: Type.Optional(Type.String({ [TEMPLATE]: "login", description: "The body, as it is." })),
   },
-  closed,
+  { ...closed, description: "The request that is sent." },
 );
 
 const expect = Type.Object(
@@ -52,7 +56,7 @@ const expect = Type.Object(
       }),
     ),
   },
-  closed,
+  { ...closed, description: "What the answer must be, or the login has failed." },
 );
 
 const extract = Type.Object(
@@ -102,7 +106,7 @@ const submit = Type.Object(
       description: "What is filled in, by the controls' names; the rest is sent as it stands in the page.",
     }),
   },
-  closed,
+  { ...closed, description: "Sends a form of the page before, with its hidden inputs." },
 );
 
 const step = Type.Object(
@@ -129,7 +133,7 @@ const step = Type.Object(
 
 export const httpSchema = Type.Object(
   {
-    steps: Type.Array(step, { minItems: 1, maxItems: 50 }),
+    steps: Type.Array(step, { minItems: 1, maxItems: 50, description: "What is done, in this order." }),
     check: Type.Optional(
       Type.Object(
         { request, expect: Type.Optional(expect) },
@@ -145,7 +149,7 @@ export const httpSchema = Type.Object(
             description: "Go along with every request, besides the cookies.",
           }),
         },
-        closed,
+        { ...closed, description: "What later requests carry besides the cookies." },
       ),
     ),
   },

@@ -50,7 +50,8 @@ function explainType(type: string): string {
   const built = [...nodeTypes.keys()];
   if ((UNBUILT_NODE_TYPES as readonly string[]).includes(type))
     return `node type ${quote(type)} is not built yet; built: ${quoteList(built)}`;
-  return `unknown node type ${quote(type)}${suggestion(type, built, "there are")}; ${OWN_TYPE_REMEDY}`;
+  const near = suggestion(type, built, "there are");
+  return `unknown node type ${quote(type)}${near}${near.includes("did you mean") ? "" : `; ${OWN_TYPE_REMEDY}`}`;
 }
 
 function checkCommon({ value, path, nodeType }: DraftNode): readonly ConfigFinding[] {

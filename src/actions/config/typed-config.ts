@@ -1,6 +1,6 @@
 import Type, { type TObject, type TProperties } from "typebox";
 import { matchesSchema } from "#domain/matches-schema.ts";
-import type { Json, JsonObject } from "#domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { ConfigFinding, ConfigPath } from "#domain/config-problem.ts";
 import { checkShape } from "./check-shape.ts";
 
@@ -48,7 +48,7 @@ export function checkTyped(
   const config = soundPart(
     type.schema,
     ownKeys(value, common),
-    shape.map((finding) => finding.path[path.length]),
+    shape.map((finding) => finding.path.slice(path.length)),
   );
   const own =
     config === null
@@ -61,16 +61,31 @@ export function checkTyped(
   return [...shape, ...own];
 }
 
-function soundPart(
-  schema: TObject,
-  config: JsonObject,
-  wrongKeys: readonly (string | number | undefined)[],
-): JsonObject | null {
+/** Without as little as possible: the wrong parts themselves, or else the whole keys in which they stand. */
+function soundPart(schema: TObject, config: JsonObject, wrong: readonly ConfigPath[]): JsonObject | null {
   if (matchesSchema(schema, config)) return config;
+  const pruned = withoutParts(config, wrong);
+  if (isJsonObject(pruned) && matchesSchema(schema, pruned)) return pruned;
+  const wrongKeys = wrong.map(([key]) => key);
   const sound: Readonly<Record<string, Json>> = Object.fromEntries(
     Object.entries(config).filter(([key]) => !wrongKeys.includes(key)),
   );
   return matchesSchema(schema, sound) ? sound : null;
+}
+
+/** A copy without the keys at these paths. Items of lists stay: others would change their places. */
+function withoutParts(value: Json, paths: readonly ConfigPath[]): Json {
+  if (paths.length === 0) return value;
+  const inside = (key: string | number): readonly ConfigPath[] =>
+    paths.filter(([first, ...rest]) => first === key && rest.length > 0).map(([, ...rest]) => rest);
+  if (Array.isArray(value)) return value.map((item: Json, index) => withoutParts(item, inside(index)));
+  if (!isJsonObject(value)) return value;
+  const gone = new Set(paths.filter(({ length }) => length === 1).map(([key]) => key));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, part]) =>
+      gone.has(key) ? [] : [[key, withoutParts(part, inside(key))]],
+    ),
+  );
 }
 
 /** Types write sentences; a problem's line goes on behind its place. */

@@ -1,0 +1,7 @@
+/** A committed file that a script writes. */
+export type Generated = {
+  /** Relative to the repository's root. */
+  path: string;
+  /** The whole text of the file; undefined means that there is nothing to write. Must not depend on time or machine. */
+  content: () => Promise<string | undefined>;
+};

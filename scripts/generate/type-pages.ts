@@ -1,0 +1,157 @@
+import { strategyTemplate } from "#cli/templates.ts";
+import { commonLoginKeys, commonNodeKeys } from "#domain/config-schema.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import type { NodeType } from "#nodes/define-node.ts";
+import { nodeTypes } from "#nodes/registry.ts";
+import type { LoginType } from "#strategies/define-login.ts";
+import { loginTypes } from "#strategies/registry.ts";
+import { must } from "#lib/assert.ts";
+import type { Generated } from "./generated.ts";
+import { LOGIN_TEXTS, NODE_TEXTS } from "./type-texts.ts";
+
+/** `docs/nodes/<type>.md` and `docs/logins/<type>.md`: from the schemas that `apply` checks by. */
+export const typePages: readonly Generated[] = [
+  ...[...nodeTypes.values()].map((type) => ({
+    path: `docs/nodes/${type.type}.md`,
+    content: async () => nodePage(type),
+  })),
+  ...[...loginTypes.values()].map((type) => ({
+    path: `docs/logins/${type.type}.md`,
+    content: async () => loginPage(type),
+  })),
+];
+
+const NOTE =
+  "<!-- Written by `npm run generate` from the schema of the type and scripts/generate/type-texts.ts. -->";
+const EFFECTS = {
+  none: "Pure: its records flow, and are made again after a crash.",
+  read: "Touches the outside: what it gave is kept in the run's journal.",
+  write: "Writes: each write is sent at most once.",
+} as const;
+const TAKES = {
+  none: "nothing",
+  value: "a value",
+  records: "records",
+  "none-or-records": "records, or nothing",
+} as const;
+
+function nodePage(type: NodeType): string {
+  const { example, gives, errors } = must(NODE_TEXTS[type.type], `the text of node type ${type.type}`);
+  const isHttp = type.type === "http";
+  return page(`\`${type.type}\``, type.description, [
+    ["Keys", keyTable(type.schema, "common")],
+    [
+      "Example",
+      yaml(`blueprint: example
+account: acme
+${isHttp ? "hosts: [https://data.example.com]\n" : ""}nodes:
+  - { id: words, type: input, refKey: words, accepts: json }
+  - { id: rows, type: parse, from: words, format: json }
+${example.replaceAll(/^/gm, "  ")}
+${outputOf(type, example)}`),
+    ],
+    [
+      "What it takes and gives",
+      `Takes ${TAKES[type.takes]}. ${gives}\n\n${isHttp ? `${EFFECTS.read} ${EFFECTS.write}` : EFFECTS[type.effect({})]}`,
+    ],
+    ["Errors", list(errors)],
+    [
+      "More",
+      `Every node also has ${names(commonNodeKeys)}: [Blueprints](../blueprints.md#nodes). \`latchkey schema\` gives editors all keys.`,
+    ],
+  ]);
+}
+
+/** What the example's last node gives; a value is not a result, and an output has its own. */
+function outputOf(type: NodeType, example: string): string {
+  if (type.type === "output") return "";
+  const last = [...example.matchAll(/^- (?:\{ )?id: (\w+)/gm)].at(-1)?.[1] ?? "";
+  return `  - { id: out, type: output, refKey: out, from: ${type.type === "input" ? "rows" : last} }\n`;
+}
+
+function loginPage(type: LoginType): string {
+  const { gives, errors } = must(LOGIN_TEXTS[type.type], `the text of login type ${type.type}`);
+  const names_ = { name: "strat_example", account: "acme", strategy: null };
+  return page(`Login: \`${type.type}\``, type.description, [
+    ["Keys", keyTable(type.schema, "login")],
+    ["Example", yaml(strategyTemplate(type.type, names_))],
+    ["What it gives", gives],
+    ["Errors", errors.length === 0 ? "None." : list(errors)],
+    [
+      "More",
+      `Every login also has ${names(commonLoginKeys)}: [Strategies](../strategies.md). \`latchkey new strategy <name> --login ${type.type}\` writes one to start from.`,
+    ],
+  ]);
+}
+
+const page = (
+  title: string,
+  summary: string,
+  sections: readonly (readonly [heading: string, text: string])[],
+): string =>
+  `${[NOTE, `# ${title}`, summary, ...sections.flatMap(([heading, text]) => [`## ${heading}`, text])].join("\n\n")}\n`;
+const yaml = (text: string): string => `\`\`\`yaml\n${text}\`\`\``;
+const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join("\n");
+const names = (keys: object): string =>
+  Object.keys(keys)
+    .map((key) => `\`${key}\``)
+    .join(", ");
+
+function keyTable(schema: object, whose: "common" | "login"): string {
+  const rows = rowsOf(JSON.parse(JSON.stringify(schema)) as JsonObject, "");
+  if (rows.length === 0) return whose === "login" ? "None besides `type`." : "None of its own.";
+  return ["| key | type | default | required | what it says |", "|---|---|---|---|---|", ...rows].join("\n");
+}
+
+/** One row a key, keys inside of it after it. */
+function rowsOf(schema: JsonObject, before: string): readonly string[] {
+  const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
+  const required: readonly Json[] = Array.isArray(schema["required"]) ? schema["required"] : [];
+  return Object.entries(properties).flatMap(([key, value]) => {
+    const property = isJsonObject(value) ? value : {};
+    const name = `${before}${key}`;
+    const cells = [
+      `\`${name}\``,
+      typeOf(property),
+      property["default"] === undefined ? "" : `\`${JSON.stringify(property["default"])}\``,
+      required.includes(key) ? "yes" : "",
+      typeof property["description"] === "string" ? property["description"] : "",
+    ];
+    return [`| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`, ...inside(property, name)];
+  });
+}
+
+/** The keys of an object, of the items of a list, of the values of a map, and of each kind that a value may be. */
+function inside(property: JsonObject, name: string): readonly string[] {
+  const own = rowsOf(property, `${name}.`);
+  const items = isJsonObject(property["items"]) ? inside(property["items"], `${name}[]`) : [];
+  const patterns = isJsonObject(property["patternProperties"])
+    ? Object.values(property["patternProperties"])
+    : [];
+  const values = patterns.filter(isJsonObject).flatMap((value) => inside(value, `${name}.<name>`));
+  const branches: readonly Json[] = Array.isArray(property["anyOf"]) ? property["anyOf"] : [];
+  const each = branches.filter(isJsonObject).flatMap((branch) => inside(branch, name));
+  return [...new Set([...own, ...items, ...values, ...each])];
+}
+
+const SIMPLE: Readonly<Record<string, string>> = {
+  string: "text",
+  integer: "whole number",
+  number: "number",
+  boolean: "true or false",
+  object: "keys",
+  array: "list",
+};
+
+function typeOf(property: JsonObject): string {
+  if (property["x-expression"] !== undefined) return "expression";
+  if (property["x-template"] !== undefined) return "template";
+  if (property["const"] !== undefined) return `\`${JSON.stringify(property["const"])}\``;
+  if (Array.isArray(property["enum"]))
+    return property["enum"].map((each) => `\`${String(each)}\``).join(", ");
+  if (Array.isArray(property["anyOf"]))
+    return [...new Set(property["anyOf"].filter(isJsonObject).map(typeOf))].join(" or ");
+  if (property["type"] === "array" && isJsonObject(property["items"]))
+    return `list of ${typeOf(property["items"])}`;
+  return typeof property["type"] === "string" ? (SIMPLE[property["type"]] ?? property["type"]) : "any value";
+}

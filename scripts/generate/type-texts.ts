@@ -1,0 +1,144 @@
+/** What a page says of a type besides its schema. `example` is nodes of a Blueprint that has an INPUT `words` (JSON) with records `rows`. */
+export interface NodeText {
+  readonly example: string;
+  readonly gives: string;
+  readonly errors: readonly string[];
+}
+
+const EXPRESSION_FAILS =
+  "An expression fails: the message names the node, the record, the key and the expression.";
+
+export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
+  input: {
+    example: `- { id: period, type: input, refKey: period, accepts: json, schema: { type: object, required: [from] } }`,
+    gives:
+      "A value: the text, the JSON (with `accepts: json` or a `schema`), or the file that the trigger sent. `$inputs.<refKey>` has it in every expression; of a file its name, type and size.",
+    errors: [
+      "The trigger is refused with 422 when a required value is missing or one breaks its `schema`; no run begins.",
+      "Without `required` and `schema` nothing is refused at the trigger; a text that is no JSON then fails the run at this node.",
+    ],
+  },
+  http: {
+    example: `- id: items
+  type: http
+  request: { url: "https://data.example.com/items", query: { since: "{{ $inputs.words[0].since }}" } }
+  paginate: { cursor: next, param: cursor, max_pages: 200 }
+  records: items`,
+    gives:
+      "Records with `records`, `parse` or `for_each`; with `save: file` a file; else the text of the answer as a value. What it gave is kept in the journal: after a crash it is not asked again.",
+    errors: [
+      "An answer that `expect` does not take, after the node's retries (connection errors, 429, 502, 503, 504, for reads).",
+      "The egress gate refuses the request, a redirect leaves the hosts, or an answer is longer than `max_bytes`: never tried again.",
+      "More pages than `max_pages`.",
+      "A write whose end nobody knows, and that can't be looked up: the operator is asked, or with `on_unknown: fail` the run fails.",
+    ],
+  },
+  parse: {
+    example: `- { id: parsed, type: parse, from: words, format: json, records: items }`,
+    gives:
+      "Records: one a row of a table, one a match, one an item of a list. Values of csv and of markup are texts.",
+    errors: [
+      "The text or the file is not of this format; the message has the line, the row or the page.",
+      "The value is larger than a format may be that must be read whole (xlsx, html, xml, pdf).",
+    ],
+  },
+  map: {
+    example: `- { id: lines, type: map, from: rows, fields: { number: number, total: $number(total) } }`,
+    gives:
+      "One new record for each, or as many as `expression` gives. `errors` and `isValid` of the old one stay.",
+    errors: [EXPRESSION_FAILS, "`expression` gives something that is no object, and no list of objects."],
+  },
+  filter: {
+    example: `- { id: open, type: filter, from: rows, where: status = "open" }`,
+    gives: "The records for which `where` is true, as they are.",
+    errors: [EXPRESSION_FAILS, "`where` gives something else than true, false, null or nothing."],
+  },
+  sort: {
+    example: `- { id: sorted, type: sort, from: rows, by: [{ expression: total, order: descending }, number] }`,
+    gives: "The same records in order. Any number of them: what does not fit into memory is sorted on disk.",
+    errors: [EXPRESSION_FAILS],
+  },
+  dedupe: {
+    example: `- { id: once, type: dedupe, from: rows, by: number }`,
+    gives: "The first record of each value of `by`, in their order.",
+    errors: [EXPRESSION_FAILS],
+  },
+  join: {
+    example: `- { id: orders, type: parse, from: words, format: json, records: orders }
+- { id: matched, type: join, from: rows, with: orders, on: { left: order, right: number }, kind: left }`,
+    gives:
+      "For each pair one record with the fields of both; of a field that both have, that of `from`. With `kind: left` also the records of `from` without a match.",
+    errors: [EXPRESSION_FAILS],
+  },
+  validate: {
+    example: `- id: checked
+  type: validate
+  from: rows
+  schema: { type: object, required: [total], properties: { total: { type: number, minimum: 0 } } }
+  rules: [{ assert: due >= "2020-01-01", field: due, message: Due date is too old }]
+  on_invalid: mark`,
+    gives: "The records with `errors` and `isValid`; with `on_invalid: drop` only the valid ones.",
+    errors: [EXPRESSION_FAILS, "With `on_invalid: fail`, the first record that is not valid."],
+  },
+  review: {
+    example: `- { id: gate, type: review, from: rows, when: $counts.total > 0, title: Please look at these, editable: true, timeout: 3d, on_timeout: fail }`,
+    gives:
+      "The records as the person left them: edited ones are checked again by the `validate` nodes before it. While it waits the run holds nothing; its time does not count.",
+    errors: [
+      "Nobody decides within `timeout`, with `on_timeout: fail`.",
+      "Rejected: the run becomes `cancelled`.",
+    ],
+  },
+  output: {
+    example: `- { id: kept, type: output, refKey: kept, handles: { valid: { from: rows, where: $isValid }, invalid: { from: rows, where: $not($isValid) } } }`,
+    gives:
+      "A key of the results: `refKey`, or `refKey.handle` for each of several handles. No other node can read it.",
+    errors: [EXPRESSION_FAILS, "`where` gives something else than true, false, null or nothing."],
+  },
+};
+
+export interface LoginText {
+  readonly gives: string;
+  readonly errors: readonly string[];
+}
+
+const MISSING = "The end user left an optional field empty that the login needs.";
+
+export const LOGIN_TEXTS: Readonly<Record<string, LoginText>> = {
+  basic: { gives: "An `Authorization: Basic` header on every request to the hosts.", errors: [MISSING] },
+  bearer: { gives: "An `Authorization: Bearer` header on every request to the hosts.", errors: [MISSING] },
+  headers: {
+    gives:
+      "Headers on every request to the hosts: by templates, or those that the end user listed in a `headers` field.",
+    errors: ["A header that the connection sets itself, or a value that no header can hold.", MISSING],
+  },
+  query: {
+    gives:
+      "Query parameters on every request to the hosts, added where the request leaves; no node, message or record sees them.",
+    errors: [MISSING],
+  },
+  http: {
+    gives:
+      "The cookies of its requests, and the headers of `session`. With `cache` they are kept sealed, and tested by `check` before they are used again.",
+    errors: [
+      "A step's `expect` is not met: the message names the step and what was expected, never a value. Two such rejections in a row stop further logins for an hour (`lockout`).",
+      "An `extract` finds nothing.",
+      "All steps together take longer than `LATCHKEY_LOGIN_SECONDS`.",
+    ],
+  },
+  oauth2: {
+    gives:
+      "An `Authorization: Bearer` header. Tokens are kept sealed, refreshed when they end, and saved before they are used.",
+    errors: [
+      "`reconnect needed`: there are no tokens, or the target refuses the refresh token; the end user must sign in again.",
+      "`client_secret_env` is not set in the worker.",
+    ],
+  },
+  mtls: {
+    gives: "A client certificate, presented to the hosts over connections that no other run shares.",
+    errors: [
+      "Refused when it is submitted: no PEM, a key of another certificate, a wrong passphrase, an expired certificate.",
+    ],
+  },
+  none: { gives: "Nothing: the fields are stored, and sent nowhere.", errors: [] },
+};
