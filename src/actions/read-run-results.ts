@@ -3,6 +3,7 @@ import { brotliCompressSync, brotliDecompress, brotliDecompressSync } from "node
 import { findResultContent, listResults } from "#db/run-results.ts";
 import type { VisibleRun } from "#db/runs.ts";
 import { readClock } from "#db/clock.ts";
+import { downloadHeaders } from "#domain/download.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { decideDelivery, type DeliveryMethod, type StoredResult } from "#domain/run-results.ts";
@@ -85,19 +86,32 @@ async function presign(
   runId: string,
   results: readonly StoredResult[],
 ): Promise<readonly string[]> {
-  const expiresAtMs = Math.floor(await readClock(services.db)) + limits.presignedUrlLifetimeMs;
-  return results.map((result) => {
-    const signature = services.signing.presign({
-      accountId: caller.account.id,
-      runId,
-      key: result.key,
-      expiresAtMs,
-    });
-    const path = `${encodeURIComponent(caller.account.id)}/${encodeURIComponent(runId)}/${encodeURIComponent(result.key)}`;
-    return JSON.stringify(
-      `${services.publicUrl()}/downloads/${path}?expires=${expiresAtMs}&signature=${signature}`,
-    );
-  });
+  const nowMs = Math.floor(await readClock(services.db));
+  return await Promise.all(
+    results.map(async (result) => {
+      const ofStore = await presignInStore(services, result, nowMs);
+      return JSON.stringify(ofStore ?? presignHere(services, caller, runId, result.key, nowMs));
+    }),
+  );
+}
+
+/** Null: it is small and in no store, or the store has no URLs. */
+async function presignInStore(
+  { blobs }: Services,
+  { key, blobKey }: StoredResult,
+  nowMs: number,
+): Promise<string | null> {
+  if (blobKey === null) return null;
+  const time = { fromMs: nowMs, lifetimeMs: limits.presignedUrlLifetimeMs };
+  return await blobs.presign(blobKey, { ...downloadHeaders(key), ...time });
+}
+
+function presignHere(services: Services, caller: Caller, runId: string, key: string, nowMs: number): string {
+  const accountId = caller.account.id;
+  const expiresAtMs = nowMs + limits.presignedUrlLifetimeMs;
+  const signature = services.signing.presign({ accountId, runId, key, expiresAtMs });
+  const path = `${encodeURIComponent(accountId)}/${encodeURIComponent(runId)}/${encodeURIComponent(key)}`;
+  return `${services.publicUrl()}/downloads/${path}?expires=${expiresAtMs}&signature=${signature}`;
 }
 
 export interface Download {

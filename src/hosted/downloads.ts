@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { openDownload, type Download } from "#actions/read-run-results.ts";
 import type { Services } from "#actions/services.ts";
+import { downloadHeaders } from "#domain/download.ts";
 
 /**
  * A presigned download: the Brotli stream of a result key. No `Content-Encoding`, so that no client decompresses it twice
@@ -21,19 +22,16 @@ export async function sendDownload(
     expires: typeof expires === "string" ? expires : "",
     signature: typeof signature === "string" ? signature : "",
   });
-  const name = encodeURIComponent(`${download.key}.json.br`);
+  const { cacheControl, contentType, contentDisposition } = downloadHeaders(download.key);
   reply.headers({
-    "Cache-Control": "private, no-store",
+    "Cache-Control": cacheControl,
     "X-Content-Type-Options": "nosniff",
-    "Content-Type": "application/octet-stream",
-    "Content-Disposition": `attachment; filename="${asciiName(download.key)}.json.br"; filename*=UTF-8''${name}`,
+    "Content-Type": contentType,
+    "Content-Disposition": contentDisposition,
     "Accept-Ranges": "bytes",
   });
   return sendRange(reply, download, request.headers.range);
 }
-
-/** For clients that don't read `filename*`: what a quoted string may hold. */
-const asciiName = (key: string): string => key.replace(/[^\w.-]/g, "_");
 
 function sendRange(reply: FastifyReply, download: Download, header: string | undefined): FastifyReply {
   const range = readRange(header, download.sizeBytes);
