@@ -22,7 +22,11 @@ export async function sendDownload(
     expires: typeof expires === "string" ? expires : "",
     signature: typeof signature === "string" ? signature : "",
   });
-  const { cacheControl, contentType, contentDisposition } = downloadHeaders(download.key);
+  return await sendRange(reply, download, request.headers.range);
+}
+
+function setHeaders(reply: FastifyReply, key: string): void {
+  const { cacheControl, contentType, contentDisposition } = downloadHeaders(key);
   reply.headers({
     "Cache-Control": cacheControl,
     "X-Content-Type-Options": "nosniff",
@@ -30,19 +34,26 @@ export async function sendDownload(
     "Content-Disposition": contentDisposition,
     "Accept-Ranges": "bytes",
   });
-  return sendRange(reply, download, request.headers.range);
 }
 
-function sendRange(reply: FastifyReply, download: Download, header: string | undefined): FastifyReply {
+async function sendRange(
+  reply: FastifyReply,
+  download: Download,
+  header: string | undefined,
+): Promise<FastifyReply> {
   const range = readRange(header, download.sizeBytes);
   if (range === "unsatisfiable") {
+    setHeaders(reply, download.key);
     return reply.code(416).header("Content-Range", `bytes */${download.sizeBytes}`).send();
   }
   const { start, end } = range ?? { start: 0, end: download.sizeBytes - 1 };
+  const isHead = reply.request.method === "HEAD";
+  // First: a download that is no longer there has none of the headers of one.
+  const bytes = isHead ? null : await download.open(range ?? undefined);
+  setHeaders(reply, download.key);
   if (range) reply.code(206).header("Content-Range", `bytes ${start}-${end}/${download.sizeBytes}`);
   reply.header("Content-Length", String(end - start + 1));
-  if (reply.request.method === "HEAD") return reply.send();
-  return reply.send(Readable.from(download.open(range ?? undefined), { objectMode: false }));
+  return bytes === null ? reply.send() : reply.send(Readable.from(bytes, { objectMode: false }));
 }
 
 /** One range of bytes (RFC 9110, 14.2); several, or another unit, count as none: the whole object is sent. */

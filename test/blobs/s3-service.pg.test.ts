@@ -134,7 +134,7 @@ async function recordsAt(url: string): Promise<readonly unknown[]> {
 
 test(
   "a run over 5 MB: inputs, steps and results are in the bucket, and its URLs are the store's own",
-  { skip },
+  { skip, timeout: 600_000 },
   async () => {
     ceph = await stage(gateway.url, gateway.environment);
     const { installation, key, s3 } = ceph;
@@ -211,7 +211,7 @@ async function assertDownload(name: string, url: string): Promise<void> {
 
 test(
   "with the store down, what needs it is 503, runs wait and go on, and nothing is lost",
-  { skip },
+  { skip, timeout: 600_000 },
   async () => {
     const { installation, key } = ceph;
     const service = await installation.serve();
@@ -268,7 +268,7 @@ test("the doctor tells what is wrong with the store by its name", { skip }, asyn
 // Of many parts, and in ranges: what Ceph without a cluster does not do right.
 test(
   "steps and results of many parts are read as they were written, and links give any range",
-  { skip },
+  { skip, timeout: 600_000 },
   async () => {
     const { installation, key } = await stage(moto.url, {
       AWS_ACCESS_KEY_ID: "test",
