@@ -2,12 +2,14 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { addRunResults } from "./run-results.ts";
 
 export function addRuns(program: Command, composition: Composition): void {
   const runs = program
     .command("runs")
-    .description("cancel runs")
-    .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…");
+    .description("take the results of runs, and cancel runs")
+    .addHelpText("after", "\nExamples:\n  latchkey runs results run_0VbbSVh5… --format csv");
+  addRunResults(runs, composition);
   runs
     .command("cancel")
     .description("cancel a run that is queued or running, of whatever account")
