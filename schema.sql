@@ -333,6 +333,7 @@ create table run (
   resumed_at timestamp with time zone,
   retries integer default 0 not null,
   waits_for text,
+  purge_reason text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
@@ -348,6 +349,8 @@ create table run (
   constraint run_check6 CHECK (((lease_owner IS NULL) OR (ended_at IS NULL))),
   constraint run_check7 CHECK (((parked_at IS NULL) OR (lease_owner IS NULL))),
   constraint run_check8 CHECK (((parked_at IS NULL) OR (admitted_at IS NULL) OR (ended_at IS NOT NULL))),
+  constraint run_check9 CHECK (((purge_reason IS NULL) OR (purged_at IS NOT NULL))),
+  constraint run_purge_reason_check CHECK ((purge_reason = ANY (ARRAY['retention'::text, 'operator'::text]))),
   constraint run_retries_check CHECK ((retries >= 0)),
   constraint run_sequence_check CHECK ((sequence > 0)),
   constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))

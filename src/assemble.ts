@@ -6,7 +6,6 @@ import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/tombstones.ts";
 import { RunWatch } from "#actions/watch-runs.ts";
-import { openLocalStore } from "#blobs/local-store.ts";
 import { RunNews } from "#db/run-news.ts";
 import { listLoggingRisks } from "#db/logging-risks.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -24,6 +23,7 @@ import { Worker } from "#worker/worker.ts";
 import { missingKey, readEnvironmentSecret, requireSigningKey, StartRefused, type Config } from "./config.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
+import { openStore } from "./open-store.ts";
 import { openServer, type Server } from "./server.ts";
 
 export type Role = "api" | "worker";
@@ -104,7 +104,7 @@ async function openServices(
   await checkSigningKey(db, signing);
   return {
     db,
-    blobs: openLocalStore(join(config.dataDir, "objects")),
+    blobs: openStore(config),
     signing,
     vault: await prepareVault(db, privateHalf),
     log,

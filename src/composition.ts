@@ -58,6 +58,10 @@ const composition: Composition = {
       await database.close();
     }
   },
+  openStore: async () => {
+    const { openStore } = await import("./open-store.ts");
+    return openStore(config());
+  },
   openVault: async (db) => {
     if (!hasMasterKey(config())) throw missingKey("master", config().masterKeyFile);
     const [{ prepareVault }, { readKeys }] = await Promise.all([

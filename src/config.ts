@@ -1,10 +1,13 @@
 import { accessSync, constants, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { S3Settings } from "#blobs/s3-failures.ts";
 import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoint.ts";
 import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
 import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import { limits } from "#domain/limits.ts";
+import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
+import { oneOf, readPlainUrl, type Checked, type Setting } from "./config-values.ts";
 
 /** Everything the environment decides. */
 export interface Config {
@@ -23,6 +26,8 @@ export interface Config {
   readonly masterKeyFile: string;
   /** The AWS KMS key that wraps the file. null: the file is plain. */
   readonly masterKeyKms: string | null;
+  /** null: the folder `objects` of the data folder. */
+  readonly objectStore: S3Settings | null;
   readonly egressAllow: readonly string[];
   /** Paths of the operator's own node types. */
   readonly nodeFiles: readonly string[];
@@ -33,14 +38,6 @@ export interface Config {
   readonly drainMs: number;
   /** Empty but in fault tests. */
   readonly failpoints: readonly FailpointAction[];
-}
-
-/** One setting. The documentation page is generated from this table. */
-export interface Setting {
-  readonly name: string;
-  readonly type: string;
-  readonly default: string;
-  readonly description: string;
 }
 
 export const SETTINGS: readonly Setting[] = [
@@ -107,6 +104,7 @@ export const SETTINGS: readonly Setting[] = [
     description:
       "AWS KMS key that the master key's file is wrapped with. Region, credentials and endpoint are the AWS SDK's own settings.",
   },
+  ...OBJECT_STORE_SETTINGS,
   {
     name: "LATCHKEY_EGRESS_ALLOW",
     type: "list of CIDR or host:port",
@@ -199,21 +197,11 @@ export function requireSigningKey(config: Config): Secret {
 const whole = (least: number, most: number) => (text: string) =>
   /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
 
-const oneOf =
-  <T extends string>(names: readonly T[]) =>
-  (text: string) =>
-    names.find((name) => name === text);
-
 /** Reads the settings. An empty variable counts as unset; a wrong or unknown `LATCHKEY_*` one throws ConfigError. */
 export function readConfig(environment: Environment = process.env, cwd: string = process.cwd()): Config {
   const problems: string[] = unknownNames(environment);
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
-  const checked = <T>(
-    name: string,
-    parse: (text: string) => T | undefined,
-    wants: string,
-    fallback: T,
-  ): T => {
+  const checked: Checked = (name, parse, wants, fallback) => {
     const text = read(name);
     if (text === undefined) return fallback;
     const value = parse(text);
@@ -236,7 +224,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
     publicUrl: checked<string | null>(
       "LATCHKEY_PUBLIC_URL",
-      readPublicUrl,
+      readPlainUrl,
       "an http or https URL without query",
       null,
     ),
@@ -250,6 +238,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
     signingKeyFile,
     ...readMasterKeyPlace(environment, masterKeyFile, problems),
+    objectStore: readObjectStore(read, checked, problems),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
     nodeFiles: readNodeFiles(environment, cwd),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
@@ -312,13 +301,6 @@ function unknownNames(environment: Environment): string[] {
 export function readEnvironmentSecret(name: string, environment: Environment = process.env): Secret | null {
   const text = environment[name]?.trim();
   return text === undefined || text === "" ? null : new Secret(text);
-}
-
-function readPublicUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined;
-  const url = new URL(text);
-  const plain = !url.search && !url.hash && !url.username && !url.password;
-  return plain && /^https?:$/.test(url.protocol) ? text.replace(/\/+$/, "") : undefined;
 }
 
 function readDatabaseUrl(text: string): Secret | undefined {

@@ -1,8 +1,9 @@
 import { promisify } from "node:util";
 import { brotliCompressSync, brotliDecompress, brotliDecompressSync } from "node:zlib";
 import { findResultContent, listResults } from "#db/run-results.ts";
-import type { VisibleRun } from "#db/runs.ts";
+import { findRun, type VisibleRun } from "#db/runs.ts";
 import { readClock } from "#db/clock.ts";
+import { downloadHeaders } from "#domain/download.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { decideDelivery, type DeliveryMethod, type StoredResult } from "#domain/run-results.ts";
@@ -23,6 +24,8 @@ export async function readRunResults(
     throw new Problem("conflict", `The run is ${run.status}; results exist once it is completed.`);
   }
   const results = await listResults(services.db, run.id);
+  // They went in one transaction, after the run was looked at.
+  if (results.length === 0 && (await isPurged(services, run))) throw purged();
   const delivery = decideDelivery(asked, must(run.responseBytes, "the estimated size of a completed run"));
   const values =
     delivery === "direct"
@@ -39,6 +42,10 @@ export async function readRunResults(
   };
   const entries = results.map((result, index) => `${JSON.stringify(result.key)}:${values[index]}`);
   return `{"dataDeliveryMethod":"${delivery}","results":{${entries.join(",")}},"executionMetadata":${JSON.stringify(metadata)}}`;
+}
+
+async function isPurged(services: Services, run: VisibleRun): Promise<boolean> {
+  return must(await findRun(services.db, run.accountId, { id: run.id }), "the run").purgedAt !== null;
 }
 
 /** Spec, Results 4. */
@@ -85,25 +92,39 @@ async function presign(
   runId: string,
   results: readonly StoredResult[],
 ): Promise<readonly string[]> {
-  const expiresAtMs = Math.floor(await readClock(services.db)) + limits.presignedUrlLifetimeMs;
-  return results.map((result) => {
-    const signature = services.signing.presign({
-      accountId: caller.account.id,
-      runId,
-      key: result.key,
-      expiresAtMs,
-    });
-    const path = `${encodeURIComponent(caller.account.id)}/${encodeURIComponent(runId)}/${encodeURIComponent(result.key)}`;
-    return JSON.stringify(
-      `${services.publicUrl()}/downloads/${path}?expires=${expiresAtMs}&signature=${signature}`,
-    );
-  });
+  const nowMs = Math.floor(await readClock(services.db));
+  return await Promise.all(
+    results.map(async (result) => {
+      const ofStore = await presignInStore(services, result, nowMs);
+      return JSON.stringify(ofStore ?? presignHere(services, caller, runId, result.key, nowMs));
+    }),
+  );
+}
+
+/** Null: it is small and in no store, or the store has no URLs. */
+async function presignInStore(
+  { blobs }: Services,
+  { key, blobKey }: StoredResult,
+  nowMs: number,
+): Promise<string | null> {
+  if (blobKey === null) return null;
+  const time = { fromMs: nowMs, lifetimeMs: limits.presignedUrlLifetimeMs };
+  return await blobs.presign(blobKey, { ...downloadHeaders(key), ...time });
+}
+
+function presignHere(services: Services, caller: Caller, runId: string, key: string, nowMs: number): string {
+  const accountId = caller.account.id;
+  const expiresAtMs = nowMs + limits.presignedUrlLifetimeMs;
+  const signature = services.signing.presign({ accountId, runId, key, expiresAtMs });
+  const path = `${encodeURIComponent(accountId)}/${encodeURIComponent(runId)}/${encodeURIComponent(key)}`;
+  return `${services.publicUrl()}/downloads/${path}?expires=${expiresAtMs}&signature=${signature}`;
 }
 
 export interface Download {
   readonly key: string;
   readonly sizeBytes: number;
-  open(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
+  /** Throws Problem 404 when the data went away meanwhile; once it gives bytes, nothing but a fault ends them. */
+  open(range?: { readonly start: number; readonly end: number }): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /**
@@ -134,17 +155,39 @@ export async function openDownload(
     );
   }
   const found = await findResultContent(services.db, url.runId, url.key);
-  if (!found) throw new Problem("not_found", "The run's data is no longer there.");
+  if (!found) throw noLongerThere();
   const { content, blobKey, sizeBytes } = found;
   if (content === null)
-    return { key: url.key, sizeBytes, open: (range) => services.blobs.open(blobKey, range) };
+    return {
+      key: url.key,
+      sizeBytes,
+      open: async (range) => await begin(services.blobs.open(blobKey, range)),
+    };
   // As a large one is stored. It is little, and always gives the same bytes.
   const compressed = brotliCompressSync(content, RESULT_COMPRESSION);
   return {
     key: url.key,
     sizeBytes: compressed.length,
-    open: async function* ({ start, end } = { start: 0, end: compressed.length - 1 }) {
-      yield compressed.subarray(start, end + 1);
-    },
+    open: async ({ start, end } = { start: 0, end: compressed.length - 1 }) =>
+      (async function* () {
+        yield compressed.subarray(start, end + 1);
+      })(),
   };
+}
+
+const noLongerThere = (): Problem => new Problem("not_found", "The run's data is no longer there.");
+
+/** With its first bytes at hand: a purge between row and object is an answer, and no download that breaks off. */
+async function begin(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const reader = bytes[Symbol.asyncIterator]();
+  const first = await reader.next().catch((error: unknown) => {
+    throw (error as Error).name === "BlobMissing" ? noLongerThere() : error;
+  });
+  return (async function* () {
+    try {
+      for (let next = first; next.done !== true; next = await reader.next()) yield next.value;
+    } finally {
+      await reader.return?.();
+    }
+  })();
 }

@@ -13,9 +13,11 @@ const SQLSTATE = /^(08...|53...|57P0.|57014|55000|55P03|25006|25P03|40001|40P01)
 const LOST =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|There was an error establishing an SSL|The database connection broke|timeout exceeded when trying to connect|timeout expired|Query read timeout)/;
 
-/** Whether a failure is the database's and passes by itself: `503` with `Retry-After` then, and not `500`. */
+/** Whether a failure is the database's or the object store's and passes by itself: `503` with `Retry-After` then, and not `500`. */
 export function isPassingFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  // The object store's: it can be asked again.
+  if (error.name === "StoreFailed") return true;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   // A file that is missing says ENOENT too: only the server's socket counts.
   if (code === "ENOENT") return syscall === "connect";

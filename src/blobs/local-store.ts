@@ -3,21 +3,29 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { assert } from "#lib/assert.ts";
-import { BlobMissing, type BlobStore, type ListedBlob, type StoredBlob } from "./store.ts";
+import {
+  BlobMissing,
+  isObjectKey,
+  isObjectPrefix,
+  type BlobStore,
+  type ListedBlob,
+  type StoredBlob,
+} from "./store.ts";
 
 /** An object that is being written, beside its place. */
 const UNFINISHED = /\.[0-9a-f]{12}\.part$/;
-const KEY = /^[0-9A-Za-z_-]+(\/[0-9A-Za-z_.-]+)+$/;
 
 /** Objects as files of one folder, readable by the owner alone. */
 export function openLocalStore(folder: string): BlobStore {
   const pathOf = (key: string): string => {
-    assert(KEY.test(key) && !key.includes(".."), "an object key made by the server");
+    assert(isObjectKey(key), "an object key made by the server");
     return join(folder, key);
   };
   return {
     put: async (key, bytes) => await putFile(pathOf(key), key, bytes),
     open: (key, range) => readFile(pathOf(key), key, range),
+    // Only the service can reach the folder.
+    presign: async () => null,
     remove: async (keys) => {
       for (const key of keys) await rm(pathOf(key), { force: true });
     },
@@ -64,12 +72,12 @@ async function* listFiles(
   prefix: string,
   pageSize: number,
 ): AsyncIterable<readonly ListedBlob[]> {
-  assert(/^([0-9A-Za-z_-]+\/)+$/.test(prefix), "a prefix made by the server");
+  assert(isObjectPrefix(prefix), "a prefix made by the server");
   let page: ListedBlob[] = [];
   for await (const path of walk(join(folder, prefix))) {
     const key = relative(folder, path);
     // What is half-written is no object yet, and what else people put there is none of ours.
-    if (UNFINISHED.test(key) || !KEY.test(key)) continue;
+    if (UNFINISHED.test(key) || !isObjectKey(key)) continue;
     const modifiedAt = await modifiedAtOf(path);
     if (modifiedAt === null) continue;
     page.push({ key, modifiedAt });

@@ -12,12 +12,27 @@ export interface ListedBlob {
   readonly modifiedAt: Date;
 }
 
+/** How whoever follows a presigned URL gets the object. */
+export interface PresignedDownload {
+  readonly contentType: string;
+  readonly contentDisposition: string;
+  readonly cacheControl: string;
+  /** When its time begins, by the database's clock. */
+  readonly fromMs: number;
+  readonly lifetimeMs: number;
+}
+
 /** Where large things are kept: inputs, record sets, results. Keys are made by the server, never by a caller. */
 export interface BlobStore {
   /** Stores the stream whole and durably, or nothing. */
   put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob>;
   /** The object's bytes, or those from `start` to `end` (inclusive). Throws BlobMissing. */
   open(key: string, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
+  /**
+   * A URL of the store's own that gives the object, and ranges of it, to whoever has it. Null: the store has none, or can't promise
+   * it for that long; the service sends the object itself then.
+   */
+  presign(key: string, download: PresignedDownload): Promise<string | null>;
   /** Removes objects; one that is not there is no error. */
   remove(keys: readonly string[]): Promise<void>;
   /** Removes every object whose key begins with `prefix` (which ends in `/`), half-written ones too. */
@@ -37,3 +52,25 @@ export class BlobMissing extends Error {
     super(`object ${key} is not in the store`);
   }
 }
+
+/**
+ * The store could not do what was asked, and nothing was lost: it can be asked again when it is well. The message is for the
+ * operator: it names the fault and the remedy, and holds nothing of the objects and no secret.
+ */
+export class StoreFailed extends Error {
+  override readonly name = "StoreFailed";
+  /** `store.` and what the store or the system calls it; never a code that a database's driver has, too. */
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = `store.${code}`;
+  }
+}
+
+/** Keys and prefixes are made by the server: two parts or more, and nothing that leads elsewhere. */
+const KEY = /^[0-9A-Za-z_-]+(\/[0-9A-Za-z_.-]+)+$/;
+
+export const isObjectKey = (key: string): boolean => KEY.test(key) && !key.includes("..");
+
+export const isObjectPrefix = (prefix: string): boolean => /^([0-9A-Za-z_-]+\/)+$/.test(prefix);

@@ -1,3 +1,4 @@
+import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";
@@ -30,6 +31,8 @@ export interface Composition {
    * when there is none yet, except with `create`.
    */
   withDatabase<T>(work: (db: Database) => Promise<T>, options?: { readonly create?: boolean }): Promise<T>;
+  /** The store of the objects, as the settings say. */
+  openStore(): Promise<BlobStore>;
   /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */
   openVault(db: Database): Promise<Keyring>;
   /** Where the settings say that the master key is, whether or not it is there. */

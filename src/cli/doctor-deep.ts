@@ -32,9 +32,8 @@ const describe = ({ invariant, place, problem, remedy }: InvariantFinding): stri
   `${invariant} ${place}: ${problem}. Remedy: ${remedy}`;
 
 async function inspect(composition: Composition, db: Database): Promise<readonly InvariantFinding[]> {
-  const [{ checkInvariants }, { openLocalStore }, { listForgottenScratch }] = await Promise.all([
+  const [{ checkInvariants }, { listForgottenScratch }] = await Promise.all([
     import("#actions/check-invariants.ts"),
-    import("#blobs/local-store.ts"),
     import("#engine/sweep-scratch.ts"),
   ]);
   const { dataDir } = composition.config();
@@ -47,7 +46,7 @@ async function inspect(composition: Composition, db: Database): Promise<readonly
   };
   return await checkInvariants({
     db,
-    blobs: openLocalStore(join(dataDir, "objects")),
+    blobs: await composition.openStore(),
     audit: openOwnSigning(composition).audit,
     checkpointFiles: [join(dataDir, "audit-checkpoints.ndjson")],
     tombstoneFiles: [join(dataDir, "tombstones.ndjson")],

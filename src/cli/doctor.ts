@@ -34,6 +34,7 @@ export function addDoctor(program: Command, composition: Composition): void {
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
+          show(await checkObjectStore(composition, db));
           if (options.deep) for (const finding of await checkDeeply(composition, db)) show(finding);
         });
       } catch (error) {
@@ -124,6 +125,14 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
     return [database, ...variables, { ok: false, text: `vault: ${(error as Error).message}` }];
   }
   return [database, ...variables, await showKeysInUse(db), ...(await checkVault(db, vault))];
+}
+
+async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {
+  const { checkStore } = await import("#actions/check-store.ts");
+  const wrong = await checkStore(db, await composition.openStore());
+  return wrong === null
+    ? { ok: true, text: "the object store writes, reads, lists and deletes" }
+    : { ok: false, text: `object store: ${wrong}` };
 }
 
 /** Which keys the database needs, so that it is known what must not be lost. */

@@ -64,6 +64,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
 /** Errors that we wrote for people: their message is enough. */
 const FOR_PEOPLE = new Set([
   "OperatorError",
+  "StoreFailed",
   "ConfigError",
   "NodeFilesError",
   "StartRefused",

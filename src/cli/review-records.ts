@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { InvalidArgumentError, type Command } from "commander";
@@ -88,21 +87,17 @@ const unknownReview = (id: string): CommandFailed =>
   new CommandFailed(`There is no review ${id}. \`latchkey reviews list\` shows what waits.`);
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
-  const [{ openLocalStore }, { readReview, readReviewRecords }] = await Promise.all([
-    import("#blobs/local-store.ts"),
-    import("#actions/read-review.ts"),
-  ]);
+  const { readReview, readReviewRecords } = await import("#actions/read-review.ts");
   const review = await composition.withDatabase(async (db) => await readReview(db, id));
   if (!review) throw unknownReview(id);
-  const folder = join(composition.config().dataDir, "objects");
-  const records = readReviewRecords(openLocalStore(folder), review);
+  const records = readReviewRecords(await composition.openStore(), review);
   try {
     if (json === true) await printLines(records);
     else await printReview(review, records);
   } catch (error) {
     if (!(error instanceof Error) || error.name !== "BlobMissing") throw error;
     throw new CommandFailed(
-      `The records of ${id} are not in ${folder}. Run this where the service's data is.`,
+      `The records of ${id} are not in the object store. Run this where the service's data is, with its settings.`,
     );
   }
 }

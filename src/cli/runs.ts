@@ -2,12 +2,33 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { addLookAtRuns } from "./look-at-runs.ts";
+import { addRunResults } from "./run-results.ts";
 
 export function addRuns(program: Command, composition: Composition): void {
   const runs = program
     .command("runs")
-    .description("cancel runs")
-    .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…");
+    .description("look at runs, take their results, cancel and purge them")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  latchkey runs list --account acme --status failed\n  latchkey runs results run_0VbbSVh5… --format csv",
+    );
+  addRunResults(runs, composition);
+  addLookAtRuns(runs, composition);
+  runs
+    .command("purge")
+    .description("delete what an ended run has read and given, now; its row stays")
+    .argument("<id>", "its id (run_…) or its run key (a UUID)")
+    .addHelpText("after", "\nExample:\n  latchkey runs purge run_0VbbSVh5…")
+    .action(async (reference: string) => {
+      const { purgeRunAsOperator } = await import("#actions/purge-runs.ts");
+      const signing = openOwnSigning(composition);
+      const blobs = await composition.openStore();
+      const { id } = await composition.withDatabase(
+        async (db) => await purgeRunAsOperator({ db, blobs, signing }, reference),
+      );
+      print(`Purged ${id}.`);
+    });
   runs
     .command("cancel")
     .description("cancel a run that is queued or running, of whatever account")

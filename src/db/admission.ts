@@ -249,6 +249,15 @@ export const addRunJob = grouped<string, void>(async (db, runIds) => {
   return runIds.map(() => undefined);
 });
 
+/** As addRunJobs, for a run that can't go on just now. The time is that of the job's own table. */
+export async function addRunJobLater(db: Database, runId: string, delayMs: number): Promise<void> {
+  await db.query(
+    `select graphile_worker.add_job('execute_run', json_build_object('runId', $1::text), job_key => $1, max_attempts => 32767,
+       run_at => now() + $2 * interval '1 ms')`,
+    [runId, delayMs],
+  );
+}
+
 /** Accounts with runs that wait: the process that was told of them may be lost, or have no room. One step an account. */
 export async function listAccountsWithWaitingRuns(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ accountId: string }>({

@@ -106,36 +106,33 @@ export async function findResultContent(
 }
 
 /**
- * Takes a run's data away: inputs, journal, reviews, results. The run row stays (design, page 1, Retention). Gives the keys of the
- * objects to remove from the store after COMMIT; null when there is nothing to purge.
+ * Takes a run's data away: inputs, journal, reviews, results. The run row stays, with when and why (design, page 1, Retention). Part
+ * of a transaction. Gives the keys of the objects to remove from the store after COMMIT; null when there is nothing to purge.
  */
 export async function purgeRun(
-  db: Database,
+  tx: Database,
   runId: string,
+  reason: "retention" | "operator",
 ): Promise<{ readonly accountId: string; readonly blobKeys: readonly string[] } | null> {
-  return await db.transaction(async (tx) => {
-    const runs = await tx.query<{ accountId: string }>(
-      `update run set purged_at = app_now(), name = null, metadata = convert_to('{}', 'UTF8'),
-         ignored_keys = convert_to('[]', 'UTF8'), error_detail = null
-       where id = $1 and ended_at is not null and purged_at is null returning account_id as "accountId"`,
-      [runId],
-    );
-    const accountId = runs[0]?.accountId;
-    if (accountId === undefined) return null;
-    await tx.query(`delete from run_result where run_id = $1`, [runId]);
-    await tx.query(`delete from review_change where review_id in (select id from review where run_id = $1)`, [
-      runId,
-    ]);
-    await tx.query(`delete from review where run_id = $1`, [runId]);
-    // What writes gave, and the operator's story of their doubts.
-    await tx.query(`delete from run_write where run_id = $1`, [runId]);
-    await tx.query(`delete from run_step where run_id = $1`, [runId]);
-    await tx.query(`delete from run_input where run_id = $1`, [runId]);
-    const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [
-      runId,
-    ]);
-    return { accountId, blobKeys: blobs.map((blob) => blob.key) };
-  });
+  const runs = await tx.query<{ accountId: string }>(
+    `update run set purged_at = app_now(), purge_reason = $2, name = null, metadata = convert_to('{}', 'UTF8'),
+       ignored_keys = convert_to('[]', 'UTF8'), error_detail = null
+     where id = $1 and ended_at is not null and purged_at is null returning account_id as "accountId"`,
+    [runId, reason],
+  );
+  const accountId = runs[0]?.accountId;
+  if (accountId === undefined) return null;
+  await tx.query(`delete from run_result where run_id = $1`, [runId]);
+  await tx.query(`delete from review_change where review_id in (select id from review where run_id = $1)`, [
+    runId,
+  ]);
+  await tx.query(`delete from review where run_id = $1`, [runId]);
+  // What writes gave, and the operator's story of their doubts.
+  await tx.query(`delete from run_write where run_id = $1`, [runId]);
+  await tx.query(`delete from run_step where run_id = $1`, [runId]);
+  await tx.query(`delete from run_input where run_id = $1`, [runId]);
+  const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [runId]);
+  return { accountId, blobKeys: blobs.map((blob) => blob.key) };
 }
 
 export async function listRunsToPurge(db: Database, limit: number): Promise<readonly string[]> {

@@ -15,6 +15,7 @@ export const AUDIT_ACTIONS = [
   "operator.create",
   "master_key.change",
   "run.cancel",
+  "run.purge",
   "write.decide",
   "review.decide",
   "restore.reconcile",

@@ -88,6 +88,9 @@ export const limits = {
   reviewEditsBytesMax: 32 * 1_048_576,
   reviewReasonCharactersMax: 2_000,
 
+  /** Of a table of records that an operator downloads. */
+  exportColumnsMax: 50_000,
+
   /** Design, page 1, Retention: 30 days after the run ended. */
   retentionMs: 30 * 86_400_000,
   /** Design, page 6, 4.3, row 29: an object that no row names after this is swept. */

@@ -1,3 +1,4 @@
+import { StoreFailed } from "#blobs/store.ts";
 import { isConnectionLost } from "#db/pool.ts";
 import { ExpressionError } from "#domain/expression.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
@@ -43,7 +44,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
   } catch (error) {
     // The run's own end comes first: whatever a node throws while it is being stopped is only its echo.
     if (run.signal.aborted) throw run.signal.reason;
-    if (error instanceof RunStopped || error instanceof RunParked || isConnectionLost(error)) throw error;
+    if (error instanceof RunParked || isOfTheService(error)) throw error;
     const failure = limit?.aborted ? overTime(node.id) : failureOf(run, planned, error);
     await noteFailure(run, planned, failure.message, performance.now() - beganMs);
     throw failure;
@@ -81,7 +82,7 @@ async function carryPure(
       if (flow.kind === "records") yield* flow.batches;
     } catch (error) {
       // Read by a later node: the failure is this one's all the same.
-      throw error instanceof RunStopped || isConnectionLost(error) ? error : failureOf(run, planned, error);
+      throw isOfTheService(error) ? error : failureOf(run, planned, error);
     }
   };
   const { milestone, timeoutMs } = planned.node;
@@ -158,6 +159,10 @@ function countsOf(run: RunContext, planned: PlannedNode): Json {
 
 const overTime = (nodeId: string): RunFailure =>
   new RunFailure("timeout", `Node ${nodeId} took longer than its timeout.`);
+
+/** No failure of the run: it is stopped, or goes on when the database or the object store is back. */
+const isOfTheService = (error: unknown): boolean =>
+  error instanceof RunStopped || error instanceof StoreFailed || isConnectionLost(error);
 
 /** Anything a node threw, as the failure of the run. The messages of our own errors hold no data; others are not repeated. */
 function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {

@@ -1,3 +1,4 @@
+import { StoreFailed } from "#blobs/store.ts";
 import { keepBlueprintVersion, keepStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
 import { isConnectionLost } from "#db/pool.ts";
 import type { Lease } from "#db/lease.ts";
@@ -45,6 +46,8 @@ export type RunOutcome =
   | { readonly kind: "parked"; readonly accountId: string }
   /** Handed back at a drain: it needs a new job. */
   | { readonly kind: "released"; readonly runId: string }
+  /** Handed back because the object store failed: it goes on after this time. */
+  | { readonly kind: "delayed"; readonly runId: string; readonly delayMs: number }
   /** Not ours: terminal already, or with another worker. */
   | { readonly kind: "skipped" }
   /** The database went away: the worker's reconciler frees the run when it is back. */
@@ -83,10 +86,34 @@ export async function carryRun(
     return { kind: "ended", accountId: claimed.accountId };
   } catch (error) {
     if (isConnectionLost(error)) return { kind: "adrift" };
+    // Whatever stopped the run comes before what the store said to that.
+    if (error instanceof StoreFailed && !stop.signal.aborted)
+      return await handBack(services, claimed, lease, error);
+    if (error instanceof StoreFailed) return await end(services, claimed, lease, stop.signal.reason);
     return await end(services, claimed, lease, error);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The longer it lasts, the more seldom: what the journal has not is read from the target again each time. */
+const DELAY_MS = { first: 2_000, most: 60_000 } as const;
+const DOUBLINGS_MAX = 10;
+
+/** The object store is down, or set up wrong: the run goes on from its journal when it works again, until its own time is over. */
+async function handBack(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  failure: StoreFailed,
+): Promise<RunOutcome> {
+  const delayMs = Math.min(DELAY_MS.first * 2 ** Math.min(run.epoch - 1, DOUBLINGS_MAX), DELAY_MS.most);
+  services.log.error(
+    { runId: run.id, delayMs, reason: failure.message },
+    "the object store failed; the run waits and goes on from its journal",
+  );
+  const released = await releaseRun(services.db, lease);
+  return released ? { kind: "delayed", runId: run.id, delayMs } : { kind: "skipped" };
 }
 
 async function end(

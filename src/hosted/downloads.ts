@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { openDownload, type Download } from "#actions/read-run-results.ts";
 import type { Services } from "#actions/services.ts";
+import { downloadHeaders } from "#domain/download.ts";
 
 /**
  * A presigned download: the Brotli stream of a result key. No `Content-Encoding`, so that no client decompresses it twice
@@ -21,30 +22,38 @@ export async function sendDownload(
     expires: typeof expires === "string" ? expires : "",
     signature: typeof signature === "string" ? signature : "",
   });
-  const name = encodeURIComponent(`${download.key}.json.br`);
-  reply.headers({
-    "Cache-Control": "private, no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Type": "application/octet-stream",
-    "Content-Disposition": `attachment; filename="${asciiName(download.key)}.json.br"; filename*=UTF-8''${name}`,
-    "Accept-Ranges": "bytes",
-  });
-  return sendRange(reply, download, request.headers.range);
+  return await sendRange(reply, download, request.headers.range);
 }
 
-/** For clients that don't read `filename*`: what a quoted string may hold. */
-const asciiName = (key: string): string => key.replace(/[^\w.-]/g, "_");
+function setHeaders(reply: FastifyReply, key: string): void {
+  const { cacheControl, contentType, contentDisposition } = downloadHeaders(key);
+  reply.headers({
+    "Cache-Control": cacheControl,
+    "X-Content-Type-Options": "nosniff",
+    "Content-Type": contentType,
+    "Content-Disposition": contentDisposition,
+    "Accept-Ranges": "bytes",
+  });
+}
 
-function sendRange(reply: FastifyReply, download: Download, header: string | undefined): FastifyReply {
+async function sendRange(
+  reply: FastifyReply,
+  download: Download,
+  header: string | undefined,
+): Promise<FastifyReply> {
   const range = readRange(header, download.sizeBytes);
   if (range === "unsatisfiable") {
+    setHeaders(reply, download.key);
     return reply.code(416).header("Content-Range", `bytes */${download.sizeBytes}`).send();
   }
   const { start, end } = range ?? { start: 0, end: download.sizeBytes - 1 };
+  const isHead = reply.request.method === "HEAD";
+  // First: a download that is no longer there has none of the headers of one.
+  const bytes = isHead ? null : await download.open(range ?? undefined);
+  setHeaders(reply, download.key);
   if (range) reply.code(206).header("Content-Range", `bytes ${start}-${end}/${download.sizeBytes}`);
   reply.header("Content-Length", String(end - start + 1));
-  if (reply.request.method === "HEAD") return reply.send();
-  return reply.send(Readable.from(download.open(range ?? undefined), { objectMode: false }));
+  return bytes === null ? reply.send() : reply.send(Readable.from(bytes, { objectMode: false }));
 }
 
 /** One range of bytes (RFC 9110, 14.2); several, or another unit, count as none: the whole object is sent. */

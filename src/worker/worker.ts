@@ -4,7 +4,13 @@ import { EventEmitter } from "node:events";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
-import { addMissingJobs, addRunJob, addRunJobs, listAccountsWithWaitingRuns } from "#db/admission.ts";
+import {
+  addMissingJobs,
+  addRunJob,
+  addRunJobLater,
+  addRunJobs,
+  listAccountsWithWaitingRuns,
+} from "#db/admission.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
 import { isConnectionLost, type DatabaseSource } from "#db/pool.ts";
 import type { ClaimedRun } from "#db/runs.ts";
@@ -196,6 +202,9 @@ export class Worker {
   async #follow(runId: string, outcome: RunOutcome): Promise<void> {
     if (outcome.kind === "released") {
       await this.#quietly(async () => await addRunJob(this.#services.db, runId));
+    }
+    if (outcome.kind === "delayed") {
+      await this.#quietly(async () => await addRunJobLater(this.#services.db, runId, outcome.delayMs));
     }
     this.#carried.delete(runId);
     this.#taker.wake(outcome.kind === "ended" || outcome.kind === "parked" ? [outcome.accountId] : []);

@@ -41,6 +41,9 @@ after(async () => {
 
 /** `pages` pages of 99 items, 10,000 bytes each; 0 pages: three small items. */
 function items({ query }: TargetRequest) {
+  const textBytes = /^(\d+) bytes$/.exec(query.get("pages") ?? "")?.[1];
+  if (textBytes !== undefined)
+    return { body: { items: [{ n: 0, text: "x".repeat(Number(textBytes)) }], next: null } };
   const pages = Number(query.get("pages"));
   const page = Number(query.get("cursor") ?? "0");
   if (pages === 0) return { body: { items: [{ n: 1 }, { n: 2 }, { n: 3 }], next: null } };
@@ -51,7 +54,7 @@ function items({ query }: TargetRequest) {
   return { body: { items: list, next: page + 1 < pages ? String(page + 1) : null } };
 }
 
-async function runOf(pages: number): Promise<string> {
+async function runOf(pages: number | string): Promise<string> {
   const { body } = await caller.post("/blueprints/filler/trigger", { pages: String(pages) });
   const done = await caller.waitForRun(body.id);
   assert.equal(done.body.status, "completed");
@@ -182,6 +185,35 @@ test("direct falls back to presigned_url from 5 MB on, and not below", async () 
   const { body: direct } = await caller.get(`/blueprint-runs/${small}/results?deliveryMethod=direct`);
   assert.equal(direct.dataDeliveryMethod, "direct");
   assert.equal(direct.results.items.records.length, 396);
+});
+
+test("the limit is the byte: direct at an estimated 4,900,000 and 4,999,999, presigned_url at 5,000,000", async () => {
+  const { db } = installation.database;
+  const estimateOf = async (runId: string): Promise<number> => {
+    const rows = await db.query<{ bytes: number }>(`select response_bytes as bytes from run where id = $1`, [
+      runId,
+    ]);
+    return Number(rows[0]?.bytes);
+  };
+  const first = await runOf("4800000 bytes");
+  const around = (await estimateOf(first)) - 4_800_000;
+  for (const [estimate, method] of [
+    [4_900_000, "direct"],
+    [4_999_999, "direct"],
+    [5_000_000, "presigned_url"],
+  ] as const) {
+    const runId = await runOf(`${estimate - around} bytes`);
+    assert.equal(await estimateOf(runId), estimate);
+    const answer = await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`);
+    assert.equal(answer.status, 200);
+    assert.equal(answer.body.dataDeliveryMethod, method, String(estimate));
+    if (method === "direct") {
+      assert.equal(answer.body.results.items.records[0].data.text.length, estimate - around);
+      // The estimate is not below what is sent, and near it.
+      const sent = Buffer.byteLength(answer.text);
+      assert.ok(sent <= estimate && sent > estimate - 1_000, `${sent} bytes for an estimate of ${estimate}`);
+    }
+  }
 });
 
 for (const [kept, pages] of Object.entries(SIZES))

@@ -1,0 +1,311 @@
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { assert, must } from "#lib/assert.ts";
+import { openClient, PATIENCE, type OpenClient, type StorePatience } from "./s3-client.ts";
+import { isNoSuchObject, storeFailure, type S3Settings } from "./s3-failures.ts";
+import {
+  BlobMissing,
+  isObjectKey,
+  isObjectPrefix,
+  StoreFailed,
+  type BlobStore,
+  type ListedBlob,
+  type PresignedDownload,
+  type StoredBlob,
+} from "./store.ts";
+
+/** The least that S3 takes; an object has at most 10,000 parts, so 50 GB. Two are on their way while the next is gathered. */
+const PART_BYTES = 5 * 1_048_576;
+const PARTS_AT_ONCE = 2;
+const REMOVED_AT_ONCE = 8;
+const PAGE = 1_000;
+/** Of one object that is read, without a byte in between. */
+const READ_TRIES_MAX = 3;
+
+/** Objects in a bucket of S3, or of a store that speaks its language. */
+export function openS3Store(settings: S3Settings, patience = PATIENCE): BlobStore {
+  return new S3Store(settings, patience);
+}
+
+class S3Store implements BlobStore {
+  readonly #settings: S3Settings;
+  readonly #patience: StorePatience;
+  #opened: Promise<OpenClient> | null = null;
+  #openedForPublic: Promise<OpenClient> | null = null;
+
+  constructor(settings: S3Settings, patience: StorePatience) {
+    this.#settings = settings;
+    this.#patience = patience;
+  }
+
+  /** Bytes that don't come in whole leave nothing: parts that were sent are taken back. */
+  async put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
+    const at = this.#at(key);
+    const measured = measure(bytes);
+    const body = Readable.from(measured.bytes);
+    const [opened, { Upload }] = await Promise.all([this.#open(), import("@aws-sdk/lib-storage")]);
+    const upload = new Upload({
+      client: opened.client,
+      params: { ...at, Body: body, ContentType: "application/octet-stream" },
+      partSize: PART_BYTES,
+      queueSize: PARTS_AT_ONCE,
+    });
+    try {
+      await upload.done();
+      await this.#verify(opened, at, measured.sizeBytes());
+    } catch (error) {
+      const ownFailure = measured.failure();
+      await this.#takeBack(opened, at, upload.uploadId, ownFailure === null);
+      throw ownFailure ?? storeFailure(this.#settings, error);
+    } finally {
+      body.destroy();
+    }
+    return { key, sizeBytes: measured.sizeBytes(), sha256: measured.sha256() };
+  }
+
+  async *open(
+    key: string,
+    range?: { readonly start: number; readonly end: number },
+  ): AsyncIterable<Uint8Array> {
+    const at = this.#at(key);
+    let next = range?.start ?? 0;
+    let end = range?.end ?? null;
+    let etag: string | undefined;
+    for (let tries = 1; end === null || next <= end; tries++) {
+      try {
+        const { client, s3 } = await this.#open();
+        const part = next > 0 || end !== null ? { Range: `bytes=${next}-${end ?? ""}` } : {};
+        // What goes on goes on with the same object.
+        const same = etag === undefined ? {} : { IfMatch: etag };
+        const answer = await client.send(new s3.GetObjectCommand({ ...at, ...part, ...same }));
+        etag ??= must(answer.ETag, "the object's ETag");
+        end = next + must(answer.ContentLength, "the object's length") - 1;
+        for await (const chunk of answer.Body as AsyncIterable<Uint8Array>) {
+          next += chunk.byteLength;
+          tries = 0;
+          yield chunk;
+        }
+      } catch (error) {
+        if (isNoSuchObject(error)) throw new BlobMissing(key);
+        // Whoever reads slowly loses the connection, and goes on where it was.
+        if (etag === undefined || tries >= READ_TRIES_MAX || isAnswer(error))
+          throw storeFailure(this.#settings, error);
+      }
+    }
+  }
+
+  async presign(key: string, download: PresignedDownload): Promise<string | null> {
+    const { getSignedUrl } = await import("@aws-sdk/s3-request-presigner");
+    try {
+      const { client, s3 } = await this.#openForPublic();
+      const { expiration } = await client.config.credentials();
+      const until = download.fromMs + download.lifetimeMs;
+      // The URL of a role's passing credentials ends with them.
+      if (expiration !== undefined && expiration.getTime() < until) return null;
+      const command = new s3.GetObjectCommand({
+        ...this.#at(key),
+        ResponseContentType: download.contentType,
+        ResponseContentDisposition: download.contentDisposition,
+        ResponseCacheControl: download.cacheControl,
+      });
+      return await getSignedUrl(client, command, {
+        signingDate: new Date(download.fromMs),
+        expiresIn: Math.floor(download.lifetimeMs / 1_000),
+      });
+    } catch (error) {
+      throw storeFailure(this.#settings, error);
+    }
+  }
+
+  /** One by one: not every store that speaks S3 takes a list. */
+  async remove(keys: readonly string[]): Promise<void> {
+    await this.#removeNamed(keys.map((key) => this.#at(key).Key));
+  }
+
+  async removeAll(prefix: string): Promise<void> {
+    assert(isObjectPrefix(prefix), "a prefix made by the server");
+    for await (const page of this.#listRaw(prefix, PAGE))
+      await this.#removeNamed(page.map(({ name }) => name));
+    for await (const upload of this.#unfinished(prefix)) await this.#abort(upload.name, upload.id);
+  }
+
+  async *list(prefix: string, pageSize: number): AsyncIterable<readonly ListedBlob[]> {
+    assert(isObjectPrefix(prefix), "a prefix made by the server");
+    for await (const page of this.#listRaw(prefix, pageSize)) {
+      const listed = page
+        .map(({ name, modifiedAt }) => ({ key: name.slice(this.#settings.prefix.length), modifiedAt }))
+        // What else people put there is none of ours; some stores show parts of uploads, too.
+        .filter(({ key }) => isObjectKey(key));
+      if (listed.length > 0) yield listed;
+    }
+  }
+
+  async *listUnfinished(before: Date): AsyncIterable<string> {
+    for await (const { name, begunAt } of this.#unfinished(""))
+      if (begunAt < before) yield name.slice(this.#settings.prefix.length);
+  }
+
+  async removeUnfinished(before: Date): Promise<number> {
+    let removed = 0;
+    for await (const { name, id, begunAt } of this.#unfinished("")) {
+      if (begunAt >= before) continue;
+      await this.#abort(name, id);
+      removed++;
+    }
+    return removed;
+  }
+
+  /** Design, page 6, F23: what the store says it has, it has. */
+  async #verify(opened: OpenClient, at: Place, sizeBytes: number): Promise<void> {
+    const { ContentLength } = await opened.client.send(new opened.s3.HeadObjectCommand(at));
+    if (ContentLength === sizeBytes) return;
+    throw new StoreFailed(
+      `the object store has ${ContentLength ?? "no"} bytes of an object of ${sizeBytes} that it had acknowledged`,
+      "incomplete",
+    );
+  }
+
+  /** As well as it can be: what stays, the sweep finds. Its key was never used before, and nobody else has it. */
+  async #takeBack(
+    { client, s3 }: OpenClient,
+    at: Place,
+    UploadId: string | undefined,
+    mayBeWhole: boolean,
+  ): Promise<void> {
+    const soon = { abortSignal: AbortSignal.timeout(this.#patience.silentMs) };
+    await Promise.allSettled([
+      UploadId !== undefined && client.send(new s3.AbortMultipartUploadCommand({ ...at, UploadId }), soon),
+      mayBeWhole && client.send(new s3.DeleteObjectCommand(at), soon),
+    ]);
+  }
+
+  async #removeNamed(names: readonly string[]): Promise<void> {
+    const { bucket: Bucket } = this.#settings;
+    for (let first = 0; first < names.length; first += REMOVED_AT_ONCE) {
+      const some = names.slice(first, first + REMOVED_AT_ONCE);
+      await this.#ask(async ({ client, s3 }) =>
+        Promise.all(some.map(async (Key) => await client.send(new s3.DeleteObjectCommand({ Bucket, Key })))),
+      );
+    }
+  }
+
+  async *#listRaw(
+    prefix: string,
+    pageSize: number,
+  ): AsyncIterable<readonly { readonly name: string; readonly modifiedAt: Date }[]> {
+    for (let token: string | undefined, more = true; more; more = token !== undefined) {
+      const page = await this.#ask(async ({ client, s3 }) =>
+        client.send(
+          new s3.ListObjectsV2Command({
+            ...this.#below(prefix),
+            MaxKeys: pageSize,
+            ContinuationToken: token,
+          }),
+        ),
+      );
+      token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+      yield (page.Contents ?? []).flatMap(({ Key, LastModified }) =>
+        Key === undefined || LastModified === undefined ? [] : [{ name: Key, modifiedAt: LastModified }],
+      );
+    }
+  }
+
+  async *#unfinished(prefix: string): AsyncIterable<UnfinishedUpload> {
+    let after: { KeyMarker?: string | undefined; UploadIdMarker?: string | undefined } | null = {};
+    while (after !== null) {
+      const marker: object = after;
+      const page = await this.#ask(async ({ client, s3 }) =>
+        client.send(new s3.ListMultipartUploadsCommand({ ...this.#below(prefix), ...marker })),
+      );
+      for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
+        if (Key !== undefined && UploadId !== undefined && Initiated !== undefined)
+          yield { name: Key, id: UploadId, begunAt: Initiated };
+      after =
+        page.IsTruncated === true
+          ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+          : null;
+    }
+  }
+
+  async #abort(name: string, UploadId: string): Promise<void> {
+    const { bucket: Bucket } = this.#settings;
+    await this.#ask(async ({ client, s3 }) => {
+      await client
+        .send(new s3.AbortMultipartUploadCommand({ Bucket, Key: name, UploadId }))
+        .catch((error: unknown) => {
+          // It was finished or taken back meanwhile.
+          if ((error as Error).name !== "NoSuchUpload") throw error;
+        });
+    });
+  }
+
+  #at(key: string): Place {
+    assert(isObjectKey(key), "an object key made by the server");
+    return { Bucket: this.#settings.bucket, Key: this.#settings.prefix + key };
+  }
+
+  #below(prefix: string): { readonly Bucket: string; readonly Prefix: string } {
+    return { Bucket: this.#settings.bucket, Prefix: this.#settings.prefix + prefix };
+  }
+
+  async #ask<T>(work: (opened: OpenClient) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.#open());
+    } catch (error) {
+      throw storeFailure(this.#settings, error);
+    }
+  }
+
+  async #open(): Promise<OpenClient> {
+    return await (this.#opened ??= openClient(this.#settings, this.#settings.endpoint, this.#patience));
+  }
+
+  /** Signs for the address that callers reach; sends nothing. */
+  async #openForPublic(): Promise<OpenClient> {
+    const { publicEndpoint } = this.#settings;
+    if (publicEndpoint === null) return await this.#open();
+    return await (this.#openedForPublic ??= openClient(this.#settings, publicEndpoint, this.#patience));
+  }
+}
+
+interface Place {
+  readonly Bucket: string;
+  readonly Key: string;
+}
+
+interface UnfinishedUpload {
+  readonly name: string;
+  readonly id: string;
+  readonly begunAt: Date;
+}
+
+/** The store has understood, and said no: asking again would not help. */
+const isAnswer = (error: unknown): boolean => {
+  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+  return status !== undefined && status >= 300 && status < 500;
+};
+
+/** Hashes and counts what goes by, and remembers when its source fails: that is no fault of the store. */
+function measure(bytes: AsyncIterable<Uint8Array>) {
+  const hash = createHash("sha256");
+  let sizeBytes = 0;
+  let failure: unknown = null;
+  async function* measured(): AsyncIterable<Uint8Array> {
+    try {
+      for await (const chunk of bytes) {
+        hash.update(chunk);
+        sizeBytes += chunk.byteLength;
+        yield chunk;
+      }
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  }
+  return {
+    bytes: measured(),
+    sizeBytes: () => sizeBytes,
+    sha256: () => hash.digest(),
+    failure: () => failure,
+  };
+}

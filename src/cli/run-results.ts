@@ -1,0 +1,85 @@
+import { createWriteStream } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { Option, type Command } from "commander";
+import type { ExportFormat } from "#actions/export-results.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, tell, withProgress } from "./output.ts";
+
+interface ResultsOptions {
+  key?: string;
+  handle?: string;
+  format: ExportFormat;
+  output?: string;
+  bom?: boolean;
+}
+
+export function addRunResults(runs: Command, composition: Composition): void {
+  runs
+    .command("results")
+    .description("write the records of a completed run to a file, or to standard output")
+    .argument("<id>", "its id (run_…) or its run key (a UUID)")
+    .option("--key <refKey>", "which result, when the run has several")
+    .option("--handle <key>", "of an output with several handles")
+    .addOption(
+      // Here and not from the action: `--help` shall not load it.
+      new Option("--format <format>", "form of the file")
+        .choices(["ndjson", "csv", "xlsx"])
+        .default("ndjson"),
+    )
+    .option("--output <file>", "the file; it appears when it is whole")
+    .option("--bom", "csv: begin with the mark by which Excel knows UTF-8")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  latchkey runs results run_0VbbSVh5… --format xlsx --output invoices.xlsx\n" +
+        "  latchkey runs results run_0VbbSVh5… --key invoices --handle rejected --format csv",
+    )
+    .action(async (id: string, options: ResultsOptions) => await writeResults(composition, id, options));
+}
+
+async function writeResults(composition: Composition, id: string, options: ResultsOptions): Promise<void> {
+  const { key, handle, format, output } = options;
+  if (handle !== undefined && key === undefined)
+    throw new CommandFailed("--handle needs --key: the refKey of its output.", 2);
+  if (options.bom === true && format !== "csv") throw new CommandFailed("--bom is for csv alone.", 2);
+  if (format === "xlsx" && output === undefined && process.stdout.isTTY)
+    throw new CommandFailed("A workbook is no text for a terminal. Name a file with --output.", 2);
+  const { exportResults } = await import("#actions/export-results.ts");
+  const blobs = await composition.openStore();
+  await composition.withDatabase(async (db) => {
+    const wanted = {
+      run: id,
+      key: key === undefined ? null : handle === undefined ? key : `${key}.${handle}`,
+      format,
+      bom: options.bom === true,
+    };
+    const { bytes, totalRecords } = await exportResults({ db, blobs }, wanted);
+    if (output === undefined) return await toStandardOutput(bytes);
+    await withProgress(`Writing ${totalRecords} records`, toFile(bytes, output));
+    tell(`${totalRecords} records in ${output}.`);
+  });
+}
+
+async function toStandardOutput(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    await pipeline(Readable.from(bytes), process.stdout, { end: false });
+  } catch (error) {
+    // Whoever reads has seen enough, as `head` does.
+    if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
+  }
+}
+
+/** Beside its place first: nobody takes half a file for a whole one. */
+async function toFile(bytes: AsyncIterable<Uint8Array>, path: string): Promise<void> {
+  const unfinished = `${path}.part`;
+  try {
+    await pipeline(Readable.from(bytes), createWriteStream(unfinished, { mode: 0o600 }));
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    throw new CommandFailed(`${path} can't be written (${code ?? "error"}).`);
+  }
+}

@@ -1,0 +1,58 @@
+import { NumberText, writeJsonText, type JsonTree } from "#lib/json-text.ts";
+
+/** null: nothing. A number has its digits as the record has them. */
+export type Cell = string | boolean | NumberText | null;
+
+type Fields = ReadonlyMap<string, JsonTree>;
+
+/** The columns of a table of records: the keys of all data as they were first seen, and two of ours. */
+export interface TableColumns {
+  readonly fields: readonly string[];
+  readonly headings: readonly string[];
+}
+
+export function tableColumns(fields: ReadonlySet<string>): TableColumns {
+  // The data's own names stay as they are.
+  const free = (name: string): string => (fields.has(name) ? free(`_${name}`) : name);
+  return { fields: [...fields], headings: [...fields, free("is_valid"), free("errors")] };
+}
+
+/** The keys of a record's data. */
+export function fieldsOf(record: JsonTree): Iterable<string> {
+  return dataOf(record).keys();
+}
+
+/** Objects and lists are one cell with their JSON: nothing is lost, and no name can meet another. */
+export function cellsOf(record: JsonTree, { fields }: TableColumns): readonly Cell[] {
+  const data = dataOf(record);
+  const isValid = asMap(record).get("isValid") === true;
+  return [
+    ...fields.map((field) => cellOf(data.get(field))),
+    isValid,
+    errorsText(asMap(record).get("errors")),
+  ];
+}
+
+function cellOf(value: JsonTree | undefined): Cell {
+  if (value === undefined) return null;
+  const isLeaf =
+    value === null || typeof value === "string" || typeof value === "boolean" || value instanceof NumberText;
+  return isLeaf ? value : writeJsonText(value);
+}
+
+/** `field: message`, one after the other; nothing for a record without. */
+function errorsText(errors: JsonTree | undefined): string | null {
+  if (!Array.isArray(errors) || errors.length === 0) return null;
+  return (errors as readonly JsonTree[]).map(errorText).join("; ");
+}
+
+function errorText(error: JsonTree): string {
+  const [field, message] = [asMap(error).get("field"), asMap(error).get("message")];
+  const text = typeof message === "string" ? message : "";
+  return typeof field === "string" ? `${field}: ${text}` : text;
+}
+
+const dataOf = (record: JsonTree): Fields => asMap(asMap(record).get("data"));
+
+const asMap = (value: JsonTree | undefined): Fields =>
+  value instanceof Map ? (value as Fields) : (new Map() as Fields);
