@@ -23,7 +23,7 @@ import { describeError } from "#lib/log.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
-import { openJar } from "#strategies/session-jar.ts";
+import type { SessionJar } from "#strategies/session-jar.ts";
 import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { readJournal } from "./journal.ts";
@@ -271,8 +271,7 @@ async function logIn(
     const request = { ...used, strategyId, strategy: asked, origins, beforeHop };
     const loggedIn = await login(services, request, signal);
     redact.add(loggedIn.secrets);
-    const jar = openJar(loggedIn.session.reveal().cookies ?? undefined);
-    const open = (session: Secret<LoginSession>): TargetSession =>
+    const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
       openTarget(services.gate, origins, session, jar, beforeHop);
     // A login that sends a password again whenever a target says 401 would lock people out: only what renews by itself does.
     const target = loginTypes.get(strategy.login.type)?.keepsItsOwnSession
