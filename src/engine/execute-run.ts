@@ -271,13 +271,8 @@ async function logIn(
     const request = { ...used, strategyId, strategy: asked, origins, beforeHop };
     const loggedIn = await login(services, request, signal);
     redact.add(loggedIn.secrets);
-    // A renewed session goes on with the cookies of the one before.
-    let jar: SessionJar | undefined;
-    const open = (session: Secret<LoginSession>): TargetSession => {
-      const target = openTarget(services.gate, origins, session, jar, beforeHop);
-      jar = target.jar;
-      return target;
-    };
+    const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
+      openTarget(services.gate, origins, session, jar, beforeHop);
     // A login that sends a password again whenever a target says 401 would lock people out: only what renews by itself does.
     const target = loginTypes.get(strategy.login.type)?.keepsItsOwnSession
       ? openRenewingTarget(loggedIn.session, open, async (refused, at) => {

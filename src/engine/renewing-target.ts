@@ -1,6 +1,7 @@
 import { OutboundError, type OutboundResponse } from "#domain/http-exchange.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import type { SessionJar } from "#strategies/session-jar.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { TargetSession } from "./target-session.ts";
 
@@ -18,7 +19,7 @@ interface Holding {
  */
 export function openRenewingTarget(
   first: Secret<LoginSession>,
-  open: (session: Secret<LoginSession>) => TargetSession,
+  open: (session: Secret<LoginSession>, jar?: SessionJar) => TargetSession,
   renew: (refused: Secret<LoginSession>, signal: AbortSignal) => Promise<Secret<LoginSession>>,
 ): TargetSession {
   let holding: Holding = { session: first, target: open(first), mayRenew: true };
@@ -26,7 +27,7 @@ export function openRenewingTarget(
   const renewOnce = async (signal: AbortSignal): Promise<void> => {
     try {
       const session = await renew(holding.session, signal);
-      holding = { session, target: open(session), mayRenew: false };
+      holding = { session, target: open(session, holding.target.jar), mayRenew: false };
     } finally {
       renewing = null;
     }

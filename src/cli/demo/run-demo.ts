@@ -27,6 +27,10 @@ export async function runDemo(
   try {
     await told.orEarlier(examples === null ? play(surroundings) : playExamples(surroundings, examples));
     if (once) return;
+    if (examples === null) {
+      const app = await told.orEarlier(surroundings.startCustomerApp());
+      print(`Ledgerly, a customer's application:  ${app}`);
+    }
     print(paint("bold", "\nEverything stays up until Ctrl-C."));
     await told.come;
   } finally {

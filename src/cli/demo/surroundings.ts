@@ -7,6 +7,7 @@ import { readTarget } from "./target.ts";
 
 const PORTAL_ORIGIN = "http://127.0.0.1:4600";
 const LEDGER_ORIGIN = "http://127.0.0.1:4601";
+const APP_ORIGIN = "http://127.0.0.1:3000";
 const SERVICE_PORT = "8080";
 
 /** What is shown needs. */
@@ -30,6 +31,8 @@ export interface Surroundings {
   readonly folder: string;
   /** Runs a command as the operator, and gives what it prints. */
   latchkey(...arguments_: readonly string[]): Promise<string>;
+  /** Starts Ledgerly, a customer's application, and gives its URL. */
+  startCustomerApp(): Promise<string>;
   /** Aborted when the demo is told to stop. */
   readonly stopped: AbortSignal;
   close(): Promise<void>;
@@ -88,7 +91,18 @@ export async function openSurroundings(
       key: string;
     };
     stopped.throwIfAborted();
-    return { portalUrl, serviceUrl, apiKey: key, examples, folder, latchkey, stopped, close };
+    return {
+      portalUrl,
+      serviceUrl,
+      apiKey: key,
+      examples,
+      folder,
+      latchkey,
+      startCustomerApp: () =>
+        startCustomerApp(root, { foreign, serviceUrl, key, documents, latchkey }, programs),
+      stopped,
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
@@ -119,6 +133,32 @@ async function startPortal(
   );
   programs.push({ stop: async () => await stop(portal) });
   return portal;
+}
+
+interface AppNeeds {
+  readonly foreign: Environment;
+  readonly serviceUrl: string;
+  readonly key: string;
+  /** The folder of what was applied. */
+  readonly documents: string;
+  latchkey(...arguments_: readonly string[]): Promise<string>;
+}
+
+async function startCustomerApp(root: string, needs: AppNeeds, programs: Program[]): Promise<string> {
+  const file = join(root, "examples/customer-app/main.ts");
+  const settings = { LEDGERLY_LATCHKEY_URL: needs.serviceUrl, LEDGERLY_API_KEY: needs.key };
+  const app = await onPortOrAnother(
+    async (port) => await start(file, [], { ...needs.foreign, ...settings, LEDGERLY_PORT: port }),
+    new URL(APP_ORIGIN).port,
+  );
+  programs.push({ stop: async () => await stop(app) });
+  const url = app.firstLine.replace(/^.* at /, "");
+  if (url === APP_ORIGIN) return url;
+  // Its users come back to where it is: the account must allow it.
+  const account = join(needs.documents, "account.yaml");
+  writeFileSync(account, readFileSync(account, "utf8").replaceAll(APP_ORIGIN, url));
+  await needs.latchkey("apply", "-f", needs.documents);
+  return url;
 }
 
 /** The service. When it ends by itself (somebody tries kill -9) it is started again, on its port and data. */
