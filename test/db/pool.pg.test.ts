@@ -243,13 +243,13 @@ test("statements that are sent together are all or nothing, and each sees what w
   // Another session holds the row; what it writes meanwhile is seen by what follows the lock.
   const lock = { text: "select 1 from account_book where id = 401 for update" };
   const count = { text: "select amount from account_book where id = 401" };
-  let waiting: ReturnType<Database["transactAll"]> | null = null;
-  await admin.db.transaction(async (tx) => {
+  const waiting = await admin.db.transaction(async (tx) => {
     await tx.query("update account_book set amount = 7 where id = 401");
-    waiting = db.transactAll([lock, count]);
+    const sent = db.transactAll([lock, count]);
     await sleep(200);
+    return { sent };
   });
-  assert.deepEqual((await (waiting ?? assert.fail()))[1], [{ amount: 7 }]);
+  assert.deepEqual((await waiting.sent)[1], [{ amount: 7 }]);
 });
 
 test("a transaction whose failed statement was swallowed is an error, never a false commit", async () => {
