@@ -1,3 +1,4 @@
+import { runStatusesBefore } from "#domain/run.ts";
 import { grouped } from "./group.ts";
 import type { Database } from "./pool.ts";
 import { CLAIM, CLAIMED_COLUMNS, claimValues, type ClaimedRun, type RunCredential } from "./runs.ts";
@@ -30,20 +31,62 @@ export interface Admitted {
  * Gives a worker that has room for `limit` more those of the account's waiting runs that may run now: the account is under its
  * concurrency, their credentials under theirs. Admitted and leased in one transaction, which holds the account's row so that two
  * admissions of one account follow each other. What is admitted is begun: nothing piles up before other accounts' runs. A run
- * whose credential is busy stands aside until that is free, and nobody looks at it again before.
+ * whose credential is busy stands aside until that is free, and nobody looks at it again before. `isLikely`: some wait, as far as the
+ * caller knows.
  */
 export async function admitRuns(
   db: Database,
   accountId: string,
   owner: string,
   limit: number,
+  isLikely = false,
 ): Promise<Admitted> {
   // Most looks find nothing, or no room: that takes no lock. Whatever makes room or waits is looked at after that.
-  if (!(await mayAdmit(db, accountId))) return { runs: [], isMore: false };
+  if (!isLikely && !(await mayAdmit(db, accountId))) return { runs: [], isMore: false };
+  const plain = await admitPlain(db, accountId, owner, limit);
+  if (plain.isAll || plain.runs.length === limit) return { runs: plain.runs, isMore: false };
+  const others = await admitByChoice(db, accountId, owner, limit - plain.runs.length);
+  return { runs: [...plain.runs, ...others.runs], isMore: others.isMore };
+}
+
+/**
+ * Those at the head that nothing keeps waiting but the account's concurrency (no credential of theirs has a limit, and no run of
+ * the account stands aside), chosen by the server in one round trip. `isAll`: there is no room, or nothing else waits.
+ */
+async function admitPlain(
+  db: Database,
+  accountId: string,
+  owner: string,
+  limit: number,
+): Promise<{ readonly runs: readonly ClaimedRun[]; readonly isAll: boolean }> {
+  // The second sees what was committed before the lock was had.
+  const [, rows] = await db.transactAll([
+    { name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] },
+    {
+      name: "admit_plain_runs",
+      text: ADMIT_PLAIN,
+      values: [accountId, owner, runStatusesBefore("running"), limit],
+    },
+  ]);
+  const found = rows as readonly (ClaimedRun & { readonly mayBeMore: boolean })[];
+  return {
+    // Without any run there is one row all the same, for what it says of the others.
+    runs: found.flatMap(({ mayBeMore: _mayBeMore, ...run }) => (run.id === null ? [] : [run])),
+    isAll: found[0]?.mayBeMore !== true,
+  };
+}
+
+/** Any of those that wait, each with the places of its credentials. */
+async function admitByChoice(
+  db: Database,
+  accountId: string,
+  owner: string,
+  limit: number,
+): Promise<Admitted> {
   return await db.transaction(async (tx) => {
     // Sent together, one after the other: the later see what was committed before the lock was had.
     const [, [room], freed, first] = await Promise.all([
-      tx.query(`select 1 from account where id = $1 for no key update`, [accountId]),
+      tx.query({ name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] }),
       tx.query<{ free: number }>({ name: "read_account_room", text: ROOM, values: [accountId] }),
       listFreed(tx, accountId, limit),
       listWaiting(tx, accountId, limit),
@@ -65,6 +108,8 @@ export async function admitRuns(
     }
   });
 }
+
+const LOCK_ACCOUNT = `select 1 from account where id = $1 for no key update`;
 
 async function takeLeases(
   tx: Database,
@@ -105,6 +150,40 @@ const ROOM = `select concurrency - (
     select count(*) from run where run.account_id = account.id and admitted_at is not null and ended_at is null
   )::int as free from account where id = $1`;
 
+/** Those that a person has decided on first, then in the order of their triggers. `$1` the account, the other how many of each. */
+const heads = (
+  limit: string,
+): string => `(select id, 0 as place, resumed_at as at from run where account_id = $1 and ${WAITS}
+    and resumed_at is not null and waits_for is null order by resumed_at, id limit ${limit})
+  union all
+  (select id, 1 as place, created_at as at from run where account_id = $1 and ${WAITS}
+    and resumed_at is null and waits_for is null order by created_at, id limit ${limit})`;
+
+const ADMIT_PLAIN = `with room as (
+    ${ROOM}
+  ), aside as (
+    select exists (select from run where account_id = $1 and ${WAITS} and waits_for is not null) as is_any
+  ), waiting as (
+    select head.id, row_number() over (order by head.place, head.at, head.id) as turn,
+      exists (select from run_credential used where used.run_id = head.id and used.concurrency is not null) as is_limited
+    from (${heads("$4")}) head
+  ), limited as (
+    select min(turn) as turn from waiting where is_limited
+  ), claimed as (
+    update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
+    from account
+    where run.id in (select id from waiting, room, aside, limited
+        where not aside.is_any and waiting.turn <= room.free and waiting.turn < coalesce(limited.turn, $4::int + 1)
+          and waiting.turn <= $4::int)
+      and account.id = run.account_id and run.admitted_at is null and run.ended_at is null and run.lease_owner is null
+      and run.parked_at is null
+    returning ${CLAIMED_COLUMNS}
+  )
+  select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", claimed.*,
+    (select coalesce(json_agg(json_build_object('slot', slot, 'credentialId', credential_id, 'strategyId', strategy_id,
+       'strategyVersion', strategy_version) order by slot), '[]') from run_credential where run_id = claimed.id) as credentials
+  from room cross join aside cross join limited left join claimed on true`;
+
 async function mayAdmit(db: Database, accountId: string): Promise<boolean> {
   const rows = await db.query<{ may: boolean }>({
     name: "may_admit_runs",
@@ -120,16 +199,10 @@ const NEEDS = `select waiting.id, waiting.place, waiting.at, used.slot, used.cre
   from waiting left join run_credential used on used.run_id = waiting.id
   order by waiting.place, waiting.at, waiting.id, used.slot`;
 
-/** Those that a person has decided on first, then in the order of their triggers. */
 async function listWaiting(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
   return await tx.query<Waiting>({
     name: "list_waiting_runs",
-    text: `with waiting as (
-        (select id, 0 as place, resumed_at as at from run where account_id = $1 and ${WAITS}
-           and resumed_at is not null and waits_for is null order by resumed_at, id limit $2)
-        union all
-        (select id, 1 as place, created_at as at from run where account_id = $1 and ${WAITS}
-           and resumed_at is null and waits_for is null order by created_at, id limit $2))
+    text: `with waiting as (${heads("$2")})
       ${NEEDS}`,
     values: [accountId, limit],
   });

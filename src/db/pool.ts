@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { assert } from "#lib/assert.ts";
+import { typeParser } from "./type-parser.ts";
 
 /** Where a server is: a URL, or the address of the embedded one (`host` is a socket's folder). */
 export type DatabaseSource =
@@ -37,6 +38,11 @@ export type Database = {
     options: Pick<TransactionOptions, "lockTimeoutMs">,
     beforeCommit: (rows: readonly T[]) => Promise<void>,
   ): Promise<readonly T[]>;
+  /**
+   * Statements as one transaction, all sent together with its BEGIN and COMMIT: one round trip. Each sees what was committed before
+   * it began, so one may lock what the next counts. Gives the rows of each.
+   */
+  transactAll(statements: readonly Statement[]): Promise<readonly (readonly unknown[])[]>;
   end(): Promise<void>;
   pool: pg.Pool;
 };
@@ -90,6 +96,7 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
       repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn, options))),
     transact: (statement, options, beforeCommit) =>
       withClient(pool, (client) => transact(pool, client, statement, options, beforeCommit)),
+    transactAll: (statements) => withClient(pool, (client) => transactAll(pool, client, statements)),
     end: () => (ended ??= pool.end()),
     pool,
   };
@@ -152,22 +159,6 @@ function clientConfig(source: DatabaseSource, options: PoolOptions): pg.PoolConf
       options.idleInTransactionTimeoutMs ?? defaults.idleInTransactionTimeoutMs,
     types: { getTypeParser: typeParser },
   };
-}
-
-const int8 = 20;
-const int8Array = 1016;
-
-/** `pg`'s own parsers (timestamptz is a Date), but int8 is a number; a bigint where that would not be exact. */
-function typeParser(type: number, format?: "text" | "binary"): (text: string) => unknown {
-  if (type === int8) return parseInt8;
-  const parse = pg.types.getTypeParser(type, format) as (text: string) => unknown;
-  if (type !== int8Array) return parse;
-  return (text) => (parse(text) as (string | null)[]).map((item) => (item === null ? null : parseInt8(item)));
-}
-
-function parseInt8(text: string): number | bigint {
-  const value = Number(text);
-  return Number.isSafeInteger(value) ? value : BigInt(text);
 }
 
 /** Connections in an unknown state: nothing more is sent on them, and they never go back to the pool. */
@@ -259,6 +250,20 @@ async function transact<T>(
   }
 }
 
+async function transactAll(
+  pool: pg.Pool,
+  client: pg.PoolClient,
+  statements: readonly Statement[],
+): Promise<readonly (readonly unknown[])[]> {
+  const begun = begin(client, {});
+  const done = statements.map(async (statement) => await run(client, statement));
+  const ended = commit(pool, client, null);
+  // After one that failed the server refuses all others, and takes COMMIT for a rollback: the first error is the reason.
+  const outcomes = await Promise.allSettled([begun, ...done, ended]);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  return await Promise.all(done);
+}
+
 async function rollBack(client: pg.PoolClient): Promise<void> {
   if (!broken.has(client)) await send(client, { text: "rollback" }).catch(() => broken.add(client));
 }
@@ -343,6 +348,7 @@ function transactionOn(pool: pg.Pool, client: pg.PoolClient): { tx: Database; cl
       }
     },
     transact: () => Promise.reject(new Error("A transaction within one is made by transaction()")),
+    transactAll: () => Promise.reject(new Error("A transaction within one is made by transaction()")),
     end: () => Promise.reject(new Error("A transaction does not end its pool")),
     pool,
   };

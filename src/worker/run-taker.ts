@@ -29,6 +29,8 @@ export class RunTaker {
   readonly #options: TakerOptions;
   /** Accounts that may have runs to take, in the order of their turns. */
   readonly #accounts = new Set<string>();
+  /** Those of them that have some, as far as is known. */
+  readonly #likely = new Set<string>();
   #turn: Promise<void> | null = null;
   /** Who waits for a moment in which nothing is taken. */
   #betweens = 0;
@@ -38,10 +40,15 @@ export class RunTaker {
     this.#options = options;
   }
 
-  /** These accounts may have runs that wait. */
-  wake(accountIds: readonly string[]): void {
-    for (const id of accountIds) this.#accounts.add(id);
+  /** These accounts may have runs that wait; `isLikely`: one was triggered just now. */
+  wake(accountIds: readonly string[], isLikely = false): void {
+    for (const id of accountIds) this.#add(id, isLikely);
     this.#takeSoon();
+  }
+
+  #add(accountId: string, isLikely: boolean): void {
+    this.#accounts.add(accountId);
+    if (isLikely) this.#likely.add(accountId);
   }
 
   /** Does something while nothing is being taken: what was taken is begun by then. It comes before the next turn. */
@@ -83,7 +90,7 @@ export class RunTaker {
     // With all that this turn of the event loop brings: runs that end together make room together.
     await new Promise((resolve) => setImmediate(resolve));
     const workerId = this.#options.workerId();
-    if (workerId === null) return this.#accounts.clear();
+    if (workerId === null) return this.#forgetAll();
     if (!this.#isDue()) return;
     const shares = [...shareSlots(this.#options.room(), [...this.#accounts], this.#options.carried())];
     for (let at = 0; at < shares.length; at += ACCOUNTS_AT_ONCE) {
@@ -94,15 +101,21 @@ export class RunTaker {
     }
   }
 
+  #forgetAll(): void {
+    this.#accounts.clear();
+    this.#likely.clear();
+  }
+
   async #takeOf(accountId: string, share: number, workerId: string): Promise<void> {
     // Whoever wakes it from here on may know of a run that this look does not see.
     this.#accounts.delete(accountId);
+    const isLikely = this.#likely.delete(accountId);
     try {
       await failpoint("run.before_admit");
-      const { runs, isMore } = await admitRuns(this.#options.db, accountId, workerId, share);
+      const { runs, isMore } = await admitRuns(this.#options.db, accountId, workerId, share, isLikely);
       for (const run of runs) this.#options.begin(run, workerId);
       // There may be more; it is the others' turn first.
-      if (isMore || runs.length === share) this.#accounts.add(accountId);
+      if (isMore || runs.length === share) this.#add(accountId, true);
     } catch (error) {
       this.#options.log.warn(
         { accountId, ...describeError(error) },

@@ -94,7 +94,7 @@ export class Worker {
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     // Only hints, so that a run that was triggered or cancelled anywhere begins or stops at once; else the next look finds it.
     worker.#unsubscribe = services.news.subscribe({
-      waiting: (accountIds) => worker.#taker.wake(accountIds),
+      waiting: (accountIds) => worker.#taker.wake(accountIds, true),
       stop: (runIds) => void worker.#quietly(() => worker.#stopRuns(runIds)),
     });
     await worker.#quietly(() => worker.#reconcile());

@@ -105,7 +105,6 @@ const OTHERS: Readonly<Record<string, string>> = {
   freeRunsOfNobody: "only runs of workers that are gone, raising their epochs",
   RUN_CHECKS: "reads",
   freeJobs: "frees jobs and changes no run",
-  admitRuns: "takes leases: only of runs that nobody has",
   CLAIM: "part of what takes a lease",
   CLAIMED_COLUMNS: "reads",
 };

@@ -226,6 +226,32 @@ test("a statement that is a transaction of its own waits for a lock no longer th
   assert.equal(row?.timeout, "5s");
 });
 
+test("statements that are sent together are all or nothing, and each sees what was committed before it began", async () => {
+  const db = pool({ max: 1 });
+  const put = (id: number) => ({
+    text: "insert into account_book values ($1, 1) returning id",
+    values: [id],
+  });
+  assert.deepEqual(await db.transactAll([put(401), { text: "select 1 as one" }]), [
+    [{ id: 401 }],
+    [{ one: 1 }],
+  ]);
+  // The second fails: the first is undone, its error is the one that is told, and the connection goes on.
+  await assert.rejects(db.transactAll([put(402), put(401), put(403)]), { code: "23505" });
+  const ids = async () => await db.query("select id from account_book where id between 401 and 403");
+  assert.deepEqual(await ids(), [{ id: 401 }]);
+  // Another session holds the row; what it writes meanwhile is seen by what follows the lock.
+  const lock = { text: "select 1 from account_book where id = 401 for update" };
+  const count = { text: "select amount from account_book where id = 401" };
+  const waiting = await admin.db.transaction(async (tx) => {
+    await tx.query("update account_book set amount = 7 where id = 401");
+    const sent = db.transactAll([lock, count]);
+    await sleep(200);
+    return { sent };
+  });
+  assert.deepEqual((await waiting.sent)[1], [{ amount: 7 }]);
+});
+
 test("a transaction whose failed statement was swallowed is an error, never a false commit", async () => {
   const db = pool({ max: 1 });
   await assert.rejects(

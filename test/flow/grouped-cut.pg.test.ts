@@ -1,0 +1,96 @@
+// Design, page 2, Group commit, and page 6, F3: a worker dies, or loses its connection, while one statement of several runs is under
+// way. What became of it nobody heard: it is done or undone for all of them, and no run is lost, none does anything twice.
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import type { Caller } from "../caller.ts";
+import { afterFaults, callerOf, openFaultStage, RECORDS, type FaultStage, type Way } from "./fault-stage.ts";
+import { eventually } from "./run-history.ts";
+
+const RUNS = 6;
+/** Statements of one kind that a process has under way at most. */
+const BATCHES_MAX = 2;
+const PATIENCE_MS = 120_000;
+/** A machine that does ten other things starts four processes slowly. */
+const SETUP_MS = 400_000;
+
+let stage: FaultStage;
+let caller: Caller;
+
+before(
+  async () => {
+    stage = await openFaultStage();
+    const api = await stage.installation.serve({}, "--roles", "api");
+    caller = callerOf(stage, api);
+    await stage.credential(caller);
+  },
+  { timeout: SETUP_MS },
+);
+afterEach(async () => await afterFaults(stage));
+after(async () => await stage?.[Symbol.asyncDispose]());
+
+/** The sessions whose statement waits for the table. */
+async function waitingFor(table: string): Promise<readonly number[]> {
+  const rows = await stage.installation.database.db.query<{ pid: number }>(
+    `select pid from pg_locks where relation = $1::regclass and not granted`,
+    [table],
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+const undo = async (pids: readonly number[]): Promise<unknown> =>
+  await stage.installation.database.db.query(
+    `select pg_terminate_backend(pid) from unnest($1::int[]) as pid`,
+    [pids],
+  );
+
+/** The statement that stands still, by the table that it writes, and the runs that come to it together. */
+const STATEMENTS: readonly { readonly what: string; readonly table: string; readonly way: Way }[] = [
+  { what: "the checkpoint of several runs", table: "run_step", way: "sends" },
+  { what: "the completion of several runs", table: "run_result", way: "reads" },
+];
+const FAULTS = {
+  "it is done and its worker never hears of it": { isKilled: true, isUndone: false },
+  "it is undone and its worker is dead": { isKilled: true, isUndone: true },
+  "it is undone and its worker goes on": { isKilled: false, isUndone: true },
+};
+
+for (const { what, table, way } of STATEMENTS) {
+  for (const [how, { isKilled, isUndone }] of Object.entries(FAULTS)) {
+    test(`${what} is cut off: ${how}`, { timeout: 2 * PATIENCE_MS }, async () => {
+      const { db } = stage.installation.database;
+      let worker = await stage.installation.serve({}, "--roles", "worker");
+      const release = stage.holdReads();
+      const runs = await Promise.all(
+        Array.from({ length: RUNS }, async () => await stage.trigger(caller, way)),
+      );
+      const areReading = async () => (runs.every((run) => stage.reads(run).length > 0) ? true : undefined);
+      await eventually("all are reading", areReading, PATIENCE_MS);
+      await db.transaction(async (tx) => {
+        await tx.query(`lock table ${table} in share mode`);
+        release();
+        const standing = await eventually(
+          "the statement stands still",
+          async () => {
+            const pids = await waitingFor(table);
+            return pids.length > 0 ? pids : undefined;
+          },
+          PATIENCE_MS,
+        );
+        // Six runs, and not a statement for each.
+        assert.ok(standing.length <= BATCHES_MAX, `${standing.length} statements`);
+        if (isKilled) await worker.end("SIGKILL");
+        if (isUndone) await undo(await waitingFor(table));
+      });
+      if (isKilled) worker = await stage.installation.serve({}, "--roles", "worker");
+      const rows = await stage.ended(runs, PATIENCE_MS);
+      assert.deepEqual(new Set(rows.map(({ status }) => status)), new Set(["completed"]));
+      await stage.check(caller, runs);
+      for (const run of runs) {
+        // What was in the journal before the statement is not read again; what was in it may be.
+        assert.ok(stage.reads(run).length <= (table === "run_step" ? 2 : 1), `${run} has read too often`);
+        assert.equal(stage.orders(run).length, way === "sends" ? RECORDS : 0);
+      }
+      await worker.end("SIGKILL");
+    });
+  }
+}
