@@ -17,7 +17,19 @@ export interface OutboundRequest {
   /** Redirects to follow inside the allowed hosts; 0 = none (the redirect itself is the response). */
   readonly redirectsMax?: number | undefined;
   readonly timeoutMs?: number | undefined;
+  /** The body may be long: it is written to a file of the run while it comes, and is not in memory. */
+  readonly toFile?: boolean | undefined;
 }
+
+/** A body that was written to a file. */
+export interface KeptBody {
+  readonly sizeBytes: number;
+  /** Opens the bytes anew at each call. */
+  readonly open: () => AsyncIterable<Uint8Array>;
+}
+
+/** Writes a body while it comes. Fails with whatever the bytes fail with, and keeps nothing then. */
+export type KeepBody = (bytes: AsyncIterable<Uint8Array>) => Promise<() => AsyncIterable<Uint8Array>>;
 
 /** The whole response, read and decompressed within `maxBytes`. */
 export interface OutboundResponse {
@@ -27,6 +39,8 @@ export interface OutboundResponse {
   /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Uint8Array;
+  /** Where the body is when it was asked `toFile`; `body` is empty then. */
+  readonly kept: KeptBody | null;
   /** The body as text, by the charset of its content type (default UTF-8). */
   text(): string;
 }
@@ -55,4 +69,9 @@ export class OutboundError extends Error {
   }
 }
 
-export type SendOutbound = (request: OutboundRequest, signal: AbortSignal) => Promise<OutboundResponse>;
+/** `keep` is where `toFile` is. */
+export type SendOutbound = (
+  request: OutboundRequest,
+  signal: AbortSignal,
+  keep?: KeepBody,
+) => Promise<OutboundResponse>;

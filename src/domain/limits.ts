@@ -64,6 +64,9 @@ export const limits = {
   retriesMax: 100,
   /** Design, page 3, Defaults: `max_bytes` of a response, decompressed. */
   responseBytesMax: 10_000_000,
+  /** Of what a node says by `max_bytes`: of a response that is read whole, and of one that is read as a stream. */
+  wholeBytesMax: 100_000_000,
+  streamedBytesMax: 10_000_000_000,
   pagesMax: 10_000,
   /** Of a node with `for_each`. */
   requestsAtOnceMax: 20,

@@ -2,42 +2,57 @@ import { limits } from "./limits.ts";
 import type { DataRecord, RecordBatches } from "./record.ts";
 
 const NEWLINE = 0x0a;
+const COMMA = 0x2c;
 /** A batch of long records ends early: many are read at once when a sort merges its chunks. */
 const BATCH_BYTES_MAX = 128_000;
 
-/** The lines of a byte stream, as bytes, without their newline. */
-export async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Buffer[]> {
-  let rest: Buffer[] = [];
-  for await (const chunk of bytes) {
-    const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const lines: Buffer[] = [];
-    let start = 0;
-    for (let end = buffer.indexOf(NEWLINE); end >= 0; end = buffer.indexOf(NEWLINE, start)) {
-      const tail = buffer.subarray(start, end);
-      lines.push(rest.length > 0 ? Buffer.concat([...rest, tail]) : tail);
-      rest = [];
-      start = end + 1;
-    }
-    if (start < buffer.length) rest.push(buffer.subarray(start));
-    if (lines.length > 0) yield lines;
-  }
-  if (rest.length > 0) yield [Buffer.concat(rest)];
-}
-
 /** Records as newline-delimited JSON, read again. */
 export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBatches {
-  let batch: DataRecord[] = [];
-  let batchBytes = 0;
-  for await (const lines of splitLines(bytes)) {
-    for (const line of lines) {
-      batch.push(JSON.parse(line.toString("utf8")) as DataRecord);
-      batchBytes += line.length;
-      if (batch.length >= limits.recordBatchSizeMax || batchBytes >= BATCH_BYTES_MAX) {
-        yield batch;
-        batch = [];
-        batchBytes = 0;
-      }
-    }
+  for await (const list of listsOfLines(bytes, BATCH_BYTES_MAX)) {
+    const records = JSON.parse(`[${list.toString("utf8")}]`) as DataRecord[];
+    for (let start = 0; start < records.length; start += limits.recordBatchSizeMax)
+      yield records.length <= limits.recordBatchSizeMax
+        ? records
+        : records.slice(start, start + limits.recordBatchSizeMax);
   }
-  if (batch.length > 0) yield batch;
+}
+
+/**
+ * Lines of JSON as the items of a list, without its brackets: several at a time, up to about so many bytes. A line break inside of
+ * JSON's texts is an escape, so those that stand there are between the lines.
+ */
+export async function* listsOfLines(
+  bytes: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  let rest: Buffer[] = [];
+  for await (const chunk of bytes) {
+    // A copy: commas are written into it.
+    const buffer = Buffer.from(chunk);
+    let start = 0;
+    while (start < buffer.length) {
+      const end = endOfLines(buffer, start, start + bytesMax);
+      if (end === -1) break;
+      const lines = buffer.subarray(start, end);
+      const list = rest.length === 0 ? lines : Buffer.concat([...rest, lines]);
+      rest = [];
+      start = end + 1;
+      commasFor(list);
+      if (list.length > 0) yield list;
+    }
+    if (start < buffer.length) rest.push(buffer.subarray(start));
+  }
+  const list = Buffer.concat(rest);
+  commasFor(list);
+  if (list.length > 0) yield list;
+}
+
+/** The last line break before `wanted`, or the first behind it; -1: there is none. */
+function endOfLines(buffer: Buffer, start: number, wanted: number): number {
+  const before = buffer.lastIndexOf(NEWLINE, Math.min(wanted, buffer.length) - 1);
+  return before >= start ? before : buffer.indexOf(NEWLINE, start);
+}
+
+function commasFor(lines: Buffer): void {
+  for (let at = lines.indexOf(NEWLINE); at !== -1; at = lines.indexOf(NEWLINE, at + 1)) lines[at] = COMMA;
 }

@@ -32,7 +32,8 @@ export function nodeContext(
     from: planned.edges.map((id) => readAgain(must(run.outputs.get(id), `the output of ${id}`), signal)),
     expressions: abortableExpressions(expressions, signal),
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
-    send: async (request) => await target.send(request, signal),
+    send: async (request) =>
+      await target.send(request, signal, async (bytes) => await run.scratch.keep(bytes)),
     writes: nodeWrites(run, node.id, target, signal),
     review: async (records, ask) => {
       if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");

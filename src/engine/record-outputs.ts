@@ -2,13 +2,16 @@ import { createBrotliCompress } from "node:zlib";
 import { Readable } from "node:stream";
 import type { NewResult } from "#db/run-results.ts";
 import type { RecordBatches } from "#domain/record.ts";
-import { splitLines } from "#domain/record-lines.ts";
+import { listsOfLines } from "#domain/record-lines.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import { RESULT_COMPRESSION } from "#lib/result-compression.ts";
 import type { EngineServices } from "./services.ts";
 import type { Redactor } from "./redact.ts";
 import { readSmall, streamOf } from "./small-bytes.ts";
 import { encodeRecords, type RecordCounts, type Scratch } from "./spool.ts";
+
+const LIST_BYTES = 1_048_576;
+const COMMA = Buffer.from(",");
 
 /**
  * Writes one result key: the JSON that `direct` shows (`{"totalRecords":n,"records":[…]}`), as a Brotli object, or as it is when
@@ -50,9 +53,9 @@ export async function writeResult(
 async function* resultJson(total: number, spooled: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {
   yield Buffer.from(`{"totalRecords":${total},"records":[`);
   let first = true;
-  for await (const lines of splitLines(spooled)) {
-    const text = lines.map((line) => line.toString("utf8")).join(",");
-    yield Buffer.from(first ? text : `,${text}`);
+  for await (const list of listsOfLines(spooled, LIST_BYTES)) {
+    if (!first) yield COMMA;
+    yield list;
     first = false;
   }
   yield Buffer.from("]}");

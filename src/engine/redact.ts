@@ -5,6 +5,10 @@ import type { DataRecord } from "#domain/record.ts";
 export interface Redactor {
   /** A text that a target gave. */
   text(text: string): string;
+  /** Bytes as a text of one byte a character; a secret is found in its UTF-8 form. */
+  bytes(text: string): string;
+  /** The bytes of the longest thing that is looked for; 0: there is nothing to look for. */
+  readonly longest: number;
   /** A whole body that a target gave: JSON stays JSON, also where the secret is a number in it. */
   body(text: string): string;
   /** A message for the log or the operator: also where letters lost their case, as in a host name. */
@@ -56,8 +60,11 @@ export function makeRedactor(secrets: readonly string[]): Redactor {
       return text(given);
     }
   };
+  const inBytes = forms.map((form) => Buffer.from(form, "utf8").toString("latin1"));
   return {
     text,
+    bytes: (given) => replace(given, inBytes),
+    longest: Math.max(0, ...inBytes.map((form) => form.length)),
     body: (given) => (isTouched(given) ? cleanBody(given) : given),
     message: (given) =>
       replace(

@@ -56,6 +56,9 @@ export class Scratch {
     const file = await open(path, "wx", 0o600);
     try {
       await file.writeFile(bytes);
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
     } finally {
       await file.close();
     }

@@ -40,7 +40,7 @@ export function openTarget(
 ): TargetSession {
   const { query = [], certificate } = login?.reveal() ?? {};
   const own = certificate === undefined ? null : gate.present(certificate);
-  const send = async (request: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> => {
+  const send: SendOutbound = async (request, signal, keep) => {
     const url = absoluteUrl(request, origins);
     const response = await (own ?? gate).send(
       {
@@ -60,6 +60,7 @@ export function openTarget(
         },
         prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
         absorb: (hop, setCookies) => jar.absorb(hop, setCookies),
+        keep: request.toFile === true ? (keep ?? null) : null,
       },
       signal,
     );
@@ -71,7 +72,7 @@ export function openTarget(
     };
   };
   return {
-    send: async (request, signal) => await mapGateErrors(send(request, signal)),
+    send: async (request, signal, keep) => await mapGateErrors(send(request, signal, keep)),
     jar,
     close: async () => await own?.close(),
   };

@@ -1,11 +1,12 @@
 import { ExpressionError } from "#domain/expression.ts";
-import type { BoundExpressions, Outcome, Scope } from "#domain/expression.ts";
+import type { BoundExpressions, Scope } from "#domain/expression.ts";
 import { isJsonObject } from "#domain/json.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { assert, must } from "#lib/assert.ts";
 import { boundedCache } from "./bounded-cache.ts";
-import { readPlainField } from "./plain-field.ts";
+import { evaluateRows } from "./evaluate-rows.ts";
+import { compilePlain, type PlainExpression } from "./plain-expression.ts";
 import { SupervisedThread } from "./supervised-thread.ts";
 import type { KillReason } from "./supervised-thread.ts";
 import { holdsExpression, parseTemplate, renderParts } from "./template.ts";
@@ -47,6 +48,7 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
   };
   const threads = Array.from({ length: options.threads ?? 1 }, () => new SupervisedThread(threadLimits));
   const templates = boundedCache<ParsedTemplate>(TEMPLATES_MAX);
+  const plains = boundedCache<PlainExpression | null>(TEMPLATES_MAX);
   let lastId = 0;
   const nextId = (): number => (lastId = (lastId % 0x7fff_ffff) + 1);
 
@@ -92,8 +94,8 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
         return fill(template, strings, values);
       },
       async evaluateBatch(sources, rows) {
-        const plain = readPlainFields(sources, rows);
-        return plain ?? outcomesOf(sources, rows, await runBound(sources, rows));
+        const expressions = sources.map((source) => plains.get(source, compilePlain));
+        return await evaluateRows({ sources, expressions, rows, bound: variables }, runBound);
       },
       release() {
         released = true;
@@ -110,45 +112,10 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
   };
 }
 
-function outcomesOf(
-  sources: readonly string[],
-  rows: readonly Scope[],
-  cells: readonly Cell[],
-): readonly (readonly Outcome[])[] {
-  return rows.map((_, row) =>
-    sources.map((source, column) => outcomeOf(source, cells[row * sources.length + column])),
-  );
-}
-
-/** Null: at least one needs a thread. */
-function readPlainFields(
-  sources: readonly string[],
-  rows: readonly Scope[],
-): readonly (readonly Outcome[])[] | null {
-  const outcomes: Outcome[][] = [];
-  for (const { root } of rows) {
-    const row: Outcome[] = [];
-    for (const source of sources) {
-      const field = readPlainField(source, root);
-      if (field === null) return null;
-      row.push({ ok: true, value: field.value });
-    }
-    outcomes.push(row);
-  }
-  return outcomes;
-}
-
 function valueOf(source: string, cell: Cell | undefined): Json | undefined {
   const { v, e } = must(cell, "result of an expression");
   if (e !== undefined) throw new ExpressionError(source, e);
   return v;
-}
-
-function outcomeOf(source: string, cell: Cell | undefined): Outcome {
-  const { v, e } = must(cell, "result of an expression");
-  return e === undefined
-    ? { ok: true, value: v }
-    : { ok: false, message: new ExpressionError(source, e).message };
 }
 
 type Parsed = ReadonlyMap<string, readonly TemplatePart[]>;

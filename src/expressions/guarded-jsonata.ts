@@ -7,6 +7,7 @@ import type { TreeNode } from "./free-variables.ts";
 import { jsonText } from "./json-text.ts";
 import { refuse } from "./refusal.ts";
 import { RegexEngine } from "./regex-engine.ts";
+import { timeLimit } from "./time-limit.ts";
 
 /** How one expression is evaluated inside the thread. Everything here assumes `hardenThread`. */
 
@@ -42,8 +43,12 @@ const ONLY_COPIES = "(only copies)";
 
 export async function guardedJsonata(limits: EvaluationLimits): Promise<Evaluate> {
   const fence = await fenceBuiltIns(limits.charactersMax);
+  const time = timeLimit(limits.timeoutMs);
   const options = Object.freeze({
-    timeout: limits.timeoutMs,
+    /** jsonata reads it at every step, and compares it with the clock. */
+    get timeout(): number {
+      return time.allowedMs();
+    },
     stack: limits.depthMax,
     sequence: limits.itemsMax,
     // jsonata uses `new`, `lastIndex` and `exec` only.
@@ -72,6 +77,7 @@ export async function guardedJsonata(limits: EvaluationLimits): Promise<Evaluate
       const prepared = cache.get(source, prepare);
       if (typeof prepared === "string") return { ok: false, reason: prepared, timedOut: false };
       literals = prepared.literals;
+      time.begin();
       const value: unknown = await prepared.expression.evaluate(root, variables);
       const text = jsonText(value, limits.charactersMax);
       if (prepared.groups) restore();

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { must } from "#lib/assert.ts";
 import { tookTooLong } from "./failure-reason.ts";
+import { CLOCK_FACTOR } from "./time-limit.ts";
 import { PROGRESS_BYTES, Progress } from "./thread-messages.ts";
 import type { Cell, FromThread, ThreadData, ToThread } from "./thread-messages.ts";
 import { answerTask, strikeTask } from "./thread-task.ts";
@@ -24,6 +25,8 @@ const GRACE_MS = 250;
  * measured counts garbage, so a thread is ended half-way between the two.
  */
 const HEADROOM_MIB = 512;
+/** How much longer than its limit a thread may be silent. */
+const SILENT_FACTOR = 2;
 /** Bindings are kept in a thread while their JSON text is at most this part of its memory, and while they are in use. */
 const BINDINGS_SHARE = 1 / 16;
 const STARTS_MAX = 3;
@@ -35,8 +38,15 @@ interface Running {
   /** Bindings that the thread has, the one used longest ago first. */
   readonly bindings: Map<number, Binding>;
   bindingCharacters: number;
-  /** How often the watch has found the thread at this tick. */
-  watched: { readonly ticks: number; readonly looks: number };
+  /** How often the watch has found the thread at this tick, and what CPU time the thread said it had at first and at last. */
+  watched: Watched;
+}
+
+interface Watched {
+  readonly ticks: number;
+  looks: number;
+  firstCpuMs: number | null;
+  lastCpuMs: number | null;
 }
 
 /** A worker thread that is started when it is needed, ended when it hangs or fills up, and replaced. */
@@ -123,7 +133,7 @@ export class SupervisedThread {
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMiB + HEADROOM_MIB },
     });
     const progress = new Int32Array(shared);
-    const watched = { ticks: 0, looks: 0 };
+    const watched = { ticks: 0, looks: 0, firstCpuMs: null, lastCpuMs: null };
     const running: Running = { worker, progress, bindings: new Map(), bindingCharacters: 0, watched };
     worker.on("message", (message: FromThread) => this.#answered(message));
     // An error is followed by the exit.
@@ -156,10 +166,32 @@ export class SupervisedThread {
     if (running === undefined) return;
     const ticks = Atomics.load(running.progress, Progress.ticks);
     const idle = Atomics.load(running.progress, Progress.task) === 0;
-    const looks = idle || ticks !== running.watched.ticks ? 0 : running.watched.looks + 1;
-    running.watched = { ticks, looks };
-    if (looks * WATCH_MS > this.#limits.timeoutMs + GRACE_MS) this.#died(running, "time", undefined);
-    else if (looks > 0) void this.#watchMemory(running);
+    if (idle || ticks !== running.watched.ticks) {
+      running.watched = { ticks, looks: 0, firstCpuMs: null, lastCpuMs: null };
+      return;
+    }
+    running.watched.looks += 1;
+    if (this.#isOverTime(running.watched)) this.#died(running, "time", undefined);
+    else {
+      void this.#watchMemory(running);
+      void this.#watchCpu(running, running.watched);
+    }
+  }
+
+  /** By the thread's CPU time; one that gives no word of it is in a step of its own that nothing interrupts, and has less patience. */
+  #isOverTime({ looks, firstCpuMs, lastCpuMs }: Watched): boolean {
+    const limitMs = this.#limits.timeoutMs + GRACE_MS;
+    const seenMs = looks * WATCH_MS;
+    if (seenMs <= limitMs) return false;
+    if (firstCpuMs === null || lastCpuMs === null) return seenMs > SILENT_FACTOR * limitMs;
+    return lastCpuMs - firstCpuMs > limitMs || seenMs > CLOCK_FACTOR * limitMs;
+  }
+
+  async #watchCpu(running: Running, watched: Watched): Promise<void> {
+    const usage = await running.worker.cpuUsage().catch(() => null);
+    if (usage === null) return;
+    watched.lastCpuMs = (usage.user + usage.system) / 1_000;
+    watched.firstCpuMs ??= watched.lastCpuMs;
   }
 
   async #watchMemory(running: Running): Promise<void> {

@@ -1,9 +1,10 @@
 import { parseDuration } from "#domain/duration.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
 import { readConfig } from "#domain/read-config.ts";
 import { urlTemplateProblem } from "#domain/url-template.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
-import { effectOf, httpSchema, type HttpConfig, type HttpRequest } from "./http-config.ts";
+import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
 import { parseFindings } from "./parse-records.ts";
 
 const THROTTLE_MS_MAX = 3_600_000;
@@ -36,6 +37,12 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     findings.push(
       ...parseFindings(config.parse).map(({ path, message }) => ({ path: ["parse", ...path], message })),
     );
+  }
+  if ((config.max_bytes ?? 0) > limits.wholeBytesMax && !isStreamed(config)) {
+    findings.push({
+      path: ["max_bytes"],
+      message: `only what is read as a stream may have more than ${limits.wholeBytesMax} bytes: \`save: file\`, ndjson, csv, and JSON whose list is at the top or at a path of names, without \`paginate.cursor\` and without texts in \`expect\``,
+    });
   }
   return [
     ...findings,

@@ -2,7 +2,7 @@ import { Type, type Static } from "typebox";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
-import { parseSchema } from "./parse-records.ts";
+import { listPath, parseSchema } from "./parse-records.ts";
 
 const template = (description: string) =>
   Type.Optional(Type.Unsafe<Json>({ [TEMPLATE]: "request", description }));
@@ -140,9 +140,10 @@ export const httpSchema = Type.Object(
     max_bytes: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: 100_000_000,
+        maximum: limits.streamedBytesMax,
         default: limits.responseBytesMax,
-        description: "Longest response, decompressed, in bytes.",
+        description:
+          "Longest response, decompressed, in bytes. Over 100 MB only for what is read as a stream: `save: file`, ndjson, csv, and JSON whose list is at the top or at a path of names.",
       }),
     ),
     for_each: Type.Optional(
@@ -217,6 +218,20 @@ export function effectOf(config: {
   if (config.effect === "read" || config.effect === "write") return config.effect;
   const { method = "GET" } = (config.request ?? {}) as { readonly method?: unknown };
   return method === "GET" || method === "HEAD" ? "read" : "write";
+}
+
+/**
+ * Whether responses go to a file while they come: those that may be longer than usual, and are files or read as a stream. What
+ * looks at the text (`expect.text`) or at the whole of it (a cursor, an expression) has it in memory.
+ */
+export function isStreamed(config: Partial<HttpConfig>): boolean {
+  const { max_bytes: bytesMax = 0, expect, paginate, parse } = config;
+  if (bytesMax <= limits.responseBytesMax || expect?.text !== undefined || expect?.not_text !== undefined)
+    return false;
+  if (config.for_each !== undefined || paginate?.cursor !== undefined) return false;
+  if (config.save !== undefined || parse?.format === "csv" || parse?.format === "ndjson") return true;
+  const isJson = config.records !== undefined || parse?.format === "json";
+  return isJson && listPath(config.records ?? parse?.records) !== null;
 }
 
 /** Which variables the templates of a request see: the record's with `for_each`, `$token` in writes. */

@@ -10,7 +10,7 @@ import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { charsetOf } from "./decode-text.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
-import { effectOf, type HttpConfig } from "./http-config.ts";
+import { effectOf, isStreamed, type HttpConfig } from "./http-config.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 
 /** Design, page 3, Defaults: what a read is retried for. */
@@ -33,6 +33,7 @@ export async function exchange(
     maxBytes: config.max_bytes ?? limits.responseBytesMax,
     redirectsMax: limits.redirectsMax,
     timeoutMs: timeoutMs ?? limits.requestTimeoutMs,
+    toFile: isStreamed(config),
   };
   for (let attempt = 1; ; attempt += 1) {
     context.signal.throwIfAborted();

@@ -2,15 +2,17 @@ import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { FileValue } from "#domain/value.ts";
 
 /** A response as a file: `save: file`. */
-export function fileOfResponse({ body, headers, url }: OutboundResponse): FileValue {
+export function fileOfResponse({ body, headers, url, kept }: OutboundResponse): FileValue {
   return {
     form: "file",
     filename: filenameOf(headers.get("content-disposition") ?? "", url),
     contentType: headers.get("content-type") ?? null,
-    sizeBytes: body.byteLength,
-    open: async function* () {
-      yield body;
-    },
+    sizeBytes: kept?.sizeBytes ?? body.byteLength,
+    open:
+      kept?.open ??
+      async function* () {
+        yield body;
+      },
   };
 }
 

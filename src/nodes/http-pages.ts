@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Json } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
@@ -10,9 +11,11 @@ import type { HttpConfig, Paginate } from "./http-config.ts";
 import { exchange, mediaType, responseText } from "./http-exchange.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 import { nextLink } from "./link-header.ts";
-import { parseRecords } from "./parse-records.ts";
+import { listPath, parseRecords, type ParseConfig, type ParseSource } from "./parse-records.ts";
 import { readJson } from "./read-json.ts";
-import { inBatches, recordsFromJson } from "./record-flow.ts";
+import { batchesFromJson } from "./record-flow.ts";
+
+const SLICE_BYTES = 65_536;
 
 /** Where a page is: the pairs go over the query of the node, or, with a url of its own, stand instead of it. */
 interface PageAt {
@@ -51,6 +54,8 @@ export async function* recordsOfPages(
         ? null
         : nextPage(paginate, at, { response, records, cursor: page.cursor, place });
     if (next === null) return;
+    if (JSON.stringify(next) === JSON.stringify(at))
+      throw new NodeFailure(`${place}: the next page is the same page again.`);
     if (number === pagesMax)
       throw new NodeFailure(`There are more pages than max_pages (${pagesMax}) allows.`);
     at = next;
@@ -118,6 +123,8 @@ async function readPage(
   place: string,
 ): Promise<Page> {
   const { parse, paginate } = config;
+  if (response.kept !== null || isListRead(config, response))
+    return { batches: listRecords(context, config, response, place), cursor: undefined };
   if (parse !== undefined && parse.format !== "json") {
     const charset = charsetOf(response.headers.get("content-type"));
     const { expressions, signal } = context;
@@ -130,7 +137,7 @@ async function readPage(
     };
   }
   // RFC 9110, 15.3.5: 204 has no content, so no records either.
-  if (response.status === 204) return { batches: batched([]), cursor: undefined };
+  if (response.status === 204) return { batches: batched(batchesFromJson(null, place)), cursor: undefined };
   const body = readJson(responseText(response, place));
   if (!body.ok)
     throw new NodeFailure(
@@ -146,12 +153,44 @@ async function readPage(
     paginate?.cursor === undefined ? undefined : valueOf(outcomes?.at(-1), `${place}: paginate.cursor`);
   return {
     batches: batched(
-      recordsFromJson(value, `${place}: ${records === undefined ? "the response" : "records"}`),
+      batchesFromJson(value, `${place}: ${records === undefined ? "the response" : "records"}`),
     ),
     cursor,
   };
 }
 
-async function* batched(records: ReturnType<typeof recordsFromJson>): RecordBatches {
-  yield* inBatches(records);
+/** JSON whose list needs no expression is read item by item, as a file is. */
+function isListRead({ parse, paginate, records }: HttpConfig, { status }: OutboundResponse): boolean {
+  const isJson = parse === undefined || parse.format === "json";
+  return (
+    status !== 204 && isJson && paginate?.cursor === undefined && listPath(records ?? parse?.records) !== null
+  );
+}
+
+function listRecords(
+  { expressions, signal }: NodeContext,
+  { parse, records }: HttpConfig,
+  response: OutboundResponse,
+  place: string,
+): RecordBatches {
+  const contentType = response.headers.get("content-type");
+  const { body } = response;
+  const open = response.kept?.open ?? (() => slicesOf(body));
+  const config: ParseConfig = { ...(parse ?? { format: "json" }), ...(records !== undefined && { records }) };
+  const source: ParseSource = { form: "bytes", open, charset: charsetOf(contentType) };
+  const named = config.format === "json" ? `${place}: the response (${mediaType(contentType)})` : place;
+  const recordsPlace = `${place}: ${config.records === undefined ? "the response" : "records"}`;
+  return parseRecords(source, config, { expressions, signal, place: named, recordsPlace });
+}
+
+/** With a turn of the event loop between them. */
+async function* slicesOf(body: Uint8Array): AsyncIterable<Uint8Array> {
+  for (let start = 0; start < body.length; start += SLICE_BYTES) {
+    yield body.subarray(start, start + SLICE_BYTES);
+    await setImmediate();
+  }
+}
+
+async function* batched(records: ReturnType<typeof batchesFromJson>): RecordBatches {
+  yield* records;
 }

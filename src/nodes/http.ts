@@ -34,7 +34,10 @@ export const node = defineNode({
     }
     const place = `${request.method} ${config.request.url}`;
     const response = await exchange(context, config, request, place);
-    context.log("response", { status: response.status, bytes: response.body.byteLength });
+    context.log("response", {
+      status: response.status,
+      bytes: response.kept?.sizeBytes ?? response.body.byteLength,
+    });
     if (config.save !== undefined) return { kind: "value", value: fileOfResponse(response) };
     return { kind: "value", value: { form: "text", text: responseText(response, place) } };
   },

@@ -11,7 +11,8 @@ import { readJson } from "./read-json.ts";
 import { readNdjson } from "./read-ndjson.ts";
 import { compileRows, groupsOf } from "./match-rows.ts";
 import { isSelector, readColumn, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
-import { inBatches, recordsFromJson } from "./record-flow.ts";
+import { batchesFromJson } from "./record-flow.ts";
+import { streamList, type ListPath } from "./stream-json.ts";
 
 /** The keys of a `parse` node, and of `parse` in an `http` node. */
 export const parseSchema = Type.Object(
@@ -78,6 +79,8 @@ export interface ParseTools {
   readonly signal: AbortSignal;
   /** Begins every message: `The response`, `The file`. */
   readonly place: string;
+  /** Begins those about what JSON gives as records, if another one does. */
+  readonly recordsPlace?: string;
 }
 
 const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>> = {
@@ -140,7 +143,7 @@ export async function* parseRecords(
   tools: ParseTools,
 ): RecordBatches {
   if (config.format === "json") {
-    yield* inBatches(await recordsOfJson(await jsonOf(source, tools.place), config.records, tools));
+    yield* jsonRecords(source, config.records, tools);
     return;
   }
   if (source.form === "json") {
@@ -174,11 +177,49 @@ export async function* parseRecords(
     : readPdf(bytes, config.rows ?? null, tools);
 }
 
+/** A list, or one that a path of names leads to, is read as a stream; anything else is read whole, and asked afterwards. */
+async function* jsonRecords(
+  source: ParseSource,
+  expression: string | undefined,
+  tools: ParseTools,
+): RecordBatches {
+  const path = listPath(expression);
+  if (path === null || source.form !== "bytes" || !/^utf-?8$/.test(source.charset ?? "utf-8")) {
+    yield* await recordsOfJson(await jsonOf(source, tools.place), expression, tools);
+    return;
+  }
+  const place = recordsPlace(expression, tools);
+  const list = streamList(source.open(), path, tools.place);
+  let step = await list.next();
+  try {
+    for (; step.done !== true; step = await list.next()) {
+      tools.signal.throwIfAborted();
+      yield* batchesFromJson(step.value.items, place, step.value.first);
+    }
+  } finally {
+    await list.return(null);
+  }
+  if (step.value !== null) yield* await recordsOfJson(step.value.whole, expression, tools);
+}
+
+const recordsPlace = (expression: string | undefined, tools: ParseTools): string =>
+  tools.recordsPlace ?? (expression === undefined ? tools.place : `${tools.place}: records`);
+
+const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
+/** Words that are more than a name in some place of an expression. */
+const WORDS: ReadonlySet<string> = new Set(["and", "or", "in", "true", "false", "null", "function"]);
+
+/** The names of an expression that is nothing but a path; null: it is more. Without an expression the document is the list. */
+export function listPath(expression: string | undefined): ListPath | null {
+  const names = expression === undefined ? [] : expression.trim().split(".");
+  return names.every((name) => NAME.test(name) && !WORDS.has(name)) ? names : null;
+}
+
 async function recordsOfJson(json: Json, expression: string | undefined, tools: ParseTools) {
-  if (expression === undefined) return recordsFromJson(json, tools.place);
+  if (expression === undefined) return batchesFromJson(json, recordsPlace(expression, tools));
   const [outcomes] = await tools.expressions.evaluateBatch([expression], [{ root: json }]);
-  const place = `${tools.place}: records`;
-  return recordsFromJson(valueOf(outcomes?.[0], place), place);
+  const place = recordsPlace(expression, tools);
+  return batchesFromJson(valueOf(outcomes?.[0], place), place);
 }
 
 async function jsonOf(source: ParseSource, place: string): Promise<Json> {

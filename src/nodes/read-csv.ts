@@ -8,7 +8,7 @@ import { NodeFailure } from "./define-node.ts";
 
 const RECORD_CHARACTERS_MAX = 1_000_000;
 /** A batch of long rows ends early, so that no batch is large. */
-const BATCH_CHARACTERS_MAX = 4_000_000;
+const BATCH_CHARACTERS_MAX = 1_000_000;
 const SLICE_CHARACTERS = 65_536;
 
 /** What is wrong, by csv-parse's code: its own messages quote the data. */

@@ -26,6 +26,7 @@ export function readJson(text: string): ReadJson {
 function isDeeperThan(json: Json, levels: number): boolean {
   if (typeof json !== "object" || json === null) return false;
   if (levels === 0) return true;
-  for (const part of Object.values(json)) if (isDeeperThan(part as Json, levels - 1)) return true;
+  const parts: readonly unknown[] = Array.isArray(json) ? json : Object.values(json);
+  for (const part of parts) if (isDeeperThan(part as Json, levels - 1)) return true;
   return false;
 }

@@ -8,7 +8,7 @@ import { readJson } from "./read-json.ts";
 
 const LINE_CHARACTERS_MAX = 1_000_000;
 /** A batch of long lines ends early, so that no batch is large. */
-const BATCH_CHARACTERS_MAX = 4_000_000;
+const BATCH_CHARACTERS_MAX = 1_000_000;
 const SLICE_CHARACTERS = 65_536;
 
 /** One JSON object a line, streamed; empty lines are skipped. Throws NodeFailure with the line for anything else. */
@@ -20,35 +20,38 @@ export async function* readNdjson(
   let batch: DataRecord[] = [];
   let characters = 0;
   let number = 0;
-  for await (const line of linesOf(text, place)) {
+  for await (const lines of linesOf(text, place)) {
     signal.throwIfAborted();
-    number += 1;
-    if (line.trim() === "" || line === "\uFEFF") continue;
-    batch.push(readLine(line, `${place}, line ${number}`));
-    characters += line.length;
-    if (batch.length < limits.recordBatchSizeMax && characters < BATCH_CHARACTERS_MAX) continue;
-    yield batch;
-    batch = [];
-    characters = 0;
+    for (const line of lines) {
+      number += 1;
+      if (line.trim() === "" || line === "\uFEFF") continue;
+      batch.push(readLine(line, place, number));
+      characters += line.length;
+      if (batch.length < limits.recordBatchSizeMax && characters < BATCH_CHARACTERS_MAX) continue;
+      yield batch;
+      batch = [];
+      characters = 0;
+    }
   }
   if (batch.length > 0) yield batch;
 }
 
-function readLine(line: string, place: string): DataRecord {
+function readLine(line: string, parsed: string, number: number): DataRecord {
+  const place = `${parsed}, line ${number}`;
   const read = readJson(line);
   if (!read.ok) throw new NodeFailure(`${place} ${read.problem}.`);
   if (isJsonObject(read.json)) return validRecord(read.json);
   throw new NodeFailure(`${place} is ${kindOf(read.json)}; every line must be an object.`);
 }
 
-async function* linesOf(text: AsyncIterable<string>, place: string): AsyncIterable<string> {
+async function* linesOf(text: AsyncIterable<string>, place: string): AsyncIterable<readonly string[]> {
   let rest = "";
   let number = 1;
   for await (const piece of text) {
     for (let start = 0; start < piece.length; start += SLICE_CHARACTERS) {
       const lines = (rest + piece.slice(start, start + SLICE_CHARACTERS)).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) yield line;
+      yield lines;
       number += lines.length;
       if (rest.length > LINE_CHARACTERS_MAX) {
         throw new NodeFailure(`${place}, line ${number} is longer than ${LINE_CHARACTERS_MAX} characters.`);
@@ -57,5 +60,5 @@ async function* linesOf(text: AsyncIterable<string>, place: string): AsyncIterab
       await setImmediate();
     }
   }
-  if (rest !== "") yield rest;
+  if (rest !== "") yield [rest];
 }

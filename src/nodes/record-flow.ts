@@ -45,12 +45,30 @@ export function* inBatches<Item>(items: readonly Item[]): Iterable<readonly Item
 }
 
 /** Design, page 3: a list gives one record an item, an object one record, nothing none. Throws NodeFailure for anything else. */
-export function recordsFromJson(json: Json | undefined, place: string): readonly DataRecord[] {
+export function recordsFromJson(json: Json | undefined, place: string, first = 0): readonly DataRecord[] {
   if (json === undefined || json === null) return [];
   if (isJsonObject(json)) return [validRecord(json)];
   if (!Array.isArray(json))
     throw new NodeFailure(`${place} gives ${kindOf(json)}; it must give a list of objects, or one object.`);
-  return json.map((item: Json, index) => validRecord(recordData(item, `${place}: item ${index}`)));
+  return json.map((item: Json, index) => validRecord(recordData(item, `${place}: item ${first + index}`)));
+}
+
+/** The same in batches, made one after the other: many small items are less than their records. */
+export function* batchesFromJson(
+  json: Json | undefined,
+  place: string,
+  first = 0,
+): Generator<readonly DataRecord[]> {
+  if (!Array.isArray(json)) {
+    const records = recordsFromJson(json, place);
+    if (records.length > 0) yield records;
+    return;
+  }
+  let start = first;
+  for (const batch of inBatches<Json>(json)) {
+    yield recordsFromJson(batch, place, start);
+    start += batch.length;
+  }
 }
 
 function recordData(item: Json, place: string): JsonObject {

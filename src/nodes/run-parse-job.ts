@@ -2,8 +2,13 @@ import { Worker } from "node:worker_threads";
 import { NodeFailure } from "./define-node.ts";
 import { PARSE_THREAD, type ParseJob, type ParseReply } from "./parse-jobs.ts";
 
-const PARSE_MS = 30_000;
+/** What any file has, and what it has for each of its MB: ordinary ones need a tenth of it. */
+const PARSE_MS = 3_000;
+const PARSE_MS_PER_MB = 500;
+const PARSE_MS_MAX = 30_000;
 const THREAD_MIB = 512;
+/** By the clock a file may take so many times as long: much of it is waiting for a processor. */
+const CLOCK_FACTOR = 4;
 /** What a thread holds beside its heap (bytes that it unpacks) has no limit of its own: it is measured this often. */
 const WATCH_MS = 50;
 const THREAD_AND_BYTES_MIB = 768;
@@ -25,6 +30,7 @@ export async function runParseJob(
   const thread = idle ?? startThread();
   idle = null;
   thread.ref();
+  const timeMs = timeOf(job);
   const reply = await new Promise<ParseReply>((resolve, reject) => {
     const end = (isUsable: boolean) => {
       clearTimeout(timer);
@@ -37,11 +43,13 @@ export async function runParseJob(
       reject(error instanceof Error ? error : new Error("The run was stopped.", { cause: error }));
     };
     const overMemory = (mib: number) => fail(new NodeFailure(`${what} took more than ${mib} MiB to parse.`));
-    const timer = setTimeout(
-      () => fail(new NodeFailure(`${what} took longer than ${PARSE_MS / 1_000} s to parse.`)),
-      PARSE_MS,
-    );
+    const overTime = () => fail(new NodeFailure(`${what} took longer than ${timeMs / 1_000} s to parse.`));
+    const timer = setTimeout(overTime, CLOCK_FACTOR * timeMs);
+    let cpuBeforeMs: number | null = null;
     const watch = setInterval(() => {
+      void cpuMsOf(thread).then((cpuMs) => {
+        if (cpuMs !== null && cpuMs - (cpuBeforeMs ??= cpuMs) > timeMs) overTime();
+      });
       void bytesOf(thread).then((bytes) => {
         if (bytes > THREAD_AND_BYTES_MIB * MIB) overMemory(THREAD_AND_BYTES_MIB);
       });
@@ -63,6 +71,17 @@ export async function runParseJob(
   });
   if ("problem" in reply) throw new NodeFailure(`${what} ${reply.problem}.`);
   return reply;
+}
+
+function timeOf(job: ParseJob): number {
+  const bytes = "text" in job ? job.text.length : job.bytes.byteLength;
+  return Math.min(PARSE_MS_MAX, PARSE_MS + Math.ceil(bytes / 1_000_000) * PARSE_MS_PER_MB);
+}
+
+/** CPU time, so that a thread on a busy machine is not taken for one that hangs; null while it can't be asked. */
+async function cpuMsOf(thread: Worker): Promise<number | null> {
+  const usage = await thread.cpuUsage().catch(() => null);
+  return usage && (usage.user + usage.system) / 1_000;
 }
 
 /** Of a thread that has ended meanwhile: 0. */

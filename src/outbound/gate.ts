@@ -5,7 +5,7 @@ import { addressRules, type AddressRules } from "./address-rules.ts";
 import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve } from "./checked-connect.ts";
 import { startDeadline, type Deadline } from "./deadline.ts";
 import { GateError } from "./gate-error.ts";
-import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding } from "./read-body.ts";
+import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
 import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
 import { headersOf, type Header } from "./request-headers.ts";
 
@@ -24,6 +24,8 @@ export interface GatePolicy {
   readonly redirectsMax: number;
   /** Longest body, decompressed. */
   readonly maxBytes: number;
+  /** Where a body goes while it comes, instead of memory; null: it is read whole. */
+  readonly keep?: KeepBody | null;
   /** For everything: connecting, all hops, the whole body. */
   readonly timeoutMs: number;
   /** More headers for one hop: its cookies, and the session's where it may have them. They win over the request's own. */
@@ -43,9 +45,18 @@ export interface GateResponse {
   readonly url: string;
   /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
   readonly headers: ReadonlyMap<string, string>;
+  /** Empty when it was kept. */
   readonly body: Uint8Array;
+  readonly kept: KeptBody | null;
   text(): string;
 }
+
+interface KeptBody {
+  readonly sizeBytes: number;
+  readonly open: () => AsyncIterable<Uint8Array>;
+}
+
+type KeepBody = (bytes: AsyncIterable<Uint8Array>) => Promise<() => AsyncIterable<Uint8Array>>;
 
 /** The only way out of the service for HTTP (design, page 6, 5.8). */
 export interface Gate {
@@ -227,17 +238,33 @@ async function readResponse(
   }
   const coding = readCoding(headers.get("content-encoding") ?? "", url.host);
   try {
-    const body = await readBody(answer.body, coding, policy.maxBytes, url.host);
+    const chunks = readBody(answer.body, coding, policy.maxBytes, url.host);
+    const kept = policy.keep ? await keepBody(chunks, policy.keep) : null;
+    const body = kept === null ? await wholeBody(chunks) : new Uint8Array();
     return {
       status: answer.statusCode,
       url: url.href,
       headers,
       body,
+      kept,
       text: () => decodeText(body, headers.get("content-type")),
     };
   } catch (error) {
     throw gateError(error, url.host, policy, deadline);
   }
+}
+
+async function keepBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Promise<KeptBody> {
+  let sizeBytes = 0;
+  const open = await keep(
+    (async function* () {
+      for await (const chunk of chunks) {
+        sizeBytes += chunk.length;
+        yield chunk;
+      }
+    })(),
+  );
+  return { sizeBytes, open };
 }
 
 /** What went wrong, without what the network libraries say about it: their messages and causes quote requests. */

@@ -36,25 +36,24 @@ export function readCoding(header: string, host: string): Coding {
 }
 
 /**
- * The whole body, decompressed. What comes out of the decompressor is counted while it streams, so that a bomb costs one
- * chunk more than `maxBytes` and not what it would unfold to.
+ * The body, decompressed. What comes out of the decompressor is counted while it streams, so that a bomb costs one chunk more
+ * than `maxBytes` and not what it would unfold to.
  */
-export async function readBody(
+export async function* readBody(
   body: Readable,
   coding: Coding,
   maxBytes: number,
   host: string,
-): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+): AsyncGenerator<Uint8Array, void, undefined> {
   let bytes = 0;
   const decoded = coding === null ? body : await decode(body, coding);
-  if (decoded === null) return new Uint8Array();
+  if (decoded === null) return;
   try {
     for await (const chunk of decoded as AsyncIterable<Uint8Array>) {
       bytes += chunk.length;
       if (bytes > maxBytes)
         throw new GateError("too_large", `the response of ${host} is over ${maxBytes} bytes, decompressed`);
-      chunks.push(chunk);
+      yield chunk;
     }
   } catch (error) {
     // Leaving the loop destroyed the decompressor, and with it the body and its connection.
@@ -62,7 +61,10 @@ export async function readBody(
       throw new GateError("connection", `the compressed response of ${host} is damaged or cut off`);
     throw error;
   }
-  return Buffer.concat(chunks, bytes);
+}
+
+export async function wholeBody(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  return Buffer.concat(await Array.fromAsync(chunks));
 }
 
 /** The decompressed stream, or null for a body without a byte (HEAD, 204, 304), which is no valid gzip. */

@@ -1,0 +1,89 @@
+import { ExpressionError, type Outcome, type Scope } from "#domain/expression.ts";
+import type { Json } from "#domain/json.ts";
+import { must } from "#lib/assert.ts";
+import type { PlainExpression } from "./plain-expression.ts";
+import { ELSEWHERE, type PlainValue } from "./plain-functions.ts";
+import type { Cell } from "./thread-messages.ts";
+
+/** Expressions for the rows of a batch; those that are plain, compiled. */
+interface Rows {
+  readonly sources: readonly string[];
+  readonly expressions: readonly (PlainExpression | null)[];
+  readonly rows: readonly Scope[];
+  readonly bound: { readonly [name: string]: Json };
+}
+
+type RunInThread = (sources: readonly string[], rows: readonly Scope[]) => Promise<readonly Cell[]>;
+
+/** `outcomes[row][expression]`: what is plain is evaluated here, the rest in one hop to a thread, or two. */
+export async function evaluateRows(batch: Rows, run: RunInThread): Promise<readonly (readonly Outcome[])[]> {
+  const { sources, rows } = batch;
+  const { outcomes, left } = evaluateHere(batch);
+  for (const part of left) {
+    const cells = await run(
+      part.columns.map((column) => must(sources[column], "source")),
+      part.indexes.map((index) => must(rows[index], "row")),
+    );
+    fillIn(outcomes, sources, part, cells);
+  }
+  return outcomes;
+}
+
+interface Left {
+  readonly columns: readonly number[];
+  readonly indexes: readonly number[];
+}
+
+/**
+ * What is evaluated here, with holes for the rest, and what a thread must evaluate: on all rows what is no plain expression, and
+ * what is one on those rows alone where it turned out to be more.
+ */
+function evaluateHere({ expressions, rows, bound }: Rows): {
+  readonly outcomes: Outcome[][];
+  readonly left: readonly Left[];
+} {
+  const always = expressions.flatMap((expression, column) => (expression === null ? [column] : []));
+  const columns = new Set<number>();
+  const indexes = new Set<number>();
+  const outcomes = rows.map(({ root, variables: own }, index) => {
+    const scope = { root, own, bound };
+    return expressions.map((expression, column): Outcome => {
+      const value: PlainValue = expression === null ? ELSEWHERE : expression(scope);
+      if (value !== ELSEWHERE) return { ok: true, value };
+      if (expression !== null) {
+        columns.add(column);
+        indexes.add(index);
+      }
+      return UNKNOWN;
+    });
+  });
+  const left = [
+    { columns: always, indexes: [...rows.keys()] },
+    { columns: [...columns], indexes: [...indexes] },
+  ];
+  return { outcomes, left: left.filter((each) => each.columns.length > 0 && each.indexes.length > 0) };
+}
+
+const UNKNOWN: Outcome = { ok: false, message: "not evaluated yet" };
+
+function fillIn(
+  outcomes: Outcome[][],
+  sources: readonly string[],
+  { columns, indexes }: Left,
+  cells: readonly Cell[],
+): void {
+  for (const [place, index] of indexes.entries()) {
+    const row = must(outcomes[index], "row");
+    for (const [offset, column] of columns.entries()) {
+      if (row[column] !== UNKNOWN) continue;
+      row[column] = outcomeOf(must(sources[column], "source"), cells[place * columns.length + offset]);
+    }
+  }
+}
+
+function outcomeOf(source: string, cell: Cell | undefined): Outcome {
+  const { v, e } = must(cell, "result of an expression");
+  return e === undefined
+    ? { ok: true, value: v }
+    : { ok: false, message: new ExpressionError(source, e).message };
+}

@@ -1,0 +1,141 @@
+import type { Json } from "#domain/json.ts";
+
+/** What can't be told here: a thread must evaluate it. */
+export const ELSEWHERE = Symbol("elsewhere");
+
+/** A value, nothing (undefined), or `ELSEWHERE`. */
+export type PlainValue = Json | undefined | typeof ELSEWHERE;
+
+/** A longer text is a thread's business: it has limits, and can be ended. */
+export const TEXT_CHARACTERS_MAX = 100_000;
+
+/** JSONata 2.2.2's `$boolean`, for what isn't a list or an object. */
+export function truth(value: PlainValue): boolean | typeof ELSEWHERE {
+  switch (typeof value) {
+    case "undefined":
+      return false;
+    case "boolean":
+      return value;
+    case "string":
+      return value.length > 0;
+    case "number":
+      return value !== 0;
+    default:
+      return value === null ? false : ELSEWHERE;
+  }
+}
+
+/** JSONata 2.2.2's `$string`. */
+export function textOf(value: PlainValue): string | typeof ELSEWHERE {
+  switch (typeof value) {
+    case "string":
+      return value.length > TEXT_CHARACTERS_MAX ? ELSEWHERE : value;
+    case "number":
+      return String(Number.isInteger(value) ? value : Number(value.toPrecision(15)));
+    case "boolean":
+      return String(value);
+    default:
+      return value === null ? "null" : ELSEWHERE;
+  }
+}
+
+/** JSON has no -0, and no number that isn't finite. */
+export function finite(value: number): PlainValue {
+  if (!Number.isFinite(value)) return ELSEWHERE;
+  return value === 0 ? 0 : value;
+}
+
+const NUMBER = /^-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?$/;
+
+function number(value: PlainValue): PlainValue {
+  if (typeof value === "boolean") return Number(value);
+  if (typeof value === "number") return value;
+  return typeof value === "string" && value.length < 400 && NUMBER.test(value)
+    ? finite(Number.parseFloat(value))
+    : ELSEWHERE;
+}
+
+/** Half to even, as JSONata 2.2.2 rounds. */
+function round(value: number, precision: number): PlainValue {
+  const shift = (by: number, places: number): number => {
+    const [digits, exponent] = String(by).split("e");
+    return Number(`${digits}e${Number(exponent ?? 0) + places}`);
+  };
+  const shifted = precision === 0 ? value : shift(value, precision);
+  let rounded = Math.round(shifted);
+  if (Math.abs(rounded - shifted) === 0.5 && Math.abs(rounded % 2) === 1) rounded -= 1;
+  return finite(precision === 0 ? rounded : shift(rounded, -precision));
+}
+
+type PlainFunction = (...values: readonly PlainValue[]) => PlainValue;
+
+const ofNumber =
+  (apply: (value: number) => number): PlainFunction =>
+  (value) =>
+    typeof value === "number" ? finite(apply(value)) : ELSEWHERE;
+
+const ofText =
+  (apply: (text: string) => Json): PlainFunction =>
+  (value) =>
+    typeof value === "string" && value.length <= TEXT_CHARACTERS_MAX ? apply(value) : ELSEWHERE;
+
+const ofTexts =
+  (apply: (text: string, other: string) => Json): PlainFunction =>
+  (value, other) =>
+    typeof value === "string" && typeof other === "string" && value.length <= TEXT_CHARACTERS_MAX
+      ? apply(value, other)
+      : ELSEWHERE;
+
+const cut = (text: string, start: number, end?: number): string => text.slice(start, end);
+
+/**
+ * Built-in functions of JSONata 2.2.2 whose time and result are bounded by their arguments, by how many of these they take.
+ * None is called without its first argument: what it then gives is nothing.
+ */
+export const PLAIN_FUNCTIONS: ReadonlyMap<string, PlainFunction> = new Map<string, PlainFunction>([
+  ["number/1", number],
+  ["string/1", (value) => textOf(value)],
+  ["boolean/1", (value) => truth(value)],
+  [
+    "not/1",
+    (value) => {
+      const known = truth(value);
+      return known === ELSEWHERE ? ELSEWHERE : !known;
+    },
+  ],
+  ["abs/1", ofNumber(Math.abs)],
+  ["floor/1", ofNumber(Math.floor)],
+  ["ceil/1", ofNumber(Math.ceil)],
+  ["round/1", (value) => (typeof value === "number" ? round(value, 0) : ELSEWHERE)],
+  [
+    "round/2",
+    (value, precision) =>
+      typeof value === "number" &&
+      typeof precision === "number" &&
+      Number.isInteger(precision) &&
+      Math.abs(precision) < 100
+        ? round(value, precision)
+        : ELSEWHERE,
+  ],
+  ["uppercase/1", ofText((text) => text.toUpperCase())],
+  ["lowercase/1", ofText((text) => text.toLowerCase())],
+  [
+    "trim/1",
+    ofText((text) =>
+      text
+        .replaceAll(/[ \t\n\r]+/g, " ")
+        .replace(/^ /, "")
+        .replace(/ $/, ""),
+    ),
+  ],
+  ["length/1", ofText((text) => Array.from(text).length)],
+  ["contains/2", ofTexts((text, other) => text.includes(other))],
+  [
+    "substringBefore/2",
+    ofTexts((text, other) => (text.includes(other) ? cut(text, 0, text.indexOf(other)) : text)),
+  ],
+  [
+    "substringAfter/2",
+    ofTexts((text, other) => (text.includes(other) ? cut(text, text.indexOf(other) + other.length) : text)),
+  ],
+]);
