@@ -13,6 +13,7 @@ create table account (
   updated_at timestamp with time zone default app_now() not null,
   rate_per_second integer default 500,
   rate_burst integer default 1000,
+  branding jsonb,
   constraint account_pkey PRIMARY KEY (id),
   constraint account_slug_key UNIQUE (slug),
   constraint account_check CHECK (((rate_per_second IS NULL) = (rate_burst IS NULL))),
@@ -22,6 +23,19 @@ create table account (
   constraint account_retention_ms_check CHECK ((retention_ms >= 0)),
   constraint account_session_lifetime_ms_check CHECK ((session_lifetime_ms > 0))
 );
+
+create table account_logo (
+  account_id text not null,
+  sha256 bytea not null,
+  media_type text not null,
+  content bytea not null,
+  constraint account_logo_pkey PRIMARY KEY (account_id),
+  constraint account_logo_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint account_logo_content_check CHECK (((octet_length(content) >= 1) AND (octet_length(content) <= 32768))),
+  constraint account_logo_media_type_check CHECK ((media_type = ANY (ARRAY['image/png'::text, 'image/jpeg'::text, 'image/webp'::text]))),
+  constraint account_logo_sha256_check CHECK ((octet_length(sha256) = 32))
+);
+CREATE INDEX account_logo_sha256 ON public.account_logo USING btree (sha256);
 
 create table api_key (
   id text not null,

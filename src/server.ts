@@ -64,7 +64,7 @@ export async function openServer(
     frameworkErrors: (error, request, reply) => {
       reply.header("X-Request-Id", request.id);
       if (endsWithAnswer(request.raw)) reply.header("Connection", "close");
-      if (isHostedPath(request.url)) void sendUnknown(reply);
+      if (isHostedPath(request.url)) void sendUnknown(services, request, reply);
       else void refuseApiAddress(services, request, reply, error);
     },
     clientErrorHandler: refuseConnection,

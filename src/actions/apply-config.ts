@@ -9,6 +9,7 @@ import {
 } from "#db/config-documents.ts";
 import type { Database } from "#db/pool.ts";
 import { readAccount } from "#domain/account.ts";
+import { readBranding, readLogo } from "#domain/branding.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
 import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
@@ -184,7 +185,13 @@ async function saveDocument(
   document: string,
 ): Promise<{ readonly accountId: string; readonly version: number | null }> {
   if (kind === "account") {
-    const accountId = await saveAccount(tx, { ...readAccount(tree), id: newId(ID_PREFIX.account), document });
+    const accountId = await saveAccount(tx, {
+      ...readAccount(tree),
+      branding: readBranding(tree),
+      logo: readLogo(tree),
+      id: newId(ID_PREFIX.account),
+      document,
+    });
     return { accountId, version: null };
   }
   const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");

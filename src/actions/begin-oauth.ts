@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { insertOAuthAttempt } from "#db/oauth.ts";
+import type { FormIssue } from "#domain/form-issue.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
@@ -36,8 +37,8 @@ const STATE_BYTES = 32;
 export type BeginOutcome =
   /** The browser goes to `url` and keeps `cookie` until it is back. */
   | { readonly kind: "leave"; readonly url: string; readonly state: string; readonly cookie: string }
-  /** By field key, for the end user. */
-  | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, string> }
+  /** By field key. */
+  | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, FormIssue> }
   /** Completed or expired since the page was shown. */
   | { readonly kind: "closed" }
   | { readonly kind: "failed" };

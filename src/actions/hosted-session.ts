@@ -1,9 +1,11 @@
 import { readClock } from "#db/clock.ts";
-import { findAccountById } from "#db/accounts.ts";
+import { findAccountById, findLogo as findStoredLogo } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { findStrategyVersion } from "#db/config-documents.ts";
 import type { Database } from "#db/pool.ts";
 import { completeSession, findSessionByToken, type StoredSession } from "#db/credential-sessions.ts";
+import type { Branding, Logo } from "#domain/branding.ts";
+import type { FormIssue } from "#domain/form-issue.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
@@ -17,13 +19,15 @@ import type { Services } from "./services.ts";
 /** What the hosted page shows of a session. */
 export interface HostedSession {
   readonly session: StoredSession;
-  readonly accountName: string;
+  /** Who asks, as its end users know it. */
+  readonly brand: Branding & { readonly name: string };
   readonly accountSlug: string;
   readonly strategy: Strategy;
   /** Where the end user goes after submitting; null: the success page. */
   readonly redirectTo: string | null;
 }
 
+const NO_BRANDING = { accentColor: null, supportUrl: null, logo: null } as const;
 const TOKEN = /^[\w-]{43}$/;
 
 /** The session behind a hosted link, in whatever state it is; undefined for an unknown link. Changes nothing. */
@@ -44,7 +48,7 @@ export async function findHostedSession(
   const allowed = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
   return {
     session,
-    accountName: account.name,
+    brand: { ...NO_BRANDING, ...account.branding, name: account.branding?.name ?? account.name },
     accountSlug: account.slug,
     strategy: version.strategy,
     redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
@@ -56,15 +60,28 @@ export async function issueCsrf(services: Services, token: string): Promise<stri
   return services.signing.csrf(token, await readClock(services.db));
 }
 
-export async function isCsrfGood(services: Services, token: string, value: string): Promise<boolean> {
+/** The picture with this content, which pages of its account show. */
+export async function findLogo(services: Services, sha256: Buffer): Promise<Logo | undefined> {
+  return await findStoredLogo(services.db, sha256);
+}
+
+/** `stale`: the value is of a form that we rendered for this link, too long ago to count. */
+export async function checkCsrf(
+  services: Services,
+  token: string,
+  value: string,
+): Promise<"good" | "stale" | "bad"> {
   const nowMs = await readClock(services.db);
-  return services.signing.verifyCsrf(token, value, { nowMs, lifetimeMs: limits.formLifetimeMs });
+  const isOurs = (lifetimeMs: number): boolean =>
+    services.signing.verifyCsrf(token, value, { nowMs, lifetimeMs });
+  if (isOurs(limits.formLifetimeMs)) return "good";
+  return isOurs(Infinity) ? "stale" : "bad";
 }
 
 export type SubmitOutcome =
   | { readonly kind: "completed" }
-  /** By field key, for the end user; nothing was kept. */
-  | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, string> }
+  /** By field key; nothing was kept. */
+  | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, FormIssue> }
   /** Completed by another submit, or expired, between rendering and now. */
   | { readonly kind: "closed" };
 

@@ -1,4 +1,5 @@
 import type { AccountSettings } from "#domain/account.ts";
+import type { Branding, Logo } from "#domain/branding.ts";
 import type { Database } from "./pool.ts";
 
 export interface Account extends AccountSettings {
@@ -15,8 +16,17 @@ export async function findAccountBySlug(db: Database, slug: string): Promise<Acc
   return rows[0];
 }
 
-export async function findAccountById(db: Database, id: string): Promise<Account | undefined> {
-  const rows = await db.query<Account>(`select ${ACCOUNT_COLUMNS} from account where id = $1`, [id]);
+/** An account as the pages for its end users show it. */
+export interface BrandedAccount extends Account {
+  /** null: by its name alone. */
+  readonly branding: Branding | null;
+}
+
+export async function findAccountById(db: Database, id: string): Promise<BrandedAccount | undefined> {
+  const rows = await db.query<BrandedAccount>(
+    `select ${ACCOUNT_COLUMNS}, branding from account where id = $1`,
+    [id],
+  );
   return rows[0];
 }
 
@@ -31,16 +41,22 @@ export async function listAccounts(
 /** Creates the account, or replaces what its document says. Gives its id. */
 export async function saveAccount(
   db: Database,
-  account: AccountSettings & { readonly id: string; readonly document: string },
+  account: AccountSettings & {
+    readonly id: string;
+    readonly document: string;
+    readonly branding: Branding | null;
+    readonly logo: Logo | null;
+  },
 ): Promise<string> {
   const rows = await db.query<{ id: string }>(
     `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency,
-       rate_per_second, rate_burst)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       rate_per_second, rate_burst, branding)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb)
      on conflict (slug) do update set document = excluded.document, name = excluded.name,
        allowed_origins = excluded.allowed_origins, session_lifetime_ms = excluded.session_lifetime_ms,
        retention_ms = excluded.retention_ms, concurrency = excluded.concurrency,
-       rate_per_second = excluded.rate_per_second, rate_burst = excluded.rate_burst, updated_at = app_now()
+       rate_per_second = excluded.rate_per_second, rate_burst = excluded.rate_burst,
+       branding = excluded.branding, updated_at = app_now()
      returning id`,
     [
       account.id,
@@ -53,7 +69,32 @@ export async function saveAccount(
       account.concurrency,
       account.rateLimit?.perSecond ?? null,
       account.rateLimit?.burst ?? null,
+      account.branding && JSON.stringify(account.branding),
     ],
   );
-  return rows[0]?.id ?? account.id;
+  const id = rows[0]?.id ?? account.id;
+  await saveLogo(db, id, account.logo);
+  return id;
+}
+
+async function saveLogo(db: Database, accountId: string, logo: Logo | null): Promise<void> {
+  if (logo === null) {
+    await db.query(`delete from account_logo where account_id = $1`, [accountId]);
+    return;
+  }
+  await db.query(
+    `insert into account_logo (account_id, sha256, media_type, content) values ($1, $2, $3, $4)
+     on conflict (account_id) do update set sha256 = excluded.sha256, media_type = excluded.media_type,
+       content = excluded.content`,
+    [accountId, logo.sha256, logo.mediaType, logo.content],
+  );
+}
+
+/** The picture with this content, of whatever account: pages name it so. */
+export async function findLogo(db: Database, sha256: Buffer): Promise<Logo | undefined> {
+  const rows = await db.query<Logo>(
+    `select sha256, media_type as "mediaType", content from account_logo where sha256 = $1 limit 1`,
+    [sha256],
+  );
+  return rows[0];
 }

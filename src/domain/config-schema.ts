@@ -1,6 +1,7 @@
 import Type, { type TSchema } from "typebox";
 import { DURATION_PATTERN } from "./duration.ts";
 import { EXPRESSION } from "./expression.ts";
+import { LANGUAGES } from "./language.ts";
 import { limits } from "./limits.ts";
 import { MILESTONE_PATTERN } from "./run.ts";
 import { FIELD_TYPES } from "./strategy.ts";
@@ -38,6 +39,22 @@ const named = (pattern: string, says: string, more: object = {}) =>
   Type.String({ pattern, [SAYS]: says, ...more });
 const text = (description: string, maxLength: number = configLimits.descriptionCharactersMax) =>
   Type.Optional(Type.String({ description, minLength: 1, maxLength }));
+/** What end users read: the same for everybody, or in each of some languages. */
+const localText = (description: string, maxLength: number = configLimits.descriptionCharactersMax) =>
+  Type.Optional(
+    Type.Union(
+      [
+        Type.String({ minLength: 1, maxLength }),
+        Type.Object(
+          Object.fromEntries(
+            LANGUAGES.map((language) => [language, text(`In the language ${language}`, maxLength)]),
+          ),
+          { additionalProperties: false, minProperties: 1 },
+        ),
+      ],
+      { description: `${description}; a text, or one for each language: \`{ en: …, de: … }\`` },
+    ),
+  );
 const duration = (description: string) =>
   Type.Optional(Type.Union([Type.Literal(0), Type.String({ pattern: DURATION_PATTERN })], { description }));
 const whole = (description: string, maximum: number, minimum = 1) =>
@@ -90,22 +107,42 @@ export const accountSchema = Type.Object(
         { description: "Requests of each API key, or `off`. Polling has ten times as much" },
       ),
     ),
+    branding: Type.Optional(
+      Type.Object(
+        {
+          name: text("What end users read; default the account's name", limits.nameCharactersMax),
+          logo_url: Type.Optional(
+            Type.String({
+              description: "A picture, as a `data:` URI (PNG, JPEG or WebP, at most 32 KiB)",
+              minLength: 1,
+            }),
+          ),
+          accent_color: Type.Optional(
+            named("^#[0-9a-fA-F]{6}$", 'a colour like `"#3355ff"`, in quotes', {
+              description: "The colour of buttons and links; its contrast is seen to",
+            }),
+          ),
+          support_url: text("Where end users get help: https:// or mailto:", limits.returnUrlCharactersMax),
+        },
+        { ...closed, description: "How the account appears on the hosted pages" },
+      ),
+    ),
   },
-  { ...closed, [UNBUILT_KEYS]: ["webhooks", "branding", "embed_origins"] },
+  { ...closed, [UNBUILT_KEYS]: ["webhooks", "embed_origins"] },
 );
 
 /** One entry of a strategy's `fields`. */
 export const fieldSchema = Type.Object(
   {
     key: lowerName({ description: "The name of the value in the login" }),
-    label: text("What the form shows; default the key", limits.nameCharactersMax),
+    label: localText("What the form shows; default the key", limits.nameCharactersMax),
     type: Type.Enum([...FIELD_TYPES]),
     required: Type.Optional(Type.Boolean()),
     pattern: text("A regular expression (RE2) that the value must match", 1_000),
     min_length: whole("Fewest characters", limits.formValueBytesMax, 0),
     max_length: whole("Most characters", limits.formValueBytesMax),
-    placeholder: text("Shown in the empty control", limits.nameCharactersMax),
-    help: text("Shown below the control"),
+    placeholder: localText("Shown in the empty control", limits.nameCharactersMax),
+    help: localText("Shown below the control"),
     autocomplete: text("The HTML attribute", limits.nameCharactersMax),
     options: Type.Optional(
       Type.Array(
@@ -114,7 +151,7 @@ export const fieldSchema = Type.Object(
           Type.Object(
             {
               value: Type.String({ minLength: 1, maxLength: limits.nameCharactersMax }),
-              label: text("What the form shows; default the value", limits.nameCharactersMax),
+              label: localText("What the form shows; default the value", limits.nameCharactersMax),
             },
             closed,
           ),
@@ -136,8 +173,8 @@ export const strategySchema = Type.Object(
   {
     strategy: strategyId,
     account: accountSlug,
-    name,
-    description: text("Shown on the hosted form"),
+    name: localText("What people read", limits.nameCharactersMax),
+    description: localText("Shown on the hosted form"),
     hosts: origins("The only origins that may ever receive this credential"),
     fields: Type.Optional(
       Type.Array(Type.Unknown(), {

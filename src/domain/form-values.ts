@@ -1,5 +1,6 @@
 import { RE2JS } from "re2js";
-import { explainHeaders, readHeaderRows, writeHeaders } from "./header-rows.ts";
+import { issue, type FormIssue } from "./form-issue.ts";
+import { checkHeaderPairs, readHeaderRows, writeHeaders } from "./header-rows.ts";
 import { limits } from "./limits.ts";
 import type { StrategyField } from "./strategy.ts";
 import { parseTotpSecret, writeTotpSecret } from "./totp.ts";
@@ -8,8 +9,8 @@ import { parseTotpSecret, writeTotpSecret } from "./totp.ts";
 export interface CheckedForm {
   /** By field key, ready to seal; only fields that were filled in and are in order. */
   readonly values: ReadonlyMap<string, string>;
-  /** By field key: one sentence or two for the end user, which never hold what was typed. */
-  readonly errors: ReadonlyMap<string, string>;
+  /** By field key. */
+  readonly errors: ReadonlyMap<string, FormIssue>;
 }
 
 /**
@@ -22,7 +23,7 @@ export function checkFormValues(
   submitted: ReadonlyMap<string, string>,
 ): CheckedForm {
   const values = new Map<string, string>();
-  const errors = new Map<string, string>();
+  const errors = new Map<string, FormIssue>();
   for (const field of fields) {
     const checked =
       field.type === "headers"
@@ -35,31 +36,28 @@ export function checkFormValues(
   return { values, errors };
 }
 
-type Checked = { readonly value: string } | { readonly error: string };
+type Checked = { readonly value: string } | { readonly error: FormIssue };
+
+const wrong = (...given: Parameters<typeof issue>): Checked => ({ error: issue(...given) });
 
 function checkHeaders(field: StrategyField, submitted: ReadonlyMap<string, string>): Checked | undefined {
   const pairs = readHeaderRows(field.key, submitted);
-  if (pairs.length === 0) return field.required ? { error: `${field.label} is required.` } : undefined;
-  const error = explainHeaders(field, pairs);
-  if (error !== null) return { error };
+  if (pairs.length === 0) return field.required ? wrong("required") : undefined;
+  const code = checkHeaderPairs(pairs);
+  if (code !== null) return wrong(code);
   const value = writeHeaders(pairs);
-  return Buffer.byteLength(value) > limits.formValueBytesMax
-    ? { error: `${field.label} is too long.` }
-    : { value };
+  return Buffer.byteLength(value) > limits.formValueBytesMax ? wrong("too_long") : { value };
 }
 
 /** Undefined: an optional field was left empty. */
 function checkValue(field: StrategyField, typed: string): Checked | undefined {
   if (field.type === "checkbox") return checkBox(field, typed);
   if (field.type === "file" && Buffer.byteLength(typed) > limits.formFileBytesMax)
-    return {
-      error: `${field.label} is too large: a file of at most ${limits.formFileBytesMax / 1_024} KB is taken.`,
-    };
-  if (field.type !== "file" && Buffer.byteLength(typed) > limits.formValueBytesMax)
-    return { error: `${field.label} is too long.` };
+    return wrong("file_too_large", { size: limits.formFileBytesMax / 1_024 });
+  if (field.type !== "file" && Buffer.byteLength(typed) > limits.formValueBytesMax) return wrong("too_long");
   // Blank is empty, but in a password a space counts.
   if (field.type === "password" ? typed === "" : typed.trim() === "") {
-    return field.required ? { error: `${field.label} is required.` } : undefined;
+    return field.required ? wrong("required") : undefined;
   }
   const value = normalise(field, typed);
   const error = checkLength(field, value) ?? checkPattern(field, value);
@@ -76,23 +74,20 @@ function normalise({ type }: StrategyField, typed: string): string {
 /** Stored when it is ticked, and not otherwise: as an HTML form sends it. */
 function checkBox(field: StrategyField, typed: string): Checked | undefined {
   if (typed !== "") return { value: "true" };
-  return field.required ? { error: `${field.label} must be ticked.` } : undefined;
+  return field.required ? wrong("must_tick") : undefined;
 }
 
-function checkLength({ label, minLength, maxLength }: StrategyField, value: string): string | undefined {
+function checkLength({ minLength, maxLength }: StrategyField, value: string): FormIssue | undefined {
   // Characters as people count them, near enough: code points.
   const length = Array.from(value).length;
-  const characters = (count: number) => (count === 1 ? "1 character" : `${count} characters`);
-  if (minLength !== null && length < minLength)
-    return `${label} must have at least ${characters(minLength)}.`;
-  if (maxLength !== null && length > maxLength) return `${label} must have at most ${characters(maxLength)}.`;
+  if (minLength !== null && length < minLength) return issue("too_short", { count: minLength });
+  if (maxLength !== null && length > maxLength) return issue("over_maximum", { count: maxLength });
   return undefined;
 }
 
 /** Authors' patterns run on RE2, which can't hang, and must match the whole value, as in HTML. */
-function checkPattern({ label, pattern }: StrategyField, value: string): string | undefined {
-  if (pattern === null || RE2JS.compile(pattern).matches(value)) return undefined;
-  return `${label} does not have the expected form. Please check it.`;
+function checkPattern({ pattern }: StrategyField, value: string): FormIssue | undefined {
+  return pattern === null || RE2JS.compile(pattern).matches(value) ? undefined : issue("pattern");
 }
 
 /** As loose as HTML's: whether it arrives is for the target to say. One `@`, no blanks, something on both sides. */
@@ -106,23 +101,17 @@ function checkType(field: StrategyField, value: string): Checked {
     case "checkbox":
     case "headers":
       return { value };
-    case "url": {
-      const error = `${field.label} must be a web address like https://www.example.com.`;
-      return isWebAddress(value) ? { value } : { error };
-    }
-    case "select": {
-      const error = `${field.label} must be one of the choices.`;
-      return field.options.some((option) => option.value === value) ? { value } : { error };
-    }
+    case "url":
+      return isWebAddress(value) ? { value } : wrong("url");
+    case "select":
+      return field.options.some((option) => option.value === value) ? { value } : wrong("choice");
     case "file":
-      return checkFile(field, value);
-    case "email": {
-      const error = `${field.label} must be an email address like name@example.com.`;
-      return EMAIL.test(value) ? { value } : { error };
-    }
+      return checkFile(value);
+    case "email":
+      return EMAIL.test(value) ? { value } : wrong("email");
     case "totp_secret": {
       const parsed = parseTotpSecret(value);
-      return parsed.ok ? { value: writeTotpSecret(parsed.secret) } : { error: parsed.message };
+      return parsed.ok ? { value: writeTotpSecret(parsed.secret) } : { error: parsed.issue };
     }
   }
 }
@@ -135,11 +124,6 @@ function isWebAddress(text: string): boolean {
 }
 
 /** Text only: what isn't UTF-8 was decoded with replacement characters, and no text file holds those or a NUL. */
-function checkFile({ label }: StrategyField, text: string): Checked {
-  if (!/[\0\ufffd]/.test(text)) return { value: text };
-  return {
-    error:
-      `${label} is not a text file. A certificate or a key must be in PEM form, which begins with -----BEGIN; ` +
-      "files in PKCS#12 form (.p12, .pfx) or DER form can be converted to it.",
-  };
+function checkFile(text: string): Checked {
+  return /[\0\ufffd]/.test(text) ? wrong("not_text") : { value: text };
 }

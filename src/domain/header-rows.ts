@@ -1,6 +1,6 @@
 import { belongsToConnection, isHeaderName, isHeaderValue } from "./header-names.ts";
+import type { IssueCode } from "./form-issue.ts";
 import { limits } from "./limits.ts";
-import type { StrategyField } from "./strategy.ts";
 
 /** A field of type `headers` is several rows of two controls; these are the controls' names. */
 export interface HeaderRow {
@@ -25,18 +25,16 @@ export function readHeaderRows(key: string, submitted: ReadonlyMap<string, strin
     .filter(([name, value]) => name !== "" || value !== "");
 }
 
-/** One sentence for the end user, or null. Neither a name nor a value is quoted: one may have been typed for the other. */
-export function explainHeaders({ label }: StrategyField, pairs: HeaderPairs): string | null {
+/** What is wrong with them, or null. Neither a name nor a value is quoted: one may have been typed for the other. */
+export function checkHeaderPairs(pairs: HeaderPairs): IssueCode | null {
   const seen = new Set<string>();
   for (const [name, value] of pairs) {
-    if (name === "") return `${label}: a header has a value but no name.`;
-    if (value === "") return `${label}: a header has a name but no value.`;
-    if (!isHeaderName(name))
-      return `${label}: a header's name has only letters, digits and hyphens, like X-Api-Key.`;
-    if (belongsToConnection(name))
-      return `${label}: one of the headers is set by the connection itself. Please leave it out.`;
-    if (!isHeaderValue(value)) return `${label}: a header's value has characters that a header can't hold.`;
-    if (seen.has(name.toLowerCase())) return `${label}: a header is given twice.`;
+    if (name === "") return "header_unnamed";
+    if (value === "") return "header_empty";
+    if (!isHeaderName(name)) return "header_name";
+    if (belongsToConnection(name)) return "header_reserved";
+    if (!isHeaderValue(value)) return "header_value";
+    if (seen.has(name.toLowerCase())) return "header_twice";
     seen.add(name.toLowerCase());
   }
   return null;

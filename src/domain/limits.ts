@@ -38,6 +38,8 @@ export const limits = {
   formFileBytesMax: 65_536,
   /** Name and value pairs that a field of headers takes. */
   formHeadersMax: 10,
+  /** Of a customer's picture on the hosted pages. */
+  logoBytesMax: 32_768,
   /** How long a rendered form may be filled in before it must be opened anew. */
   formLifetimeMs: 12 * 3_600_000,
 

@@ -1,6 +1,7 @@
 import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
 import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
+import type { LocalText } from "./language.ts";
 import { limits } from "./limits.ts";
 
 /** Design, page 3, "Field types". */
@@ -24,20 +25,20 @@ const SECRET_TYPES: ReadonlySet<FieldType> = new Set(["password", "totp_secret",
 /** One choice of a `select`. */
 export interface FieldOption {
   readonly value: string;
-  readonly label: string;
+  readonly label: LocalText;
 }
 
 /** One control of the hosted form. */
 export interface StrategyField {
   readonly key: string;
-  readonly label: string;
+  readonly label: LocalText;
   readonly type: FieldType;
   readonly required: boolean;
   readonly pattern: string | null;
   readonly minLength: number | null;
   readonly maxLength: number | null;
-  readonly placeholder: string | null;
-  readonly help: string | null;
+  readonly placeholder: LocalText | null;
+  readonly help: LocalText | null;
   readonly autocomplete: string | null;
   /** Of a `select`; empty for every other type. */
   readonly options: readonly FieldOption[];
@@ -48,8 +49,8 @@ export interface StrategyField {
 export interface Strategy {
   readonly id: string;
   readonly account: string;
-  readonly name: string;
-  readonly description: string | null;
+  readonly name: LocalText;
+  readonly description: LocalText | null;
   /** Canonical origins, the only ones that may ever receive the credential. */
   readonly hosts: readonly string[];
   readonly fields: readonly StrategyField[];
@@ -65,6 +66,9 @@ export interface Strategy {
 }
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
+/** A text, or one for each of some languages. */
+const local = (value: Json | undefined): LocalText | null =>
+  isJsonObject(value) ? (value as Readonly<Record<string, string>>) : text(value);
 const number = (value: Json | undefined): number | null => (typeof value === "number" ? value : null);
 
 /** Reads a strategy document that `apply` has checked. */
@@ -75,8 +79,8 @@ export function readStrategy(document: JsonObject): Strategy {
   return {
     id,
     account: must(text(document["account"]), "account"),
-    name: text(document["name"]) ?? id,
-    description: text(document["description"]),
+    name: local(document["name"]) ?? id,
+    description: local(document["description"]),
     hosts: texts(document["hosts"]).map((host) => new URL(host).origin),
     fields: (Array.isArray(document["fields"]) ? document["fields"] : []).map(readField),
     login: { ...rest, type: must(text(rest["type"]), "login type") },
@@ -105,14 +109,14 @@ function readField(value: Json): StrategyField {
   const type = must(text(field["type"]), "field type") as FieldType;
   return {
     key,
-    label: text(field["label"]) ?? key,
+    label: local(field["label"]) ?? key,
     type,
     required: field["required"] !== false,
     pattern: text(field["pattern"]),
     minLength: number(field["min_length"]),
     maxLength: number(field["max_length"]),
-    placeholder: text(field["placeholder"]),
-    help: text(field["help"]),
+    placeholder: local(field["placeholder"]),
+    help: local(field["help"]),
     autocomplete: text(field["autocomplete"]),
     options: (Array.isArray(field["options"]) ? field["options"] : []).map(readOption),
     secret: typeof field["secret"] === "boolean" ? field["secret"] : SECRET_TYPES.has(type),
@@ -122,5 +126,5 @@ function readField(value: Json): StrategyField {
 /** A text, or `{ value, label }`. */
 function readOption(option: Json): FieldOption {
   const value = must(text(isJsonObject(option) ? option["value"] : option), "an option's value");
-  return { value, label: (isJsonObject(option) ? text(option["label"]) : null) ?? value };
+  return { value, label: (isJsonObject(option) ? local(option["label"]) : null) ?? value };
 }

@@ -1,4 +1,5 @@
 import { Secret, TOTP } from "otpauth";
+import { issue, type FormIssue, type IssueCode } from "./form-issue.ts";
 
 const ALGORITHMS = ["SHA1", "SHA256", "SHA512"] as const;
 export type TotpAlgorithm = (typeof ALGORITHMS)[number];
@@ -14,8 +15,7 @@ export interface TotpSecret {
 
 export type ParsedTotp =
   | { readonly ok: true; readonly secret: TotpSecret }
-  /** One or two sentences for the end user, which never hold what was typed. */
-  | { readonly ok: false; readonly message: string };
+  | { readonly ok: false; readonly issue: FormIssue };
 
 const DEFAULTS = { algorithm: "SHA1", digits: 6, periodSeconds: 30 } as const;
 const DIGITS = { min: 6, max: 8 };
@@ -23,9 +23,10 @@ const PERIOD_SECONDS = { min: 15, max: 120 };
 /** 80 bits, the least that services give out. RFC 4226 wants 128; end users can't choose. */
 const SECRET_BYTES_MIN = 10;
 
-const HOW = "Copy the key shown beside the QR code, or the whole otpauth:// link.";
-
-const refuse = (message: string): ParsedTotp => ({ ok: false, message });
+const refuse = (code: IssueCode, numbers?: Readonly<Record<string, number>>): ParsedTotp => ({
+  ok: false,
+  issue: issue(code, numbers),
+});
 
 /**
  * Reads what an end user pastes: the base32 key in any spacing and case, or a whole `otpauth://totp/` link. Stricter than the
@@ -35,15 +36,12 @@ const refuse = (message: string): ParsedTotp => ({ ok: false, message });
 export function parseTotpSecret(text: string): ParsedTotp {
   const trimmed = text.trim();
   if (/^otpauth-migration:/i.test(trimmed)) {
-    return refuse(`That is a link for moving accounts between phones, which holds no single key. ${HOW}`);
+    return refuse("totp_migration");
   }
   if (/^otpauth:/i.test(trimmed)) return parseUri(trimmed);
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed))
-    return refuse(`That is a link, but not one that begins with otpauth://totp/. ${HOW}`);
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed)) return refuse("totp_other_link");
   if (/^\d{3}\s?\d{3,5}$/.test(trimmed)) {
-    return refuse(
-      `That looks like a code from an authenticator app. Needed is the secret key that makes the codes. ${HOW}`,
-    );
+    return refuse("totp_code");
   }
   return withKey(trimmed, DEFAULTS);
 }
@@ -51,35 +49,27 @@ export function parseTotpSecret(text: string): ParsedTotp {
 function parseUri(uri: string): ParsedTotp {
   const match = /^otpauth:\/\/([^/?#]*)[^?#]*(?:\?([^#]*))?(?:#.*)?$/is.exec(uri);
   const type = match?.[1]?.toLowerCase();
-  if (type === "hotp")
-    return refuse(
-      `That key makes codes by counting, which is not supported. A key for codes by time is needed.`,
-    );
-  if (type !== "totp") return refuse(`The link must begin with otpauth://totp/. ${HOW}`);
+  if (type === "hotp") return refuse("totp_counter");
+  if (type !== "totp") return refuse("totp_kind");
   const params = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(match?.[2] ?? "")) {
     const key = name.toLowerCase();
     // Apps differ in which of two they take.
-    if (params.has(key)) return refuse(`The link says one of its settings twice. ${HOW}`);
+    if (params.has(key)) return refuse("totp_twice");
     params.set(key, value);
   }
   // Steam's codes are made of letters.
-  if (params.has("encoder"))
-    return refuse("The link asks for codes of a special kind, which is not supported.");
+  if (params.has("encoder")) return refuse("totp_encoder");
   const algorithm = readAlgorithm(params.get("algorithm"));
-  if (algorithm === undefined)
-    return refuse("The link asks for an algorithm other than SHA1, SHA256 and SHA512.");
+  if (algorithm === undefined) return refuse("totp_algorithm");
   const digits = readWhole(params.get("digits"), DEFAULTS.digits, DIGITS);
-  if (digits === undefined)
-    return refuse(`The link asks for codes that do not have ${DIGITS.min} to ${DIGITS.max} digits.`);
+  if (digits === undefined) return refuse("totp_digits", DIGITS);
   const periodSeconds = readWhole(params.get("period"), DEFAULTS.periodSeconds, PERIOD_SECONDS);
   if (periodSeconds === undefined) {
-    return refuse(
-      `The link asks for codes that do not change every ${PERIOD_SECONDS.min} to ${PERIOD_SECONDS.max} seconds.`,
-    );
+    return refuse("totp_period", PERIOD_SECONDS);
   }
   const secret = params.get("secret");
-  if (secret === undefined) return refuse(`The link holds no secret key. ${HOW}`);
+  if (secret === undefined) return refuse("totp_no_key");
   return withKey(secret, { algorithm, digits, periodSeconds });
 }
 
@@ -101,17 +91,13 @@ function readWhole(
 function withKey(text: string, settings: Omit<TotpSecret, "secretBase32">): ParsedTotp {
   // Hyphens of all kinds: word processors make their own. `=` only at the end: "secret=ABC" is not the key SECRETABC.
   const key = text.replace(/[\s\-\u2010-\u2015]/g, "").replace(/=+$/, "");
-  if (key === "") return refuse(`The secret key is empty. ${HOW}`);
+  if (key === "") return refuse("totp_empty");
   if (!/^[A-Za-z2-7]+$/.test(key)) {
-    return refuse(
-      `A secret key has only the letters A to Z and the digits 2 to 7. Something in this one is different. ${HOW}`,
-    );
+    return refuse("totp_letters");
   }
   // RFC 4648, 6: no whole number of bytes has 1, 3 or 6 characters over.
-  if ([1, 3, 6].includes(key.length % 8))
-    return refuse(`The secret key seems to have a character too few or too many. ${HOW}`);
-  if (Math.floor((key.length * 5) / 8) < SECRET_BYTES_MIN)
-    return refuse(`The secret key is too short to be complete. ${HOW}`);
+  if ([1, 3, 6].includes(key.length % 8)) return refuse("totp_length");
+  if (Math.floor((key.length * 5) / 8) < SECRET_BYTES_MIN) return refuse("totp_short");
   return { ok: true, secret: { secretBase32: key.toUpperCase(), ...settings } };
 }
 

@@ -4,12 +4,13 @@ import { finishOAuth } from "#actions/finish-oauth.ts";
 import type { Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
-import type { SignInNotice } from "./pages/form-page.ts";
 import { hostedHeaders } from "./pages/headers.ts";
 import { renderExpired, renderSignInUnknown } from "./pages/message-pages.ts";
-import { sendDone, sendPage } from "./send-page.ts";
+import { sendDone, sendPage, shellFor } from "./send-page.ts";
+import { chosenLanguage } from "./texts/tongues.ts";
 
-const NOTICES: readonly SignInNotice[] = ["refused", "failed"];
+const NOTICES = ["refused", "failed"] as const;
+type SignInNotice = (typeof NOTICES)[number];
 const COOKIE_HASH_BYTES = 8;
 
 /** The host whose own login the form leads to; null: what is asked for is typed on the form. */
@@ -36,30 +37,27 @@ const isSecure = (services: Services): boolean => services.publicUrl().startsWit
 /** To the target's own login, with what will show on the way back that it is the same browser. */
 export async function sendToTarget(
   services: Services,
+  request: FastifyRequest,
   reply: FastifyReply,
   { url, state, cookie }: Extract<BeginOutcome, { kind: "leave" }>,
 ): Promise<FastifyReply> {
   // Lax: the target sends the browser back by a navigation from another site.
   const attributes = ["Path=/", "HttpOnly", "SameSite=Lax", `Max-Age=${limits.oauthStateMs / 1_000}`];
   if (isSecure(services)) attributes.push("Secure");
+  const chosen = chosenLanguage(request.query);
+  // A language that was chosen comes back with the end user: nothing else is remembered of them.
+  const value = chosen === null ? cookie : `${cookie}.${chosen}`;
   return await reply
     .headers(hostedHeaders("page"))
-    .header("Set-Cookie", [`${cookieName(services, state)}=${cookie}`, ...attributes].join("; "))
+    .header("Set-Cookie", [`${cookieName(services, state)}=${value}`, ...attributes].join("; "))
     .header("Location", url)
     .code(303)
     .send();
 }
 
 /** Where targets send browsers back to. GET only: who looks at a link with HEAD has not signed in anywhere. */
-export function registerOAuthReturn(pages: FastifyInstance, services: Services, style: string): void {
+export function registerOAuthReturn(pages: FastifyInstance, services: Services): void {
   pages.get("/oauth/:account/:strategy", async (request, reply) => await getReturn(services, request, reply));
-  // The pages' style sheet is relative to their address.
-  pages.get("/oauth/:account/style.css", async (_request, reply) =>
-    reply
-      .headers({ "Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff" })
-      .type("text/css; charset=utf-8")
-      .send(style),
-  );
 }
 
 async function getReturn(
@@ -68,22 +66,28 @@ async function getReturn(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { account, strategy } = request.params as { account: string; strategy: string };
+  const parameters = new URL(request.url, "http://here.invalid").searchParams;
+  const cookieOf = (state: string): readonly string[] =>
+    (readCookie(request.headers.cookie, cookieName(services, state)) ?? "").split(".", 2);
+  const language = chosenLanguage({ lang: cookieOf(parameters.get("state") ?? "")[1] });
   const outcome = await finishOAuth(services, {
     accountSlug: account,
     strategyId: strategy,
-    parameters: new URL(request.url, "http://here.invalid").searchParams,
-    cookieOf: (state) => readCookie(request.headers.cookie, cookieName(services, state)),
+    parameters,
+    cookieOf: (state) => cookieOf(state)[0],
   });
+  const shell = shellFor(services, request, { language });
   switch (outcome.kind) {
     case "unknown":
-      return await sendPage(reply, 400, renderSignInUnknown());
+      return await sendPage(reply, 400, renderSignInUnknown(shell));
     case "expired":
-      return await sendPage(reply, 410, renderExpired());
+      return await sendPage(reply, 410, renderExpired(shell));
     case "completed":
-      return await sendDone(reply, outcome.hosted);
+      return await sendDone(services, request, reply, { hosted: outcome.hosted, language });
     case "retry": {
       // The session's own page again: what came back is out of the address, and the button is there.
-      const again = `${services.publicUrl()}/connect/${outcome.token}?again=${outcome.reason}`;
+      const query = `again=${outcome.reason}${language === null ? "" : `&lang=${language}`}`;
+      const again = `${services.publicUrl()}/connect/${outcome.token}?${query}`;
       return await reply.headers(hostedHeaders("page")).header("Location", again).code(303).send();
     }
   }

@@ -1,19 +1,20 @@
-import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import {
+  checkCsrf,
   findHostedSession,
-  isCsrfGood,
   issueCsrf,
   submitCredentials,
   type HostedSession,
 } from "#actions/hosted-session.ts";
 import { beginOAuth, leavesForTarget } from "#actions/begin-oauth.ts";
 import type { Services } from "#actions/services.ts";
+import type { FormIssue } from "#domain/form-issue.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError } from "#lib/log.ts";
+import { registerAssets } from "./assets.ts";
 import { sendDownload } from "./downloads.ts";
 import { noticeOf, registerOAuthReturn, sendToTarget, signInHostOf } from "./oauth-routes.ts";
-import { renderForm, type SignInNotice } from "./pages/form-page.ts";
+import { renderForm, type FormNotice } from "./pages/form-page.ts";
 import {
   renderExpired,
   renderForbidden,
@@ -23,10 +24,9 @@ import {
   renderUsed,
 } from "./pages/message-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
-import { sendDone, sendPage } from "./send-page.ts";
-
-const PREFIX = "/connect";
-const STYLE = readFileSync(new URL("./pages/style.css", import.meta.url), "utf8");
+import { PREFIX, sendDone, sendPage, shellFor } from "./send-page.ts";
+import { chosenLanguage } from "./texts/tongues.ts";
+import { listTyped } from "./typed-values.ts";
 
 /** The pages that end users see, and the temporary downloads. */
 export function registerHosted(app: FastifyInstance, services: Services): void {
@@ -34,26 +34,22 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
     pages.setErrorHandler(async (error, request, reply) => {
       const status = error instanceof Problem ? error.status : (error as { statusCode?: unknown }).statusCode;
       if (error instanceof Problem) reply.headers(error.headers);
-      if (status === 413) return await sendPage(reply, 413, renderTooLarge());
+      const shell = shellFor(services, request);
+      if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell));
       // Another content type, or none that can be read: our form sends neither.
-      if (status === 415) return await sendPage(reply, 415, renderForbidden());
+      if (status === 415) return await sendPage(reply, 415, renderForbidden(shell));
       services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
-      return await sendPage(reply, 500, renderProblem());
+      return await sendPage(reply, 500, renderProblem(shell));
     });
-    pages.setNotFoundHandler(async (_request, reply) => await sendUnknown(reply));
-    pages.get("/style.css", async (_request, reply) =>
-      reply
-        .headers({ "Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff" })
-        .type("text/css; charset=utf-8")
-        .send(STYLE),
-    );
+    pages.setNotFoundHandler(async (request, reply) => await sendUnknown(services, request, reply));
+    registerAssets(pages, services);
     pages.route({
       // HEAD too: chats and mail filters look at a link with it.
       method: ["GET", "HEAD"],
       url: "/:token",
       handler: async (request, reply) => await getForm(services, request, reply),
     });
-    registerOAuthReturn(pages, services, STYLE);
+    registerOAuthReturn(pages, services);
     pages.post("/:token", async (request, reply) => await postForm(services, request, reply));
   };
   app.register(registerPages, { prefix: PREFIX });
@@ -68,8 +64,12 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
 export const isHostedPath = (url: string): boolean => /^\/connect(?![^/?])/.test(url);
 
 /** 404 for an address under `/connect` that can't be any link's. */
-export const sendUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
-  await sendPage(reply, 404, renderUnknown());
+export const sendUnknown = async (
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> =>
+  await sendPage(reply, 404, renderUnknown(shellFor(services, request, { isRepeatable: true })));
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
 
@@ -81,50 +81,48 @@ async function getForm(
 ): Promise<FastifyReply> {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
-  if (!hosted) return await sendUnknown(reply);
-  if (hosted.session.status !== "pending") return await sendClosed(reply, hosted);
+  if (!hosted) return await sendUnknown(services, request, reply);
+  const { status } = hosted.session;
+  const shell = shellFor(services, request, { isRepeatable: true });
+  if (status === "expired") return await sendPage(reply, 410, renderExpired(shell));
+  if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell));
   const notice = noticeOf(request, hosted.strategy);
-  return await sendForm(services, reply, token, hosted, { status: 200, notice });
+  return await sendForm(services, request, reply, { hosted, status: 200, notice });
 }
 
-async function sendClosed(reply: FastifyReply, hosted: HostedSession): Promise<FastifyReply> {
-  return await sendPage(reply, 410, hosted.session.status === "expired" ? renderExpired() : renderUsed());
+/** What a form is rendered with besides its session. */
+interface Shown {
+  readonly hosted: HostedSession;
+  readonly status: number;
+  readonly values?: ReadonlyMap<string, string>;
+  readonly errors?: ReadonlyMap<string, FormIssue>;
+  readonly notice?: FormNotice | null;
 }
 
 async function sendForm(
   services: Services,
+  request: FastifyRequest,
   reply: FastifyReply,
-  token: string,
-  hosted: HostedSession,
-  shows: {
-    readonly status: number;
-    readonly values?: ReadonlyMap<string, string>;
-    readonly errors?: ReadonlyMap<string, string>;
-    readonly notice?: SignInNotice | null;
-  },
+  { hosted, status, values, errors, notice = null }: Shown,
 ): Promise<FastifyReply> {
-  const {
-    status,
-    values = new Map<string, string>(),
-    errors = new Map<string, string>(),
-    notice = null,
-  } = shows;
-  const { strategy, accountName, redirectTo } = hosted;
-  const page = renderForm({
-    accountName,
+  const token = tokenOf(request);
+  const chosen = chosenLanguage(request.query);
+  const { strategy, brand, redirectTo } = hosted;
+  const page = renderForm(shellFor(services, request, { brand, isRepeatable: true }), {
+    brand,
     strategyName: strategy.name,
     description: strategy.description,
     targetHosts: strategy.hosts.map((host) => new URL(host).host),
     returnHost: redirectTo === null ? null : new URL(redirectTo).host,
     fields: strategy.fields,
-    values,
+    values: values ?? new Map<string, string>(),
     encoding: formShape(strategy.fields).encoding,
-    errors,
+    errors: errors ?? new Map<string, FormIssue>(),
     signInHost: signInHostOf(strategy),
     notice,
     csrf: await issueCsrf(services, token),
     // Relative, so that a public URL with a path of its own works too.
-    action: token,
+    action: chosen === null ? token : `${token}?lang=${chosen}`,
   });
   return await sendPage(reply, status, page, "form");
 }
@@ -136,33 +134,52 @@ async function postForm(
 ): Promise<FastifyReply> {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
-  if (!hosted) return await sendUnknown(reply);
-  if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden());
+  if (!hosted) return await sendUnknown(services, request, reply);
+  const shell = shellFor(services, request);
+  if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden(shell));
   const submitted = await readForm(request, formShape(hosted.strategy.fields));
-  if (!(await isCsrfGood(services, token, submitted.get("_csrf") ?? ""))) {
-    return await sendPage(reply, 403, renderForbidden());
+  const csrf = await checkCsrf(services, token, submitted.get("_csrf") ?? "");
+  if (csrf === "bad") return await sendPage(reply, 403, renderForbidden(shell));
+  const { status } = hosted.session;
+  const sendExpired = async (): Promise<FastifyReply> =>
+    await sendPage(reply, 410, renderExpired(shell, listTyped(hosted.strategy, submitted, shell.tongue)));
+  if (status === "expired") return await sendExpired();
+  if (csrf === "stale") {
+    return status === "pending"
+      ? await sendForm(services, request, reply, { hosted, status: 403, values: submitted, notice: "stale" })
+      : await sendPage(reply, 410, renderUsed(shell));
   }
-  if (hosted.session.status === "completed") return await sendDone(reply, hosted);
-  if (hosted.session.status === "expired") return await sendPage(reply, 410, renderExpired());
+  if (status === "completed") return await sendDone(services, request, reply, { hosted });
   const outcome = leavesForTarget(hosted.strategy)
     ? await beginOAuth(services, hosted, submitted)
     : await submitCredentials(services, hosted, submitted);
-  if (outcome.kind === "leave") return await sendToTarget(services, reply, outcome);
-  if (outcome.kind === "failed") {
-    return await sendForm(services, reply, token, hosted, { status: 502, notice: "failed" });
+  switch (outcome.kind) {
+    case "leave":
+      return await sendToTarget(services, request, reply, outcome);
+    case "failed":
+      return await sendForm(services, request, reply, {
+        hosted,
+        status: 502,
+        values: submitted,
+        notice: "failed",
+      });
+    case "invalid":
+      return await sendForm(services, request, reply, {
+        hosted,
+        status: 422,
+        values: submitted,
+        errors: outcome.errors,
+      });
+    case "closed": {
+      const now = await findHostedSession(services, token);
+      // The loser of a double submit sees what the winner sees (design, page 6, 5.4).
+      return now?.session.status === "completed"
+        ? await sendDone(services, request, reply, { hosted: now })
+        : await sendExpired();
+    }
+    case "completed":
+      return await sendDone(services, request, reply, { hosted });
   }
-  if (outcome.kind === "invalid") {
-    const { errors } = outcome;
-    return await sendForm(services, reply, token, hosted, { status: 422, values: submitted, errors });
-  }
-  if (outcome.kind === "closed") {
-    const now = await findHostedSession(services, token);
-    // The loser of a double submit sees what the winner sees (design, page 6, 5.4).
-    return now?.session.status === "completed"
-      ? await sendDone(reply, now)
-      : await sendPage(reply, 410, renderExpired());
-  }
-  return await sendDone(reply, hosted);
 }
 
 /**

@@ -1,8 +1,14 @@
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HostedSession } from "#actions/hosted-session.ts";
+import type { Services } from "#actions/services.ts";
+import { textIn, type Language } from "#domain/language.ts";
 import type { Html } from "#lib/html.ts";
+import type { Brand, Shell } from "./pages/document.ts";
 import { hostedHeaders } from "./pages/headers.ts";
 import { renderSuccess } from "./pages/message-pages.ts";
+import { chosenLanguage, negotiateLanguage, tongueOf } from "./texts/tongues.ts";
+
+export const PREFIX = "/connect";
 
 export async function sendPage(
   reply: FastifyReply,
@@ -20,14 +26,38 @@ export async function sendPage(
   );
 }
 
+/** What is around a page: in the language that was chosen on it, else in the browser's. */
+export function shellFor(
+  services: Services,
+  request: FastifyRequest,
+  more: {
+    readonly brand?: Brand;
+    /** Whether a GET of the address gives the page again. */
+    readonly isRepeatable?: boolean;
+    /** Chosen on the way here. */
+    readonly language?: Language | null;
+  } = {},
+): Shell {
+  const language = chosenLanguage(request.query) ?? more.language ?? null;
+  return {
+    tongue: tongueOf(language ?? negotiateLanguage(request.headers["accept-language"])),
+    base: new URL(services.publicUrl()).pathname.replace(/\/$/, "") + PREFIX,
+    brand: more.brand ?? null,
+    isRepeatable: more.isRepeatable ?? false,
+  };
+}
+
 /** Spec, Credential session: the redirect with `session_id`, or a success page where no return URL was given. */
-export async function sendDone(reply: FastifyReply, hosted: HostedSession): Promise<FastifyReply> {
+export async function sendDone(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { hosted, language = null }: { readonly hosted: HostedSession; readonly language?: Language | null },
+): Promise<FastifyReply> {
   if (hosted.redirectTo !== null) {
     return reply.headers(hostedHeaders("page")).header("Location", hosted.redirectTo).code(303).send();
   }
-  return await sendPage(
-    reply,
-    200,
-    renderSuccess({ accountName: hosted.accountName, strategyName: hosted.strategy.name }),
-  );
+  const shell = shellFor(services, request, { brand: hosted.brand, language });
+  const system = textIn(hosted.strategy.name, shell.tongue.language);
+  return await sendPage(reply, 200, renderSuccess(shell, { account: hosted.brand.name, system }));
 }

@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
+import { issue, type FormIssue, type IssueCode } from "#domain/form-issue.ts";
 
 export interface CertificateTexts {
   readonly certificate: string;
@@ -10,32 +11,26 @@ export interface CertificateTexts {
 export type ReadCertificate =
   /** PEM: the certificates alone, the first of them the client's own, and its key in the clear. */
   | { readonly ok: true; readonly certificate: string; readonly key: string }
-  /** One or two sentences for the end user, which hold nothing of either file. */
-  | { readonly ok: false; readonly part: keyof CertificateTexts; readonly message: string };
+  | { readonly ok: false; readonly part: keyof CertificateTexts; readonly issue: FormIssue };
 
-const refuse = (part: keyof CertificateTexts, message: string): ReadCertificate => ({
+const refuse = (part: keyof CertificateTexts, code: IssueCode): ReadCertificate => ({
   ok: false,
   part,
-  message,
+  issue: issue(code),
 });
 
 /** Reads a client certificate and its key. Both may be in one file. What the libraries say of a broken one is not shown. */
 export function readClientCertificate(texts: CertificateTexts, nowMs: number): ReadCertificate {
   const blocks = texts.certificate.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   const [first] = blocks;
-  if (first === undefined)
-    return refuse(
-      "certificate",
-      "This holds no certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----.",
-    );
+  if (first === undefined) return refuse("certificate", "certificate_none");
   const certificates = blocks.map(parseCertificate);
   const [own] = certificates;
-  if (!own || certificates.some((each) => each === null))
-    return refuse("certificate", "This certificate can't be read. It may be incomplete.");
-  if (Date.parse(own.validTo) < nowMs) return refuse("certificate", "This certificate has expired.");
+  if (!own || certificates.some((each) => each === null)) return refuse("certificate", "certificate_broken");
+  if (Date.parse(own.validTo) < nowMs) return refuse("certificate", "certificate_expired");
   const key = readKey(texts);
   if (!("type" in key)) return key;
-  if (!own.checkPrivateKey(key)) return refuse("key", "This key does not belong to the certificate.");
+  if (!own.checkPrivateKey(key)) return refuse("key", "key_other");
   return {
     ok: true,
     certificate: `${blocks.join("\n")}\n`,
@@ -52,19 +47,12 @@ function parseCertificate(pem: string): X509Certificate | null {
 }
 
 function readKey({ key, passphrase }: CertificateTexts): KeyObject | ReadCertificate {
-  if (!/-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/.test(key))
-    return refuse(
-      "key",
-      "This holds no private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----.",
-    );
+  if (!/-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/.test(key)) return refuse("key", "key_none");
   const isLocked = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(key);
-  if (isLocked && (passphrase === undefined || passphrase === ""))
-    return refuse("key", "This key is protected by a passphrase, which was not given.");
+  if (isLocked && (passphrase === undefined || passphrase === "")) return refuse("key", "key_locked");
   try {
     return createPrivateKey({ key, ...(isLocked && passphrase !== undefined && { passphrase }) });
   } catch {
-    return isLocked
-      ? refuse("passphrase", "The key does not open with this passphrase.")
-      : refuse("key", "This key can't be read. It may be incomplete.");
+    return isLocked ? refuse("passphrase", "key_wrong_passphrase") : refuse("key", "key_broken");
   }
 }

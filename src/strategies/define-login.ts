@@ -1,5 +1,6 @@
 import type { TObject } from "typebox";
 import type { BoundExpressions } from "#domain/expression.ts";
+import type { FormIssue } from "#domain/form-issue.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
@@ -66,7 +67,7 @@ export interface LoginType {
    * What is wrong with what an end user submitted, beyond what the fields themselves say: one sentence a field, by its key,
    * which never holds what was typed.
    */
-  checkSubmitted?(config: JsonObject, values: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
+  checkSubmitted?(config: JsonObject, values: ReadonlyMap<string, string>): ReadonlyMap<string, FormIssue>;
   /** Names that the steps extract: they are variables of later templates. */
   extracts?(config: JsonObject): readonly string[];
   /** Throws LoginFailure when the target refuses, OutboundError when it can't be reached. */

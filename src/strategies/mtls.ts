@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { explainIssue } from "#domain/form-issue.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { quote } from "#domain/config-problem.ts";
 import { readClientCertificate, type ReadCertificate } from "./client-certificate.ts";
@@ -47,14 +48,14 @@ export const login = defineLogin({
     // Optional fields that were left empty: the login says so if it needs them.
     if (!values.has(read.certificate) || !values.has(read.key)) return new Map();
     const answer = readFields(read, (key) => values.get(key));
-    return new Map(answer.ok ? [] : [[read[answer.part] ?? read.key, answer.message]]);
+    return new Map(answer.ok ? [] : [[read[answer.part] ?? read.key, answer.issue]]);
   },
   login(context, config) {
     const read = readConfig(schema, config);
     const answer = readFields(read, (key) => context.field(key));
     if (!answer.ok) {
       const field = read[answer.part] ?? read.key;
-      throw new LoginFailure(`login (mtls): the field ${field}: ${answer.message}`);
+      throw new LoginFailure(`login (mtls): the field ${field}: ${explainIssue(answer.issue, field)}`);
     }
     const { certificate, key } = answer;
     return Promise.resolve({ headers: {}, cookies: null, certificate: { certificate, key } });

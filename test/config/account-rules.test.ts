@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check, problemsOf } from "./problems-of.ts";
 
+const LOGO_HOW =
+  "write the picture itself: `data:image/png;base64,…`, which `base64 -w0 logo.png` gives the end of (PNG, JPEG or WebP, at most 32 KiB)";
+
 const RULES: readonly (readonly [rule: string, text: string, problems: readonly string[]])[] = [
   [
     "the first key says the kind",
@@ -26,6 +29,51 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
     "slugs have a format",
     "account: Acme\n",
     ["1:10 account must be a slug: lower-case letters, digits and `-`, at most 63 characters"],
+  ],
+  [
+    "a logo on another server is refused: it would see every visitor",
+    "account: acme\nbranding: { logo_url: https://cdn.acme.example/logo.png }\n",
+    [`2:23 branding.logo_url a picture on another server would show that server every visitor; ${LOGO_HOW}`],
+  ],
+  [
+    "a logo is a picture of a kind that is taken",
+    "account: acme\nbranding: { logo_url: 'data:image/svg+xml;base64,PHN2Zy8+' }\n",
+    [`2:23 branding.logo_url pictures of type \`image/svg+xml\` are not taken; ${LOGO_HOW}`],
+  ],
+  [
+    "a logo is what it says",
+    "account: acme\nbranding: { logo_url: 'data:image/png;base64,PHN2Zy8+' }\n",
+    [`2:23 branding.logo_url says \`image/png\` and is none; ${LOGO_HOW}`],
+  ],
+  [
+    "a logo is small",
+    `account: acme\nbranding: { logo_url: 'data:image/png;base64,${Buffer.alloc(33_000, 1).toString("base64")}' }\n`,
+    ["2:23 branding.logo_url has 33 KiB; make it smaller: at most 32 KiB"],
+  ],
+  [
+    "an accent colour has six digits, in quotes: without them it is a comment",
+    "account: acme\nbranding: { accent_color: blue }\n",
+    ['2:27 branding.accent_color must be a colour like `"#3355ff"`, in quotes'],
+  ],
+  [
+    "help is on https, or by email",
+    "account: acme\nbranding: { support_url: http://acme.example }\n",
+    [
+      "2:26 branding.support_url must be a web address that begins with https://, or mailto: and an email address",
+    ],
+  ],
+  [
+    "a script is no place for help, and branding has no other keys",
+    "account: acme\nbranding: { support_url: 'javascript:alert(1)', color: red }\n",
+    [
+      "2:26 branding.support_url must be a web address that begins with https://, or mailto: and an email address",
+      "2:49 branding.color unknown key `color`; known: `name`, `logo_url`, `accent_color`, `support_url`",
+    ],
+  ],
+  [
+    "a whole branding is taken",
+    `account: acme\nbranding: { name: Acme, logo_url: 'data:image/png;base64,iVBORw0KGgo=', accent_color: "#3355ff", support_url: mailto:help@acme.example }\n`,
+    [],
   ],
   ["a slug is text", "account: 42\n", ["1:10 account must be text; put `42` in quotes"]],
   [
@@ -95,7 +143,7 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
     "an account can't be retired",
     "account: acme\nretired: true\n",
     [
-      "2:1 retired unknown key `retired`; known: `account`, `name`, `allowed_origins`, `session_lifetime`, `retention`, `concurrency`, `rate_limit`",
+      "2:1 retired unknown key `retired`; known: `account`, `name`, `allowed_origins`, `session_lifetime`, `retention`, `concurrency`, `rate_limit`, `branding`",
     ],
   ],
   [

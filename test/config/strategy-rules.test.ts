@@ -362,3 +362,20 @@ nodes:
     ],
   );
 });
+
+const translated = (text: string): readonly string[] =>
+  problemsOf(STRATEGY.replace("label: Username", `label: ${text}`), known);
+
+test("a text for end users is one text, or one in each of some of the ten languages", () => {
+  assert.deepEqual(translated("{ en: User, de: Benutzer, ar: المستخدم }"), []);
+  assert.deepEqual(translated("{ de: Benutzer }"), []);
+  assert.deepEqual(translated("{ en: User, sv: Användare }"), [
+    "5:41 fields[0].label.sv unknown key `sv`; known: `en`, `de`, `fr`, `es`, `it`, `pt`, `nl`, `pl`, `ja`, `ar`",
+  ]);
+  assert.deepEqual(translated("{}"), ["5:29 fields[0].label must not be empty; give at least one key"]);
+  assert.deepEqual(translated("{ de: '' }"), ["5:35 fields[0].label.de must not be empty"]);
+  assert.deepEqual(translated("[User]"), [
+    "5:29 fields[0].label must be text or keys with values, not a list",
+  ]);
+  assert.deepEqual(problemsOf(STRATEGY.replace("hosts:", "name: { fr: Portail }\nhosts:"), known), []);
+});

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
 import { fieldVariable, secretTexts } from "#domain/field-values.ts";
+import { explainIssue } from "#domain/form-issue.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { headerRows } from "#domain/header-rows.ts";
 import { limits } from "#domain/limits.ts";
@@ -35,7 +36,7 @@ function check(
   const [value, error] = [values.get("value"), errors.get("value")];
   assert.ok(value === undefined || error === undefined, "a value or an error");
   if (value !== undefined) return { value };
-  return error === undefined ? undefined : { error };
+  return error && { error: explainIssue(error, "Value") };
 }
 const required = { error: "Value is required." };
 
@@ -296,7 +297,8 @@ suite("headers", () => {
     );
   const checkRows = (submitted: ReadonlyMap<string, string>) => {
     const { values, errors } = checkFormValues([field({ type: "headers" })], submitted);
-    return values.get("value") ?? errors.get("value");
+    const error = errors.get("value");
+    return values.get("value") ?? (error && explainIssue(error, "Value"));
   };
   test("rows become pairs, empty ones none; a login sees them by name", () => {
     const stored = checkRows(typed([" X-Api-Key ", " k=1 "], ["", ""], ["X-Shop", "north"]));

@@ -166,6 +166,8 @@ test("the keyboard alone is enough", async () => {
   await using visitor = await openPage();
   const { page } = visitor;
   await page.goto(session.hosted_url);
+  // The language comes first, then the form.
+  await page.keyboard.press("Tab");
   for (const text of [GOOD.email, GOOD.password]) {
     await page.keyboard.press("Tab");
     await page.keyboard.type(text);

@@ -68,9 +68,10 @@ const USED = /already been used/;
 const EXPIRED = /has expired/;
 const SUCCESS = /all set/;
 
-const POLICY =
-  "default-src 'none'; style-src 'self'; script-src 'none'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+const policy = (script: string): string =>
+  `default-src 'none'; style-src 'self'; script-src ${script}; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; ` +
   "require-trusted-types-for 'script'";
+const FORM_POLICY = policy("'self'");
 
 test("the form's headers are exactly these, and its policy has no form-action", async () => {
   const { hosted_url } = await hosted.session();
@@ -87,7 +88,7 @@ test("the form's headers are exactly these, and its policy has no form-action", 
   const { "permissions-policy": features, ...fixed } = rest;
   assert.match(String(features), /\bcamera=\(\).*\bpayment=\(\)/);
   assert.deepEqual(fixed, {
-    "content-security-policy": POLICY,
+    "content-security-policy": FORM_POLICY,
     "referrer-policy": "same-origin",
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
@@ -104,7 +105,7 @@ test("a redirect and a page without a form have the same headers, with form-acti
   const redirect = await submit(session.hosted_url, GOOD);
   assert.equal(redirect.status, 303);
   for (const { headers } of [redirect, await send(session.hosted_url)]) {
-    assert.equal(headers["content-security-policy"], `${POLICY}; form-action 'none'`);
+    assert.equal(headers["content-security-policy"], `${policy("'none'")}; form-action 'none'`);
     assert.equal(headers["cache-control"], "no-store");
     assert.equal(headers["referrer-policy"], "same-origin");
     assert.equal(headers["x-content-type-options"], "nosniff");
@@ -116,7 +117,7 @@ test("the form with errors has no form-action either: its submit leaves the serv
   const { hosted_url } = await hosted.session();
   const answer = await submit(hosted_url, {});
   assertPage(answer, 422, /^Error: Connect/);
-  assert.equal(answer.headers["content-security-policy"], POLICY);
+  assert.equal(answer.headers["content-security-policy"], FORM_POLICY);
 });
 
 test("GET, HEAD and bots change nothing: the session stays pending and its link works", async () => {
@@ -166,7 +167,12 @@ test("a CSRF value that is missing, empty, changed, of another session or twelve
     await hosted.moveClock(
       "date_trunc('milliseconds', statement_timestamp()) + interval '12 hours 1 minute'",
     );
-    assertPage(await submit(session.hosted_url, GOOD, { csrf }), 403, FORBIDDEN);
+    // The form again, with what was typed and no secret; nothing is kept.
+    const stale = await submit(session.hosted_url, GOOD, { csrf });
+    assertPage(stale, 403, /^Error: Connect/);
+    assert.equal(load(stale.text)("input[name=email]").attr("value"), GOOD.email);
+    assert.ok(!stale.text.includes(GOOD.password));
+    assert.match(load(stale.text)("[role=alert]").text(), /open for a long time/);
     await hosted.moveClock(
       "date_trunc('milliseconds', statement_timestamp()) + interval '11 hours 50 minutes'",
     );
@@ -263,13 +269,37 @@ test("a link that was changed by one character is unknown, for GET and for a sub
   await assertPending(session);
 });
 
-test("the style sheet is served as one, cacheable, and can't be taken for anything else", async () => {
-  const { status, headers, text } = await send(`${hosted.service.url}/connect/style.css`);
-  assert.equal(status, 200);
-  assert.equal(headers["content-type"], "text/css; charset=utf-8");
-  assert.equal(headers["x-content-type-options"], "nosniff");
-  assert.match(String(headers["cache-control"]), /max-age/);
-  assert.doesNotMatch(text, /url\(|@import/i);
+test("what a page names is served as what it is, kept by browsers for ever, and named anew when it changes", async () => {
+  const { hosted_url } = await hosted.session();
+  const { page } = await openForm(hosted_url);
+  const names = load(page)("link[rel=stylesheet], script[src]")
+    .map((_, element) => element.attribs["href"] ?? element.attribs["src"])
+    .get();
+  assert.equal(names.length, 2);
+  const folder = String(names[0]).replace(/[^/]+$/, "");
+  for (const path of [...names, `${folder}accent-3355ff.css`, `${folder}qr-decode.js`, `${folder}index.js`]) {
+    const plain = await send(hosted_url, { path });
+    assert.equal(plain.status, 200, path);
+    const type = path.endsWith(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8";
+    assert.equal(plain.headers["content-type"], type);
+    assert.equal(plain.headers["x-content-type-options"], "nosniff");
+    assert.equal(plain.headers["cache-control"], "public, max-age=31536000, immutable");
+    assert.equal(plain.headers["content-encoding"], undefined);
+    if (path.endsWith(".css")) assert.doesNotMatch(plain.text, /url\(|@import/i);
+    const head = await send(hosted_url, { path, method: "HEAD" });
+    assert.deepEqual([head.status, head.text], [200, ""]);
+  }
+  const packed = await send(hosted_url, {
+    path: String(names[0]),
+    headers: { "accept-encoding": "gzip, br" },
+  });
+  assert.equal(packed.headers["content-encoding"], "br");
+  assert.equal(packed.headers["vary"], "Accept-Encoding");
+  // A page of another version of the service gets what there is, and does not keep it.
+  const other = await send(hosted_url, { path: "/connect/assets/another-version-/style.css" });
+  assert.deepEqual([other.status, other.headers["cache-control"]], [200, "no-store"]);
+  for (const name of ["accent-3355f.css", "accent-3355FF.css", "form.ts", "..%2Fheaders.ts", "constructor"])
+    assertPage(await send(hosted_url, { path: `${folder}${name}` }), 404, UNKNOWN);
 });
 
 test("the link of one account shows nothing of another, and what accounts write is text, never markup", async () => {
@@ -293,8 +323,8 @@ test("the link of one account shows nothing of another, and what accounts write 
   const done = await submit(body.hosted_url, { login: HOSTILE, code: "x" }, { csrf: csrfOf(again.text) });
   assertPage(done, 200, SUCCESS);
   for (const html of [theirs.page, again.text, done.text]) {
-    assert.equal(load(html)("script").length, 0);
-    assert.doesNotMatch(html, /<script/i);
+    assert.equal(load(html)("script:not([src])").length, 0);
+    assert.doesNotMatch(html, /<script>/i);
   }
   assert.equal(load(again.text)("input[name=login]").attr("value"), HOSTILE);
 });
@@ -326,7 +356,12 @@ test("a used and an expired link say so, for GET, HEAD and submit", async () => 
     assertPage(await send(expiring.hosted_url), 410, EXPIRED);
     // Used stays used.
     assertPage(await send(used.hosted_url), 410, USED);
-    assert.equal((await submit(expiring.hosted_url, GOOD, { csrf })).status, 403);
+    // A form of ours from seven days ago, which gives back what was typed, but no secret; a forged one learns nothing.
+    const late = await submit(expiring.hosted_url, GOOD, { csrf });
+    assertPage(late, 410, EXPIRED);
+    assert.match(load(late.text)("main").text(), /ada@acme\.example/);
+    assert.ok(!late.text.includes(GOOD.password));
+    assertPage(await submit(expiring.hosted_url, GOOD, { csrf: "x" }), 403, FORBIDDEN);
   } finally {
     await hosted.moveClock();
   }

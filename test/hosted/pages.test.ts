@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { suite, test } from "node:test";
 import { load } from "cheerio";
+import { issue } from "#domain/form-issue.ts";
+import { LANGUAGES, type Language } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
+import { contrast, GROUNDS } from "#hosted/accent.ts";
+import type { Brand, Shell } from "#hosted/pages/document.ts";
 import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
 import { hostedHeaders } from "#hosted/pages/headers.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
+import { tongueOf } from "#hosted/texts/tongues.ts";
 
 const field = (more: Partial<StrategyField>): StrategyField => ({
   key: "username",
@@ -36,8 +41,16 @@ const FIELDS = [
     help: "Only if your login asks for a code.",
   }),
 ];
+const BRAND: Brand = { name: "Acme Inc.", accentColor: "#3355ff", supportUrl: null, logo: null };
+const shell = (language: Language = "en", more: Partial<Shell> = {}): Shell => ({
+  tongue: tongueOf(language),
+  base: "/connect",
+  brand: BRAND,
+  isRepeatable: true,
+  ...more,
+});
 const PAGE: FormPage = {
-  accountName: "Acme Inc.",
+  brand: BRAND,
   strategyName: "Northwind Supplier Portal",
   description: "Your supplier login at Northwind",
   targetHosts: ["portal.northwind.example", "login.northwind.example"],
@@ -51,53 +64,79 @@ const PAGE: FormPage = {
   csrf: "csrf-value",
   action: "token",
 };
-const form = (more: Partial<FormPage> = {}) => load(String(renderForm({ ...PAGE, ...more })));
-const ALL_PAGES = {
-  form: String(renderForm(PAGE)),
-  errors: String(renderForm({ ...PAGE, errors: new Map([["mail", "Email is required."]]) })),
-  signIn: String(
-    renderForm({ ...PAGE, fields: [], signInHost: "login.northwind.example", notice: "refused" }),
-  ),
-  signInUnknown: String(messages.renderSignInUnknown()),
-  success: String(messages.renderSuccess(PAGE)),
-  used: String(messages.renderUsed()),
-  expired: String(messages.renderExpired()),
-  unknown: String(messages.renderUnknown()),
-  forbidden: String(messages.renderForbidden()),
-  tooLarge: String(messages.renderTooLarge()),
-  problem: String(messages.renderProblem()),
+const form = (more: Partial<FormPage> = {}) => load(String(renderForm(shell(), { ...PAGE, ...more })));
+const NAMES = { account: "Acme Inc.", system: "Northwind Supplier Portal" };
+const allPages = (language: Language): Readonly<Record<string, string>> => {
+  const around = shell(language);
+  const pages = {
+    form: renderForm(around, PAGE),
+    errors: renderForm(around, { ...PAGE, errors: new Map([["mail", issue("required")]]) }),
+    signIn: renderForm(around, {
+      ...PAGE,
+      fields: [],
+      signInHost: "login.northwind.example",
+      notice: "refused",
+    }),
+    stale: renderForm(around, { ...PAGE, notice: "stale" }),
+    signInUnknown: messages.renderSignInUnknown(around),
+    success: messages.renderSuccess(around, NAMES),
+    used: messages.renderUsed(around),
+    expired: messages.renderExpired(around),
+    expiredLate: messages.renderExpired(around, [{ label: "Email", value: "ada@acme.example" }]),
+    unknown: messages.renderUnknown({ ...around, brand: null }),
+    forbidden: messages.renderForbidden(around),
+    tooLarge: messages.renderTooLarge(around),
+    problem: messages.renderProblem(around),
+  };
+  return Object.fromEntries(Object.entries(pages).map(([name, page]) => [name, String(page)]));
 };
+const ALL_PAGES = allPages("en");
+const FORMS = ["form", "errors", "signIn", "stale"];
 
 suite("every page", () => {
-  for (const [name, page] of Object.entries(ALL_PAGES)) {
-    test(`${name}: works without script, takes nothing from elsewhere, is a whole document`, () => {
-      const $ = load(page);
-      assert.ok(page.startsWith("<!doctype html>"));
-      assert.equal($("script, iframe, img, object, embed, style, base, [style]").length, 0);
-      $("*").each((_, element) => {
-        const names = Object.keys("attribs" in element ? element.attribs : {});
-        assert.deepEqual(
-          names.filter((attribute) => attribute.startsWith("on")),
-          [],
-        );
-      });
-      assert.deepEqual(
-        $("link")
-          .map((_, link) => $(link).attr("href"))
-          .get(),
-        ["style.css"],
-      );
-      assert.doesNotMatch(page, /https?:/);
-      assert.equal($("html").attr("lang"), "en");
-      assert.equal($("main h1").length, 1);
-      assert.ok($("title").text().endsWith($("h1").text()));
-      const ids = $("[id]")
-        .map((_, element) => $(element).attr("id"))
-        .get();
-      assert.equal(new Set(ids).size, ids.length);
-      assert.equal($("form").length, ["form", "errors", "signIn"].includes(name) ? 1 : 0);
+  for (const language of LANGUAGES) {
+    test(`is a whole document in ${language}, complete without script, and takes nothing from elsewhere`, () => {
+      for (const [name, page] of Object.entries(allPages(language))) {
+        const $ = load(page);
+        assert.ok(page.startsWith("<!doctype html>"));
+        assert.equal($("iframe, object, embed, style, base, [style]").length, 0, name);
+        $("*").each((_, element) => {
+          const names = Object.keys("attribs" in element ? element.attribs : {});
+          assert.ok(!names.some((attribute) => attribute.startsWith("on")), name);
+        });
+        const isForm = FORMS.includes(name);
+        const taken = $("link, script, img")
+          .map((_, link) => $(link).attr("href") ?? $(link).attr("src"))
+          .get();
+        assert.equal(taken.length, (isForm ? 2 : 1) + (name === "unknown" ? 0 : 1), name);
+        for (const path of taken) assert.match(path, /^\/connect\/assets\/[\w-]{16}\/[\w-]+\.(css|js)$/);
+        assert.equal($("script").text(), "");
+        assert.doesNotMatch(page.replaceAll("otpauth://", ""), /https?:|\/\//);
+        assert.equal($("html").attr("lang"), language);
+        assert.equal($("html").attr("dir"), language === "ar" ? "rtl" : "ltr");
+        assert.equal($("main h1").length, 1);
+        const bare = (text: string): string => text.replace(/[\u2068\u2069]/g, "");
+        assert.ok(bare($("title").text()).endsWith($("h1").text()), name);
+        const ids = $("[id]")
+          .map((_, element) => $(element).attr("id"))
+          .get();
+        assert.equal(new Set(ids).size, ids.length);
+        assert.equal($("main form").length, isForm ? 1 : 0);
+        assert.doesNotMatch($.text(), /\{\w+\}|\bundefined\b|\bnull\b|\bNaN\b|\[object/);
+      }
     });
   }
+
+  test("leads to every other language, by links that need no script; not where the address gives another page", () => {
+    const links = load(String(renderForm(shell("de"), PAGE)))("nav.languages a");
+    const languages = links.map((_, link) => link.attribs["href"]).get();
+    assert.deepEqual(
+      languages,
+      LANGUAGES.filter((language) => language !== "de").map((language) => `?lang=${language}`),
+    );
+    const once = load(String(messages.renderProblem(shell("de", { isRepeatable: false }))));
+    assert.equal(once("nav.languages").length, 0);
+  });
 });
 
 suite("the form", () => {
@@ -150,7 +189,7 @@ suite("the form", () => {
     assert.deepEqual(shown("password"), ["password", "current-password"]);
     assert.deepEqual(shown("token"), ["password", "off"]);
     assert.deepEqual(shown("totp"), ["password", "off"]);
-    const plain = load(String(renderForm({ ...PAGE, fields: [field({})] })));
+    const plain = load(String(renderForm(shell(), { ...PAGE, fields: [field({})] })));
     assert.equal(plain("[name=username]").attr("autocomplete"), undefined);
   });
 
@@ -161,7 +200,7 @@ suite("the form", () => {
       assert.ok(
         $(`label[for=${input.attr("id")}]`)
           .text()
-          .startsWith(label),
+          .startsWith(String(label)),
       );
       assert.equal(input.attr("aria-required"), required ? "true" : undefined);
       assert.equal(input.attr("aria-invalid"), undefined);
@@ -176,10 +215,12 @@ suite("the form", () => {
 
 suite("the form again, with errors", () => {
   const errors = new Map([
-    ["totp", "The secret key is too short."],
-    ["mail", "Email is required."],
-    ["", "Please try once more."],
+    ["totp", issue("totp_short")],
+    ["mail", issue("required")],
+    ["", issue("key_other")],
   ]);
+  const SHORT =
+    "The secret key is too short to be complete. Copy the key shown beside the QR code, or the whole otpauth:// link.";
   const $ = form({ errors });
 
   test("says so in its title and in one summary that links to the controls, in their order", () => {
@@ -188,7 +229,7 @@ suite("the form again, with errors", () => {
     const items = $("[role=alert] li")
       .map((_, item) => $(item).text())
       .get();
-    assert.deepEqual(items, ["Please try once more.", "Email is required.", "The secret key is too short."]);
+    assert.deepEqual(items, ["This key does not belong to the certificate.", "Email is required.", SHORT]);
     const links = $("[role=alert] a")
       .map((_, link) => $(link).attr("href"))
       .get();
@@ -204,7 +245,7 @@ suite("the form again, with errors", () => {
       ["mail", "totp"],
     );
     assert.equal($("[name=totp]").attr("aria-describedby"), "field-totp-help field-totp-error");
-    assert.equal($("#field-totp-error").text(), "Error: The secret key is too short.");
+    assert.equal($("#field-totp-error").text(), `Error: ${SHORT}`);
     assert.equal($("#field-mail-error").text(), "Error: Email is required.");
   });
 
@@ -213,7 +254,7 @@ suite("the form again, with errors", () => {
     const values = new Map(FIELDS.map(({ key }) => [key, `${key}-${canary}`]));
     const careless = FIELDS.map((one) => ({ ...one, secret: one.key === "token" }));
     for (const fields of [FIELDS, careless]) {
-      const page = String(renderForm({ ...PAGE, fields, values, errors }));
+      const page = String(renderForm(shell(), { ...PAGE, fields, values, errors }));
       const again = load(page);
       assert.equal(again("[name=username]").attr("value"), `username-${canary}`);
       assert.equal(again("[name=mail]").attr("value"), `mail-${canary}`);
@@ -226,7 +267,7 @@ suite("whatever stands in a name, a label or a value is text", () => {
   const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>'&lt;{{7*7}}\u0000</title></textarea>`;
   test("of the form", () => {
     const hostile = form({
-      accountName: HOSTILE,
+      brand: { ...BRAND, name: HOSTILE, supportUrl: HOSTILE },
       strategyName: HOSTILE,
       description: HOSTILE,
       targetHosts: [HOSTILE],
@@ -234,20 +275,20 @@ suite("whatever stands in a name, a label or a value is text", () => {
       fields: [field({ label: HOSTILE, help: HOSTILE, placeholder: HOSTILE, autocomplete: HOSTILE })],
       values: new Map([["username", HOSTILE]]),
       errors: new Map([
-        ["username", HOSTILE],
-        ["other", HOSTILE],
+        ["username", issue("required")],
+        ["other", issue("key_other")],
       ]),
       csrf: HOSTILE,
       action: HOSTILE,
     });
-    assert.equal(hostile("script, img, textarea, [onerror]").length, 0);
+    assert.equal(hostile("script:not([src]), img, textarea, [onerror]").length, 0);
     assert.equal(hostile("main").length, 1);
     const value = hostile("[name=username]").attr("value");
     assert.equal(value?.replaceAll("\ufffd", "\u0000"), HOSTILE);
     assert.equal(hostile("title").length, 1);
   });
   test("of the success page", () => {
-    const $ = load(String(messages.renderSuccess({ accountName: HOSTILE, strategyName: HOSTILE })));
+    const $ = load(String(messages.renderSuccess(shell(), { account: HOSTILE, system: HOSTILE })));
     assert.equal($("script, img").length, 0);
     assert.match($("main").text(), /<script>/);
   });
@@ -263,19 +304,25 @@ suite("headers", () => {
     "Strict-Transport-Security": "max-age=63072000",
     "X-Robots-Tag": "noindex",
   };
-  const POLICY =
-    "default-src 'none'; style-src 'self'; script-src 'none'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+  const policy = (script: string) =>
+    `default-src 'none'; style-src 'self'; script-src ${script}; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'`;
 
   test("a form has no form-action: Chromium would hold a redirect's every hop to it", () => {
     const { "Permissions-Policy": features, ...rest } = hostedHeaders("form");
-    assert.deepEqual(rest, { "Content-Security-Policy": POLICY, ...COMMON });
+    assert.deepEqual(rest, { "Content-Security-Policy": policy("'self'"), ...COMMON });
     assert.match(features ?? "", /^([a-z-]+=\(\)(, )?)+$/);
   });
-  test("every other page allows no form at all", () => {
+  test("every other page allows no form and no script at all", () => {
     const { "Permissions-Policy": _, ...rest } = hostedHeaders("page");
-    assert.deepEqual(rest, { "Content-Security-Policy": `${POLICY}; form-action 'none'`, ...COMMON });
+    assert.deepEqual(rest, {
+      "Content-Security-Policy": `${policy("'none'")}; form-action 'none'`,
+      ...COMMON,
+    });
   });
 });
+
+/** What script finds its places by. */
+const SCRIPT_HOOKS = ["connect", "sending", "rows", "totp"];
 
 suite("the style sheet", () => {
   const css = readFileSync(new URL("../../src/hosted/pages/style.css", import.meta.url), "utf8");
@@ -292,6 +339,7 @@ suite("the style sheet", () => {
           .get(),
       ),
     );
+    for (const hook of ["", ...SCRIPT_HOOKS]) classes.delete(hook);
     for (const name of classes) {
       assert.match(css, new RegExp(`\\.${name}\\b`), name);
     }
@@ -304,8 +352,12 @@ suite("the style sheet", () => {
         for (const text of ["text", "quiet"])
           assertContrast(color(text), color(ground), 4.5, `${text} on ${ground}`);
       }
-      assertContrast(color("on-accent"), color("accent"), 4.5, "button");
-      assertContrast(color("on-accent"), color("accent-strong"), 4.5, "button under the pointer");
+      assertContrast(color("on-fill"), color("fill"), 4.5, "button");
+      assertContrast(color("on-fill"), color("fill-strong"), 4.5, "button under the pointer");
+      for (const ground of ["card", "ground", "accent-soft"])
+        assertContrast(color("accent"), color(ground), 4.5, `a link on ${ground}`);
+      assertContrast(color("text"), color("accent-soft"), 4.5, "a small button");
+      assert.deepEqual({ card: color("card"), ground: color("ground") }, GROUNDS[scheme]);
       assertContrast(color("wrong"), color("card"), 4.5, "error");
       assertContrast(color("wrong"), color("wrong-soft"), 4.5, "error in the summary");
       assertContrast(color("text"), color("wrong-soft"), 4.5, "summary");
@@ -326,16 +378,6 @@ function readColors(css: string, scheme: "light" | "dark"): (name: string) => st
   return (name) => colors.get(name) ?? assert.fail(`no color ${name}`);
 }
 
-/** WCAG 2.2, 1.4.3. */
 function assertContrast(a: string, b: string, least: number, what: string): void {
-  const luminance = (color: string): number => {
-    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
-      const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;
-      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const [darker = 0, lighter = 0] = [luminance(a), luminance(b)].toSorted((x, y) => x - y);
-  const contrast = (lighter + 0.05) / (darker + 0.05);
-  assert.ok(contrast >= least, `${what}: ${contrast.toFixed(2)}`);
+  assert.ok(contrast(a, b) >= least, `${what}: ${contrast(a, b).toFixed(2)}`);
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { explainIssue } from "#domain/form-issue.ts";
 import { readClientCertificate } from "#strategies/client-certificate.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { must } from "#lib/assert.ts";
@@ -56,8 +57,9 @@ test("what can't be presented is refused at its field, in words for the end user
     const answer = read(texts, nowMs);
     assert.ok(!answer.ok, String(says));
     assert.equal(answer.part, part);
-    assert.match(answer.message, says);
-    assert.ok(!answer.message.includes("wrong-pass") && !answer.message.includes(middle));
+    const message = explainIssue(answer.issue, "Certificate");
+    assert.match(message, says);
+    assert.ok(!message.includes("wrong-pass") && !message.includes(middle));
   }
 });
 

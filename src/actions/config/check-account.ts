@@ -1,4 +1,5 @@
-import type { JsonObject } from "#domain/json.ts";
+import { explainSupportUrl, readLogoUrl } from "#domain/branding.ts";
+import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import type { ConfigFinding } from "#domain/config-problem.ts";
 import { accountSchema, configLimits } from "#domain/config-schema.ts";
 import { checkShape } from "./check-shape.ts";
@@ -13,5 +14,17 @@ export function checkAccount(document: JsonObject): readonly ConfigFinding[] {
       maxMs: configLimits.sessionLifetimeMsMax,
     }),
     ...checkDuration(document["retention"], ["retention"], { maxMs: configLimits.retentionMsMax }),
+    ...checkBranding(document),
+  ];
+}
+
+function checkBranding({ branding }: JsonObject): readonly ConfigFinding[] {
+  if (!isJsonObject(branding)) return [];
+  const { logo_url: logo, support_url: support } = branding;
+  const read = typeof logo === "string" && logo !== "" ? readLogoUrl(logo) : null;
+  const unfit = typeof support === "string" && support !== "" ? explainSupportUrl(support) : null;
+  return [
+    ...(read?.ok === false ? [{ path: ["branding", "logo_url"], message: read.message }] : []),
+    ...(unfit === null ? [] : [{ path: ["branding", "support_url"], message: unfit }]),
   ];
 }

@@ -1,30 +1,111 @@
+import { LANGUAGES } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
+import { accentPath, assetPath, logoPath } from "#hosted/assets.ts";
+import { directionOf, say, type Tongue } from "#hosted/texts/texts.ts";
+import { LANGUAGE_NAMES } from "#hosted/texts/tongues.ts";
 
-/** Relative to the page, which is `<public url>/connect/<token>`, so that it is right whatever path the public URL has. */
-const STYLE = "style.css";
+/** The customer, as its end users know it. */
+export interface Brand {
+  readonly name: string;
+  /** `#rrggbb`. */
+  readonly accentColor: string | null;
+  readonly supportUrl: string | null;
+  /** The picture's name under our own address. */
+  readonly logo: string | null;
+}
 
-/** A whole page. No script, nothing from elsewhere: the content security policy allows only the style sheet. */
-export function renderDocument(title: string, body: Html): Html {
+/** What is around every view, whoever shows it. */
+export interface Shell {
+  readonly tongue: Tongue;
+  /** The path of the pages, as the browser knows it: `/connect`. */
+  readonly base: string;
+  /** null: whose page it would be is not known, or not to be told. */
+  readonly brand: Brand | null;
+  /** Whether the address gives the same page again, so that it can be had in another language. */
+  readonly isRepeatable: boolean;
+}
+
+/** What a page shows inside of its shell. */
+export interface View {
+  readonly title: string;
+  readonly body: Html;
+  /** Whether it is a form, which script improves. */
+  readonly hasForm?: boolean;
+}
+
+/** A whole page: complete without script, and nothing of it from elsewhere. */
+export function renderDocument(shell: Shell, view: View): Html {
+  const { tongue, base, brand } = shell;
+  const { language, texts } = tongue;
+  const accent = brand?.accentColor ?? null;
   return html`<!doctype html>
-    <html lang="en">
+    <html lang="${language}" dir="${directionOf(language)}">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
-        <title>${title}</title>
-        <link rel="stylesheet" href="${STYLE}" />
+        <title>${view.title}</title>
+        <link rel="stylesheet" href="${assetPath(base, "style.css")}" />
+        ${accent !== null && html`<link rel="stylesheet" href="${accentPath(base, accent)}" />`}
+        ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}
       </head>
       <body>
-        <main class="card">${body}</main>
-        <footer class="foot">${LOCK} Secure connection page by Latchkey</footer>
+        ${shell.isRepeatable && renderLanguages(tongue)}
+        <main class="card">${view.body}</main>
+        <footer class="foot">
+          ${brand !== null && brand.supportUrl !== null && renderHelp(tongue, brand.name, brand.supportUrl)}
+          <p>${LOCK} ${texts.foot}</p>
+        </footer>
       </body>
     </html>`;
+}
+
+/** Links, so that they work without script. A language stays chosen in the addresses that follow. */
+function renderLanguages({ language, texts }: Tongue): Html {
+  const others = LANGUAGES.filter((other) => other !== language);
+  return html`<nav class="languages" aria-label="${texts.language}">
+    <details>
+      <summary>${GLOBE}<span class="unseen">${texts.language}: </span>${LANGUAGE_NAMES[language]}</summary>
+      <ul>
+        ${others.map((other) => html`<li><a href="?lang=${other}" hreflang="${other}" lang="${other}" dir="${directionOf(other)}">${LANGUAGE_NAMES[other]}</a></li>`)}
+      </ul>
+    </details>
+  </nav>`;
+}
+
+/** In a window of its own: what was typed here stays. */
+function renderHelp(tongue: Tongue, account: string, url: string): Html {
+  return html`<p>
+    <a href="${url}" target="_blank" rel="noopener noreferrer">${say(tongue, "help", { account })}</a>
+  </p>`;
+}
+
+/** A customer's picture, or the first letter of a name; decoration beside the name itself. */
+export function renderTile(base: string, name: string, logo: string | null, style: string): Html {
+  return logo === null
+    ? html`<span class="tile ${style}">${initial(name)}</span>`
+    : html`<span class="tile tile-logo"
+        ><img src="${logoPath(base, logo)}" alt="" width="52" height="52"
+      /></span>`;
+}
+
+function initial(name: string): string {
+  const [first] = new Intl.Segmenter("en").segment(name.trim());
+  return first?.segment.toUpperCase() ?? "";
 }
 
 export const LOCK = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
   <path
     fill="currentColor"
     d="M8 1a3.5 3.5 0 0 0-3.5 3.5V6H4a1.5 1.5 0 0 0-1.5 1.5v6A1.5 1.5 0 0 0 4 15h8a1.5 1.5 0 0 0 1.5-1.5v-6A1.5 1.5 0 0 0 12 6h-.5V4.5A3.5 3.5 0 0 0 8 1Zm2 5H6V4.5a2 2 0 1 1 4 0V6Z"
+  />
+</svg>`;
+
+const GLOBE = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+  <path
+    fill="none"
+    stroke="currentColor"
+    d="M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13Zm0 0c4 4 4 9 0 13-4-4-4-9 0-13ZM1.8 6h12.4M1.8 10h12.4"
   />
 </svg>`;

@@ -1,5 +1,7 @@
+import { textIn } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
+import type { Tongue } from "#hosted/texts/texts.ts";
 import { renderHeaderRows } from "./header-rows.ts";
 
 /** The `id` of a field's control, which the error summary links to. */
@@ -17,23 +19,33 @@ export type TypedValues = ReadonlyMap<string, string>;
  * No `maxlength`, which would cut a pasted password without a word, and no `required` or `pattern`: the service says what is
  * wrong, in one way for all browsers.
  */
-export function renderControl(field: StrategyField, typed: TypedValues, error: string | undefined): Html {
+export function renderControl(
+  tongue: Tongue,
+  field: StrategyField,
+  typed: TypedValues,
+  error: string | undefined,
+): Html {
+  const { texts, language } = tongue;
   const id = controlId(field.key);
-  const help = field.help !== null && html`<p class="help" id="${id}-help">${field.help}</p>`;
+  const said = field.help === null ? null : textIn(field.help, language);
+  const helpText = said ?? (field.type === "totp_secret" ? texts.totp_help : null);
+  const help = helpText !== null && html`<p class="help" id="${id}-help">${helpText}</p>`;
   const wrong =
     error !== undefined &&
-    html`<p class="error" id="${id}-error"><span class="unseen">Error: </span>${error}</p>`;
-  const describedBy = [field.help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(" ");
+    html`<p class="error" id="${id}-error"><span class="unseen">${texts.error} </span>${error}</p>`;
+  const describedBy = [helpText !== null && `${id}-help`, error !== undefined && `${id}-error`];
   const shared = [
     attribute("aria-invalid", error === undefined ? null : "true"),
-    attribute("aria-describedby", describedBy || null),
+    attribute("aria-describedby", describedBy.filter(Boolean).join(" ") || null),
   ];
-  const style = error === undefined ? "field" : "field field-wrong";
-  const optional = !field.required && OPTIONAL;
+  const style = `${error === undefined ? "field" : "field field-wrong"}${field.type === "totp_secret" ? " totp" : ""}`;
+  const label = html`<bdi>${textIn(field.label, language)}</bdi
+    >${!field.required && html` <span class="optional">${texts.optional}</span>`}`;
   if (field.type === "headers") {
-    return html`<fieldset class="${style}" id="${id}" tabindex="-1" ${shared}>
-      <legend>${field.label}${optional}</legend>
-      ${help}${wrong}${renderHeaderRows(field, typed)}
+    // A group is not invalid: the rows that are say so themselves.
+    return html`<fieldset class="${style}" id="${id}" tabindex="-1" ${shared.slice(1)}>
+      <legend>${label}</legend>
+      ${help}${wrong}${renderHeaderRows(tongue, field, typed, error !== undefined)}
     </fieldset>`;
   }
   const attributes = [attribute("aria-required", field.required ? "true" : null), ...shared];
@@ -50,68 +62,83 @@ export function renderControl(field: StrategyField, typed: TypedValues, error: s
           ${ticked && html` checked`}
           ${attributes}
         />
-        <span>${field.label}${optional}</span>
+        <span>${label}</span>
       </label>
       ${help}
     </div>`;
   }
   return html`<div class="${style}">
-    <label for="${id}">${field.label}${optional}</label>
-    ${help}${wrong}${renderInput(field, isSecret(field) ? "" : (typed.get(field.key) ?? ""), attributes)}
+    <label for="${id}">${label}</label>
+    ${help}${wrong}${renderInput(tongue, field, isSecret(field) ? "" : (typed.get(field.key) ?? ""), attributes)}
   </div>`;
 }
-
-const OPTIONAL = html` <span class="optional">(optional)</span>`;
 
 const attribute = (name: string, value: string | null): Html | false =>
   value !== null && html` ${name}="${value}"`;
 
-function renderInput(field: StrategyField, value: string, attributes: readonly (Html | false)[]): Html {
+/** What is no prose: nothing capitalises it, and no spell checker sends it anywhere. */
+const VERBATIM = html`autocapitalize="none" autocorrect="off" spellcheck="false"`;
+
+function renderInput(
+  { texts, language }: Tongue,
+  field: StrategyField,
+  value: string,
+  attributes: readonly (Html | false)[],
+): Html {
   const id = controlId(field.key);
+  const placeholder = field.placeholder === null ? null : textIn(field.placeholder, language);
   const own = [
     attribute("autocomplete", autocomplete(field)),
-    field.type === "select" ? null : attribute("placeholder", field.placeholder),
+    field.type === "select" ? false : attribute("placeholder", placeholder),
     ...attributes,
   ];
   switch (field.type) {
-    case "textarea":
+    case "textarea": {
       // A browser drops the first line break of a textarea: one more keeps what was typed.
-      return html`<textarea
+      const style = isSecret(field) && html` class="covered"`;
+      const area = html`<textarea
         id="${id}"
         name="${field.key}"
-        class="${isSecret(field) ? "covered" : ""}"
         rows="5"
-        autocapitalize="none"
-        autocorrect="off"
-        spellcheck="false"
+        dir="auto"
+        ${style}
+        ${VERBATIM}
         ${own}
       >
 ${value}</textarea>`;
+      return isSecret(field) ? withPeek(field, language, area) : area;
+    }
     case "select":
       return html`<select id="${id}" name="${field.key}" ${own}>
-        <option value="">${field.placeholder ?? "Please choose"}</option>
+        <option value="">${placeholder ?? texts.please_choose}</option>
         ${field.options.map(
           (option) =>
             html`<option value="${option.value}" ${option.value === value && html` selected`}>
-              ${option.label}
+              ${textIn(option.label, language)}
             </option>`,
         )}
       </select>`;
     case "file":
       return html`<input id="${id}" name="${field.key}" type="file" ${own} />`;
-    default:
-      return html`<input
+    default: {
+      const type = controlType(field);
+      const input = html`<input
         id="${id}"
         name="${field.key}"
-        type="${controlType(field)}"
-        autocapitalize="none"
-        autocorrect="off"
-        spellcheck="false"
+        type="${type}"
+        dir="${type === "text" ? "auto" : "ltr"}"
+        ${VERBATIM}
         ${own}
         ${value !== "" && html` value="${value}"`}
       />`;
+      return type === "password" ? withPeek(field, language, input) : input;
+    }
   }
 }
+
+/** Where script puts the button that shows what is typed; the label is what the button adds to its word. */
+const withPeek = (field: StrategyField, language: Tongue["language"], control: Html): Html =>
+  html`<div class="secret" data-label="${textIn(field.label, language)}">${control}</div>`;
 
 function controlType(field: StrategyField): "text" | "email" | "url" | "password" {
   if (isSecret(field)) return "password";

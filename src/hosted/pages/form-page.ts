@@ -1,14 +1,18 @@
+import { explainIssue, type FormIssue } from "#domain/form-issue.ts";
+import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
-import { LOCK, renderDocument } from "./document.ts";
+import { directionOf, say, sayPlain, type Tongue } from "#hosted/texts/texts.ts";
+import { LOCK, renderDocument, renderTile, type Brand, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
+/** What a form shows: who asks, for which system, what for, where next. Design, page 6, 5.4 and T22. */
 export interface FormPage {
   /** Who asks. */
-  readonly accountName: string;
+  readonly brand: Brand;
   /** For which system. */
-  readonly strategyName: string;
-  readonly description: string | null;
+  readonly strategyName: LocalText;
+  readonly description: LocalText | null;
   /** The hosts that may receive the credential, as people know them: `portal.example.com`. */
   readonly targetHosts: readonly string[];
   /** Where the user goes next; null: stays here. */
@@ -19,124 +23,141 @@ export interface FormPage {
   /** How the form is sent. */
   readonly encoding: "application/x-www-form-urlencoded" | "multipart/form-data";
   /** By field key. One that is no field's is shown in the summary alone. */
-  readonly errors: ReadonlyMap<string, string>;
+  readonly errors: ReadonlyMap<string, FormIssue>;
   /** The host of the target's own login, to which the button leads; null: what is typed here is all. */
   readonly signInHost: string | null;
   /** Why the end user is back here without a connection. */
-  readonly notice: SignInNotice | null;
+  readonly notice: FormNotice | null;
   readonly csrf: string;
   /** Where the form is sent, an address of ours. */
   readonly action: string;
 }
 
-export type SignInNotice = "refused" | "failed";
+/** `refused`, `failed`: of a sign-in at the target. `stale`: the page was open longer than a form counts. */
+export type FormNotice = "refused" | "failed" | "stale";
 
-/** The form: who asks, for which system, what for, where next. Design, page 6, 5.4 and T22. */
-export function renderForm(page: FormPage): Html {
-  const heading = `Connect ${page.strategyName}`;
-  const wrong = page.errors.size > 0 || page.notice !== null;
-  return renderDocument(
-    wrong ? `Error: ${heading}` : heading,
-    html`${page.notice !== null && renderNotice(page, page.notice)}
-      ${page.errors.size > 0 && renderSummary(page)} ${renderPair(page.accountName, page.strategyName)}
-      <h1>${heading}</h1>
-      <p class="lead">
-        <strong>${page.accountName}</strong> would like to connect to your
-        <strong>${page.strategyName}</strong> account.
-      </p>
-      ${page.description !== null && html`<p class="description">${page.description}</p>`}
-      ${
-        page.signInHost !== null &&
-        html`<p class="description">
-          You sign in and agree at <strong>${page.signInHost}</strong>, and come back here. What you enter
-          there stays there.
-        </p>`
-      }
-      ${renderFacts(page)}
-      <form method="post" action="${page.action}" enctype="${page.encoding}" novalidate>
-        <input type="hidden" name="_csrf" value="${page.csrf}" />
-        ${page.fields.map((field) => renderControl(field, page.values, page.errors.get(field.key)))}
-        <button type="submit">
-          ${page.signInHost === null ? "Connect" : `Continue to ${page.signInHost}`}
-        </button>
-      </form>
-      <p class="caution">
-        If you did not come here from ${page.accountName}, close this page: nothing has been shared.
-      </p>`,
-  );
+export const renderForm = (shell: Shell, page: FormPage): Html =>
+  renderDocument(shell, formView(shell, page));
+
+/** The form by itself: the same in a page of its own and in a frame. */
+function formView({ tongue, base }: Shell, page: FormPage): View {
+  const { texts } = tongue;
+  const { brand, signInHost, notice, errors } = page;
+  const account = brand.name;
+  const system = textIn(page.strategyName, tongue.language);
+  const title = sayPlain(tongue, "connect_title", { system });
+  const messages = explain(tongue, page);
+  const isWrong = errors.size > 0 || notice !== null;
+  const body = html`${notice !== null && renderNotice(tongue, system, notice)}
+    ${errors.size > 0 && renderSummary(tongue, page, messages)}
+    <div class="pair" aria-hidden="true">
+      ${renderTile(base, account, brand.logo, "")}<span class="line"></span><span class="badge">${LOCK}</span
+      ><span class="line"></span>${renderTile(base, system, null, "tile-target")}
+    </div>
+    <h1>${say(tongue, "connect_title", { system })}</h1>
+    <p class="lead">${say(tongue, "asks", { account, system }, strong)}</p>
+    ${page.description !== null && html`<p class="description">${textIn(page.description, tongue.language)}</p>`}
+    ${signInHost !== null && html`<p class="description">${say(tongue, "sign_in_there", { host: signInHost }, strong)}</p>`}
+    ${renderFacts(tongue, page)}
+    <form
+      class="connect"
+      method="post"
+      action="${page.action}"
+      enctype="${page.encoding}"
+      novalidate
+      ${textsOfScript(tongue, page)}
+    >
+      <input type="hidden" name="_csrf" value="${page.csrf}" />
+      ${page.fields.map((field) => renderControl(tongue, field, page.values, messages.get(field.key)))}
+      <button type="submit">
+        ${signInHost === null ? texts.connect : say(tongue, "continue_to", { host: signInHost })}
+      </button>
+      <p class="sending unseen" role="status"></p>
+    </form>
+    <p class="caution">${say(tongue, "caution", { account })}</p>`;
+  return { title: isWrong ? sayPlain(tongue, "error_title", { title }) : title, body, hasForm: true };
 }
 
-function renderNotice({ strategyName }: FormPage, notice: SignInNotice): Html {
+const strong = (text: string): Html => html`<strong><bdi>${text}</bdi></strong>`;
+
+/** What script says, in the page's language; only what this form can need. */
+function textsOfScript({ texts }: Tongue, { fields }: FormPage): Html {
+  const has = (type: StrategyField["type"]): boolean => fields.some((field) => field.type === type);
+  return html`data-sending="${texts.sending}"${fields.some(isSecret) && html` data-show="${texts.show}" data-hide="${texts.hide}"`}${has("headers") && html` data-add="${texts.header_add}" data-remove="${texts.header_remove}"`}${has("totp_secret") && html` data-qr-choose="${texts.qr_choose}" data-qr-local="${texts.qr_local}" data-qr-reading="${texts.qr_reading}" data-qr-found="${texts.qr_found}" data-qr-none="${texts.qr_none}"`}`;
+}
+
+const NOTICES = { refused: "refused", failed: "failed", stale: "stale" } as const;
+
+function renderNotice(tongue: Tongue, system: string, notice: FormNotice): Html {
+  const { texts } = tongue;
+  const heading = notice === "stale" ? texts.stale_heading : say(tongue, "not_connected", { system });
   return html`<div class="summary" role="alert" tabindex="-1" autofocus>
-    <h2>${strategyName} is not connected</h2>
-    <p>
-      ${
-        notice === "refused"
-          ? "The sign-in was cancelled or refused there. Nothing was saved. You can try again below."
-          : "The sign-in could not be finished. Nothing was saved. Please try again below."
-      }
-    </p>
+    <h2>${heading}</h2>
+    <p>${texts[NOTICES[notice]]}</p>
   </div>`;
 }
 
-/** Two letters and a line between them: decoration, hidden from assistive technology. */
-function renderPair(from: string, to: string): Html {
-  return html`<div class="pair" aria-hidden="true">
-    <span class="tile">${initial(from)}</span><span class="line"></span><span class="badge">${LOCK}</span
-    ><span class="line"></span><span class="tile tile-target">${initial(to)}</span>
-  </div>`;
-}
-
-function initial(name: string): string {
-  const [first] = new Intl.Segmenter("en").segment(name.trim());
-  return first?.segment.toUpperCase() ?? "";
-}
-
-function renderFacts({ targetHosts, returnHost, signInHost }: FormPage): Html {
+function renderFacts(tongue: Tongue, { brand, targetHosts, returnHost, signInHost }: FormPage): Html {
+  const { texts } = tongue;
+  const bdi = (text: string): Html => html`<bdi>${text}</bdi>`;
   return html`<dl class="facts">
     ${
       signInHost !== null &&
       html`<div>
-        <dt>You sign in at</dt>
-        <dd>${signInHost}</dd>
+        <dt>${texts.sign_in_at}</dt>
+        <dd>${bdi(signInHost)}</dd>
       </div>`
     }
     ${
       targetHosts.length > 0 &&
       html`<div>
-        <dt>Used only at</dt>
-        ${targetHosts.map((host) => html`<dd>${host}</dd>`)}
+        <dt>${texts.used_at}</dt>
+        ${targetHosts.map((host) => html`<dd>${bdi(host)}</dd>`)}
       </div>`
     }
     <div>
-      <dt>Stored</dt>
-      <dd>Encrypted, and never shown again</dd>
+      <dt>${texts.stored}</dt>
+      <dd>
+        ${signInHost === null ? say(tongue, "stored_how", { account: brand.name }) : texts.stored_how_there}
+      </dd>
     </div>
     <div>
-      <dt>Afterwards</dt>
-      ${
-        returnHost === null
-          ? html`<dd>You can close this page</dd>`
-          : html`<dd>You go back to ${returnHost}</dd>`
-      }
+      <dt>${texts.afterwards}</dt>
+      <dd>${returnHost === null ? texts.can_close : say(tongue, "goes_back", { host: returnHost })}</dd>
     </div>
   </dl>`;
 }
 
+/** What is wrong with each field, in words. */
+function explain(tongue: Tongue, { fields, errors }: FormPage): ReadonlyMap<string, string> {
+  const labels = new Map(fields.map((field) => [field.key, textIn(field.label, tongue.language)]));
+  const isolate = (label: string): string =>
+    directionOf(tongue.language) === "rtl" ? `\u2068${label}\u2069` : label;
+  return new Map(
+    [...errors].map(([key, issue]) => [
+      key,
+      explainIssue(issue, isolate(labels.get(key) ?? ""), {
+        language: tongue.language,
+        sentences: tongue.texts.issues,
+      }),
+    ]),
+  );
+}
+
 /** What is wrong, in one place, with links to the controls; announced when the page opens. */
-function renderSummary({ fields, errors }: FormPage): Html {
+function renderSummary({ texts }: Tongue, { fields }: FormPage, messages: ReadonlyMap<string, string>): Html {
   const keys = new Set(fields.map((field) => field.key));
-  const general = [...errors]
+  const general = [...messages]
     .filter(([key]) => !keys.has(key))
     .map(([, message]) => html`<li>${message}</li>`);
   const ofFields = fields
-    .filter((field) => errors.has(field.key))
-    .map((field) => html`<li><a href="#${controlId(field.key)}">${errors.get(field.key)}</a></li>`);
+    .filter((field) => messages.has(field.key))
+    .map((field) => html`<li><a href="#${controlId(field.key)}">${messages.get(field.key)}</a></li>`);
   return html`<div class="summary" role="alert" tabindex="-1" autofocus>
-    <h2>Please check what you entered</h2>
+    <h2>${texts.check_entries}</h2>
     <ul>
       ${general}${ofFields}
     </ul>
-    ${fields.some(isSecret) && html`<p>For your safety, secret values are not filled in again. Please enter them once more.</p>`}
+    ${fields.some(isSecret) && html`<p>${texts.secrets_again}</p>`}
   </div>`;
 }

@@ -1,49 +1,63 @@
 import { headerRows } from "#domain/header-rows.ts";
+import { textIn } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
+import { sayPlain, type Tongue } from "#hosted/texts/texts.ts";
 
 const SHOWN_ROWS = 3;
 
 /**
  * The rows of a field of headers: some, and the rest behind "Add more", which a browser opens without script and without
- * sending the form (a page that came back would have lost the secrets that were typed).
+ * sending the form (a page that came back would have lost the secrets that were typed). Script shows one at a time.
  */
-export function renderHeaderRows(field: StrategyField, typed: ReadonlyMap<string, string>): Html {
+export function renderHeaderRows(
+  tongue: Tongue,
+  field: StrategyField,
+  typed: ReadonlyMap<string, string>,
+  isWrong: boolean,
+): Html {
   const rows = headerRows(field.key).map((row, index) => ({
-    html: renderRow(field, row, index + 1, typed),
+    html: renderRow(tongue, field, { ...row, number: index + 1 }, typed, isWrong),
     isUsed: (typed.get(row.name) ?? "") !== "",
   }));
   const more = rows.slice(SHOWN_ROWS);
-  return html`${rows.slice(0, SHOWN_ROWS).map((row) => row.html)}
+  return html`<div class="rows">
+    ${rows.slice(0, SHOWN_ROWS).map((row) => row.html)}
     <details class="more" ${more.some((row) => row.isUsed) && html` open`}>
-      <summary>Add more</summary>
+      <summary>${tongue.texts.header_more}</summary>
       ${more.map((row) => row.html)}
-    </details>`;
-}
-
-function renderRow(
-  field: StrategyField,
-  row: { readonly name: string; readonly value: string },
-  number: number,
-  typed: ReadonlyMap<string, string>,
-): Html {
-  const value = field.secret ? "" : (typed.get(row.value) ?? "");
-  return html`<div class="pair-row">
-    ${renderText(row.name, `${field.label}, name ${number}`, "Name", "text", typed.get(row.name) ?? "")}
-    ${renderText(row.value, `${field.label}, value ${number}`, "Value", field.secret ? "password" : "text", value)}
+    </details>
   </div>`;
 }
 
-function renderText(name: string, label: string, placeholder: string, type: string, value: string): Html {
-  return html`<input
-    name="${name}"
-    type="${type}"
-    aria-label="${label}"
-    placeholder="${placeholder}"
-    autocomplete="off"
-    autocapitalize="none"
-    autocorrect="off"
-    spellcheck="false"
-    ${value !== "" && html` value="${value}"`}
-  />`;
+function renderRow(
+  tongue: Tongue,
+  field: StrategyField,
+  row: { readonly name: string; readonly value: string; readonly number: number },
+  typed: ReadonlyMap<string, string>,
+  isWrong: boolean,
+): Html {
+  const { texts, language } = tongue;
+  const { number } = row;
+  const label = textIn(field.label, language);
+  const name = typed.get(row.name) ?? "";
+  const value = field.secret ? "" : (typed.get(row.value) ?? "");
+  // Which one is wrong is in the sentence; a row that somebody used may be it, and the first if none was.
+  const marked = isWrong && (name !== "" || (typed.get(row.value) ?? "") !== "" || number === 1);
+  const input = (key: string, type: string, says: string, placeholder: string, content: string): Html =>
+    html`<input
+      name="${key}"
+      type="${type}"
+      dir="ltr"
+      aria-label="${says}"
+      placeholder="${placeholder}"
+      autocomplete="off"
+      autocapitalize="none"
+      spellcheck="false"
+      ${marked && html` aria-invalid="true"`}${content !== "" && html` value="${content}"`}
+    />`;
+  return html`<div class="pair-row">
+    ${input(row.name, "text", sayPlain(tongue, "header_name_of", { field: label, number }), texts.header_name, name)}
+    ${input(row.value, field.secret ? "password" : "text", sayPlain(tongue, "header_value_of", { field: label, number }), texts.header_value, value)}
+  </div>`;
 }

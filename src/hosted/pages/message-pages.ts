@@ -1,16 +1,21 @@
 import { html, type Html, type HtmlPart } from "#lib/html.ts";
-import { renderDocument } from "./document.ts";
+import { say, type Texts } from "#hosted/texts/texts.ts";
+import { renderDocument, type Shell } from "./document.ts";
 
-/** The pages without a form. Nothing on them tells more than the end user knows already. */
-function renderMessage(kind: "done" | "notice", heading: string, ...paragraphs: readonly HtmlPart[]): Html {
-  return renderDocument(
-    heading,
-    html`<div class="${kind === "done" ? "sign sign-done" : "sign"}" aria-hidden="true">
-        ${kind === "done" ? CHECK : EXCLAMATION}
-      </div>
+/** The pages without a form: what happened, and what to do next. Nothing on them tells more than the end user knows already. */
+function renderMessage(
+  shell: Shell,
+  kind: "done" | "notice",
+  heading: string,
+  ...paragraphs: readonly HtmlPart[]
+): Html {
+  const [style, sign] = kind === "done" ? ["sign sign-done", CHECK] : ["sign", EXCLAMATION];
+  return renderDocument(shell, {
+    title: heading,
+    body: html`<div class="${style}" aria-hidden="true">${sign}</div>
       <h1>${heading}</h1>
       ${paragraphs.map((paragraph) => html`<p class="lead">${paragraph}</p>`)}`,
-  );
+  });
 }
 
 const CHECK = html`<svg viewBox="0 0 24 24" focusable="false">
@@ -27,80 +32,73 @@ const EXCLAMATION = html`<svg viewBox="0 0 24 24" focusable="false">
   <path fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" d="M12 6v7.5M12 18v.01" />
 </svg>`;
 
-const CLOSE = "You can close this page.";
-const ASK_AGAIN = "Go back to the application that sent you here and start again to get a new link.";
-
 /** After a submit without a `return_url`. The login was received, not tested: spec, Credential session rule 1. */
-export function renderSuccess(page: { readonly accountName: string; readonly strategyName: string }): Html {
-  return renderMessage(
-    "done",
-    "You are all set",
-    html`Your <strong>${page.strategyName}</strong> login was received and stored safely.
-      <strong>${page.accountName}</strong> can now use the connection.`,
-    CLOSE,
-  );
+export function renderSuccess(
+  shell: Shell,
+  { account, system }: { readonly account: string; readonly system: string },
+): Html {
+  const { texts } = shell.tongue;
+  const strong = (text: string): Html => html`<strong><bdi>${text}</bdi></strong>`;
+  const success = say(shell.tongue, "success", { account, system }, strong);
+  return renderMessage(shell, "done", texts.success_heading, success, texts.close_now);
 }
+
+/** A page that always says the same, apart from its language. */
+const plain =
+  (heading: keyof Texts & `${string}_heading`, ...rest: readonly Exclude<keyof Texts, "issues">[]) =>
+  (shell: Shell): Html =>
+    renderMessage(
+      shell,
+      "notice",
+      shell.tongue.texts[heading],
+      ...rest.map((key) => shell.tongue.texts[key]),
+    );
 
 /** 410: the session is completed. */
-export function renderUsed(): Html {
-  return renderMessage(
-    "notice",
-    "This link has already been used",
-    "The form behind it was filled in and sent.",
-    CLOSE,
-  );
-}
-
-/** 410: the session has expired; also the answer to a submit that comes too late. */
-export function renderExpired(): Html {
-  return renderMessage("notice", "This link has expired", ASK_AGAIN);
-}
+export const renderUsed = plain("used_heading", "used", "used_other");
 
 /** 404: no session has this token. */
-export function renderUnknown(): Html {
-  return renderMessage(
-    "notice",
-    "This link does not work",
-    "Please check that the whole address was copied.",
-    ASK_AGAIN,
-  );
-}
+export const renderUnknown = plain("unknown_heading", "unknown", "ask_again");
 
 /** 400: what came back belongs to no sign-in of this browser, or was used already. */
-export function renderSignInUnknown(): Html {
-  return renderMessage(
-    "notice",
-    "This sign-in can't go on",
-    "It was begun in another browser, took too long, or was finished already. Nothing was connected by it just now.",
-    "Please open your link again and start from there.",
-  );
-}
+export const renderSignInUnknown = plain("return_heading", "return_unknown", "return_next");
 
 /** 403: the submit did not come from our form. */
-export function renderForbidden(): Html {
-  return renderMessage(
-    "notice",
-    "The form was not accepted",
-    "For your safety, a form is only accepted from the page that showed it, and for a limited time. Nothing was saved.",
-    "Please open your link again and fill in the form there.",
-  );
-}
+export const renderForbidden = plain("forbidden_heading", "forbidden", "forbidden_next");
 
 /** 413. */
-export function renderTooLarge(): Html {
-  return renderMessage(
-    "notice",
-    "That is too much to send",
-    "What you entered is larger than this form can take. Nothing was saved.",
-    "Please go back and check that you pasted the right thing.",
-  );
-}
+export const renderTooLarge = plain("too_large_heading", "too_large", "too_large_next");
 
 /** 500 and 503: whether anything was saved is not known here. */
-export function renderProblem(): Html {
-  return renderMessage(
-    "notice",
-    "Something went wrong on our side",
-    "Please wait a minute, then open your link again.",
-  );
+export const renderProblem = plain("problem_heading", "problem");
+
+/** Something that somebody typed, with its label. Never a secret. */
+export interface Typed {
+  readonly label: string;
+  readonly value: string;
+}
+
+/** 410: the session has expired; also the answer to a submit that comes too late, which gives back what was typed. */
+export function renderExpired(shell: Shell, typed: readonly Typed[] = []): Html {
+  const { texts } = shell.tongue;
+  const kept =
+    typed.length > 0 &&
+    html`<section class="typed">
+      <h2>${texts.typed_heading}</h2>
+      <p>${texts.typed}</p>
+      <dl>
+        ${typed.map(
+          ({ label, value }) =>
+            html`<dt><bdi>${label}</bdi></dt>
+              <dd dir="auto">${value}</dd>`,
+        )}
+      </dl>
+    </section>`;
+  return renderDocument(shell, {
+    title: texts.expired_heading,
+    body: html`<div class="sign" aria-hidden="true">${EXCLAMATION}</div>
+      <h1>${texts.expired_heading}</h1>
+      <p class="lead">${texts.ask_again}</p>
+      ${kept}`,
+  });
 }

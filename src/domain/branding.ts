@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { limits } from "./limits.ts";
+
+/** How a customer appears on the pages that its end users see. */
+export interface Branding {
+  /** null: the account's name. */
+  readonly name: string | null;
+  /** `#rrggbb`, lower case. */
+  readonly accentColor: string | null;
+  /** `https:` or `mailto:`. */
+  readonly supportUrl: string | null;
+  /** The name of the picture under our own address; null: none. */
+  readonly logo: string | null;
+}
+
+/** A picture as it is kept and served. */
+export interface Logo {
+  readonly sha256: Buffer;
+  readonly mediaType: LogoMediaType;
+  readonly content: Buffer;
+}
+
+/** The first bytes of each kind of picture that is taken: what is served says what it is, and is that. */
+const LOGO_TYPES = {
+  "image/png": { extension: "png", begins: /^\x89PNG\r\n\x1a\n/ },
+  "image/jpeg": { extension: "jpg", begins: /^\xff\xd8\xff/ },
+  "image/webp": { extension: "webp", begins: /^RIFF[^]{4}WEBP/ },
+} as const;
+export type LogoMediaType = keyof typeof LOGO_TYPES;
+
+const SIGNATURE_BYTES = 16;
+const DATA_URI = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
+const HOW =
+  "write the picture itself: `data:image/png;base64,…`, which `base64 -w0 logo.png` gives the end of (PNG, JPEG or WebP, at most 32 KiB)";
+
+export type ReadLogo =
+  | { readonly ok: true; readonly logo: Logo }
+  /** For the operator, with the remedy. */
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * Reads a `logo_url`. Only a `data:` URI: a picture from another server would tell that server who connects to what and when, and
+ * one that `apply` fetched would make a document mean another thing each day. It is served from our own address.
+ */
+export function readLogoUrl(text: string): ReadLogo {
+  if (/^https?:/i.test(text))
+    return refuse(`a picture on another server would show that server every visitor; ${HOW}`);
+  const [, mediaType = "", encoded = ""] = DATA_URI.exec(text.trim()) ?? [];
+  if (mediaType === "") return refuse(`is no picture; ${HOW}`);
+  const type = Object.entries(LOGO_TYPES).find(([name]) => name === mediaType);
+  if (type === undefined) return refuse(`pictures of type \`${mediaType}\` are not taken; ${HOW}`);
+  const content = Buffer.from(encoded, "base64");
+  if (content.length > limits.logoBytesMax)
+    return refuse(`has ${Math.ceil(content.length / 1_024)} KiB; make it smaller: at most 32 KiB`);
+  if (!type[1].begins.test(content.subarray(0, SIGNATURE_BYTES).toString("latin1")))
+    return refuse(`says \`${mediaType}\` and is none; ${HOW}`);
+  const sha256 = createHash("sha256").update(content).digest();
+  return { ok: true, logo: { sha256, mediaType: mediaType as LogoMediaType, content } };
+}
+
+const refuse = (message: string): ReadLogo => ({ ok: false, message });
+
+/** What is wrong with a `support_url`, or null. A page must be https: the end user is in the middle of typing a password. */
+export function explainSupportUrl(text: string): string | null {
+  const says = "must be a web address that begins with https://, or mailto: and an email address";
+  if (/[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return says;
+  const { protocol, username, password, pathname } = new URL(text);
+  if (protocol === "mailto:") return /^[^@?]+@[^@?]+$/.test(pathname) ? null : says;
+  if (protocol !== "https:") return says;
+  return username === "" && password === "" ? null : "must not hold a user name or a password; remove them";
+}
+
+const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
+
+/** Of an account document that `apply` has checked. */
+export function readBranding(document: JsonObject): Branding | null {
+  const branding = document["branding"];
+  if (!isJsonObject(branding)) return null;
+  const logo = readLogo(document);
+  return {
+    name: text(branding["name"]),
+    accentColor: text(branding["accent_color"])?.toLowerCase() ?? null,
+    supportUrl: text(branding["support_url"]),
+    logo: logo && `${logo.sha256.toString("hex")}.${LOGO_TYPES[logo.mediaType].extension}`,
+  };
+}
+
+/** Of an account document that `apply` has checked. */
+export function readLogo(document: JsonObject): Logo | null {
+  const branding = document["branding"];
+  const url = isJsonObject(branding) ? text(branding["logo_url"]) : null;
+  const read = url === null ? null : readLogoUrl(url);
+  return read?.ok === true ? read.logo : null;
+}

@@ -1,0 +1,142 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { findLogo } from "#actions/hosted-session.ts";
+import type { Services } from "#actions/services.ts";
+import { accentSheet } from "./accent.ts";
+
+/** What is the same for every visitor, made once when the process starts. */
+const FILES: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
+  ["style.css", { type: "text/css", text: squeeze(readOwn("pages/style.css")) }],
+  ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
+  // The decoder of QR codes is loaded when somebody gives a picture, and never before.
+  ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],
+  ["index.js", { type: "text/javascript", text: readPackage("qr") }],
+]);
+
+const VERSION_CHARACTERS = 16;
+/** Of all of them together, and of how accent colours are computed: a page asks for what it was made with. */
+const VERSION = createHash("sha256")
+  .update(JSON.stringify([...FILES, accentSheet("#3355ff"), accentSheet("#ffee00")]))
+  .digest("base64url")
+  .slice(0, VERSION_CHARACTERS);
+
+const IMMUTABLE = "public, max-age=31536000, immutable";
+const ACCENT = /^accent-([0-9a-f]{6})\.css$/;
+const LOGO = /^([0-9a-f]{64})\.(?:png|jpg|webp)$/;
+
+/** The path of a file on our pages; absolute, so that it is right at every depth. */
+export const assetPath = (base: string, name: string): string => `${base}/assets/${VERSION}/${name}`;
+export const accentPath = (base: string, color: string): string =>
+  assetPath(base, `accent-${color.slice(1)}.css`);
+export const logoPath = (base: string, logo: string): string => `${base}/logos/${logo}`;
+
+function readOwn(path: string): string {
+  return readFileSync(new URL(path, import.meta.url), "utf8");
+}
+
+function readPackage(name: string): string {
+  return readFileSync(new URL(import.meta.resolve(name)), "utf8");
+}
+
+function readScript(path: string): string {
+  // Browsers know no packages: the decoder is a file beside this one.
+  return squeeze(stripTypeScriptTypes(readOwn(path)).replace('"qr/decode.js"', '"./qr-decode.js"'));
+}
+
+/** Without comments of whole lines and indentation. No text of ours spans lines. */
+function squeeze(text: string): string {
+  return text
+    .replace(/^\s*\/\*[^]*?\*\/\s*$/gm, "")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("//"))
+    .join("\n");
+}
+
+/** Style sheets, scripts and customers' pictures: nothing of a session, so that anybody may keep them. */
+export function registerAssets(pages: FastifyInstance, services: Services): void {
+  const route = { method: ["GET", "HEAD"] };
+  pages.route({
+    ...route,
+    url: "/assets/:version/:name",
+    handler: async (request, reply) => await sendAsset(request, reply),
+  });
+  pages.route({
+    ...route,
+    url: "/logos/:name",
+    handler: async (request, reply) => await sendLogo(services, request, reply),
+  });
+}
+
+async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { version, name } = request.params as { version: string; name: string };
+  const color = ACCENT.exec(name)?.[1];
+  const file = color === undefined ? FILES.get(name) : { type: "text/css", text: accentSheet(`#${color}`) };
+  if (file === undefined) return sendNotFound(reply);
+  const { bytes, encoding } = compress(name, file.text, request.headers["accept-encoding"]);
+  if (encoding !== null) reply.header("Content-Encoding", encoding);
+  return await reply
+    .headers({
+      // While two versions of the service run, a page of one may ask the other: it gets something, for this once.
+      "Cache-Control": version === VERSION ? IMMUTABLE : "no-store",
+      Vary: "Accept-Encoding",
+      "X-Content-Type-Options": "nosniff",
+      "Cross-Origin-Resource-Policy": "same-origin",
+    })
+    .type(`${file.type}; charset=utf-8`)
+    .send(bytes);
+}
+
+function sendNotFound(reply: FastifyReply): FastifyReply {
+  reply.callNotFound();
+  return reply;
+}
+
+type Encoding = "br" | "gzip";
+const compressed = new Map<string, Buffer>();
+
+/** Compressed once. Accent colours are as many as there are customers, and short: they go as they are. */
+function compress(
+  name: string,
+  text: string,
+  accepted: string | undefined,
+): { readonly bytes: Buffer; readonly encoding: Encoding | null } {
+  const plain = Buffer.from(text, "utf8");
+  const takes = (encoding: Encoding): boolean =>
+    new RegExp(`(^|[,\\s])${encoding}($|[,;\\s])(?!\\s*q=0(\\.0*)?($|,))`).test(accepted ?? "");
+  const encoding = (["br", "gzip"] as const).find(takes) ?? null;
+  if (encoding === null || !FILES.has(name)) return { bytes: plain, encoding: null };
+  const key = `${encoding} ${name}`;
+  const known = compressed.get(key);
+  if (known) return { bytes: known, encoding };
+  const bytes =
+    encoding === "br"
+      ? brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
+      : gzipSync(plain, { level: 9 });
+  compressed.set(key, bytes);
+  return { bytes, encoding };
+}
+
+async function sendLogo(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { name } = request.params as { name: string };
+  const sha256 = LOGO.exec(name)?.[1];
+  const logo = sha256 === undefined ? undefined : await findLogo(services, Buffer.from(sha256, "hex"));
+  if (!logo) return sendNotFound(reply);
+  return await reply
+    .headers({
+      "Cache-Control": IMMUTABLE,
+      "X-Content-Type-Options": "nosniff",
+      "Cross-Origin-Resource-Policy": "same-origin",
+      // Opened by itself it is a picture and nothing else.
+      "Content-Security-Policy": "default-src 'none'; sandbox",
+    })
+    .type(logo.mediaType)
+    .send(logo.content);
+}

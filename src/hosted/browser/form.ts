@@ -1,0 +1,161 @@
+// What script adds to the hosted form; without it the form is complete. Served as it stands, without its types and comments:
+// old phones read it, so it keeps to ES2020. Texts come from the page, in its language.
+
+const all = <T extends HTMLElement>(selector: string, within: ParentNode = document): T[] => [
+  ...within.querySelectorAll<T>(selector),
+];
+
+function add<K extends keyof HTMLElementTagNameMap>(
+  parent: Element,
+  tag: K,
+  properties: Partial<HTMLElementTagNameMap[K]>,
+): HTMLElementTagNameMap[K] {
+  const element = Object.assign(document.createElement(tag), properties);
+  parent.append(element);
+  return element;
+}
+
+const form = document.querySelector<HTMLFormElement>("form.connect");
+if (form) {
+  const say = (key: string): string => form.dataset[key] ?? "";
+  all(".secret", form).forEach((place) => addPeek(place, say));
+  all(".rows", form).forEach((place) => arrangeRows(place, say));
+  all(".totp", form).forEach((place) => addPicture(place, say));
+  sendOnce(form, say);
+  document.querySelector<HTMLElement>(".summary")?.focus();
+}
+
+type Say = (key: string) => string;
+
+/** A button that shows what is typed into a secret control. */
+function addPeek(place: HTMLElement, say: Say): void {
+  const control = place.querySelector<HTMLInputElement | HTMLTextAreaElement>("input, textarea");
+  if (!control) return;
+  const button = add(place, "button", { type: "button", className: "peek" });
+  const word = add(button, "span", {});
+  add(button, "span", { className: "unseen", textContent: ` ${place.dataset["label"]}` });
+  const set = (isShown: boolean): void => {
+    if (control instanceof HTMLInputElement) control.type = isShown ? "text" : "password";
+    else control.classList.toggle("covered", !isShown);
+    word.textContent = say(isShown ? "hide" : "show");
+    place.dataset["shown"] = String(isShown);
+  };
+  set(false);
+  button.addEventListener("click", () => set(place.dataset["shown"] !== "true"));
+  // Covered again before it is sent: what a browser remembers of a text is not what it remembers of a password.
+  control.form?.addEventListener("submit", () => set(false));
+}
+
+/** One row of headers, and a button for each further one; all of them are on the page from the beginning. */
+function arrangeRows(place: HTMLElement, say: Say): void {
+  const rows = all(".pair-row", place);
+  const inputs = (row: HTMLElement): HTMLInputElement[] => all<HTMLInputElement>("input", row);
+  place.querySelectorAll("details").forEach((details) => details.replaceWith(...all(".pair-row", details)));
+  const more = document.createElement("button");
+  const update = (): void => {
+    more.hidden = rows.every((row) => !row.hidden);
+  };
+  rows.forEach((row, index) => {
+    row.hidden =
+      index > 0 && inputs(row).every((input) => input.value === "" && !input.hasAttribute("aria-invalid"));
+    row.classList.add("removable");
+    const remove = add(row, "button", { type: "button", className: "remove", textContent: "×" });
+    remove.setAttribute("aria-label", say("remove").replace("{number}", String(index + 1)));
+    remove.addEventListener("click", () => {
+      for (const input of inputs(row)) input.value = "";
+      if (rows.some((other) => other !== row && !other.hidden)) row.hidden = true;
+      update();
+      (row.hidden ? more : inputs(row)[0])?.focus();
+    });
+  });
+  Object.assign(more, { type: "button", className: "another", textContent: say("add") });
+  more.addEventListener("click", () => {
+    const next = rows.find((row) => row.hidden);
+    if (!next) return;
+    next.hidden = false;
+    update();
+    inputs(next)[0]?.focus();
+  });
+  place.append(more);
+  update();
+}
+
+/** Reads an authenticator's secret from a picture of its QR code; the picture never leaves the browser. */
+function addPicture(place: HTMLElement, say: Say): void {
+  const control = place.querySelector<HTMLInputElement>("input");
+  if (!control || !("createImageBitmap" in window)) return;
+  const label = add(place, "label", { className: "picture" });
+  const chooser = add(label, "input", { type: "file", accept: "image/*", className: "unseen" });
+  add(label, "span", { textContent: say("qrChoose") });
+  add(place, "p", { className: "help", textContent: say("qrLocal") });
+  const status = add(place, "p", { className: "status" });
+  status.setAttribute("role", "status");
+  const read = async (picture: Blob): Promise<void> => {
+    status.textContent = say("qrReading");
+    const text = await decode(picture).catch(() => "");
+    const isFound = /^otpauth/i.test(text);
+    if (isFound) control.value = text;
+    status.textContent = say(isFound ? "qrFound" : "qrNone");
+    chooser.value = "";
+  };
+  chooser.addEventListener("change", () => {
+    const file = chooser.files?.[0];
+    if (file) void read(file);
+  });
+  control.addEventListener("paste", (event) => {
+    const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
+    if (!file) return;
+    event.preventDefault();
+    void read(file);
+  });
+}
+
+/** As large as it came, within reason, and smaller: what is too fine to see in one size may show in another. */
+async function decode(picture: Blob): Promise<string> {
+  const { decodeQR } = await import("qr/decode.js");
+  const bitmap = await createImageBitmap(picture);
+  for (const side of [1600, 800, 400]) {
+    const scale = Math.min(1, side / Math.max(bitmap.width, bitmap.height));
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.max(1, Math.round(bitmap.width * scale));
+    canvas.height = Math.max(1, Math.round(bitmap.height * scale));
+    const context = canvas.getContext("2d");
+    if (!context) break;
+    // What is transparent counts as white.
+    context.fillStyle = "#fff";
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+    try {
+      return decodeQR(context.getImageData(0, 0, canvas.width, canvas.height));
+    } catch {
+      // The next size.
+    }
+  }
+  return "";
+}
+
+const AGAIN_MS = 30_000;
+
+/** The button says that something happens, and a second click does nothing. */
+function sendOnce(form: HTMLFormElement, say: Say): void {
+  const button = form.querySelector<HTMLButtonElement>("button[type=submit]");
+  const status = form.querySelector<HTMLElement>(".sending");
+  if (!button || !status) return;
+  const label = button.textContent;
+  const set = (isSending: boolean): void => {
+    form.setAttribute("aria-busy", String(isSending));
+    button.disabled = isSending;
+    button.textContent = isSending ? say("sending") : label;
+    status.textContent = isSending ? say("sending") : "";
+  };
+  form.addEventListener("submit", (event) => {
+    if (button.disabled) event.preventDefault();
+    else set(true);
+    // No answer, or the person stopped it: it may be sent again, and still makes one credential.
+    setTimeout(() => set(false), AGAIN_MS);
+  });
+  // Back from the next page: the form is as it was left, and can be sent again.
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) set(false);
+  });
+}

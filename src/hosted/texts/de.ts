@@ -1,0 +1,143 @@
+import type { Texts } from "./texts.ts";
+
+const HOW = "Kopieren Sie den Schlüssel, der neben dem QR-Code steht, oder den ganzen otpauth://-Link.";
+
+export const de: Texts = {
+  language: "Sprache",
+  foot: "Sichere Verbindungsseite von Latchkey",
+  help: "Hilfe von {account}",
+  error_title: "Fehler: {title}",
+
+  connect_title: "{system} verbinden",
+  asks: "{account} möchte sich mit Ihrem Konto bei {system} verbinden.",
+  sign_in_there:
+    "Sie melden sich bei {host} an, stimmen dort zu und kommen hierher zurück. Was Sie dort eingeben, bleibt dort.",
+  sign_in_at: "Anmeldung bei",
+  used_at: "Nur verwendet bei",
+  stored: "Gespeichert",
+  stored_how: "Verschlüsselt. {account} sieht Ihre Eingaben nie",
+  stored_how_there: "Nur die dort erteilte Erlaubnis, verschlüsselt",
+  afterwards: "Danach",
+  can_close: "Sie können diese Seite schließen",
+  goes_back: "Es geht zurück zu {host}",
+  optional: "(freiwillig)",
+  please_choose: "Bitte wählen",
+  error: "Fehler:",
+  connect: "Verbinden",
+  continue_to: "Weiter zu {host}",
+  caution:
+    "Wenn Sie nicht von {account} hierher gekommen sind, schließen Sie diese Seite: Es wurde nichts weitergegeben.",
+  check_entries: "Bitte prüfen Sie Ihre Eingaben",
+  secrets_again:
+    "Zu Ihrer Sicherheit werden geheime Angaben nicht wieder ausgefüllt. Bitte geben Sie sie noch einmal ein.",
+  not_connected: "{system} ist nicht verbunden",
+  refused:
+    "Die Anmeldung wurde dort abgebrochen oder abgelehnt. Es wurde nichts gespeichert. Sie können es unten erneut versuchen oder diese Seite schließen.",
+  failed:
+    "Die Anmeldung konnte nicht abgeschlossen werden. Es wurde nichts gespeichert. Bitte versuchen Sie es unten erneut.",
+  stale_heading: "Diese Seite war lange geöffnet",
+  stale:
+    "Zu Ihrer Sicherheit wurde nichts gespeichert. Bitte sehen Sie das Formular durch und senden Sie es noch einmal.",
+
+  header_name: "Name",
+  header_value: "Wert",
+  header_name_of: "{field}, Name {number}",
+  header_value_of: "{field}, Wert {number}",
+  header_more: "Weitere hinzufügen",
+  header_add: "Noch eine Zeile",
+  header_remove: "Zeile {number} entfernen",
+  show: "Anzeigen",
+  hide: "Verbergen",
+  sending: "Wird gesendet …",
+  totp_help:
+    "Der geheime Schlüssel, mit dem Ihre Authenticator-App eingerichtet wurde, oder der ganze otpauth://-Link. Er steht neben dem QR-Code.",
+  qr_choose: "Aus einem Bild des QR-Codes lesen",
+  qr_local: "Das Bild bleibt auf Ihrem Gerät.",
+  qr_reading: "Das Bild wird gelesen …",
+  qr_found: "Der Schlüssel wurde aus dem Bild gelesen.",
+  qr_none:
+    "In diesem Bild wurde kein QR-Code eines Authenticators gefunden. Versuchen Sie ein schärferes, oder tippen Sie den Schlüssel ein.",
+
+  success_heading: "Alles erledigt",
+  success:
+    "Ihre Zugangsdaten für {system} sind angekommen und sicher gespeichert. {account} kann die Verbindung jetzt nutzen.",
+  close_now: "Sie können diese Seite schließen.",
+  used_heading: "Dieser Link wurde bereits benutzt",
+  used: "Das Formular dahinter wurde ausgefüllt und gesendet. Wenn Sie das waren, ist nichts mehr zu tun: Sie können diese Seite schließen.",
+  used_other: "Wenn nicht, sagen Sie bitte denen Bescheid, die Ihnen den Link geschickt haben.",
+  expired_heading: "Dieser Link ist abgelaufen",
+  ask_again:
+    "Gehen Sie zurück zu der Anwendung, die Sie hierher geschickt hat, und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
+  typed_heading: "Was Sie eingegeben hatten",
+  typed:
+    "Es wurde nichts gespeichert. Sie können es von hier kopieren; geheime Angaben werden nicht gezeigt.",
+  unknown_heading: "Dieser Link funktioniert nicht",
+  unknown: "Bitte prüfen Sie, ob die ganze Adresse kopiert wurde.",
+  return_heading: "Diese Anmeldung kann nicht fortgesetzt werden",
+  return_unknown:
+    "Sie wurde in einem anderen Browser begonnen, hat zu lange gedauert oder ist bereits abgeschlossen. Gerade wurde dadurch nichts verbunden.",
+  return_next: "Bitte öffnen Sie Ihren Link erneut und beginnen Sie dort.",
+  forbidden_heading: "Das Formular wurde nicht angenommen",
+  forbidden:
+    "Zu Ihrer Sicherheit wird ein Formular nur von der Seite angenommen, die es gezeigt hat, und nur für begrenzte Zeit. Es wurde nichts gespeichert.",
+  forbidden_next: "Bitte öffnen Sie Ihren Link erneut und füllen Sie das Formular dort aus.",
+  too_large_heading: "Das ist zu viel",
+  too_large: "Ihre Eingaben sind größer, als dieses Formular aufnehmen kann. Es wurde nichts gespeichert.",
+  too_large_next: "Bitte gehen Sie zurück und prüfen Sie, ob Sie das Richtige eingefügt haben.",
+  problem_heading: "Bei uns ist etwas schiefgegangen",
+  problem: "Bitte warten Sie eine Minute und öffnen Sie Ihren Link dann erneut.",
+
+  issues: {
+    required: "{field}: Diese Angabe fehlt.",
+    must_tick: "{field}: Hier ist ein Häkchen nötig.",
+    too_long: "{field}: Das ist zu lang.",
+    file_too_large: "{field}: Die Datei ist zu groß; sie darf höchstens {size} KB haben.",
+    too_short: {
+      one: "{field}: Nötig ist mindestens {count} Zeichen.",
+      other: "{field}: Nötig sind mindestens {count} Zeichen.",
+    },
+    over_maximum: {
+      one: "{field}: Erlaubt ist höchstens {count} Zeichen.",
+      other: "{field}: Erlaubt sind höchstens {count} Zeichen.",
+    },
+    pattern: "{field}: Das hat nicht die erwartete Form. Bitte prüfen Sie es.",
+    url: "{field}: Hier muss eine Webadresse wie https://www.example.com stehen.",
+    email: "{field}: Hier muss eine E-Mail-Adresse wie name@example.com stehen.",
+    choice: "{field}: Bitte wählen Sie eine der Möglichkeiten.",
+    not_text:
+      "{field}: Das ist keine Textdatei. Ein Zertifikat oder Schlüssel muss im PEM-Format sein, das mit -----BEGIN anfängt; Dateien im Format PKCS#12 (.p12, .pfx) oder DER lassen sich umwandeln.",
+    header_unnamed: "{field}: Ein Header hat einen Wert, aber keinen Namen.",
+    header_empty: "{field}: Ein Header hat einen Namen, aber keinen Wert.",
+    header_name:
+      "{field}: Der Name eines Headers besteht nur aus Buchstaben, Ziffern und Bindestrichen, wie X-Api-Key.",
+    header_reserved: "{field}: Einen dieser Header setzt die Verbindung selbst. Bitte lassen Sie ihn weg.",
+    header_value: "{field}: Der Wert eines Headers enthält Zeichen, die dort nicht stehen können.",
+    header_twice: "{field}: Ein Header kommt zweimal vor.",
+    totp_migration: `Das ist ein Link, mit dem Konten auf ein anderes Telefon umziehen; er enthält keinen einzelnen Schlüssel. ${HOW}`,
+    totp_other_link: `Das ist ein Link, aber keiner, der mit otpauth://totp/ beginnt. ${HOW}`,
+    totp_code: `Das sieht nach einem Code aus einer Authenticator-App aus. Gebraucht wird der geheime Schlüssel, aus dem die Codes entstehen. ${HOW}`,
+    totp_counter:
+      "Dieser Schlüssel erzeugt Codes durch Zählen, was nicht unterstützt wird. Gebraucht wird ein Schlüssel für zeitabhängige Codes.",
+    totp_kind: `Der Link muss mit otpauth://totp/ beginnen. ${HOW}`,
+    totp_twice: `Der Link nennt eine seiner Einstellungen zweimal. ${HOW}`,
+    totp_encoder: "Der Link verlangt Codes einer besonderen Art, die nicht unterstützt wird.",
+    totp_algorithm: "Der Link verlangt ein anderes Verfahren als SHA1, SHA256 und SHA512.",
+    totp_digits: "Der Link verlangt Codes, die nicht {min} bis {max} Ziffern haben.",
+    totp_period: "Der Link verlangt Codes, die nicht alle {min} bis {max} Sekunden wechseln.",
+    totp_no_key: `Der Link enthält keinen geheimen Schlüssel. ${HOW}`,
+    totp_empty: `Der geheime Schlüssel ist leer. ${HOW}`,
+    totp_letters: `Ein geheimer Schlüssel besteht nur aus den Buchstaben A bis Z und den Ziffern 2 bis 7. In diesem steht noch etwas anderes. ${HOW}`,
+    totp_length: `Im geheimen Schlüssel scheint ein Zeichen zu fehlen oder zu viel zu sein. ${HOW}`,
+    totp_short: `Der geheime Schlüssel ist zu kurz, um vollständig zu sein. ${HOW}`,
+    certificate_none:
+      "Das enthält kein Zertifikat im PEM-Format, das mit -----BEGIN CERTIFICATE----- anfängt.",
+    certificate_broken: "Dieses Zertifikat ist nicht lesbar. Vielleicht ist es unvollständig.",
+    certificate_expired: "Dieses Zertifikat ist abgelaufen.",
+    key_other: "Dieser Schlüssel gehört nicht zu dem Zertifikat.",
+    key_none:
+      "Das enthält keinen privaten Schlüssel im PEM-Format, der mit -----BEGIN PRIVATE KEY----- anfängt.",
+    key_locked: "Dieser Schlüssel ist durch ein Kennwort geschützt, das nicht angegeben wurde.",
+    key_wrong_passphrase: "Der Schlüssel lässt sich mit diesem Kennwort nicht öffnen.",
+    key_broken: "Dieser Schlüssel ist nicht lesbar. Vielleicht ist er unvollständig.",
+  },
+};

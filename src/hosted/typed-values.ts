@@ -1,0 +1,19 @@
+import { textIn } from "#domain/language.ts";
+import type { FieldType, Strategy } from "#domain/strategy.ts";
+import { isSecret } from "./pages/form-control.ts";
+import type { Typed } from "./pages/message-pages.ts";
+import type { Tongue } from "./texts/texts.ts";
+
+const SHOWN_TYPES: ReadonlySet<FieldType> = new Set(["text", "email", "url", "textarea"]);
+
+/** What somebody typed into a form that came too late, without whatever may be secret. */
+export function listTyped(
+  { fields }: Strategy,
+  submitted: ReadonlyMap<string, string>,
+  { language }: Tongue,
+): readonly Typed[] {
+  return fields
+    .filter((field) => SHOWN_TYPES.has(field.type) && !isSecret(field))
+    .map((field) => ({ label: textIn(field.label, language), value: submitted.get(field.key) ?? "" }))
+    .filter(({ value }) => value.trim() !== "");
+}

@@ -1,0 +1,122 @@
+/** What a customer and an operator decide about the pages: branding and languages, over real HTTP; and what a page weighs. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { load } from "cheerio";
+import { acmeDocument, GOOD, type Hosted } from "./hosted-setup.ts";
+import { brandedAcme, drawLogo, setUpStates } from "./hosted-states.ts";
+import { csrfOf, send, submit } from "./form-visitor.ts";
+
+let hosted: Hosted;
+before(async () => {
+  hosted = await setUpStates();
+});
+after(async () => await hosted?.[Symbol.asyncDispose]());
+
+const pageOf = async (more: Readonly<Record<string, string>> = {}, headers: Record<string, string> = {}) => {
+  const { hosted_url } = await hosted.session(more);
+  return { hosted_url, $: load((await send(hosted_url, { headers })).text) };
+};
+
+test("the form has the customer's name, picture, colour and help, all of it from our own address", async () => {
+  const { hosted_url, $ } = await pageOf();
+  assert.match($("main").text(), /Acme Bookkeeping\s+would like to connect/);
+  assert.doesNotMatch($("body").text(), /Acme Inc\./);
+  const help = $(".foot a");
+  assert.equal(help.attr("href"), "https://help.acme.example");
+  assert.equal(help.attr("rel"), "noopener noreferrer");
+  const logo = await send(hosted_url, { path: String($(".tile img").attr("src")) });
+  assert.equal(logo.status, 200);
+  assert.equal(logo.headers["content-type"], "image/png");
+  assert.equal(logo.headers["content-security-policy"], "default-src 'none'; sandbox");
+  assert.equal(logo.headers["cache-control"], "public, max-age=31536000, immutable");
+  assert.equal(
+    Number(logo.headers["content-length"]),
+    Buffer.from(drawLogo().split(",")[1] ?? "", "base64").length,
+  );
+  const accent = await send(hosted_url, { path: String($("link[rel=stylesheet]").last().attr("href")) });
+  assert.match(accent.text, /--fill:#1f6f54/);
+  // Pages that may be anybody's show nobody's.
+  const unknown = load((await send(`${hosted.service.url}/connect/${"x".repeat(43)}`)).text);
+  assert.equal(unknown("img").length + unknown("a[href^=http]").length, 0);
+});
+
+test("a picture that is no account's any more, or never was, is unknown; branding can be taken back", async () => {
+  const { hosted_url, $ } = await pageOf();
+  const path = String($(".tile img").attr("src"));
+  for (const other of [path.replace(/[0-9a-f]/, "g"), path.replace(/\.png$/, ".svg"), `${path}/x`])
+    assert.equal((await send(hosted_url, { path: other })).status, 404);
+  try {
+    await hosted.installation.apply(acmeDocument());
+    const plain = load((await send(hosted_url)).text);
+    assert.equal(plain("img").length, 0);
+    assert.match(plain("main").text(), /Acme Inc\./);
+    assert.equal((await send(hosted_url, { path })).status, 404);
+  } finally {
+    await hosted.installation.apply(brandedAcme);
+  }
+  assert.equal((await send(hosted_url, { path })).status, 200);
+});
+
+test("a page is in the browser's language, or in the one that was chosen on it, and so is what follows", async () => {
+  const { hosted_url, $ } = await pageOf({}, { "accept-language": "de-AT,de;q=0.9,en;q=0.8" });
+  assert.equal($("html").attr("lang"), "de");
+  assert.match($("button[type=submit]").text(), /Verbinden/);
+  // The link on the page.
+  const href = String($("nav a[lang=fr]").attr("href"));
+  const address = new URL(href, hosted_url).href;
+  const french = await send(address, { headers: { "accept-language": "de" } });
+  const page = load(french.text);
+  assert.equal(page("html").attr("lang"), "fr");
+  assert.equal(french.headers["set-cookie"], undefined);
+  // The form is sent to an address that still says so: its mistakes and its success are in French too.
+  const action = new URL(String(page("form").attr("action")), hosted_url).href;
+  const wrong = await submit(action, { email: "ada", password: "short" }, { csrf: csrfOf(french.text) });
+  const said = load(wrong.text)("[role=alert]").text();
+  assert.match(said, /indiquez une adresse e-mail/);
+  assert.match(said, /il faut au moins 12 caractères/);
+  const done = await submit(action, GOOD, { csrf: csrfOf(wrong.text) });
+  assert.match(load(done.text)("h1").text(), /C’est terminé/);
+  assert.match((await send(address)).text, /Ce lien a déjà été utilisé/);
+});
+
+test("a strategy's own texts are in the page's language where it has it, in errors too", async () => {
+  const { hosted_url } = await pageOf({ strategy_id: "strat_every" });
+  const german = load((await send(`${hosted_url}?lang=de`)).text);
+  assert.match(german("label[for=field-email]").text(), /^E-Mail-Adresse/);
+  assert.match(german("#field-password-help").text(), /Das, mit dem Sie sich/);
+  assert.match(german("main").text(), /liest dort jede Nacht/);
+  assert.match(german("option[value=us]").text(), /Vereinigte Staaten/);
+  // What has no German is in English.
+  const dutch = load((await send(`${hosted_url}?lang=nl`)).text);
+  assert.match(dutch("label[for=field-email]").text(), /^Email address/);
+  const form = new FormData();
+  form.set("_csrf", csrfOf(german.html()));
+  const { headers, body } = new Response(form) as unknown as { headers: Headers; body: ReadableStream };
+  const wrong = await send(`${hosted_url}?lang=de`, {
+    method: "POST",
+    headers: { "content-type": headers.get("content-type") ?? "" },
+    body: Buffer.from(await new Response(body).arrayBuffer()),
+  });
+  assert.match(load(wrong.text)("[role=alert]").text(), /E-Mail-Adresse: Diese Angabe fehlt\./);
+});
+
+const BYTES_MAX = 30_720;
+
+for (const strategy of ["strat_portal", "strat_every"]) {
+  test(`issue 7: a hosted page weighs at most 30 KB in all, as sent to a browser that unpacks nothing (${strategy})`, async () => {
+    const { hosted_url } = await hosted.session({ strategy_id: strategy });
+    const { text, headers } = await send(hosted_url);
+    const $ = load(text);
+    const names = $("link[rel=stylesheet], script[src]")
+      .map((_, element) => element.attribs["href"] ?? element.attribs["src"])
+      .get();
+    assert.equal(names.length, 3);
+    const sizes = [Buffer.byteLength(text)];
+    assert.equal(Number(headers["content-length"]), sizes[0]);
+    for (const path of names) sizes.push(Buffer.byteLength((await send(hosted_url, { path })).text));
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(total <= BYTES_MAX, `${strategy}: ${sizes.join(" + ")} = ${total}`);
+    // The decoder of QR codes is named by the script alone, and loaded when a picture is given.
+    assert.doesNotMatch(text, /qr-decode/);
+  });
+}

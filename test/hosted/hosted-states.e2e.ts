@@ -1,0 +1,318 @@
+/** Every state of the hosted pages in a real Chromium: accessible to all, and made better by script without needing it. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import type { AxeResults } from "axe-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import encodeQR from "qr";
+import { launchChromium } from "./chromium.ts";
+import { GOOD, listen, type Hosted } from "./hosted-setup.ts";
+import { HOSTED_STATES, setUpStates } from "./hosted-states.ts";
+
+const WAIT_MS = 20_000;
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const NARROW = { width: 320, height: 568 };
+const PASSWORD_BYTES = 16_384;
+
+let browser: Browser;
+let hosted: Hosted;
+let target: Awaited<ReturnType<typeof listen>>;
+const seen: string[] = [];
+
+before(async () => {
+  target = await listen(
+    (request, response) => {
+      seen.push(request.headers.authorization ?? "");
+      response.setHeader("content-type", "application/json").end('{"items":[{"ok":true}]}');
+    },
+    { maxHeaderSize: 131_072 },
+  );
+  hosted = await setUpStates();
+  await hosted.installation.apply(...basicDocuments(target.origin));
+  browser = await launchChromium();
+});
+after(async () => {
+  await browser?.close();
+  await hosted?.[Symbol.asyncDispose]();
+  target?.close();
+});
+
+const basicDocuments = (origin: string): readonly string[] => [
+  JSON.stringify({
+    strategy: "strat_basic",
+    account: "acme",
+    hosts: [origin],
+    fields: [
+      { key: "username", type: "text" },
+      { key: "password", type: "password" },
+    ],
+    login: { type: "basic", username: "username", password: "password" },
+  }),
+  JSON.stringify({
+    blueprint: "ask-basic",
+    account: "acme",
+    credentials: { target: { strategy: "strat_basic" } },
+    nodes: [
+      { id: "asked", type: "http", credential: "target", request: { url: "/" }, records: "items" },
+      { id: "out", type: "output", refKey: "out", from: "asked" },
+    ],
+  }),
+];
+
+/** A fresh profile's page. `requested` is everything that it asked for, `complaints` what the console said. */
+async function openPage(options: BrowserContextOptions = {}) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const requested: string[] = [];
+  const complaints: string[] = [];
+  page.on("request", (request) => requested.push(request.url()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    // What Chromium says of an answer that is no 200 is said of every page of a mistake.
+    if (message.type() === "error" && !/status of 4/.test(message.text())) complaints.push(message.text());
+  });
+  return { page, requested, complaints, [Symbol.asyncDispose]: async () => await context.close() };
+}
+
+async function violations(page: Page): Promise<readonly string[]> {
+  const results = (await page.evaluate(
+    `${AXE};axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ["violations"] })`,
+  )) as AxeResults;
+  return results.violations.flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ""}`),
+  );
+}
+
+test("what looks for violations finds them", async () => {
+  await using visitor = await openPage();
+  const { page } = visitor;
+  await HOSTED_STATES["unknown"]?.(page, hosted, "en");
+  await page.evaluate(
+    "document.querySelector('h1').style.color = '#bbb'; document.documentElement.lang = ''",
+  );
+  const found = await violations(page);
+  const rules = new Set(found.map((each) => each.split(":", 1)[0]));
+  assert.deepEqual(rules, new Set(["color-contrast", "html-has-lang"]));
+});
+
+for (const language of ["en", "ar"]) {
+  for (const [state, show] of Object.entries(HOSTED_STATES)) {
+    test(`axe finds nothing, and nothing scrolls sideways at 320 px: ${state}, ${language}, light and dark`, async () => {
+      await using visitor = await openPage({ viewport: NARROW, reducedMotion: "reduce" });
+      const { page, complaints } = visitor;
+      await show(page, hosted, language);
+      assert.equal(await page.locator("html").getAttribute("lang"), language);
+      // What opens is looked at too.
+      if ((await page.locator("nav summary").count()) > 0) await page.locator("nav summary").click();
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await violations(page), [], colorScheme);
+      }
+      const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
+      assert.equal(width, NARROW.width);
+      assert.deepEqual(complaints, []);
+    });
+  }
+}
+
+test("mistakes: the summary has the focus, its links lead to the fields, and each control says what is wrong with it", async () => {
+  await using visitor = await openPage();
+  const { page } = visitor;
+  await HOSTED_STATES["errors"]?.(page, hosted, "en");
+  assert.equal(await page.evaluate("document.activeElement.className"), "summary");
+  for (const link of await page.getByRole("alert").getByRole("link").all()) {
+    const id = String(await link.getAttribute("href")).slice(1);
+    const control = page.locator(`[id="${id}"]`);
+    const described = String(await control.getAttribute("aria-describedby")).split(" ");
+    assert.ok(described.includes(`${id}-error`), id);
+    assert.match(await page.locator(`[id="${id}-error"]`).innerText(), /^Error:/);
+    // A group of rows is not invalid itself: its rows are.
+    const group = control.locator("input[aria-invalid=true]");
+    assert.ok((await control.getAttribute("aria-invalid")) === "true" || (await group.count()) > 0, id);
+    await link.press("Enter");
+    assert.equal(await page.evaluate("document.activeElement.id"), id);
+  }
+});
+
+const TELL_WHEN_SENT = `document.querySelector("form.connect").addEventListener("submit", () => {
+  const [button, status, password] = ["main button[type=submit]", ".sending", "[name=password]"].map((each) => document.querySelector(each));
+  console.log("sending " + JSON.stringify([button.disabled, button.textContent, status.textContent, password.type]));
+})`;
+
+test("script shows a secret while it is typed, covers it before it is sent, and says that it is sent", async () => {
+  const session = await hosted.session();
+  await using visitor = await openPage();
+  const { page, complaints } = visitor;
+  await page.goto(session.hosted_url);
+  const password = page.locator("input[name=password]");
+  await page.locator("input[name=email]").fill(GOOD.email);
+  await password.fill(GOOD.password);
+  await page.getByRole("button", { name: "Show Password" }).click();
+  assert.equal(await password.getAttribute("type"), "text");
+  // What the page looks like while it is being sent, said by the page: the browser itself is busy leaving it.
+  const told = page.waitForEvent("console", (message) => message.text().startsWith("sending "));
+  await page.evaluate(TELL_WHEN_SENT);
+  await page.locator("main button[type=submit]").click();
+  assert.equal((await told).text(), 'sending [true,"Sending…","Sending…","password"]');
+  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  assert.equal(await hosted.credentialsOf(session.id), 1);
+  assert.deepEqual(complaints, []);
+});
+
+test("an authenticator's key is read from a picture, in the browser, by a decoder that is loaded for it alone", async () => {
+  const session = await hosted.session();
+  await using visitor = await openPage();
+  const { page, requested, complaints } = visitor;
+  await page.goto(session.hosted_url);
+  const link = "otpauth://totp/Northwind:ada?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Northwind";
+  const picture = (text: string) => ({
+    name: "qr.gif",
+    mimeType: "image/gif",
+    buffer: Buffer.from(encodeQR(text, "gif", { scale: 6 })),
+  });
+  assert.ok(!requested.some((url) => url.includes("qr-decode")));
+  const chooser = page.locator(".picture input");
+  const totp = page.locator("input[name=totp]");
+  await chooser.setInputFiles(picture("https://evil.example"));
+  await page.getByText("No QR code of an authenticator was found").waitFor();
+  assert.equal(await totp.inputValue(), "");
+  await chooser.setInputFiles(picture(link));
+  await page.getByText("The key was read from the picture").waitFor();
+  assert.equal(await totp.inputValue(), link);
+  assert.ok(requested.some((url) => url.includes("qr-decode")));
+  await page.locator("input[name=email]").fill(GOOD.email);
+  await page.locator("input[name=password]").fill(GOOD.password);
+  await page.locator("main button[type=submit]").click();
+  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  assert.deepEqual(
+    requested.filter((url) => !url.startsWith(hosted.service.url)),
+    [],
+  );
+  assert.deepEqual(complaints, []);
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  const how = javaScriptEnabled ? "with script" : "without script";
+  test(`a field of every type is filled in and kept, in German, ${how}`, async () => {
+    const session = await hosted.session({ strategy_id: "strat_every" });
+    await using visitor = await openPage({ javaScriptEnabled, locale: "de-AT" });
+    const { page, complaints } = visitor;
+    await page.goto(session.hosted_url);
+    await page.getByLabel("E-Mail-Adresse").fill(GOOD.email);
+    await page.getByLabel("Passwort").fill(GOOD.password);
+    await page.getByLabel("Region").selectOption("us");
+    await page.getByLabel("Notes").fill("\n one\ntwo ");
+    await fillHeaders(page, javaScriptEnabled);
+    const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    await page.getByLabel("Client certificate").setInputFiles({
+      name: "client.pem",
+      mimeType: "application/x-pem-file",
+      buffer: Buffer.from(pem),
+    });
+    await page.getByRole("button", { name: "Verbinden" }).click();
+    // One mistake: what was typed stays, and is sent again.
+    await page.getByRole("link", { name: /I may connect this account: Hier ist ein Häkchen/ }).waitFor();
+    assert.equal(await page.getByLabel("Notes").inputValue(), "\n one\ntwo ");
+    assert.equal(await page.getByLabel("Region").inputValue(), "us");
+    assert.equal(await page.locator("input[name='extra.2.name']").inputValue(), "X-Shop");
+    assert.equal(await page.locator("input[name='extra.2.value']").inputValue(), "");
+    await page.getByLabel("Passwort").fill(GOOD.password);
+    for (const row of [1, 2]) await page.locator(`input[name='extra.${row}.value']`).fill("again");
+    await page.getByLabel("I may connect this account").check();
+    await page.getByRole("button", { name: "Verbinden" }).click();
+    await page.getByRole("heading", { name: "Alles erledigt" }).waitFor();
+    assert.equal(await hosted.credentialsOf(session.id), 1);
+    assert.deepEqual(complaints, []);
+  });
+}
+
+/** Two headers: with script rows are added and taken away one at a time, without it they stand there. */
+async function fillHeaders(page: Page, isScripted: boolean): Promise<void> {
+  const name = (row: number) => page.locator(`input[name='extra.${row}.name']`);
+  if (isScripted) {
+    assert.equal(await name(2).isVisible(), false);
+    const another = page.getByRole("button", { name: "Noch eine Zeile" });
+    await another.click();
+    assert.equal(await page.evaluate("document.activeElement.name"), "extra.2.name");
+    await page.getByRole("button", { name: "Zeile 2 entfernen" }).click();
+    assert.equal(await name(2).isVisible(), false);
+    for (let row = 2; row <= 10; row += 1) await another.click();
+    assert.equal(await another.isVisible(), false);
+  } else {
+    assert.equal(await name(3).isVisible(), true);
+    assert.equal(await name(4).isVisible(), false);
+    await page.getByText("Weitere hinzufügen").click();
+    assert.equal(await name(10).isVisible(), true);
+  }
+  for (const [row, header] of [
+    [1, "X-Api-Key"],
+    [2, "X-Shop"],
+  ] as const) {
+    await name(row).fill(header);
+    await page.locator(`input[name='extra.${row}.value']`).fill("secret");
+  }
+}
+
+test("a language is chosen without script, by the keyboard, and stays through a mistake", async () => {
+  const session = await hosted.session();
+  await using visitor = await openPage({ javaScriptEnabled: false, locale: "sv" });
+  const { page } = visitor;
+  await page.goto(session.hosted_url);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "العربية" }).press("Enter");
+  await page.getByRole("heading", { name: /^ربط/ }).waitFor();
+  assert.equal(await page.evaluate("getComputedStyle(document.body).direction"), "rtl");
+  await page.locator("main button[type=submit]").click();
+  await page.getByRole("alert").getByText("هذا الحقل مطلوب").first().waitFor();
+  assert.equal(await page.locator("html").getAttribute("lang"), "ar");
+});
+
+test("two tabs: the second sees what the first did; a browser that was closed opens the link anew", async () => {
+  const session = await hosted.session();
+  {
+    await using closed = await openPage();
+    await closed.page.goto(session.hosted_url);
+    await closed.page.locator("input[name=email]").fill("somebody@else.example");
+  }
+  await using visitor = await openPage();
+  const first = visitor.page;
+  const second = await first.context().newPage();
+  for (const page of [first, second]) {
+    await page.goto(session.hosted_url);
+    await page.reload();
+    assert.equal(await page.locator("input[name=email]").inputValue(), "");
+    await page.locator("input[name=email]").fill(GOOD.email);
+    await page.locator("input[name=password]").fill(GOOD.password);
+  }
+  for (const page of [first, second]) {
+    await page.locator("main button[type=submit]").click();
+    await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  }
+  assert.equal(await hosted.credentialsOf(session.id), 1);
+});
+
+test("16 KiB of mixed UTF-8, pasted into the form, reach the target to the byte", async () => {
+  const piece = "aä€🔑e\u0301 \u00a0\u202e%+&=;\"'<>\\";
+  const pieces = Math.floor(PASSWORD_BYTES / Buffer.byteLength(piece));
+  const password = piece
+    .repeat(pieces)
+    .padEnd(piece.length * pieces + PASSWORD_BYTES - Buffer.byteLength(piece) * pieces, "x");
+  assert.equal(Buffer.byteLength(password), PASSWORD_BYTES);
+  const session = await hosted.session({ strategy_id: "strat_basic" });
+  await using visitor = await openPage();
+  const { page } = visitor;
+  await page.goto(session.hosted_url);
+  await page.locator("input[name=username]").fill("ada");
+  await page.locator("input[name=password]").focus();
+  await page.keyboard.insertText(password);
+  await page.locator("main button[type=submit]").click();
+  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  const { credential_id } = await hosted.read(session.id);
+  const run = await hosted.acme.post("/blueprints/ask-basic/trigger", { credential_id });
+  assert.equal((await hosted.acme.waitForRun(run.body.id)).body.status, "completed");
+  const sent = Buffer.from(String(seen.at(-1)).replace(/^Basic /, ""), "base64");
+  assert.ok(sent.equals(Buffer.from(`ada:${password}`, "utf8")), "the target was sent other bytes");
+});

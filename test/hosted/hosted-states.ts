@@ -1,0 +1,200 @@
+/** Every state of the hosted pages, brought about at a real service: for the screenshots, and for what must hold on all of them. */
+import { deflateSync, crc32 } from "node:zlib";
+import type { Page } from "playwright-core";
+import { GOOD, RETURN_ORIGIN, setUpHosted, type Hosted } from "./hosted-setup.ts";
+
+/** A square with a ring in it, as a PNG: what stands for a customer's logo. */
+export function drawLogo(side = 96): string {
+  const rows = Array.from({ length: side }, (_row, y) => {
+    const pixels = Array.from({ length: side }, (_pixel, x) => {
+      const distance = Math.hypot(x - side / 2 + 0.5, y - side / 2 + 0.5) / side;
+      return distance > 0.22 && distance < 0.42 ? [31, 111, 84, 255] : [255, 255, 255, 0];
+    });
+    return [0, ...pixels.flat()];
+  });
+  const chunk = (type: string, data: Buffer): Buffer => {
+    const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+    const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    check.writeUInt32BE(crc32(body));
+    return Buffer.concat([length, body, check]);
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(side, 0);
+  header.writeUInt32BE(side, 4);
+  header.set([8, 6, 0, 0, 0], 8);
+  const png = Buffer.concat([
+    Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
+    chunk("IHDR", header),
+    chunk("IDAT", deflateSync(Buffer.from(rows.flat()))),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
+  return `data:image/png;base64,${png.toString("base64")}`;
+}
+
+export const brandedAcme = JSON.stringify({
+  account: "acme",
+  name: "Acme Inc.",
+  allowed_origins: [RETURN_ORIGIN],
+  branding: {
+    name: "Acme Bookkeeping",
+    logo_url: drawLogo(),
+    accent_color: "#1f6f54",
+    support_url: "https://help.acme.example",
+  },
+});
+
+/** A strategy with a field of every type, all that a field can have, and translations. */
+export const everyFieldDocument = JSON.stringify({
+  strategy: "strat_every",
+  account: "acme",
+  name: "Northwind Supplier Portal",
+  description: {
+    en: "Acme Bookkeeping reads your invoices there each night, and changes nothing.",
+    de: "Acme Bookkeeping liest dort jede Nacht Ihre Rechnungen und ändert nichts.",
+    ar: "تقرأ جهة Acme Bookkeeping فواتيرك هناك كل ليلة، ولا تغيّر شيئًا.",
+  },
+  hosts: ["https://portal.northwind.example", "https://login.northwind.example"],
+  fields: [
+    {
+      key: "email",
+      label: { en: "Email address", de: "E-Mail-Adresse", ar: "البريد الإلكتروني" },
+      type: "email",
+      placeholder: "name@company.example",
+      autocomplete: "username",
+    },
+    {
+      key: "password",
+      label: { en: "Password", de: "Passwort", ar: "كلمة المرور" },
+      type: "password",
+      help: {
+        en: "The one that you sign in to the portal with.",
+        de: "Das, mit dem Sie sich am Portal anmelden.",
+        ar: "كلمة المرور التي تدخل بها إلى البوابة.",
+      },
+    },
+    {
+      key: "totp",
+      label: { en: "Authenticator secret", de: "Authenticator-Schlüssel", ar: "مفتاح تطبيق المصادقة" },
+      type: "totp_secret",
+      required: false,
+    },
+    { key: "shop", label: "Shop address", type: "url", placeholder: "https://shop.example", required: false },
+    {
+      key: "region",
+      label: "Region",
+      type: "select",
+      options: ["Europe", { value: "us", label: { en: "United States", de: "Vereinigte Staaten" } }],
+    },
+    { key: "notes", label: "Notes", type: "textarea", required: false },
+    { key: "phrase", label: "Recovery phrase", type: "textarea", secret: true, required: false },
+    { key: "extra", label: "Headers of your gateway", type: "headers", required: false },
+    { key: "certificate", label: "Client certificate", type: "file", required: false },
+    { key: "consent", label: "I may connect this account", type: "checkbox" },
+  ],
+  login: { type: "none" },
+});
+
+/** An authorization server that is nowhere: the page before it is shown, and the way back from it. */
+export const oauthDocument = JSON.stringify({
+  strategy: "strat_oauth",
+  account: "acme",
+  name: "Contoso Accounting",
+  description: "Acme Bookkeeping reads your invoices there each night.",
+  hosts: ["https://api.contoso.example"],
+  login: {
+    type: "oauth2",
+    client_id: "latchkey",
+    authorization_url: "https://login.contoso.example/authorize",
+    token_url: "https://login.contoso.example/token",
+    scopes: ["invoices.read"],
+  },
+});
+
+/** A service at which every state can be brought about. */
+export async function setUpStates(): Promise<Hosted> {
+  const hosted = await setUpHosted(everyFieldDocument, oauthDocument);
+  await hosted.installation.apply(brandedAcme);
+  return hosted;
+}
+
+type Show = (page: Page, hosted: Hosted, language: string) => Promise<void>;
+
+const open = async (page: Page, url: string, language: string): Promise<void> => {
+  await page.goto(`${url}${url.includes("?") ? "&" : "?"}lang=${language}`);
+};
+
+const submit = async (page: Page): Promise<void> => {
+  await page.locator("main button[type=submit]").click();
+  await page.waitForLoadState("load");
+};
+
+async function openForm(
+  page: Page,
+  hosted: Hosted,
+  language: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { hosted_url, expires_at } = await hosted.session(more);
+  await open(page, hosted_url, language);
+  return expires_at;
+}
+
+async function fillPortal(page: Page): Promise<void> {
+  await page.locator("input[name=email]").fill(GOOD.email);
+  await page.locator("input[name=password]").fill(GOOD.password);
+}
+
+/** By name; each leaves the page in its state. */
+export const HOSTED_STATES: Readonly<Record<string, Show>> = {
+  form: async (page, hosted, language) => {
+    await openForm(page, hosted, language, { return_url: `${RETURN_ORIGIN}/back` });
+  },
+  fields: async (page, hosted, language) => {
+    await openForm(page, hosted, language, { strategy_id: "strat_every" });
+  },
+  errors: async (page, hosted, language) => {
+    await openForm(page, hosted, language, { strategy_id: "strat_every" });
+    await page.locator("input[name=email]").fill("ada at acme");
+    await page.locator("input[name=totp]").fill("123 456");
+    await page.locator("input[name='extra.1.name']").fill("X-Api-Key");
+    await submit(page);
+    await page.getByRole("alert").waitFor();
+  },
+  oauth: async (page, hosted, language) => {
+    await openForm(page, hosted, language, {
+      strategy_id: "strat_oauth",
+      return_url: `${RETURN_ORIGIN}/back`,
+    });
+  },
+  denied: async (page, hosted, language) => {
+    const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth" });
+    await open(page, `${hosted_url}?again=refused`, language);
+  },
+  stale: async (page, hosted, language) => {
+    await openForm(page, hosted, language);
+    await fillPortal(page);
+    await hosted.moveClock("statement_timestamp() + interval '13 hours'");
+    await submit(page);
+    await hosted.moveClock();
+  },
+  success: async (page, hosted, language) => {
+    await openForm(page, hosted, language);
+    await fillPortal(page);
+    await submit(page);
+  },
+  used: async (page, hosted, language) => {
+    await HOSTED_STATES["success"]?.(page, hosted, language);
+    await page.goto(page.url());
+  },
+  expired: async (page, hosted, language) => {
+    const expiresAt = await openForm(page, hosted, language);
+    await fillPortal(page);
+    await hosted.moveClock(`timestamptz '${expiresAt}'`);
+    await submit(page);
+    await hosted.moveClock();
+  },
+  unknown: async (page, hosted, language) => {
+    await open(page, `${hosted.service.url}/connect/${"x".repeat(43)}`, language);
+  },
+};
