@@ -84,6 +84,7 @@ create table audit_entry (
   constraint audit_entry_subject_id_check CHECK ((subject_id <> ''::text))
 );
 CREATE INDEX audit_entry_credential_open ON public.audit_entry USING btree (occurred_at) WHERE (action = 'credential.open'::text);
+CREATE INDEX audit_entry_list ON public.audit_entry USING btree (occurred_at, id);
 CREATE INDEX audit_entry_open ON public.audit_entry USING btree (chain, id) WHERE (sequence IS NULL);
 
 create table blob (
@@ -148,6 +149,7 @@ create table credential (
   constraint credential_login_rejections_check CHECK ((login_rejections >= 0))
 );
 CREATE INDEX credential_kid ON public.credential USING btree (kid);
+CREATE INDEX credential_list ON public.credential USING btree (created_at, id);
 
 create table credential_session (
   id text not null,
@@ -172,6 +174,7 @@ create table credential_session (
   constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
 );
 CREATE INDEX credential_session_account ON public.credential_session USING btree (account_id, created_at);
+CREATE INDEX credential_session_list ON public.credential_session USING btree (created_at, id);
 
 create table idempotency_key (
   account_id text not null,

@@ -56,3 +56,8 @@ exception when others then
 end
 $$;
 create index run_metadata on run using gin (run_metadata_pairs(metadata)) where metadata <> '\x7b7d';
+
+-- Other lists, newest first.
+create index credential_list on credential (created_at, id);
+create index credential_session_list on credential_session (created_at, id);
+create index audit_entry_list on audit_entry (occurred_at, id);

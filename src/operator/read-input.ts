@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { TObject, TSchema } from "typebox";
-import type { OperatorInput, OperatorOperation } from "#contract/operator/operation.ts";
+import { requiredOf, type OperatorInput, type OperatorOperation } from "#contract/operator/operation.ts";
 import { limits } from "#domain/limits.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
@@ -67,7 +67,7 @@ function checked(
   }
   for (const [name, property] of known) {
     const isThere = Object.hasOwn(values, name);
-    if (!isThere && !schema?.required.includes(name as never)) continue;
+    if (!isThere && !requiredOf(schema).includes(name)) continue;
     if (!isThere) wrong(name, `\`${name}\` is required.`);
     else if (!matchesSchema(property, values[name])) wrong(name, `\`${name}\` must be ${explain(property)}.`);
   }

@@ -1,11 +1,19 @@
 import type { FastifyInstance } from "fastify";
 import type { Services } from "#actions/services.ts";
+import * as ofCredentials from "#contract/operator/credentials.ts";
+import * as ofKeys from "#contract/operator/keys.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
+import * as ofReviews from "#contract/operator/reviews.ts";
+import * as ofRuns from "#contract/operator/runs.ts";
 import * as ofSession from "#contract/operator/session.ts";
 import { assert } from "#lib/assert.ts";
 import { routeAdder } from "./add-route.ts";
 import type { SharedHttp } from "./context.ts";
+import * as credentials from "./credentials.ts";
+import * as keys from "./keys.ts";
 import * as operators from "./operators.ts";
+import * as reviews from "./reviews.ts";
+import * as runs from "./runs.ts";
 import * as session from "./session.ts";
 
 /** The operator API: one line a route, each with the operation that names its permission. */
@@ -41,6 +49,27 @@ export function registerOperator(app: FastifyInstance, services: Services, http:
       route(ofOperators.changeRole, operators.postRole);
       route(ofOperators.resetPassword, operators.postResetPassword);
       route(ofOperators.resetSecondFactor, operators.postResetSecondFactor);
+
+      route(ofRuns.listRuns, runs.getRuns);
+      route(ofRuns.readRun, runs.getRun);
+      route(ofRuns.cancelRun, runs.postCancel);
+      route(ofRuns.purgeRun, runs.postPurge);
+
+      route(ofReviews.listReviews, reviews.getReviews);
+      route(ofReviews.readReview, reviews.getReview);
+      route(ofReviews.listReviewRecords, reviews.getRecords);
+      route(ofReviews.approveReview, reviews.postApprove);
+      route(ofReviews.rejectReview, reviews.postReject);
+
+      route(ofCredentials.listCredentials, credentials.getCredentials);
+      route(ofCredentials.unlockCredential, credentials.postUnlock);
+      route(ofCredentials.deleteCredential, credentials.deleteCredential);
+      route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
+
+      route(ofKeys.listKeys, keys.getKeys);
+      route(ofKeys.createKey, keys.postKey);
+      route(ofKeys.rotateKey, keys.postRotate);
+      route(ofKeys.revokeKey, keys.postRevoke);
     },
     { prefix: "/operator/v1" },
   );

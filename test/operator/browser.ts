@@ -31,9 +31,10 @@ export async function sendPlain(
   method: string,
   headers: Readonly<Record<string, string>>,
   body?: string,
+  localAddress = "127.0.0.1",
 ): Promise<OperatorAnswer> {
   return await new Promise((resolve, reject) => {
-    const sent = request(url, { method, agent: false, headers }, (response) => {
+    const sent = request(url, { method, agent: false, headers, localAddress }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", reject);
@@ -49,7 +50,11 @@ export async function sendPlain(
   });
 }
 
+let opened = 0;
+
+/** Each from an address of its own: sign-ins of an address are counted. */
 export function openBrowser(serviceUrl: string): Browser {
+  const localAddress = `127.7.${Math.floor(++opened / 250)}.${(opened % 250) + 1}`;
   const browser: Browser = {
     cookie: "",
     csrf: "",
@@ -73,6 +78,7 @@ export function openBrowser(serviceUrl: string): Browser {
           ...headers,
         },
         text,
+        localAddress,
       );
       const [set] = answer.headers["set-cookie"] ?? [];
       if (set !== undefined) browser.cookie = (set.split(";")[0] ?? "").replace(/^[^=]*=$/, "");

@@ -30,6 +30,23 @@ const MATRIX: Readonly<Record<string, string>> = {
   changeRole: "admin !",
   resetPassword: "admin !",
   resetSecondFactor: "admin !",
+  listRuns: "admin operator reviewer viewer",
+  readRun: "admin operator reviewer viewer",
+  cancelRun: "admin operator",
+  purgeRun: "admin operator !",
+  listReviews: "admin operator reviewer viewer",
+  readReview: "admin operator reviewer viewer",
+  listReviewRecords: "admin operator reviewer",
+  approveReview: "admin operator reviewer",
+  rejectReview: "admin operator reviewer",
+  listCredentials: "admin operator viewer",
+  unlockCredential: "admin operator",
+  deleteCredential: "admin operator !",
+  listCredentialSessions: "admin operator viewer",
+  listKeys: "admin operator",
+  createKey: "admin !",
+  rotateKey: "admin !",
+  revokeKey: "admin !",
 };
 
 let stage: OperatorStage;

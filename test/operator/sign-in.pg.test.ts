@@ -123,6 +123,15 @@ describe("who is refused", () => {
     assert.ok(compared <= limits.signInFree + 1, `${compared} passwords were compared`);
   });
 
+  test("an address is throttled, whatever names it tries", async () => {
+    const browser = openBrowser(stage.service.url);
+    let answer = await browser.signIn("name-0@example.com", "wrong");
+    for (let tries = 1; tries < 300 && answer.status === 401; tries++)
+      answer = await browser.signIn(`name-${tries}@example.com`, "wrong");
+    assert.equal(answer.status, 429);
+    assert.equal((await openBrowser(stage.service.url).signIn("name-x@example.com", "wrong")).status, 401);
+  });
+
   test("a disabled operator's sessions end at once", async () => {
     const { browser, email, id } = await stage.signedIn();
     await stage.installation.command("operators", "disable", email);

@@ -51,6 +51,10 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   blueprintKey: "The Blueprint's key.",
 };
 
+/** Left out of a schema that wants none. */
+export const requiredOf = (schema: TObject | undefined): readonly string[] =>
+  (schema as { required?: readonly string[] } | undefined)?.required ?? [];
+
 /** As the document's writer takes it. */
 export function toOperation(operation: OperatorOperation): Operation {
   const { id, method, path, tag, summary, status, answer, body, query } = operation;
@@ -63,7 +67,7 @@ export function toOperation(operation: OperatorOperation): Operation {
     return {
       name,
       in: "query",
-      required: query?.required.includes(name as never) ?? false,
+      required: requiredOf(query).includes(name),
       description,
       schema: rest,
     };

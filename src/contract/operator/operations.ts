@@ -1,5 +1,9 @@
+import * as credentials from "./credentials.ts";
 import type { OperatorOperation } from "./operation.ts";
 import * as operators from "./operators.ts";
+import * as keys from "./keys.ts";
+import * as reviews from "./reviews.ts";
+import * as runs from "./runs.ts";
 import * as session from "./session.ts";
 
 /** Every operation of the operator API, in the order of its document. */
@@ -21,4 +25,21 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   operators.changeRole,
   operators.resetPassword,
   operators.resetSecondFactor,
+  runs.listRuns,
+  runs.readRun,
+  runs.cancelRun,
+  runs.purgeRun,
+  reviews.listReviews,
+  reviews.readReview,
+  reviews.listReviewRecords,
+  reviews.approveReview,
+  reviews.rejectReview,
+  credentials.listCredentials,
+  credentials.unlockCredential,
+  credentials.deleteCredential,
+  credentials.listCredentialSessions,
+  keys.listKeys,
+  keys.createKey,
+  keys.rotateKey,
+  keys.revokeKey,
 ];
