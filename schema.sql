@@ -98,6 +98,7 @@ create table audit_entry (
   constraint audit_entry_subject_id_check CHECK ((subject_id <> ''::text))
 );
 CREATE INDEX audit_entry_credential_open ON public.audit_entry USING btree (occurred_at) WHERE (action = 'credential.open'::text);
+CREATE INDEX audit_entry_list ON public.audit_entry USING btree (occurred_at, id);
 CREATE INDEX audit_entry_open ON public.audit_entry USING btree (chain, id) WHERE (sequence IS NULL);
 
 create table blob (
@@ -162,6 +163,7 @@ create table credential (
   constraint credential_login_rejections_check CHECK ((login_rejections >= 0))
 );
 CREATE INDEX credential_kid ON public.credential USING btree (kid);
+CREATE INDEX credential_list ON public.credential USING btree (created_at, id);
 
 create table credential_session (
   id text not null,
@@ -186,6 +188,7 @@ create table credential_session (
   constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
 );
 CREATE INDEX credential_session_account ON public.credential_session USING btree (account_id, created_at);
+CREATE INDEX credential_session_list ON public.credential_session USING btree (created_at, id);
 
 create table idempotency_key (
   account_id text not null,
@@ -264,10 +267,55 @@ create table operator (
   password_hash text not null,
   role text not null,
   created_at timestamp with time zone default app_now() not null,
+  disabled_at timestamp with time zone,
+  totp_nonce bytea,
+  totp_confirmed_at timestamp with time zone,
+  totp_step bigint,
   constraint operator_pkey PRIMARY KEY (id),
   constraint operator_email_key UNIQUE (email),
-  constraint operator_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'reviewer'::text, 'viewer'::text])))
+  constraint operator_check CHECK (((totp_confirmed_at IS NULL) OR (totp_nonce IS NOT NULL))),
+  constraint operator_check1 CHECK (((totp_step IS NULL) OR (totp_confirmed_at IS NOT NULL))),
+  constraint operator_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'reviewer'::text, 'viewer'::text]))),
+  constraint operator_totp_nonce_check CHECK ((octet_length(totp_nonce) = 16))
 );
+
+create table operator_recovery_code (
+  operator_id text not null,
+  hash bytea not null,
+  constraint operator_recovery_code_pkey PRIMARY KEY (operator_id, hash),
+  constraint operator_recovery_code_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
+  constraint operator_recovery_code_hash_check CHECK ((octet_length(hash) = 32))
+);
+
+create table operator_session (
+  id text not null,
+  operator_id text not null,
+  token_hash bytea not null,
+  created_at timestamp with time zone default app_now() not null,
+  seen_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone not null,
+  stepped_up_at timestamp with time zone,
+  address text not null,
+  user_agent text not null,
+  constraint operator_session_pkey PRIMARY KEY (id),
+  constraint operator_session_token_hash_key UNIQUE (token_hash),
+  constraint operator_session_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
+  constraint operator_session_check CHECK ((expires_at > created_at)),
+  constraint operator_session_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint operator_session_user_agent_check CHECK ((char_length(user_agent) <= 200))
+);
+CREATE INDEX operator_session_operator ON public.operator_session USING btree (operator_id);
+
+create table operator_throttle (
+  name_hash bytea not null,
+  failures integer not null,
+  blocked_until timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  constraint operator_throttle_pkey PRIMARY KEY (name_hash),
+  constraint operator_throttle_failures_check CHECK ((failures > 0)),
+  constraint operator_throttle_name_hash_check CHECK ((octet_length(name_hash) = 32))
+);
+CREATE INDEX operator_throttle_last ON public.operator_throttle USING btree (last_at);
 
 create table review (
   id text not null,
@@ -372,10 +420,15 @@ create table run (
 CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_blocked ON public.run USING btree (account_id, waits_for, ((resumed_at IS NULL)), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
+CREATE INDEX run_blueprint ON public.run USING btree (blueprint_id, created_at, id);
 CREATE INDEX run_lease ON public.run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX run_list ON public.run USING btree (created_at, id);
+CREATE INDEX run_metadata ON public.run USING gin (run_metadata_pairs(metadata)) WHERE (metadata <> '\x7b7d'::bytea);
+CREATE INDEX run_name ON public.run USING btree (name) WHERE (name IS NOT NULL);
 CREATE INDEX run_parked ON public.run USING btree (account_id, parked_at) WHERE ((parked_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_purge ON public.run USING btree (((((EXTRACT(epoch FROM (ended_at AT TIME ZONE 'UTC'::text)) * (1000)::numeric))::bigint + retention_ms))) WHERE ((ended_at IS NOT NULL) AND (purged_at IS NULL));
 CREATE INDEX run_resumed ON public.run USING btree (account_id, resumed_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NOT NULL) AND (waits_for IS NULL));
+CREATE INDEX run_unusual ON public.run USING btree (status, created_at, id) WHERE (status <> 'completed'::text);
 CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL) AND (waits_for IS NULL));
 
 create table run_credential (
@@ -600,6 +653,18 @@ AS $function$
 begin
   new.sequence := old.sequence + 1;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.run_metadata_pairs(metadata bytea)
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+begin
+  return array(select hashtextextended(key || '=' || value::text, 0) from json_each(convert_from(metadata, 'UTF8')::json));
+exception when others then
+  return '{}';
 end
 $function$;
 

@@ -13,6 +13,7 @@ import { openEvaluator } from "#expressions/evaluator.ts";
 import { openAppendLog } from "#lib/append-log.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
+import { Passwords } from "#lib/password.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate } from "#outbound/gate.ts";
@@ -110,6 +111,7 @@ async function openServices(
     log,
     tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
     buckets: new TokenBuckets(),
+    passwords: new Passwords(),
     news,
     runWatch: new RunWatch(db, news, log),
     gate: openGate({ allow: config.egressAllow }),

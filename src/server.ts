@@ -7,6 +7,7 @@ import {
   refuseConnection,
 } from "#api/guard-connections.ts";
 import { guardPace } from "#api/guard-pace.ts";
+import { readJsonObject } from "#api/read-body.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { refuseApiAddress, registerApi } from "#api/routes.ts";
 import { readHealth } from "#actions/read-health.ts";
@@ -14,6 +15,7 @@ import type { Services } from "#actions/services.ts";
 import { Problem } from "#domain/problem.ts";
 import { isHostedPath, registerHosted, sendUnknown } from "#hosted/routes.ts";
 import { newId } from "#lib/new-id.ts";
+import { registerOperator } from "#operator/routes.ts";
 
 export interface Server {
   /** Where it listens, e.g. `http://127.0.0.1:8080`. */
@@ -38,12 +40,7 @@ export async function openServer(
   services: Services,
   options: { readonly host: string; readonly port: number; readonly api: boolean },
 ): Promise<Server> {
-  const state: Readiness = {
-    draining: false,
-    askedAtMs: -Infinity,
-    requestAtMs: -Infinity,
-    told: Promise.withResolvers(),
-  };
+  const state = newReadiness();
   const app = Fastify({
     logger: false,
     genReqId: () => newId("req_"),
@@ -92,6 +89,7 @@ export async function openServer(
   if (options.api) {
     registerApi(app, services);
     registerHosted(app, services);
+    registerOperator(app, services, { renderProblem, readJsonObject });
   }
   const url = await app.listen({ host: options.host, port: options.port });
   return {
@@ -119,6 +117,13 @@ interface Readiness {
   /** Somebody has heard that it drains. */
   readonly told: PromiseWithResolvers<void>;
 }
+
+const newReadiness = (): Readiness => ({
+  draining: false,
+  askedAtMs: -Infinity,
+  requestAtMs: -Infinity,
+  told: Promise.withResolvers(),
+});
 
 /**
  * Design, page 6, F17: "readiness 503 first". A balancer that asks gets to know, and the port stays open until it sends its requests

@@ -3,6 +3,7 @@ import type { Generated } from "./generated.ts";
 import { lintConfig } from "./lint-config.ts";
 import { architecturePage } from "./layer-diagram.ts";
 import { openApiJson } from "./openapi.ts";
+import { operatorOpenApiJson } from "./operator-openapi.ts";
 import { schemaSql } from "./schema.ts";
 import { typePages } from "./type-pages.ts";
 
@@ -15,5 +16,6 @@ export const GENERATED: readonly Generated[] = [
   { path: "docs/configuration.md", content: configurationPage },
   { path: "openapi.json", content: openApiJson },
   ...typePages,
+  { path: "operator-openapi.json", content: operatorOpenApiJson },
   { path: "schema.sql", content: () => schemaSql(ROOT) },
 ];

@@ -2,6 +2,7 @@ import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
 import { sendRunNews } from "#db/run-news.ts";
 import { cancelRun as cancelRow, findRun, findRunOfAnyAccount, type VisibleRun } from "#db/runs.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import { readRunReference } from "#domain/ids.ts";
 import { Problem } from "#domain/problem.ts";
 import { projectRun, type RunStatus } from "#domain/run.ts";
@@ -57,11 +58,12 @@ export function followCancel(
   });
 }
 
-/** For the command line, which is no process of the service: those hear of it, and see to the rest. */
+/** For operators, of whatever account; the command line is no process of the service: those hear of it, and see to the rest. */
 export async function cancelRunAsOperator(
   db: Database,
   signing: Signing,
   reference: string,
+  actor: AuditActor = { kind: "cli" },
 ): Promise<"cancelled" | "unknown" | { readonly was: RunStatus }> {
   const parsed = readRunReference(reference);
   const run = parsed && (await findRunOfAnyAccount(db, parsed));
@@ -70,7 +72,7 @@ export async function cancelRunAsOperator(
     if (!(await cancelRow(tx, run.accountId, run.id))) return false;
     await recordAudit(tx, signing.audit, {
       accountId: run.accountId,
-      actor: { kind: "cli" },
+      actor,
       action: "run.cancel",
       subjectId: run.id,
       runId: run.id,

@@ -1,6 +1,7 @@
 import { insertKey } from "#db/api-keys.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newApiKey } from "#lib/api-key.ts";
 import { newId } from "#lib/new-id.ts";
@@ -22,12 +23,14 @@ export async function createApiKey(
   db: Database,
   signing: Signing,
   request: NewKeyRequest,
+  actor: AuditActor = { kind: "cli" },
 ): Promise<{ readonly id: string; readonly key: string }> {
   const account = await requireAccount(db, request.account);
   for (const key of request.blueprintKeys ?? []) {
     if (!(await findBlueprintByKey(db, account.id, key))) {
       throw new OperatorError(
         `Account "${request.account}" has no Blueprint "${key}". Apply its document first.`,
+        "missing",
       );
     }
   }
@@ -44,7 +47,7 @@ export async function createApiKey(
     });
     await recordAudit(tx, signing.audit, {
       accountId: account.id,
-      actor: { kind: "cli" },
+      actor,
       action: "key.create",
       subjectId: id,
       detail: {

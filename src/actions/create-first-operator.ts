@@ -2,6 +2,7 @@ import { recordAudit } from "#db/audit-entries.ts";
 import { countOperators, insertOperator } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
+import { normaliseOperatorName } from "#domain/operator.ts";
 import { newId, randomBase62 } from "#lib/new-id.ts";
 import { hashPassword } from "#lib/password.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -12,9 +13,10 @@ const PASSWORD_CHARACTERS = 20;
 export async function createFirstOperator(
   db: Database,
   signing: Signing,
-  email: string,
+  name: string,
 ): Promise<{ readonly email: string; readonly password: string } | null> {
   if ((await countOperators(db)) > 0) return null;
+  const email = normaliseOperatorName(name);
   const password = randomBase62(PASSWORD_CHARACTERS);
   const operator = {
     id: newId(ID_PREFIX.operator),

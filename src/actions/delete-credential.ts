@@ -2,34 +2,35 @@ import { recordAudit } from "#db/audit-entries.ts";
 import { deleteCredential as deleteRow } from "#db/credentials.ts";
 import { isConnectionLost, type Database } from "#db/pool.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import type { Answer } from "./replay-or-run.ts";
-import type { Caller, Services } from "./services.ts";
+import type { Services } from "./services.ts";
 import type { Tombstone } from "./tombstones.ts";
 
 /**
- * `DELETE /credentials/{credentialId}`, inside the caller's transaction: the sealed secret, its data key and its cached
+ * `DELETE /credentials/{credentialId}` of both APIs, inside the caller's transaction: the sealed secret, its data key and its cached
  * logins are gone with it; queued runs that need it fail, runs under way stop at their next node boundary. It always goes
  * through: a user's disconnect can't be blocked (design, page 1, Delete). Throws Problem 404.
  */
 export async function deleteCredential(
   services: Services,
   tx: Database,
-  caller: Caller,
+  by: { readonly accountId: string; readonly actor: AuditActor },
   id: string,
   tombstone: Tombstone,
 ): Promise<{ readonly answer: Answer; readonly failedRunIds: readonly string[] }> {
-  const accountId = caller.account.id;
+  const { accountId, actor } = by;
   const deleted = isId("credential", id) && (await deleteRow(tx, accountId, id));
   if (!deleted) throw notFound("Credential");
   const failedRunIds = await failIdleRunsOf(tx, id);
   await failpoint("credential.after_delete");
   const receipt = await recordAudit(tx, services.signing.audit, {
     accountId,
-    actor: { kind: "api_key", id: caller.keyId },
+    actor,
     action: "credential.delete",
     subjectId: id,
   });

@@ -42,6 +42,7 @@ export async function requireRun(
 ): Promise<{ readonly id: string; readonly accountId: string }> {
   const parsed = readRunReference(reference);
   const run = parsed && (await findRunOfAnyAccount(db, parsed));
-  if (!run) throw new OperatorError(`There is no run ${reference}. \`latchkey runs list\` shows them.`);
+  if (!run)
+    throw new OperatorError(`There is no run ${reference}. \`latchkey runs list\` shows them.`, "missing");
   return run;
 }

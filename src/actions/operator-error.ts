@@ -4,11 +4,21 @@ import type { Database } from "#db/pool.ts";
 /** What the operator asked for can't be done; the message says why and what to do. */
 export class OperatorError extends Error {
   override readonly name = "OperatorError";
+  /** `missing`: what was named is not there. */
+  readonly kind: "missing" | "refused";
+
+  constructor(message: string, kind: OperatorError["kind"] = "refused") {
+    super(message);
+    this.kind = kind;
+  }
 }
 
 /** By its slug. Throws OperatorError. */
 export async function requireAccount(db: Database, slug: string): Promise<Account> {
   const account = await findAccountBySlug(db, slug);
   if (account) return account;
-  throw new OperatorError(`There is no account "${slug}". Apply its document first: latchkey apply -f FILE.`);
+  throw new OperatorError(
+    `There is no account "${slug}". Apply its document first: latchkey apply -f FILE.`,
+    "missing",
+  );
 }

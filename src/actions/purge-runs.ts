@@ -2,6 +2,7 @@ import { listRunsToPurge, purgeRun } from "#db/run-results.ts";
 import type { Database } from "#db/pool.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { BlobStore } from "#blobs/store.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import type { Signing } from "#lib/signing.ts";
 import { requireRun } from "./look-at-runs.ts";
 import { OperatorError } from "./operator-error.ts";
@@ -45,6 +46,7 @@ async function removeObjects(
 export async function purgeRunAsOperator(
   services: { readonly db: Database; readonly blobs: BlobStore; readonly signing: Signing },
   reference: string,
+  actor: AuditActor = { kind: "cli" },
 ): Promise<{ readonly id: string }> {
   const { id, accountId } = await requireRun(services.db, reference);
   const taken = await services.db.transaction(async (tx) => {
@@ -52,7 +54,7 @@ export async function purgeRunAsOperator(
     if (purged === null) return null;
     await recordAudit(tx, services.signing.audit, {
       accountId,
-      actor: { kind: "cli" },
+      actor,
       action: "run.purge",
       subjectId: id,
       runId: id,

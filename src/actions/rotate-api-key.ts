@@ -1,6 +1,7 @@
 import { endReplacedKey, insertKey, lockKey, type LockedKey } from "#db/api-keys.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newApiKey } from "#lib/api-key.ts";
 import { must } from "#lib/assert.ts";
@@ -34,13 +35,19 @@ export async function rotateApiKey(
   db: Database,
   signing: Signing,
   request: RotationRequest,
+  actor: AuditActor = { kind: "cli" },
 ): Promise<RotatedKey> {
   const { keyId, overlapMs } = request;
   const id = newId(ID_PREFIX.apiKey);
   const key = newApiKey();
   return await db.transaction(async (tx) => {
     const old = await lockKey(tx, keyId);
-    if (!old) throw new OperatorError(`There is no API key ${keyId}. \`latchkey keys list\` shows the ids.`);
+    if (!old) {
+      throw new OperatorError(
+        `There is no API key ${keyId}. \`latchkey keys list\` shows the ids.`,
+        "missing",
+      );
+    }
     refuseEnded(keyId, old);
     await insertKey(tx, {
       id,
@@ -53,7 +60,7 @@ export async function rotateApiKey(
     const replacedEndsAt = must(await endReplacedKey(tx, keyId, id, overlapMs), "the key that is locked");
     await recordAudit(tx, signing.audit, {
       accountId: old.accountId,
-      actor: { kind: "cli" },
+      actor,
       action: "key.rotate",
       subjectId: keyId,
       detail: { successor: id, overlap_ms: overlapMs },

@@ -4,6 +4,7 @@ import type { Database } from "#db/pool.ts";
 import type { RunNews } from "#db/run-news.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { Log } from "#lib/log.ts";
+import type { Passwords } from "#lib/password.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
@@ -22,6 +23,7 @@ export interface Services {
   readonly tombstones: Tombstones;
   /** Of this process. */
   readonly buckets: TokenBuckets;
+  readonly passwords: Passwords;
   readonly news: RunNews;
   readonly runWatch: RunWatch;
   readonly gate: Gate;

@@ -1,6 +1,7 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { unlockCredential as unlockRow } from "#db/login-lockouts.ts";
 import type { Database } from "#db/pool.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import type { Signing } from "#lib/signing.ts";
 
 /** Lets runs log in again at once, after rejected logins. False when there is no such credential. */
@@ -8,13 +9,14 @@ export async function unlockCredential(
   db: Database,
   signing: Signing,
   credentialId: string,
+  actor: AuditActor = { kind: "cli" },
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const accountId = await unlockRow(tx, credentialId);
     if (accountId === undefined) return false;
     await recordAudit(tx, signing.audit, {
       accountId,
-      actor: { kind: "cli" },
+      actor,
       action: "credential.unlock",
       subjectId: credentialId,
     });

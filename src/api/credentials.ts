@@ -17,6 +17,7 @@ export async function deleteCredentialById(
   const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
+  const by = { accountId: caller.account.id, actor: { kind: "api_key", id: caller.keyId } } as const;
   let failedRunIds: readonly string[] = [];
   const tombstone = services.tombstones.of(id);
   const outcome = await replayOrRun(
@@ -27,7 +28,7 @@ export async function deleteCredentialById(
       fingerprint: () => fingerprint("DELETE", ["credentials", id], { kind: "none" }),
     },
     async (tx) => {
-      const deleted = await deleteCredential(services, tx, caller, id, tombstone);
+      const deleted = await deleteCredential(services, tx, by, id, tombstone);
       failedRunIds = deleted.failedRunIds;
       return deleted.answer;
     },

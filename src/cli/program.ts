@@ -10,6 +10,7 @@ import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { addMasterKeyCommands } from "./master-key.ts";
 import { addNew } from "./new.ts";
+import { addOperators } from "./operators.ts";
 import { CommandFailed, tell } from "./output.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
@@ -43,6 +44,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addNew(program);
   addRun(program, composition);
   addKeys(program, composition);
+  addOperators(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
   addRuns(program, composition);

@@ -17,7 +17,7 @@ import { OPERATIONS } from "./operations.ts";
 import { blueprintKey, idempotencyKey, prefer, RESPONSE_HEADERS, runId } from "./parameters.ts";
 
 /** Where a service listens that nobody has configured: what the committed document names. */
-const DEFAULT_PUBLIC_URL = "http://127.0.0.1:8080";
+export const DEFAULT_PUBLIC_URL = "http://127.0.0.1:8080";
 
 /** Parameters that several operations have: one component each. */
 const SHARED_PARAMETERS: Readonly<Record<string, Parameter>> = {
@@ -30,6 +30,8 @@ const SHARED_PARAMETERS: Readonly<Record<string, Parameter>> = {
 /** The names under which the common failures stand in the components. */
 const COMMON_NAMES: Readonly<Record<string, string>> = {
   401: "Unauthenticated",
+  403: "Forbidden",
+  422: "Invalid",
   429: "RateLimited",
   431: "HeadersTooLarge",
   500: "Unexpected",
@@ -55,56 +57,97 @@ const TAGS: OpenApiDocument["tags"] = [
 
 /** The OpenAPI document of a service that is reached at `publicUrl` (without a trailing slash). */
 export function openApiDocument(publicUrl: string = DEFAULT_PUBLIC_URL): OpenApiDocument {
+  return writeDocument({
+    title: "Latchkey API",
+    summary: "Credential vault and Blueprint run service",
+    description: DESCRIPTION,
+    baseUrl: `${publicUrl}/api/v1`,
+    publicUrl,
+    tags: TAGS,
+    operations: OPERATIONS,
+    sharedParameters: SHARED_PARAMETERS,
+    commonFailures: COMMON_FAILURES,
+    headers: Object.keys(RESPONSE_HEADERS) as ResponseHeader[],
+    isCounted: true,
+    security: {
+      apiKey: {
+        type: "http",
+        scheme: "bearer",
+        description: "An API key of the account, made by the operator.",
+      },
+    },
+    areOpenOutside: true,
+  });
+}
+
+/** What an API's document is made of. */
+export interface DocumentParts {
+  readonly title: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly baseUrl: string;
+  readonly publicUrl: string;
+  readonly tags: OpenApiDocument["tags"];
+  readonly operations: readonly Operation[];
+  /** Parameters that several operations have: one component each. */
+  readonly sharedParameters: Readonly<Record<string, Parameter>>;
+  readonly commonFailures: readonly Failure[];
+  readonly headers: readonly ResponseHeader[];
+  /** Whether answers tell what is left of an allowance. */
+  readonly isCounted: boolean;
+  /** The one security scheme. */
+  readonly security: Readonly<Record<string, unknown>>;
+  /** Whether operations without authentication are outside the base URL, and without the common failures. */
+  readonly areOpenOutside: boolean;
+}
+
+export function writeDocument(parts: DocumentParts): OpenApiDocument {
   const schemas = new Map<string, SchemaObject>();
-  const outside = [{ url: publicUrl, description: "Outside the versioned API." }];
+  const outside = [{ url: parts.publicUrl, description: "Outside the versioned API." }];
   const paths: Record<string, PathItem> = {};
-  for (const operation of OPERATIONS) {
+  for (const operation of parts.operations) {
     paths[operation.path] = {
-      ...(operation.isOpen ? { servers: outside } : {}),
+      ...(operation.isOpen && parts.areOpenOutside ? { servers: outside } : {}),
       ...paths[operation.path],
-      [operation.method]: describeOperation(schemas, operation),
+      [operation.method]: describeOperation(parts, schemas, operation),
     };
   }
-  const responses = COMMON_FAILURES.map((failure): [string, ResponseObject] => [
+  const responses = parts.commonFailures.map((failure): [string, ResponseObject] => [
     commonName(failure),
-    describeFailure(schemas, failure),
+    describeFailure(parts, schemas, failure),
   ]);
   return {
     openapi: "3.1.1",
     info: {
-      title: "Latchkey API",
+      title: parts.title,
       // Spec, Versioning.
       version: "1.0.0",
-      summary: "Credential vault and Blueprint run service",
-      description: DESCRIPTION,
+      summary: parts.summary,
+      description: parts.description,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: `${publicUrl}/api/v1`, description: "This service." }],
-    security: [{ apiKey: [] }],
-    tags: TAGS,
+    servers: [{ url: parts.baseUrl, description: "This service." }],
+    security: Object.keys(parts.security).map((name) => ({ [name]: [] })),
+    tags: parts.tags,
     paths,
     components: {
       schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(responses),
       parameters: Object.fromEntries(
-        Object.entries(SHARED_PARAMETERS).map(([name, parameter]) => [
+        Object.entries(parts.sharedParameters).map(([name, parameter]) => [
           name,
           describeParameter(schemas, parameter),
         ]),
       ),
       headers: Object.fromEntries(
-        Object.entries(RESPONSE_HEADERS).map(([name, { schema, ...header }]) => [
-          name,
-          { ...header, schema: describeSchema(schemas, schema) },
-        ]),
+        Object.entries(RESPONSE_HEADERS)
+          .filter(([name]) => parts.headers.includes(name as ResponseHeader))
+          .map(([name, { schema, ...header }]) => [
+            name,
+            { ...header, schema: describeSchema(schemas, schema) },
+          ]),
       ),
-      securitySchemes: {
-        apiKey: {
-          type: "http",
-          scheme: "bearer",
-          description: "An API key of the account, made by the operator.",
-        },
-      },
+      securitySchemes: parts.security,
     },
   };
 }
@@ -177,26 +220,26 @@ function headersOf(
   return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
 }
 
-function describeAnswer(schemas: Schemas, answer: Answer, isOpen: boolean): ResponseObject {
+function describeAnswer(schemas: Schemas, answer: Answer, isCounted: boolean): ResponseObject {
   return {
     description: answer.description,
-    headers: headersOf(answer.headers ?? [], !isOpen),
+    headers: headersOf(answer.headers ?? [], isCounted),
     ...(answer.content === undefined ? {} : { content: describeMedia(schemas, answer.content) }),
   };
 }
 
-function describeFailure(schemas: Schemas, failure: Failure): ResponseObject {
+function describeFailure(parts: DocumentParts, schemas: Schemas, failure: Failure): ResponseObject {
   return {
     description: failure.description,
-    headers: headersOf(failure.headers ?? [], !BEFORE_RATE_LIMIT.includes(failure.status)),
+    headers: headersOf(failure.headers ?? [], parts.isCounted && !BEFORE_RATE_LIMIT.includes(failure.status)),
     content: describeMedia(schemas, {
       "application/json": { schema: errorBody, examples: failure.examples },
     }),
   };
 }
 
-function describeOperation(schemas: Schemas, operation: Operation): OperationObject {
-  const shared = Object.entries(SHARED_PARAMETERS);
+function describeOperation(parts: DocumentParts, schemas: Schemas, operation: Operation): OperationObject {
+  const shared = Object.entries(parts.sharedParameters);
   const parameters = operation.parameters.map((parameter) => {
     const component = shared.find(([, candidate]) => candidate === parameter);
     return component ? reference("parameters", component[0]) : describeParameter(schemas, parameter);
@@ -204,16 +247,16 @@ function describeOperation(schemas: Schemas, operation: Operation): OperationObj
   const responses: [Failure["status"], ResponseObject | Reference][] = [
     ...operation.answers.map((answer): [number, ResponseObject] => [
       answer.status,
-      describeAnswer(schemas, answer, operation.isOpen ?? false),
+      describeAnswer(schemas, answer, parts.isCounted && !operation.isOpen),
     ]),
     ...operation.failures.map((failure): [Failure["status"], ResponseObject] => [
       failure.status,
-      describeFailure(schemas, failure),
+      describeFailure(parts, schemas, failure),
     ]),
   ];
-  if (!operation.isOpen) {
+  if (!operation.isOpen || !parts.areOpenOutside) {
     // An operation that says more of a common failure has its own words for it.
-    for (const failure of COMMON_FAILURES) {
+    for (const failure of parts.commonFailures) {
       if (!operation.failures.some(({ status }) => status === failure.status))
         responses.push([failure.status, reference("responses", commonName(failure))]);
     }

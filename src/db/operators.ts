@@ -1,3 +1,4 @@
+import type { OperatorRole, OperatorView } from "#domain/operator.ts";
 import type { Database } from "./pool.ts";
 
 /** True when the operator was made, false when one with this address exists. */
@@ -20,4 +21,163 @@ export async function insertOperator(
 export async function countOperators(db: Database): Promise<number> {
   const rows = await db.query<{ count: number }>(`select count(*)::int as count from operator`);
   return rows[0]?.count ?? 0;
+}
+
+const VIEW_COLUMNS = `operator.id, operator.email, operator.role, operator.created_at as "createdAt",
+  operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor"`;
+
+export async function listOperators(db: Database): Promise<readonly OperatorView[]> {
+  return await db.query<OperatorView>(`select ${VIEW_COLUMNS} from operator order by email`);
+}
+
+/** With what proves who somebody is. */
+export interface StoredOperator extends OperatorView {
+  readonly passwordHash: string;
+  readonly totpNonce: Buffer | null;
+}
+
+const STORED_COLUMNS = `${VIEW_COLUMNS}, operator.password_hash as "passwordHash", operator.totp_nonce as "totpNonce"`;
+
+/** By a normalised name: names are unlike in more than case. */
+export async function findOperatorByName(db: Database, name: string): Promise<StoredOperator | undefined> {
+  const rows = await db.query<StoredOperator>(
+    `select ${STORED_COLUMNS} from operator where lower(email) = $1 order by id limit 1`,
+    [name],
+  );
+  return rows[0];
+}
+
+/** Locked until the transaction ends, where there is one: two that change an operator come one after the other. */
+export async function lockOperator(tx: Database, id: string): Promise<StoredOperator | undefined> {
+  const rows = await tx.query<StoredOperator>(
+    `select ${STORED_COLUMNS} from operator where id = $1 for update`,
+    [id],
+  );
+  return rows[0];
+}
+
+/** The other admins who can sign in, locked: two who disable each other at once must not both succeed. */
+export async function countOtherAdmins(tx: Database, id: string): Promise<number> {
+  const rows = await tx.query<{ id: string }>(
+    `select id from operator where role = 'admin' and disabled_at is null order by id for update`,
+  );
+  return rows.filter((row) => row.id !== id).length;
+}
+
+export async function savePasswordHash(db: Database, id: string, passwordHash: string): Promise<void> {
+  await db.query(`update operator set password_hash = $2 where id = $1`, [id, passwordHash]);
+}
+
+/** With today's parameters; not over a password that was changed meanwhile. */
+export async function renewPasswordHash(
+  db: Database,
+  id: string,
+  before: string,
+  passwordHash: string,
+): Promise<void> {
+  await db.query(`update operator set password_hash = $3 where id = $1 and password_hash = $2`, [
+    id,
+    before,
+    passwordHash,
+  ]);
+}
+
+export async function saveDisabled(db: Database, id: string, isDisabled: boolean): Promise<void> {
+  await db.query(
+    `update operator set disabled_at = case when $2 then coalesce(disabled_at, app_now()) end where id = $1`,
+    [id, isDisabled],
+  );
+}
+
+export async function saveRole(db: Database, id: string, role: OperatorRole): Promise<void> {
+  await db.query(`update operator set role = $2 where id = $1`, [id, role]);
+}
+
+/** Begins anew: nothing of an earlier second factor counts any more. */
+export async function saveTotpNonce(tx: Database, id: string, nonce: Uint8Array | null): Promise<void> {
+  await tx.query(
+    `update operator set totp_nonce = $2, totp_confirmed_at = null, totp_step = null where id = $1`,
+    [id, nonce],
+  );
+  await tx.query(`delete from operator_recovery_code where operator_id = $1`, [id]);
+}
+
+export async function confirmTotp(tx: Database, id: string, step: number): Promise<void> {
+  await tx.query(`update operator set totp_confirmed_at = app_now(), totp_step = $2 where id = $1`, [
+    id,
+    step,
+  ]);
+}
+
+/** Takes a time step of the operator's codes. False: this code or a later one was given already (design, page 6, I-17). */
+export async function takeOperatorTotpStep(db: Database, id: string, step: number): Promise<boolean> {
+  const rows = await db.query(
+    `update operator set totp_step = $2 where id = $1 and totp_confirmed_at is not null and totp_step < $2 returning 1`,
+    [id, step],
+  );
+  return rows.length > 0;
+}
+
+export async function saveRecoveryCodes(
+  tx: Database,
+  id: string,
+  hashes: readonly Uint8Array[],
+): Promise<void> {
+  await tx.query(`delete from operator_recovery_code where operator_id = $1`, [id]);
+  await tx.query(`insert into operator_recovery_code (operator_id, hash) select $1, unnest($2::bytea[])`, [
+    id,
+    hashes,
+  ]);
+}
+
+/** Once. */
+export async function takeRecoveryCode(db: Database, id: string, hash: Uint8Array): Promise<boolean> {
+  const rows = await db.query(
+    `delete from operator_recovery_code where operator_id = $1 and hash = $2 returning 1`,
+    [id, hash],
+  );
+  return rows.length > 0;
+}
+
+export async function countRecoveryCodes(db: Database, id: string): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    `select count(*)::int as count from operator_recovery_code where operator_id = $1`,
+    [id],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/**
+ * Counts an attempt by a name before anything is compared, so that many at once are not more than one after the other. Gives how
+ * long the name is blocked when it is; then nothing was counted.
+ */
+export async function countSignIn(
+  db: Database,
+  nameHash: Uint8Array,
+  { free, waitMsMax }: { readonly free: number; readonly waitMsMax: number },
+): Promise<{ readonly blockedMs: number }> {
+  const counted = await db.query(
+    `insert into operator_throttle as throttle (name_hash, failures, blocked_until, last_at)
+       values ($1, 1, app_now(), app_now())
+     on conflict (name_hash) do update set failures = least(throttle.failures + 1, 1000000), last_at = app_now(),
+       blocked_until = app_now() + case when throttle.failures < $2 then 0
+         else least(1000 * 2 ^ least(throttle.failures - $2, 30), $3) end * interval '1 ms'
+     where throttle.blocked_until <= app_now() returning 1`,
+    [nameHash, free, waitMsMax],
+  );
+  if (counted.length > 0) return { blockedMs: 0 };
+  const rows = await db.query<{ blockedMs: number }>(
+    `select greatest((extract(epoch from blocked_until - app_now()) * 1000)::float8, 1) as "blockedMs"
+     from operator_throttle where name_hash = $1`,
+    [nameHash],
+  );
+  return rows[0] ?? { blockedMs: 1 };
+}
+
+/** After a sign-in; and what was counted a day ago is nobody's business any more. */
+export async function forgetSignIns(db: Database, nameHash: Uint8Array): Promise<void> {
+  await db.query(
+    `delete from operator_throttle where name_hash = $1 or last_at < app_now() - interval '1 day'`,
+    [nameHash],
+  );
 }

@@ -9,6 +9,7 @@ export const ID_PREFIX = {
   account: "acct_",
   apiKey: "key_",
   operator: "op_",
+  operatorSession: "ops_",
   worker: "wrk_",
   auditEntry: "aud_",
   review: "rev_",

@@ -133,4 +133,20 @@ export const limits = {
   /** Design, page 6, T10: openings of credentials in a minute that are an alarm, and how far above an average one. */
   unusualOpenings: { floor: 60, factor: 10 },
   drainMs: 8_000,
+
+  /** Design, page 6, 5.10: sessions of operators, and how long a second factor counts for what is dangerous. */
+  operatorIdleMs: 30 * 60_000,
+  operatorSessionMs: 12 * 3_600_000,
+  operatorStepUpMs: 5 * 60_000,
+  /** Sign-ins by one name: free ones, then a wait that doubles from a second up to the longest. Never a lock for ever. */
+  signInFree: 5,
+  signInWaitMsMax: 300_000,
+  /** Sign-ins of one address. */
+  signIns: { perSecond: 0.5, burst: 30 },
+  /** Second factors of one operator beyond sign-in. */
+  secondFactors: { perSecond: 0.1, burst: 5 },
+  recoveryCodes: 10,
+  /** What a page of a list holds. */
+  pageItems: 50,
+  pageItemsMax: 200,
 } as const;

@@ -26,9 +26,16 @@ export type ProblemCode =
   | "idempotency_key_in_use"
   | "run_data_purged";
 
+/** Of the operator API alone: what a signed-in operator, or one who signs in, must do first. */
+export type OperatorProblemCode =
+  | "second_factor_required"
+  | "second_factor_missing"
+  | "step_up_required"
+  | "csrf";
+
 export interface ProblemDetail {
   readonly message: string;
-  readonly code?: ProblemCode | undefined;
+  readonly code?: ProblemCode | OperatorProblemCode | undefined;
   /** Dot-notation path of the offending request field, as the caller wrote it. */
   readonly field?: string | undefined;
 }

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from "node:crypto";
 import { Secret, TOTP } from "otpauth";
 import { issue, type FormIssue, type IssueCode } from "./form-issue.ts";
 
@@ -127,4 +128,37 @@ export function totpCode(secret: TotpSecret, atMs: number): TotpCode {
     timestamp: atMs,
   });
   return { code, step, validForMs: (step + 1) * periodMs - atMs };
+}
+
+const WINDOW_STEPS = 1;
+
+/**
+ * The time step of an operator's code, at most one step before or after the present one; undefined when the code is none. All steps are
+ * compared, and each in constant time.
+ */
+export function matchTotpCode(secretBase32: string, code: string, atMs: number): number | undefined {
+  const secret = { secretBase32, ...DEFAULTS };
+  const periodMs = DEFAULTS.periodSeconds * 1_000;
+  let found: number | undefined;
+  for (let offset = -WINDOW_STEPS; offset <= WINDOW_STEPS; offset++) {
+    const candidate = totpCode(secret, atMs + offset * periodMs);
+    if (isSameCode(candidate.code, code)) found = candidate.step;
+  }
+  return found;
+}
+
+function isSameCode(expected: string, given: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** What an operator's authenticator app scans. */
+export function writeOperatorTotpUri(secretBase32: string, email: string): string {
+  const label = encodeURIComponent(`Latchkey:${email}`);
+  return `otpauth://totp/${label}?secret=${secretBase32}&issuer=Latchkey&algorithm=SHA1&digits=6&period=30`;
+}
+
+/** RFC 4648 without padding. */
+export function encodeBase32(bytes: Uint8Array): string {
+  return new Secret({ buffer: new Uint8Array(bytes).buffer }).base32;
 }

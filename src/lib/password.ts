@@ -30,3 +30,60 @@ export async function verifyPassword(password: string, hash: string): Promise<bo
   });
   return tag.length === wanted.length && timingSafeEqual(tag, wanted);
 }
+
+/** Whether a hash was made with other parameters than today's: then it is made anew at the next sign-in. */
+export function isOutdatedHash(hash: string): boolean {
+  const { memory, passes, parallelism } = PARAMETERS;
+  return !hash.startsWith(`$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`);
+}
+
+/** Half of the threads that files and name look-ups of this process need as well (design, page 6, 5.10 says at most four). */
+const AT_ONCE = 2;
+const WAITING_MAX = 50;
+
+/** Too many wait already: whoever asks is told to come again. */
+export class PasswordsBusy extends Error {
+  override readonly name = "PasswordsBusy";
+}
+
+/** Checks passwords of a process, a few at once: each takes 19 MiB and a thread for its time. */
+export class Passwords {
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #derived = 0;
+  #dummy: Promise<string> | null = null;
+
+  /** How many hashes were derived so far: a name that nobody has costs as many as one that somebody has. */
+  get derived(): number {
+    return this.#derived;
+  }
+
+  /** `hash` null: nobody has that name. The same work is done, and the answer is no. Throws PasswordsBusy. */
+  async verify(password: string, hash: string | null): Promise<boolean> {
+    this.#dummy ??= hashPassword("nobody has this password");
+    const expected = hash ?? (await this.#dummy);
+    return (await this.#inTurn(async () => await verifyPassword(password, expected))) && hash !== null;
+  }
+
+  /** Throws PasswordsBusy. */
+  async hash(password: string): Promise<string> {
+    return await this.#inTurn(async () => await hashPassword(password));
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= AT_ONCE) {
+      if (this.#waiting.length >= WAITING_MAX)
+        throw new PasswordsBusy("too many passwords are being checked");
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else this.#running++;
+    this.#derived++;
+    try {
+      return await work();
+    } finally {
+      // The place is handed on, so that nobody overtakes who waits.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
+}

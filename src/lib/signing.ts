@@ -81,9 +81,46 @@ export interface Signing {
     value: string,
     at: { readonly nowMs: number; readonly lifetimeMs: number },
   ): boolean;
+  readonly operators: OperatorKeys;
   readonly audit: AuditKeys;
 }
 
+/** What operators' sign-in derives. Who reads the database has none of it. */
+export interface OperatorKeys {
+  /** What the database knows a session's cookie by. */
+  sessionHash(token: string): Buffer;
+  /** What a page sends back with everything that changes something; of this session alone. */
+  csrf(token: string): string;
+  verifyCsrf(token: string, value: string): boolean;
+  /** 160 bits for an authenticator app, stored nowhere. */
+  totpKey(operatorId: string, nonce: Uint8Array): Buffer;
+  recoveryHash(operatorId: string, code: string): Buffer;
+  /** What attempts are counted by. */
+  nameHash(name: string): Buffer;
+}
+
+function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
+  const keys = {
+    session: derive("operator-session"),
+    csrf: derive("operator-csrf"),
+    totp: derive("operator-totp"),
+    recovery: derive("operator-recovery"),
+    name: derive("operator-name"),
+  };
+  const bytes = (key: Buffer, parts: readonly string[]): Buffer =>
+    createHmac("sha256", key).update(JSON.stringify(parts)).digest();
+  return {
+    sessionHash: (token) => bytes(keys.session, [token]),
+    csrf: (token) => mac(keys.csrf, [token]),
+    verifyCsrf: (token, value) => isSame(mac(keys.csrf, [token]), value),
+    totpKey: (operatorId, nonce) =>
+      bytes(keys.totp, [operatorId, Buffer.from(nonce).toString("hex")]).subarray(0, TOTP_KEY_BYTES),
+    recoveryHash: (operatorId, code) => bytes(keys.recovery, [operatorId, code]),
+    nameHash: (name) => bytes(keys.name, [name]),
+  };
+}
+
+const TOTP_KEY_BYTES = 20;
 const CSRF_NONCE_BYTES = 16;
 const KEY_ID_CHARACTERS = 8;
 const CSRF = /^([\w-]{22})\.(\d{1,15})\.[\w-]{43}$/;
@@ -128,6 +165,7 @@ export function openSigning(key: SigningKey): Signing {
       const issuedAtMs = Number(match[2]);
       return isSame(writeCsrf(token, match[1] ?? "", issuedAtMs), value) && nowMs - issuedAtMs <= lifetimeMs;
     },
+    operators: openOperatorKeys(derive),
     audit: openAuditKeys(derive("audit-seal"), derive("audit-sign")),
   };
 }

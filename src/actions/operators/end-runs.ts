@@ -1,0 +1,26 @@
+import { cancelRunAsOperator } from "#actions/cancel-run.ts";
+import { purgeRunAsOperator } from "#actions/purge-runs.ts";
+import type { Services } from "#actions/services.ts";
+import { notFound, Problem } from "#domain/problem.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+/** Throws Problem 404 or 409. */
+export async function cancelRunOf(
+  services: Services,
+  caller: OperatorCaller,
+  reference: string,
+): Promise<void> {
+  const outcome = await cancelRunAsOperator(services.db, services.signing, reference, actorOf(caller));
+  if (outcome === "unknown") throw notFound("Run");
+  if (outcome !== "cancelled")
+    throw new Problem("conflict", `The run is ${outcome.was} already; it can't be cancelled any more.`);
+}
+
+/** Throws OperatorError. */
+export async function purgeRunOf(
+  services: Services,
+  caller: OperatorCaller,
+  reference: string,
+): Promise<void> {
+  await purgeRunAsOperator(services, reference, actorOf(caller));
+}

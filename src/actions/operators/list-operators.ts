@@ -1,0 +1,14 @@
+import { listOperators } from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+
+/** All of them, by name. */
+export async function listAllOperators(db: Database) {
+  return (await listOperators(db)).map((operator) => ({
+    id: operator.id,
+    email: operator.email,
+    role: operator.role,
+    has_second_factor: operator.hasSecondFactor,
+    created_at: operator.createdAt.toISOString(),
+    disabled_at: operator.disabledAt?.toISOString() ?? null,
+  }));
+}

@@ -1,0 +1,18 @@
+import { listOperatorSessions } from "#db/operator-sessions.ts";
+import { limits } from "#domain/limits.ts";
+import type { Services } from "#actions/services.ts";
+import type { OperatorCaller } from "./operator-caller.ts";
+
+/** Where the operator is signed in. */
+export async function listOwnSessions(services: Services, caller: OperatorCaller) {
+  const sessions = await listOperatorSessions(services.db, caller.operatorId, limits.operatorIdleMs);
+  return sessions.map((session) => ({
+    id: session.id,
+    is_this: session.id === caller.sessionId,
+    created_at: session.createdAt.toISOString(),
+    seen_at: session.seenAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+    address: session.address,
+    user_agent: session.userAgent,
+  }));
+}

@@ -1,0 +1,88 @@
+import { deleteCredential, withdrawTombstone } from "#actions/delete-credential.ts";
+import { requireAccount } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import { unlockCredential } from "#actions/unlock-credential.ts";
+import { findAccountOfCredential, listSeenCredentials, listSeenSessions } from "#db/operator-credentials.ts";
+import type { Database } from "#db/pool.ts";
+import { isId } from "#domain/ids.ts";
+import { makePage, readPage } from "#domain/page-cursor.ts";
+import { notFound } from "#domain/problem.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+interface AccountQuery {
+  cursor?: string;
+  limit?: number;
+  account?: string;
+}
+
+const endOf = (row: { readonly id: string; readonly createdAt: Date }) => ({
+  atMs: row.createdAt.getTime(),
+  id: row.id,
+});
+
+const accountIdOf = async (db: Database, { account }: AccountQuery): Promise<string | null> =>
+  account === undefined ? null : (await requireAccount(db, account)).id;
+
+/** Throws Problem 422, OperatorError. */
+export async function lookAtCredentials(db: Database, query: AccountQuery) {
+  const page = readPage(query);
+  const rows = await listSeenCredentials(db, await accountIdOf(db, query), page);
+  return makePage(rows, page, endOf, (each) => ({
+    id: each.id,
+    account: each.account,
+    strategy: each.strategy,
+    name: each.name,
+    created_at: each.createdAt.toISOString(),
+    login_rejections: each.rejections,
+    locked_until: each.lockedUntil?.toISOString() ?? null,
+    session_until: each.sessionUntil?.toISOString() ?? null,
+    last_run_id: each.lastRunId,
+  }));
+}
+
+/** Throws Problem 422, OperatorError. */
+export async function lookAtCredentialSessions(db: Database, query: AccountQuery) {
+  const page = readPage(query);
+  const rows = await listSeenSessions(db, await accountIdOf(db, query), page);
+  return makePage(rows, page, endOf, (each) => ({
+    id: each.id,
+    account: each.account,
+    strategy: each.strategy,
+    name: each.name,
+    status: each.status,
+    credential_id: each.credentialId,
+    created_at: each.createdAt.toISOString(),
+    expires_at: each.expiresAt.toISOString(),
+    completed_at: each.completedAt?.toISOString() ?? null,
+  }));
+}
+
+/** Throws Problem 404. */
+export async function unlockCredentialOf(
+  services: Services,
+  caller: OperatorCaller,
+  id: string,
+): Promise<void> {
+  const isKnown = isId("credential", id);
+  if (!isKnown || !(await unlockCredential(services.db, services.signing, id, actorOf(caller))))
+    throw notFound("Credential");
+}
+
+/** As the API's delete, with its tombstone. Throws Problem 404. */
+export async function deleteCredentialOf(
+  services: Services,
+  caller: OperatorCaller,
+  id: string,
+): Promise<void> {
+  const accountId = isId("credential", id) ? await findAccountOfCredential(services.db, id) : undefined;
+  if (accountId === undefined) throw notFound("Credential");
+  const tombstone = services.tombstones.of(id);
+  const by = { accountId, actor: actorOf(caller) };
+  const { failedRunIds } = await services.db
+    .transaction(async (tx) => await deleteCredential(services, tx, by, id, tombstone))
+    .catch(async (error: unknown) => {
+      await withdrawTombstone(services, tombstone, error);
+      throw error;
+    });
+  services.news.announce(failedRunIds);
+}

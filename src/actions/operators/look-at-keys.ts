@@ -1,0 +1,31 @@
+import { requireAccount } from "#actions/operator-error.ts";
+import { revokeApiKey } from "#actions/revoke-api-key.ts";
+import type { Services } from "#actions/services.ts";
+import { listKeys } from "#db/api-keys.ts";
+import type { Database } from "#db/pool.ts";
+import { isId } from "#domain/ids.ts";
+import { notFound } from "#domain/problem.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+/** Of one account, or of all. Throws OperatorError. */
+export async function lookAtKeys(db: Database, account: string | undefined) {
+  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  return (await listKeys(db, accountId)).map((key) => ({
+    id: key.id,
+    account: key.account,
+    name: key.name,
+    blueprints: key.blueprintKeys && [...key.blueprintKeys],
+    created_at: key.createdAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    replaced_by: key.replacedBy,
+  }));
+}
+
+/** Throws Problem 404. */
+export async function revokeKeyOf(services: Services, caller: OperatorCaller, id: string): Promise<void> {
+  const isKnown = isId("apiKey", id);
+  if (!isKnown || !(await revokeApiKey(services.db, services.signing, id, actorOf(caller))))
+    throw notFound("API key");
+}

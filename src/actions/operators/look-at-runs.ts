@@ -1,0 +1,170 @@
+import { findAccountBySlug } from "#db/accounts.ts";
+import { keepBlueprintVersion } from "#db/config-documents.ts";
+import {
+  findDetailedRun,
+  listBlueprintIds,
+  listCredentialsOfRun,
+  listDetailedSteps,
+  listInputSizes,
+  listResultSizes,
+  listReviewsOfRun,
+  listRuns,
+  type DetailedRun,
+  type DetailedStep,
+  type ListedRun,
+} from "#db/operator-runs.ts";
+import type { Database } from "#db/pool.ts";
+import { findRunOfAnyAccount } from "#db/runs.ts";
+import { nearestName } from "#domain/config-nearest.ts";
+import { readRunReference } from "#domain/ids.ts";
+import { makePage, readPage } from "#domain/page-cursor.ts";
+import { invalidField, notFound } from "#domain/problem.ts";
+import type { RunStatus } from "#domain/run.ts";
+import { refKeyOf } from "#nodes/define-node.ts";
+
+export interface RunQuery {
+  cursor?: string;
+  limit?: number;
+  id?: string;
+  status?: RunStatus;
+  account?: string;
+  blueprint?: string;
+  run_name?: string;
+  metadata?: string;
+  since?: string;
+  until?: string;
+}
+
+/** A page of runs, newest first. Throws Problem 422. */
+export async function lookAtRuns(db: Database, query: RunQuery) {
+  const page = readPage(query);
+  const reference = query.id === undefined ? null : readRunReference(query.id);
+  if (reference === undefined)
+    throw invalidField("id", "`id` must be a run's id (run_…) or its run key (a UUID).");
+  const account = query.account === undefined ? null : await findAccountBySlug(db, query.account);
+  if (account === undefined) throw invalidField("account", "There is no such account.");
+  const blueprintIds =
+    query.blueprint === undefined ? null : await listBlueprintIds(db, account?.id ?? null, query.blueprint);
+  if (blueprintIds?.length === 0) throw invalidField("blueprint", "There is no such Blueprint.");
+  const rows = await listRuns(
+    db,
+    {
+      id: reference && "id" in reference ? reference.id : null,
+      runKey: reference && "runKey" in reference ? reference.runKey : null,
+      status: query.status ?? null,
+      accountId: account?.id ?? null,
+      blueprintIds,
+      name: query.run_name ?? null,
+      metadata: query.metadata === undefined ? null : readPair(query.metadata),
+      since: query.since ?? null,
+      until: query.until ?? null,
+    },
+    page,
+  );
+  return makePage(rows, page, (run) => ({ atMs: run.createdAt.getTime(), id: run.id }), showListed);
+}
+
+/** `name=value`; a value may hold anything, a name no `=`. */
+function readPair(text: string): { readonly name: string; readonly value: string } {
+  const at = text.indexOf("=");
+  if (at <= 0) throw invalidField("metadata", "`metadata` must be name=value.");
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
+const textOf = (bytes: Buffer | null): string | null => bytes?.toString("utf8") ?? null;
+
+function showListed(run: ListedRun) {
+  return {
+    id: run.id,
+    run_key: run.runKey,
+    account: run.account,
+    blueprint: run.blueprint,
+    blueprint_version: run.blueprintVersion,
+    name: textOf(run.name),
+    status: run.status,
+    progress_step: run.progressStep,
+    created_at: run.createdAt.toISOString(),
+    started_at: iso(run.startedAt),
+    ended_at: iso(run.endedAt),
+    failure: run.errorKind,
+    purged_at: iso(run.purgedAt),
+  };
+}
+
+/** Everything about one run that an operator may see: no input, no output, no secret. Throws Problem 404. */
+export async function lookAtRun(db: Database, reference: string) {
+  const parsed = readRunReference(reference);
+  const found = parsed && (await findRunOfAnyAccount(db, parsed));
+  const run = found && (await findDetailedRun(db, found.id));
+  if (!run) throw notFound("Run");
+  const [steps, inputs, credentials, results, reviews] = await Promise.all([
+    listDetailedSteps(db, run.id),
+    listInputSizes(db, run.id),
+    listCredentialsOfRun(db, run.id),
+    listResultSizes(db, run.id),
+    listReviewsOfRun(db, run.id),
+  ]);
+  return {
+    ...showListed(run),
+    failure_story: run.errorDetail,
+    api_key_id: run.apiKeyId,
+    waits_for: run.waitsFor,
+    parked_at: iso(run.parkedAt),
+    deadline_at: iso(run.deadlineAt),
+    retries: run.retries,
+    lost_leases: run.lostLeases,
+    metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
+    ignored_keys: await explainIgnored(db, run),
+    steps: steps.map(showStep),
+    inputs: inputs.map((input) => ({
+      ref_key: input.refKey,
+      kind: input.kind,
+      filename: textOf(input.filename),
+      size_bytes: input.sizeBytes,
+    })),
+    credentials: credentials.map((each) => ({
+      slot: each.slot,
+      credential_id: each.credentialId,
+      strategy: each.strategyId,
+      strategy_version: each.strategyVersion,
+    })),
+    results: results.map((each) => ({
+      key: each.key,
+      total_records: each.totalRecords,
+      json_bytes: each.jsonBytes,
+    })),
+    reviews: reviews.map((each) => ({ id: each.id, node: each.nodeId, status: each.status })),
+  };
+}
+
+function showStep(step: DetailedStep) {
+  return {
+    node: step.nodeId,
+    status: step.status,
+    attempts: step.attempts,
+    started_at: step.startedAt.toISOString(),
+    ended_at: iso(step.endedAt),
+    duration_ms: step.endedAt && step.endedAt.getTime() - step.startedAt.getTime(),
+    output: step.outputKind,
+    records_total: step.recordsTotal,
+    records_valid: step.recordsValid,
+    error: step.errorDetail,
+    log: step.log === null ? [] : (JSON.parse(step.log.toString("utf8")) as unknown[]),
+  };
+}
+
+/** Design, page 1, Ignored keys: "shown to the operator on the run with the nearest known key". */
+async function explainIgnored(db: Database, run: DetailedRun) {
+  const names = JSON.parse(run.ignoredKeys.toString("utf8")) as readonly string[];
+  if (names.length === 0) return [];
+  const blueprint = await keepBlueprintVersion(db, run.blueprintId, run.blueprintVersion);
+  const inputs = blueprint?.nodes.filter(({ type }) => type === "input") ?? [];
+  const known = [
+    "credential_id",
+    "run_name",
+    ...inputs.map(refKeyOf),
+    ...(blueprint?.metadata ?? []).map(({ name }) => name),
+  ];
+  return names.map((name) => ({ name, did_you_mean: nearestName(name, known) ?? null }));
+}

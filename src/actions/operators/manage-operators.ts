@@ -1,0 +1,135 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import { deleteOtherSessions } from "#db/operator-sessions.ts";
+import {
+  countOtherAdmins,
+  insertOperator,
+  lockOperator,
+  saveDisabled,
+  savePasswordHash,
+  saveRole,
+  saveTotpNonce,
+  type StoredOperator,
+} from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+import type { AuditAction, AuditActor, AuditEvent } from "#domain/audit.ts";
+import { ID_PREFIX, isId } from "#domain/ids.ts";
+import { isOperatorName, normaliseOperatorName, type OperatorRole } from "#domain/operator.ts";
+import { newId, randomBase62 } from "#lib/new-id.ts";
+import { hashPassword } from "#lib/password.ts";
+import type { Signing } from "#lib/signing.ts";
+import { OperatorError } from "#actions/operator-error.ts";
+
+/** Who manages: a signed-in admin, or the shell. */
+export interface ManageContext {
+  readonly db: Database;
+  readonly signing: Pick<Signing, "audit">;
+  readonly actor: AuditActor;
+}
+
+const PASSWORD_CHARACTERS = 20;
+
+/** Its password is in the answer and nowhere else. Throws OperatorError. */
+export async function createOperator(
+  context: ManageContext,
+  request: { readonly email: string; readonly role: OperatorRole },
+): Promise<{ readonly id: string; readonly email: string; readonly password: string }> {
+  const email = normaliseOperatorName(request.email);
+  if (!isOperatorName(email)) throw new OperatorError(`The sign-in name must look like name@example.com.`);
+  const id = newId(ID_PREFIX.operator);
+  const password = randomBase62(PASSWORD_CHARACTERS);
+  const passwordHash = await hashPassword(password);
+  await context.db.transaction(async (tx) => {
+    if (!(await insertOperator(tx, { id, email, passwordHash, role: request.role })))
+      throw new OperatorError(`There is an operator ${email} already.`);
+    await record(context, tx, "operator.create", id, { role: request.role });
+  });
+  return { id, email, password };
+}
+
+/** Its sessions end at once, and it can't sign in. The last admin stays. Throws OperatorError. */
+export async function disableOperator(context: ManageContext, id: string): Promise<void> {
+  await change(context, id, async (tx, operator) => {
+    if (operator.disabledAt !== null) return;
+    await keepAnAdmin(tx, operator);
+    await saveDisabled(tx, id, true);
+    await deleteOtherSessions(tx, id, null);
+    await record(context, tx, "operator.disable", id);
+  });
+}
+
+/** Throws OperatorError. */
+export async function enableOperator(context: ManageContext, id: string): Promise<void> {
+  await change(context, id, async (tx, operator) => {
+    if (operator.disabledAt === null) return;
+    await saveDisabled(tx, id, false);
+    await record(context, tx, "operator.enable", id);
+  });
+}
+
+/** Counts from the next request on; open sessions end, so that nobody goes on with more or less than they know. */
+export async function changeRole(context: ManageContext, id: string, role: OperatorRole): Promise<void> {
+  await change(context, id, async (tx, operator) => {
+    if (operator.role === role) return;
+    await keepAnAdmin(tx, operator);
+    await saveRole(tx, id, role);
+    await deleteOtherSessions(tx, id, null);
+    await record(context, tx, "operator.role_change", id, { from: operator.role, to: role });
+  });
+}
+
+/** A new password, in the answer and nowhere else; sessions end. Throws OperatorError. */
+export async function resetPassword(context: ManageContext, id: string): Promise<string> {
+  const password = randomBase62(PASSWORD_CHARACTERS);
+  const passwordHash = await hashPassword(password);
+  await change(context, id, async (tx) => {
+    await savePasswordHash(tx, id, passwordHash);
+    await deleteOtherSessions(tx, id, null);
+    await record(context, tx, "operator.password_reset", id);
+  });
+  return password;
+}
+
+/** Takes the second factor and its recovery codes away; sessions end. Throws OperatorError. */
+export async function resetSecondFactor(context: ManageContext, id: string): Promise<void> {
+  await change(context, id, async (tx) => {
+    await saveTotpNonce(tx, id, null);
+    await deleteOtherSessions(tx, id, null);
+    await record(context, tx, "operator.totp_reset", id);
+  });
+}
+
+async function change(
+  { db }: ManageContext,
+  id: string,
+  work: (tx: Database, operator: StoredOperator) => Promise<void>,
+): Promise<void> {
+  await db.transaction(
+    async (tx) => {
+      const operator = isId("operator", id) ? await lockOperator(tx, id) : undefined;
+      if (!operator)
+        throw new OperatorError(
+          `There is no operator ${id}. \`latchkey operators list\` shows them.`,
+          "missing",
+        );
+      await work(tx, operator);
+    },
+    // Two admins who change each other at once.
+    { retry: true },
+  );
+}
+
+async function keepAnAdmin(tx: Database, operator: StoredOperator): Promise<void> {
+  if (operator.role !== "admin" || operator.disabledAt !== null) return;
+  if ((await countOtherAdmins(tx, operator.id)) > 0) return;
+  throw new OperatorError(`${operator.email} is the only admin. Make another one first.`);
+}
+
+async function record(
+  { signing, actor }: ManageContext,
+  tx: Database,
+  action: AuditAction,
+  subjectId: string,
+  detail: AuditEvent["detail"] = {},
+): Promise<void> {
+  await recordAudit(tx, signing.audit, { accountId: null, actor, action, subjectId, detail });
+}

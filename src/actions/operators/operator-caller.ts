@@ -1,0 +1,68 @@
+import { findLiveSession, touchOperatorSession } from "#db/operator-sessions.ts";
+import { limits } from "#domain/limits.ts";
+import {
+  mayDo,
+  mustHaveSecondFactor,
+  wantsStepUp,
+  type OperatorRole,
+  type Permission,
+} from "#domain/operator.ts";
+import { Problem } from "#domain/problem.ts";
+import type { Services } from "#actions/services.ts";
+
+/** A signed-in operator: the first thing every action of the operator API wants. */
+export interface OperatorCaller {
+  readonly operatorId: string;
+  readonly sessionId: string;
+  readonly email: string;
+  readonly role: OperatorRole;
+  readonly hasSecondFactor: boolean;
+  /** The second factor was given within the last minutes. */
+  readonly isSteppedUp: boolean;
+  readonly expiresAt: Date;
+}
+
+/** The actor of an audit entry. */
+export const actorOf = (caller: Pick<OperatorCaller, "operatorId">) =>
+  ({ kind: "operator", id: caller.operatorId }) as const;
+
+/** What a browser holds; another text costs no query. */
+const SESSION_TOKEN = /^[0-9A-Za-z]{43}$/;
+
+/** Whose session the token is. Asked anew each time: what was taken away is gone at once. Throws Problem 401. */
+export async function authenticateOperator(services: Services, token: string): Promise<OperatorCaller> {
+  if (!SESSION_TOKEN.test(token)) throw signedOut();
+  const times = { idleMs: limits.operatorIdleMs, stepUpMs: limits.operatorStepUpMs };
+  const session = await findLiveSession(services.db, services.signing.operators.sessionHash(token), times);
+  if (!session) throw signedOut();
+  await touchOperatorSession(services.db, session.id);
+  const { id: sessionId, ...rest } = session;
+  return { sessionId, ...rest };
+}
+
+function signedOut(): Problem {
+  return new Problem("authentication_error", "You are not signed in, or your session is over. Sign in.");
+}
+
+/** Design, page 6, 5.10: default deny; the second factor for those who must have one; step-up for what is dangerous. Throws 403. */
+export function authorizeOperator(caller: OperatorCaller, permission: Permission): void {
+  if (!mayDo(caller.role, permission))
+    throw new Problem("authorization_error", `The role ${caller.role} may not do this (${permission}).`);
+  if (permission === "self.manage") return;
+  if (!caller.hasSecondFactor && (mustHaveSecondFactor(caller.role) || wantsStepUp(permission))) {
+    throw refuse(
+      "second_factor_missing",
+      "Set up a second factor first: POST /operator/v1/me/second-factor.",
+    );
+  }
+  if (wantsStepUp(permission) && !caller.isSteppedUp) {
+    throw refuse(
+      "step_up_required",
+      "Give a code of your second factor first: POST /operator/v1/session/step-up.",
+    );
+  }
+}
+
+function refuse(code: "second_factor_missing" | "step_up_required", message: string): Problem {
+  return new Problem("authorization_error", message, { details: [{ message, code }] });
+}

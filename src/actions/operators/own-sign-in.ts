@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { recordAudit } from "#db/audit-entries.ts";
+import { readClock } from "#db/clock.ts";
+import { deleteOtherSessions, rotateOperatorSession } from "#db/operator-sessions.ts";
+import {
+  confirmTotp,
+  forgetSignIns,
+  lockOperator,
+  savePasswordHash,
+  saveRecoveryCodes,
+  saveTotpNonce,
+} from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+import type { AuditAction } from "#domain/audit.ts";
+import { limits } from "#domain/limits.ts";
+import { explainPassword } from "#domain/operator.ts";
+import { invalidField, Problem } from "#domain/problem.ts";
+import { matchTotpCode, writeOperatorTotpUri } from "#domain/totp.ts";
+import { must } from "#lib/assert.ts";
+import { randomBase62 } from "#lib/new-id.ts";
+import type { Services } from "#actions/services.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { wrongCode } from "./own-session.ts";
+import { plainCode, totpSecretOf } from "./second-factor.ts";
+import { newSessionToken, verify } from "./sign-in.ts";
+import { throttleSecret } from "./throttle-sign-in.ts";
+
+/** The password again, counted like a sign-in: a stolen session alone changes nothing of how its operator signs in. */
+async function provePassword(services: Services, caller: OperatorCaller, password: string): Promise<string> {
+  const nameHash = await throttleSecret(services, `password/${caller.operatorId}`);
+  const { passwordHash } = must(await lockOperator(services.db, caller.operatorId), "the operator");
+  if (!(await verify(services, password, passwordHash)))
+    throw invalidField("current_password", "The current password is not right.");
+  await forgetSignIns(services.db, nameHash);
+  return passwordHash;
+}
+
+/** Ends the operator's other sessions; gives this one's new token. Throws Problem 422 or 429. */
+export async function changePassword(
+  services: Services,
+  caller: OperatorCaller,
+  request: { readonly currentPassword: string; readonly newPassword: string },
+): Promise<string> {
+  const fault = explainPassword(request.newPassword, caller.email);
+  if (fault !== null) throw invalidField("new_password", fault);
+  const before = await provePassword(services, caller, request.currentPassword);
+  const passwordHash = await services.passwords.hash(request.newPassword);
+  const token = newSessionToken();
+  await services.db.transaction(async (tx) => {
+    const operator = await lockOperator(tx, caller.operatorId);
+    if (operator?.passwordHash !== before) throw raced();
+    await savePasswordHash(tx, caller.operatorId, passwordHash);
+    await keepThisSession(services, tx, caller, token);
+    await record(services, tx, caller, "operator.password_change");
+  });
+  return token;
+}
+
+/** This session alone goes on, under another token. */
+async function keepThisSession(
+  services: Services,
+  tx: Database,
+  caller: OperatorCaller,
+  token: string,
+): Promise<void> {
+  await deleteOtherSessions(tx, caller.operatorId, caller.sessionId);
+  const hash = services.signing.operators.sessionHash(token);
+  if (!(await rotateOperatorSession(tx, caller.sessionId, hash, false))) throw raced();
+}
+
+function raced(): Problem {
+  return new Problem("conflict", "Your sign-in was changed by another request just now. Sign in again.");
+}
+
+async function record(
+  services: Services,
+  tx: Database,
+  caller: OperatorCaller,
+  action: AuditAction,
+): Promise<void> {
+  await recordAudit(tx, services.signing.audit, {
+    accountId: null,
+    actor: actorOf(caller),
+    action,
+    subjectId: caller.operatorId,
+  });
+}
+
+/** What an authenticator app is told; it counts when a code of it was given. Throws Problem 409, 422 or 429. */
+export async function beginSecondFactor(
+  services: Services,
+  caller: OperatorCaller,
+  currentPassword: string,
+): Promise<{ readonly secret: string; readonly uri: string }> {
+  await provePassword(services, caller, currentPassword);
+  const totpNonce = randomBytes(16);
+  await services.db.transaction(async (tx) => {
+    const operator = must(await lockOperator(tx, caller.operatorId), "the operator");
+    if (operator.hasSecondFactor) {
+      throw new Problem(
+        "conflict",
+        "You have a second factor already. An admin can reset it: `latchkey operators reset-totp`.",
+      );
+    }
+    await saveTotpNonce(tx, caller.operatorId, totpNonce);
+  });
+  const secret = totpSecretOf(services.signing.operators, { id: caller.operatorId, totpNonce });
+  return { secret, uri: writeOperatorTotpUri(secret, caller.email) };
+}
+
+/**
+ * The first code of the app: from now on a sign-in wants one. Ends the other sessions, which were opened without; gives this one's
+ * new token and the recovery codes, which are shown once. Throws Problem 409, 422 or 429.
+ */
+export async function confirmSecondFactor(
+  services: Services,
+  caller: OperatorCaller,
+  code: string,
+): Promise<{ readonly token: string; readonly recoveryCodes: readonly string[] }> {
+  const nameHash = await throttleSecret(services, `second-factor/${caller.operatorId}`);
+  const keys = services.signing.operators;
+  const token = newSessionToken();
+  const recoveryCodes = newRecoveryCodes();
+  await services.db.transaction(async (tx) => {
+    const operator = must(await lockOperator(tx, caller.operatorId), "the operator");
+    if (operator.hasSecondFactor || operator.totpNonce === null) {
+      throw new Problem(
+        "conflict",
+        operator.hasSecondFactor
+          ? "You have a second factor already."
+          : "Begin first: POST /operator/v1/me/second-factor.",
+      );
+    }
+    const step = matchTotpCode(totpSecretOf(keys, operator), plainCode(code), await readClock(tx));
+    if (step === undefined) throw wrongCode();
+    await confirmTotp(tx, operator.id, step);
+    await saveRecoveryCodes(tx, operator.id, hashesOf(services, operator.id, recoveryCodes));
+    await deleteOtherSessions(tx, operator.id, caller.sessionId);
+    if (!(await rotateOperatorSession(tx, caller.sessionId, keys.sessionHash(token), true))) throw raced();
+    await forgetSignIns(tx, nameHash);
+    await record(services, tx, caller, "operator.totp_enrol");
+  });
+  return { token, recoveryCodes };
+}
+
+/** New ones in the place of those that are left. Throws Problem 403, 422 or 429. */
+export async function renewRecoveryCodes(
+  services: Services,
+  caller: OperatorCaller,
+  currentPassword: string,
+): Promise<readonly string[]> {
+  if (!caller.isSteppedUp) {
+    const message = "Give a code of your second factor first: POST /operator/v1/session/step-up.";
+    throw new Problem("authorization_error", message, { details: [{ message, code: "step_up_required" }] });
+  }
+  await provePassword(services, caller, currentPassword);
+  const recoveryCodes = newRecoveryCodes();
+  await services.db.transaction(async (tx) => {
+    await lockOperator(tx, caller.operatorId);
+    await saveRecoveryCodes(tx, caller.operatorId, hashesOf(services, caller.operatorId, recoveryCodes));
+    await record(services, tx, caller, "operator.recovery_codes");
+  });
+  return recoveryCodes;
+}
+
+/** 95 bits each. The first is a letter, so that none looks like a code of an app. */
+function newRecoveryCodes(): readonly string[] {
+  return Array.from({ length: limits.recoveryCodes }, () =>
+    ["R", ...(randomBase62(16).match(/.{4}/g) ?? [])].join("-"),
+  );
+}
+
+const hashesOf = (services: Services, operatorId: string, codes: readonly string[]): readonly Buffer[] =>
+  codes.map((code) => services.signing.operators.recoveryHash(operatorId, plainCode(code)));

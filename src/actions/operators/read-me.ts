@@ -1,0 +1,20 @@
+import { countRecoveryCodes } from "#db/operators.ts";
+import { mayDo, PERMISSIONS, type Permission } from "#domain/operator.ts";
+import type { Services } from "#actions/services.ts";
+import type { OperatorCaller } from "./operator-caller.ts";
+
+/** Who is signed in, and what the page needs to act. */
+export async function readMe(services: Services, caller: OperatorCaller, token: string) {
+  return {
+    id: caller.operatorId,
+    email: caller.email,
+    role: caller.role,
+    has_second_factor: caller.hasSecondFactor,
+    is_stepped_up: caller.isSteppedUp,
+    permissions: (Object.keys(PERMISSIONS) as Permission[]).filter((each) => mayDo(caller.role, each)),
+    session_id: caller.sessionId,
+    session_expires_at: caller.expiresAt.toISOString(),
+    recovery_codes_left: await countRecoveryCodes(services.db, caller.operatorId),
+    csrf_token: services.signing.operators.csrf(token),
+  };
+}

@@ -1,0 +1,133 @@
+import { decideReview, type ReviewDecision } from "#actions/decide-review.ts";
+import { requireAccount } from "#actions/operator-error.ts";
+import { readReview, readReviewRecords } from "#actions/read-review.ts";
+import type { Services } from "#actions/services.ts";
+import type { Database } from "#db/pool.ts";
+import { listOpenReviews, type StoredReview } from "#db/reviews.ts";
+import type { Json } from "#domain/json.ts";
+import { isId } from "#domain/ids.ts";
+import { makePage, readPage } from "#domain/page-cursor.ts";
+import { notFound, Problem } from "#domain/problem.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+/** What waits, oldest first. Throws OperatorError. */
+export async function listInbox(db: Database, account: string | undefined) {
+  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  return (await listOpenReviews(db, { accountId, runId: null })).map(show);
+}
+
+/** Throws Problem 404. */
+export async function lookAtReview(db: Database, id: string) {
+  return show(await find(db, id));
+}
+
+async function find(db: Database, id: string): Promise<StoredReview> {
+  const review = isId("review", id) ? await readReview(db, id) : undefined;
+  if (!review) throw notFound("Review");
+  return review;
+}
+
+/** A page of the records, in their order. Throws Problem 404 or 422. */
+export async function lookAtRecords(
+  services: Pick<Services, "db" | "blobs">,
+  id: string,
+  query: { cursor?: string; limit?: number },
+) {
+  const review = await find(services.db, id);
+  const page = readPage(query);
+  const from = page.after === null ? 0 : page.after.atMs + 1;
+  const rows = [];
+  for await (const record of readReviewRecords(services.blobs, review)) {
+    if (record.ordinal < from) continue;
+    rows.push(record);
+    if (rows.length === page.rows) break;
+  }
+  return makePage(
+    rows,
+    page,
+    ({ ordinal }) => ({ atMs: ordinal, id: "record" }),
+    (record) => ({
+      ordinal: record.ordinal,
+      data: record.data,
+      errors: [...record.errors],
+      is_valid: record.isValid,
+    }),
+  );
+}
+
+export interface WantedApproval {
+  edits?: { ordinal: number; data: object }[];
+  exclude?: number[];
+  reason?: string;
+}
+
+/** Once, whoever races. Throws Problem 404, 409 or 422. */
+export async function approveReview(
+  services: Services,
+  caller: OperatorCaller,
+  id: string,
+  wanted: WantedApproval,
+) {
+  const edits = (wanted.edits ?? []).map(({ ordinal, data }, at) => ({
+    at: `edits.${at}`,
+    ordinal,
+    // It came as JSON.
+    data: data as Json,
+  }));
+  const exclusions = (wanted.exclude ?? []).map((ordinal, at) => ({ at: `exclude.${at}`, ordinal }));
+  const decision = { verdict: "approve", changes: { edits, exclusions } } as const;
+  return await decide(services, caller, id, decision, wanted.reason ?? null);
+}
+
+/** Throws Problem 404 or 409. */
+export async function rejectReview(services: Services, caller: OperatorCaller, id: string, reason: string) {
+  return await decide(services, caller, id, { verdict: "reject" }, reason);
+}
+
+async function decide(
+  services: Services,
+  caller: OperatorCaller,
+  id: string,
+  decision: ReviewDecision,
+  reason: string | null,
+) {
+  const reviewer = { actor: actorOf(caller), by: caller.email, reason };
+  const { db, log, signing } = services;
+  const outcome = isId("review", id)
+    ? await decideReview({ db, log, audit: signing.audit }, id, decision, reviewer)
+    : ({ kind: "unknown" } as const);
+  if (outcome.kind === "unknown") throw notFound("Review");
+  if (outcome.kind === "closed")
+    throw new Problem("conflict", `The review is ${outcome.review.status} already; nothing was changed.`);
+  if (outcome.kind === "decided") return show(outcome.review);
+  throw new Problem("validation_error", "The changes don't fit; nothing was changed.", {
+    details: outcome.problems.map((problem) => {
+      const [, field, message] = /^((?:edits|exclude)\.\d+): (.*)$/s.exec(problem) ?? [];
+      return { message: message ?? problem, code: "invalid_input_data", field };
+    }),
+  });
+}
+
+function show(review: StoredReview) {
+  return {
+    id: review.id,
+    account: review.account,
+    run_id: review.runId,
+    blueprint: review.blueprint,
+    node: review.nodeId,
+    title: review.title,
+    instructions: review.instructions,
+    editable: review.editable,
+    records_total: Number(review.recordsTotal),
+    records_valid: Number(review.recordsValid),
+    created_at: review.createdAt.toISOString(),
+    expires_at: review.expiresAt?.toISOString() ?? null,
+    on_timeout: review.onTimeout,
+    status: review.status,
+    decided_by: review.decidedBy,
+    decided_at: review.decidedAt?.toISOString() ?? null,
+    reason: review.reason,
+    edited: review.edited,
+    excluded: review.excluded,
+  };
+}

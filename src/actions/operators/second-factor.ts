@@ -1,0 +1,33 @@
+import { readClock } from "#db/clock.ts";
+import { takeOperatorTotpStep, takeRecoveryCode, type StoredOperator } from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+import { encodeBase32, matchTotpCode } from "#domain/totp.ts";
+import { must } from "#lib/assert.ts";
+import type { OperatorKeys } from "#lib/signing.ts";
+
+/** The key of an operator's authenticator app, derived where it is needed and stored nowhere. */
+export function totpSecretOf(keys: OperatorKeys, operator: Pick<StoredOperator, "id" | "totpNonce">): string {
+  return encodeBase32(keys.totpKey(operator.id, must(operator.totpNonce, "the nonce of a second factor")));
+}
+
+/** As it is typed: with spaces and hyphens. */
+export const plainCode = (code: string): string => code.replace(/[\s-]/g, "");
+
+/**
+ * Takes a code of the operator's second factor, of the app or a recovery code: what was taken counts no second time, whoever
+ * races. Inside the transaction of what it is given for.
+ */
+export async function takeSecondFactor(
+  tx: Database,
+  keys: OperatorKeys,
+  operator: StoredOperator,
+  code: string,
+): Promise<"app" | "recovery" | null> {
+  const plain = plainCode(code);
+  if (!/^\d{6}$/.test(plain))
+    return (await takeRecoveryCode(tx, operator.id, keys.recoveryHash(operator.id, plain)))
+      ? "recovery"
+      : null;
+  const step = matchTotpCode(totpSecretOf(keys, operator), plain, await readClock(tx));
+  return step !== undefined && (await takeOperatorTotpStep(tx, operator.id, step)) ? "app" : null;
+}

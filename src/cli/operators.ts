@@ -1,0 +1,117 @@
+import { InvalidArgumentError, type Command } from "commander";
+import type { ManageContext } from "#actions/operators/manage-operators.ts";
+import {
+  isOperatorRole,
+  normaliseOperatorName,
+  OPERATOR_ROLES,
+  type OperatorRole,
+} from "#domain/operator.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print, table, tell } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
+
+/** Who signs in to the dashboard. The shell is above them: it resets what an operator has lost. */
+export function addOperators(program: Command, composition: Composition): void {
+  const operators = program
+    .command("operators")
+    .description("make, list and disable the people who sign in, and reset what they lost")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  latchkey operators create ana@example.com --role reviewer\n  latchkey operators reset-totp ana@example.com",
+    );
+  operators
+    .command("create")
+    .description("make an operator; the password is shown once")
+    .argument("<email>", "the sign-in name")
+    .requiredOption("--role <role>", `one of ${OPERATOR_ROLES.join(", ")}`, readRole)
+    .option("--json", 'print one line {"id", "email", "password"}')
+    .addHelpText("after", "\nExample:\n  latchkey operators create ana@example.com --role reviewer")
+    .action(async (email: string, options: CreateOptions) => await create(composition, email, options));
+  operators
+    .command("list")
+    .description("list operators")
+    .option("--json", "print the list as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey operators list")
+    .action(async (options: { json?: boolean }) => await list(composition, options));
+  addChange(operators, composition, "disable", "end an operator's sessions and let them sign in no more");
+  addChange(operators, composition, "enable", "let an operator sign in again");
+  addChange(operators, composition, "reset-password", "give an operator a new password; it is shown once");
+  addChange(operators, composition, "reset-totp", "take a lost second factor away");
+}
+
+interface CreateOptions {
+  role: OperatorRole;
+  json?: boolean;
+}
+
+type Change = "disable" | "enable" | "reset-password" | "reset-totp";
+
+function addChange(operators: Command, composition: Composition, name: Change, description: string): void {
+  operators
+    .command(name)
+    .description(description)
+    .argument("<operator>", "the sign-in name or the id (op_…), as `operators list` shows them")
+    .addHelpText("after", `\nExample:\n  latchkey operators ${name} ana@example.com`)
+    .action(async (operator: string) => await change(composition, name, operator));
+}
+
+function readRole(text: string): OperatorRole {
+  if (isOperatorRole(text)) return text;
+  throw new InvalidArgumentError(`It must be one of ${OPERATOR_ROLES.join(", ")}.`);
+}
+
+const asShell = (composition: Composition, db: ManageContext["db"]): ManageContext => ({
+  db,
+  signing: openOwnSigning(composition),
+  actor: { kind: "cli" },
+});
+
+async function create(composition: Composition, email: string, { role, json }: CreateOptions): Promise<void> {
+  const { createOperator } = await import("#actions/operators/manage-operators.ts");
+  const made = await composition.withDatabase(
+    async (db) => await createOperator(asShell(composition, db), { email, role }),
+  );
+  if (json) return print(JSON.stringify(made));
+  tell(`Made the operator ${made.email} (${role}). The password is shown this once:`);
+  print(made.password);
+}
+
+async function list(composition: Composition, options: { json?: boolean }): Promise<void> {
+  const { listAllOperators } = await import("#actions/operators/list-operators.ts");
+  const operators = await composition.withDatabase(async (db) => await listAllOperators(db));
+  if (options.json) return print(JSON.stringify(operators));
+  print(
+    table(
+      ["id", "email", "role", "second factor", "made", "disabled"],
+      operators.map((each) => [
+        each.id,
+        each.email,
+        each.role,
+        each.has_second_factor ? "yes" : "no",
+        each.created_at,
+        each.disabled_at ?? "",
+      ]),
+    ),
+  );
+}
+
+async function change(composition: Composition, name: Change, operator: string): Promise<void> {
+  const [manage, { listAllOperators }] = await Promise.all([
+    import("#actions/operators/manage-operators.ts"),
+    import("#actions/operators/list-operators.ts"),
+  ]);
+  await composition.withDatabase(async (db) => {
+    const wanted = normaliseOperatorName(operator);
+    const found = (await listAllOperators(db)).find(({ id, email }) => id === operator || email === wanted);
+    if (!found)
+      throw new CommandFailed(`There is no operator ${operator}. \`latchkey operators list\` shows them.`);
+    const context = asShell(composition, db);
+    if (name === "disable") await manage.disableOperator(context, found.id);
+    if (name === "enable") await manage.enableOperator(context, found.id);
+    if (name === "reset-totp") await manage.resetSecondFactor(context, found.id);
+    if (name !== "reset-password") return tell(`${found.email}: done.`);
+    const password = await manage.resetPassword(context, found.id);
+    tell(`${found.email} has a new password, shown this once:`);
+    print(password);
+  });
+}

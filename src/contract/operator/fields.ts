@@ -1,0 +1,79 @@
+import Type, { type TProperties, type TSchema } from "typebox";
+import { OPERATOR_ROLES, type OperatorRole } from "#domain/operator.ts";
+import { limits } from "#domain/limits.ts";
+import type { Failure } from "#contract/operation.ts";
+import { errorExample } from "#contract/failures.ts";
+
+/** A closed object: in a request another member is a 422, and an answer never has another one. */
+export const closed = <P extends TProperties>(properties: P, options: { title?: string } = {}) =>
+  Type.Object(properties, { ...options, additionalProperties: false });
+
+export const text = (description: string) => Type.String({ description });
+
+/** UTC with milliseconds. */
+export const time = (description: string) => Type.String({ format: "date-time", description });
+
+export const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+export const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+/** One of a few texts. */
+export const oneOf = <T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>({ type: "string", enum: [...values], description });
+
+export const role = Type.Unsafe<OperatorRole>({
+  type: "string",
+  enum: [...OPERATOR_ROLES],
+  description: "What the operator may do.",
+});
+
+/** A time that a caller gives; any precision, in UTC or with an offset. */
+export const givenTime = (description: string) =>
+  Type.String({
+    pattern:
+      "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,6})?)?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d))?$",
+    description: `${description} ISO 8601, for example 2026-11-21 or 2026-11-21T07:08:09Z.`,
+  });
+
+/** Parameters of every list. */
+export const paging = {
+  cursor: Type.Optional(
+    Type.String({
+      maxLength: 500,
+      description: "`next_cursor` of the page before; left out: the first page.",
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: limits.pageItemsMax,
+      description: `Items of a page, ${limits.pageItems} unless given.`,
+    }),
+  ),
+};
+
+/** A list's answer. The order is stable: what is added meanwhile moves nothing that was shown. */
+export const page = <S extends TSchema>(title: string, items: S) =>
+  closed(
+    {
+      items: Type.Array(items),
+      next_cursor: orNull(text("Where the next page begins; `null`: this is the last one.")),
+    },
+    { title },
+  );
+
+/** A list that is short by its nature: all of it at once. */
+export const whole = <S extends TSchema>(title: string, items: S) =>
+  closed({ items: Type.Array(items) }, { title });
+
+export const missing = (what: string): Failure => ({
+  status: 404,
+  description: `There is no such ${what}.`,
+  examples: { not_found: errorExample("not_found", "Not found.") },
+});
+
+export const conflict = (description: string): Failure => ({
+  status: 409,
+  description,
+  examples: { conflict: errorExample("conflict", description) },
+});

@@ -1,0 +1,104 @@
+import Type from "typebox";
+import { closed, conflict, missing, orNull, text, time, whole } from "./fields.ts";
+import { defineOperation } from "./operation.ts";
+
+const TAG = "API keys";
+
+const lifetime = Type.Integer({ minimum: 60, maximum: 3_650 * 86_400, description: "Seconds." });
+const label = Type.String({ maxLength: 255, description: "A label for people." });
+const key = text("The key itself. Shown this once.");
+
+export const listKeys = defineOperation({
+  id: "listKeys",
+  method: "get",
+  path: "/keys",
+  tag: TAG,
+  summary: "List API keys",
+  description: "Never a key itself, which is stored nowhere.",
+  permission: "key.read",
+  query: closed({
+    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+  }),
+  status: 200,
+  answer: whole(
+    "ApiKeys",
+    closed(
+      {
+        id: text("The key's id (`key_...`)."),
+        account: text("The account's name."),
+        name: text("A label for people."),
+        blueprints: orNull(Type.Array(text("A Blueprint's key."))),
+        created_at: time("When it was made."),
+        expires_at: orNull(time("When it ends.")),
+        revoked_at: orNull(time("When it was revoked.")),
+        last_used_at: orNull(time("When it was last used, to the minute.")),
+        replaced_by: orNull(text("The key that a rotation has made in its place.")),
+      },
+      { title: "ApiKey" },
+    ),
+  ),
+});
+
+export const createKey = defineOperation({
+  id: "createKey",
+  method: "post",
+  path: "/keys",
+  tag: TAG,
+  summary: "Make an API key",
+  permission: "key.manage",
+  body: closed({
+    account: Type.String({ minLength: 1, maxLength: 200, description: "The account's name." }),
+    name: Type.Optional(label),
+    blueprints: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+        minItems: 1,
+        maxItems: 100,
+        description: "Only these Blueprints; left out: all.",
+      }),
+    ),
+    lifetime_seconds: Type.Optional(lifetime),
+  }),
+  status: 201,
+  answer: closed({ id: text("`key_...`"), key }, { title: "NewApiKey" }),
+  failures: [missing("account or Blueprint")],
+});
+
+export const rotateKey = defineOperation({
+  id: "rotateKey",
+  method: "post",
+  path: "/keys/{keyId}/rotate",
+  tag: TAG,
+  summary: "Make a key in another's place",
+  permission: "key.manage",
+  body: closed({
+    overlap_seconds: Type.Integer({
+      minimum: 0,
+      maximum: 90 * 86_400,
+      description: "How long the old key works beside the new one; 0 revokes it at once.",
+    }),
+    name: Type.Optional(label),
+    lifetime_seconds: Type.Optional(lifetime),
+  }),
+  status: 201,
+  answer: closed(
+    {
+      id: text("`key_...`"),
+      key,
+      replaces: text("The old one."),
+      replaced_ends_at: time("When that one ends."),
+    },
+    { title: "RotatedApiKey" },
+  ),
+  failures: [missing("API key"), conflict("It was rotated, revoked or has expired.")],
+});
+
+export const revokeKey = defineOperation({
+  id: "revokeKey",
+  method: "post",
+  path: "/keys/{keyId}/revoke",
+  tag: TAG,
+  summary: "Revoke an API key at once",
+  permission: "key.manage",
+  status: 204,
+  failures: [missing("API key")],
+});

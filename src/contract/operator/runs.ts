@@ -1,0 +1,163 @@
+import Type from "typebox";
+import { RUN_STATUSES } from "#domain/run.ts";
+import {
+  closed,
+  conflict,
+  count,
+  givenTime,
+  missing,
+  oneOf,
+  orNull,
+  page,
+  paging,
+  text,
+  time,
+} from "./fields.ts";
+import { defineOperation } from "./operation.ts";
+
+const TAG = "Runs";
+
+const listed = {
+  id: text("The run's id (`run_...`)."),
+  run_key: text("Its key, a UUID."),
+  account: text("The account's name."),
+  blueprint: text("The Blueprint's key."),
+  blueprint_version: count("The version that it executes."),
+  name: orNull(text("The caller's `run_name`.")),
+  status: oneOf(RUN_STATUSES, "Where it stands."),
+  progress_step: text("The finer step."),
+  created_at: time("When it was triggered."),
+  started_at: orNull(time("When it began to run.")),
+  ended_at: orNull(time("When it ended.")),
+  failure: orNull(text("The kind of failure; `null` unless it failed.")),
+  purged_at: orNull(time("When its data was taken away.")),
+};
+
+export const listRuns = defineOperation({
+  id: "listRuns",
+  method: "get",
+  path: "/runs",
+  tag: TAG,
+  summary: "List runs, newest first",
+  permission: "run.read",
+  query: closed({
+    ...paging,
+    id: Type.Optional(Type.String({ maxLength: 100, description: "One run, by `run_...` or `run_key`." })),
+    status: Type.Optional(oneOf(RUN_STATUSES, "Where runs stand.")),
+    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    blueprint: Type.Optional(Type.String({ maxLength: 200, description: "The Blueprint's key." })),
+    run_name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, description: "How the run's name begins." }),
+    ),
+    metadata: Type.Optional(
+      Type.String({ minLength: 2, maxLength: 1_000, description: "`name=value`: runs with this metadata." }),
+    ),
+    since: Type.Optional(givenTime("Triggered at this time or later.")),
+    until: Type.Optional(givenTime("Triggered before this time.")),
+  }),
+  status: 200,
+  answer: page("Runs", closed(listed, { title: "Run" })),
+});
+
+const step = closed(
+  {
+    node: text("The node's id."),
+    status: oneOf(["started", "done", "failed"], "How far it is."),
+    attempts: count("How often it was tried."),
+    started_at: time("When it began."),
+    ended_at: orNull(time("When it ended.")),
+    duration_ms: orNull(count("How long it took.")),
+    output: orNull(text("What it gave: records, text, json, file or absent.")),
+    records_total: orNull(count("Records that it gave.")),
+    records_valid: orNull(count("Those without errors.")),
+    error: orNull(text("Why it failed, redacted.")),
+    log: Type.Array(Type.Unknown(), { description: "What it wrote down, redacted." }),
+  },
+  { title: "RunStep" },
+);
+
+export const readRun = defineOperation({
+  id: "readRun",
+  method: "get",
+  path: "/runs/{runId}",
+  tag: TAG,
+  summary: "Read a run",
+  description: "Its steps, and the names and sizes of what it got and gave; never the content.",
+  permission: "run.read",
+  status: 200,
+  answer: closed(
+    {
+      ...listed,
+      failure_story: orNull(text("Node, host and reason, redacted.")),
+      api_key_id: text("The API key that triggered it."),
+      waits_for: orNull(text("The credential that it waits for.")),
+      parked_at: orNull(time("Since when it waits for a person.")),
+      deadline_at: orNull(time("When its timeout is over.")),
+      retries: count("Requests that were sent again."),
+      lost_leases: count("Workers that it has lost."),
+      metadata: Type.Record(Type.String(), Type.String(), { description: "As the caller gave it." }),
+      ignored_keys: Type.Array(
+        closed({
+          name: text("A key of the trigger that the Blueprint does not know."),
+          did_you_mean: orNull(text("The nearest one that it knows.")),
+        }),
+      ),
+      steps: Type.Array(step),
+      inputs: Type.Array(
+        closed({
+          ref_key: text("The input's key."),
+          kind: text("text, json or file."),
+          filename: orNull(text("Of a file.")),
+          size_bytes: count("How large it is."),
+        }),
+      ),
+      credentials: Type.Array(
+        closed({
+          slot: text("The Blueprint's name for it."),
+          credential_id: text("`cred_...`; it may be deleted."),
+          strategy: text("`strat_...`"),
+          strategy_version: count("The strategy's version."),
+        }),
+      ),
+      results: Type.Array(
+        closed({
+          key: text("The output's key."),
+          total_records: count("Its records."),
+          json_bytes: count("Its size as JSON."),
+        }),
+      ),
+      reviews: Type.Array(
+        closed({
+          id: text("`rev_...`"),
+          node: text("The node that asks."),
+          status: text("open, approved, …"),
+        }),
+      ),
+    },
+    { title: "RunDetail" },
+  ),
+  failures: [missing("run")],
+});
+
+export const cancelRun = defineOperation({
+  id: "cancelRun",
+  method: "post",
+  path: "/runs/{runId}/cancel",
+  tag: TAG,
+  summary: "Cancel a run",
+  permission: "run.cancel",
+  status: 204,
+  failures: [missing("run"), conflict("The run has ended already.")],
+});
+
+export const purgeRun = defineOperation({
+  id: "purgeRun",
+  method: "post",
+  path: "/runs/{runId}/purge",
+  tag: TAG,
+  summary: "Take a run's data away now",
+  description: "Inputs, journal, reviews and results, before the retention is over. The run's row stays.",
+  permission: "run.purge",
+  status: 204,
+  failures: [missing("run"), conflict("The run has not ended yet, or is purged already.")],
+});

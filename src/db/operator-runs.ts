@@ -1,0 +1,189 @@
+import type { PageRequest } from "#domain/page-cursor.ts";
+import type { RunStatus } from "#domain/run.ts";
+import type { Database } from "./pool.ts";
+
+/** Null: whatever it is. */
+export interface RunFilter {
+  readonly id: string | null;
+  readonly runKey: string | null;
+  readonly status: RunStatus | null;
+  readonly accountId: string | null;
+  /** By key, of whatever account. */
+  readonly blueprintIds: readonly string[] | null;
+  /** How the run's name begins. */
+  readonly name: string | null;
+  readonly metadata: { readonly name: string; readonly value: string } | null;
+  readonly since: string | null;
+  readonly until: string | null;
+}
+
+export interface ListedRun {
+  readonly id: string;
+  readonly runKey: string;
+  readonly account: string;
+  readonly blueprint: string;
+  readonly blueprintVersion: number;
+  readonly name: Buffer | null;
+  readonly status: RunStatus;
+  readonly progressStep: string;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly endedAt: Date | null;
+  readonly errorKind: string | null;
+  readonly purgedAt: Date | null;
+}
+
+const LISTED = `run.id, run.run_key as "runKey", account.slug as account, blueprint.key as blueprint,
+  run.blueprint_version as "blueprintVersion", run.name, run.status, run.progress_step as "progressStep",
+  run.created_at as "createdAt", run.started_at as "startedAt", run.ended_at as "endedAt",
+  run.error_kind as "errorKind", run.purged_at as "purgedAt"`;
+const TABLES = `run join account on account.id = run.account_id join blueprint on blueprint.id = run.blueprint_id`;
+
+/**
+ * A page of runs, newest first. Not prepared by name: it is planned for the filters that are given, each of which has an index.
+ * What stands after the end of a name in the order of bytes is its bytes with one more, the highest.
+ */
+export async function listRuns(
+  db: Database,
+  filter: RunFilter,
+  { after, rows }: PageRequest,
+): Promise<readonly ListedRun[]> {
+  const one = filter.blueprintIds?.length === 1 ? (filter.blueprintIds[0] ?? null) : null;
+  const pair = filter.metadata && {
+    hashed: `${JSON.stringify(filter.metadata.name)}:${JSON.stringify(filter.metadata.value)}`,
+    text: `${filter.metadata.name}=${JSON.stringify(filter.metadata.value)}`,
+  };
+  const name = filter.name === null ? null : Buffer.from(filter.name, "utf8");
+  return await db.query<ListedRun>(
+    `select ${LISTED} from ${TABLES}
+     where ($1::text is null or run.id = $1) and ($2::uuid is null or run.run_key = $2)
+       and ($3::text is null or run.status = $3) and ($4::text is null or run.account_id = $4)
+       and ($5::text is null or run.blueprint_id = $5) and ($6::text[] is null or run.blueprint_id = any($6))
+       and ($7::bytea is null or (run.name >= $7 and run.name < $8))
+       and ($9::text is null or (run.metadata <> '\\x7b7d'
+         and run_metadata_pairs(run.metadata) @> array[hashtextextended($9, 0)] and position($10::bytea in run.metadata) > 0))
+       and ($11::timestamptz is null or run.created_at >= $11) and ($12::timestamptz is null or run.created_at < $12)
+       and ($13::bigint is null or (run.created_at, run.id) < (timestamptz 'epoch' + $13 * interval '1 ms', $14))
+     order by run.created_at desc, run.id desc limit $15`,
+    [
+      filter.id,
+      filter.runKey,
+      filter.status,
+      filter.accountId,
+      one,
+      one === null ? filter.blueprintIds : null,
+      name,
+      name && Buffer.concat([name, Buffer.from([0xff])]),
+      pair?.text ?? null,
+      pair && Buffer.from(pair.hashed, "utf8"),
+      filter.since,
+      filter.until,
+      after?.atMs ?? null,
+      after?.id ?? null,
+      rows,
+    ],
+  );
+}
+
+export async function listBlueprintIds(
+  db: Database,
+  accountId: string | null,
+  key: string,
+): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from blueprint where key = $2 and ($1::text is null or account_id = $1)`,
+    [accountId, key],
+  );
+  return rows.map((row) => row.id);
+}
+
+export interface DetailedRun extends ListedRun {
+  readonly blueprintId: string;
+  readonly apiKeyId: string;
+  readonly metadata: Buffer;
+  readonly ignoredKeys: Buffer;
+  readonly errorDetail: string | null;
+  readonly parkedAt: Date | null;
+  readonly deadlineAt: Date | null;
+  readonly waitsFor: string | null;
+  readonly retries: number;
+  readonly lostLeases: number;
+}
+
+export async function findDetailedRun(db: Database, id: string): Promise<DetailedRun | undefined> {
+  const rows = await db.query<DetailedRun>(
+    `select ${LISTED}, run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId", run.metadata,
+       run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.parked_at as "parkedAt",
+       run.deadline_at as "deadlineAt", run.waits_for as "waitsFor", run.retries, run.lost_leases as "lostLeases"
+     from ${TABLES} where run.id = $1`,
+    [id],
+  );
+  return rows[0];
+}
+
+export interface DetailedStep {
+  readonly nodeId: string;
+  readonly status: "started" | "done" | "failed";
+  readonly attempts: number;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+  readonly outputKind: string | null;
+  readonly recordsTotal: number | null;
+  readonly recordsValid: number | null;
+  readonly errorDetail: string | null;
+  readonly log: Buffer | null;
+}
+
+export async function listDetailedSteps(db: Database, runId: string): Promise<readonly DetailedStep[]> {
+  return await db.query<DetailedStep>(
+    `select node_id as "nodeId", status, attempts, started_at as "startedAt", ended_at as "endedAt",
+       output_kind as "outputKind", records_total as "recordsTotal", records_valid as "recordsValid",
+       error_detail as "errorDetail", log
+     from run_step where run_id = $1 order by started_at, node_id`,
+    [runId],
+  );
+}
+
+/** Names and sizes; never what is in them. */
+export async function listInputSizes(
+  db: Database,
+  runId: string,
+): Promise<readonly { refKey: string; kind: string; filename: Buffer | null; sizeBytes: number }[]> {
+  return await db.query(
+    `select ref_key as "refKey", kind, filename, coalesce(octet_length(content), blob.size_bytes, 0)::float8 as "sizeBytes"
+     from run_input left join blob on blob.key = run_input.blob_key where run_input.run_id = $1 order by ref_key`,
+    [runId],
+  );
+}
+
+export async function listCredentialsOfRun(
+  db: Database,
+  runId: string,
+): Promise<readonly { slot: string; credentialId: string; strategyId: string; strategyVersion: number }[]> {
+  return await db.query(
+    `select slot, credential_id as "credentialId", strategy_id as "strategyId", strategy_version as "strategyVersion"
+     from run_credential where run_id = $1 order by slot`,
+    [runId],
+  );
+}
+
+export async function listResultSizes(
+  db: Database,
+  runId: string,
+): Promise<readonly { key: string; totalRecords: number; jsonBytes: number }[]> {
+  return await db.query(
+    `select key, total_records::float8 as "totalRecords", json_bytes::float8 as "jsonBytes"
+     from run_result where run_id = $1 order by ordinal`,
+    [runId],
+  );
+}
+
+export async function listReviewsOfRun(
+  db: Database,
+  runId: string,
+): Promise<readonly { id: string; nodeId: string; status: string }[]> {
+  return await db.query(
+    `select id, node_id as "nodeId", status from review where run_id = $1 order by created_at, id`,
+    [runId],
+  );
+}

@@ -1,0 +1,147 @@
+import type { OperatorRole } from "#domain/operator.ts";
+import type { Database } from "./pool.ts";
+
+/** How long sessions last, by the database's clock. */
+export interface SessionTimes {
+  readonly idleMs: number;
+  readonly stepUpMs: number;
+}
+
+/** A live session with its operator, as the database says at this moment: a role that was taken away is gone at once. */
+export interface LiveSession {
+  readonly id: string;
+  readonly operatorId: string;
+  readonly email: string;
+  readonly role: OperatorRole;
+  readonly hasSecondFactor: boolean;
+  readonly isSteppedUp: boolean;
+  readonly expiresAt: Date;
+}
+
+export async function insertOperatorSession(
+  tx: Database,
+  session: {
+    readonly id: string;
+    readonly operatorId: string;
+    readonly tokenHash: Uint8Array;
+    readonly lifetimeMs: number;
+    readonly isSteppedUp: boolean;
+    readonly address: string;
+    readonly userAgent: string;
+  },
+): Promise<void> {
+  await tx.query(
+    `insert into operator_session (id, operator_id, token_hash, expires_at, stepped_up_at, address, user_agent)
+     values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms', case when $5 then app_now() end, $6, $7)`,
+    [
+      session.id,
+      session.operatorId,
+      session.tokenHash,
+      session.lifetimeMs,
+      session.isSteppedUp,
+      session.address,
+      session.userAgent,
+    ],
+  );
+}
+
+/** Undefined: there is none, its time is over, or its operator is disabled. */
+export async function findLiveSession(
+  db: Database,
+  tokenHash: Uint8Array,
+  { idleMs, stepUpMs }: SessionTimes,
+): Promise<LiveSession | undefined> {
+  const rows = await db.query<LiveSession>({
+    name: "find_operator_session",
+    text: `select session.id, session.operator_id as "operatorId", operator.email, operator.role,
+        operator.totp_confirmed_at is not null as "hasSecondFactor", session.expires_at as "expiresAt",
+        coalesce(session.stepped_up_at > app_now() - $3::bigint * interval '1 ms', false) as "isSteppedUp"
+      from operator_session session join operator on operator.id = session.operator_id
+      where session.token_hash = $1 and operator.disabled_at is null and session.expires_at > app_now()
+        and session.seen_at > app_now() - $2::bigint * interval '1 ms'`,
+    values: [tokenHash, idleMs, stepUpMs],
+  });
+  return rows[0];
+}
+
+/** At most once a minute a session. */
+export async function touchOperatorSession(db: Database, id: string): Promise<void> {
+  await db.query(
+    `update operator_session set seen_at = app_now() where id = $1 and seen_at < app_now() - interval '1 minute'`,
+    [id],
+  );
+}
+
+/** The session gets another token, and with the second factor given just now. Who holds the old token holds nothing. */
+export async function rotateOperatorSession(
+  tx: Database,
+  id: string,
+  tokenHash: Uint8Array,
+  isSteppedUp: boolean,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update operator_session set token_hash = $2, seen_at = app_now(),
+       stepped_up_at = case when $3 then app_now() else stepped_up_at end where id = $1 returning 1`,
+    [id, tokenHash, isSteppedUp],
+  );
+  return rows.length > 0;
+}
+
+export interface ListedSession {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly seenAt: Date;
+  readonly expiresAt: Date;
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+export async function listOperatorSessions(
+  db: Database,
+  operatorId: string,
+  idleMs: number,
+): Promise<readonly ListedSession[]> {
+  return await db.query<ListedSession>(
+    `select id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", address,
+       user_agent as "userAgent"
+     from operator_session where operator_id = $1 and expires_at > app_now()
+       and seen_at > app_now() - $2::bigint * interval '1 ms' order by created_at desc, id`,
+    [operatorId, idleMs],
+  );
+}
+
+/** Of the operator alone: another one's session is none. */
+export async function deleteOperatorSession(tx: Database, operatorId: string, id: string): Promise<boolean> {
+  const rows = await tx.query(`delete from operator_session where operator_id = $1 and id = $2 returning 1`, [
+    operatorId,
+    id,
+  ]);
+  return rows.length > 0;
+}
+
+/** By a token that a browser brought, whoever's it is. */
+export async function deleteSessionOfToken(tx: Database, tokenHash: Uint8Array): Promise<void> {
+  await tx.query(`delete from operator_session where token_hash = $1`, [tokenHash]);
+}
+
+/** All but one, if one is named. Gives how many. */
+export async function deleteOtherSessions(
+  tx: Database,
+  operatorId: string,
+  keptId: string | null,
+): Promise<number> {
+  const rows = await tx.query(
+    `delete from operator_session where operator_id = $1 and id is distinct from $2 returning 1`,
+    [operatorId, keptId],
+  );
+  return rows.length;
+}
+
+/** Sessions whose time is over, of everybody. */
+export async function deleteOldSessions(tx: Database, idleMs: number): Promise<void> {
+  await tx.query(
+    `delete from operator_session where expires_at <= app_now()
+       or seen_at <= app_now() - $1::bigint * interval '1 ms'`,
+    [idleMs],
+  );
+}

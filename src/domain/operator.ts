@@ -1,0 +1,89 @@
+/** Who works with the installation itself. Design, page 6, 5.10: closed roles, default deny. */
+export const OPERATOR_ROLES = ["admin", "operator", "reviewer", "viewer"] as const;
+export type OperatorRole = (typeof OPERATOR_ROLES)[number];
+
+export function isOperatorRole(text: string): text is OperatorRole {
+  return (OPERATOR_ROLES as readonly string[]).includes(text);
+}
+
+interface Rule {
+  readonly roles: readonly OperatorRole[];
+  /** Wants the second factor, given within the last minutes. */
+  readonly stepUp?: true;
+}
+
+const ALL = OPERATOR_ROLES;
+
+/**
+ * What may be done and by whom: the one table. Every route of `/operator/v1` names a line of it, and the router takes no route that
+ * does not; who is not named in the line may not.
+ */
+export const PERMISSIONS = {
+  /** One's own sign-in, sessions, password and second factor; also before the second factor is there. */
+  "self.manage": { roles: ALL },
+  "run.read": { roles: ALL },
+  "run.cancel": { roles: ["admin", "operator"] },
+  "run.purge": { roles: ["admin", "operator"], stepUp: true },
+  "review.read": { roles: ALL },
+  /** The records themselves are end users' data. */
+  "review.records": { roles: ["admin", "operator", "reviewer"] },
+  "review.decide": { roles: ["admin", "operator", "reviewer"] },
+  "credential.read": { roles: ["admin", "operator", "viewer"] },
+  "credential.unlock": { roles: ["admin", "operator"] },
+  "credential.delete": { roles: ["admin", "operator"], stepUp: true },
+  "config.read": { roles: ["admin", "operator", "viewer"] },
+  "key.read": { roles: ["admin", "operator"] },
+  "key.manage": { roles: ["admin"], stepUp: true },
+  "audit.read": { roles: ["admin", "operator"] },
+  "system.read": { roles: ["admin", "operator", "viewer"] },
+  "operator.read": { roles: ["admin"] },
+  "operator.manage": { roles: ["admin"], stepUp: true },
+} as const satisfies Readonly<Record<string, Rule>>;
+
+export type Permission = keyof typeof PERMISSIONS;
+
+export function mayDo(role: OperatorRole, permission: Permission): boolean {
+  return (PERMISSIONS[permission].roles as readonly OperatorRole[]).includes(role);
+}
+
+export function wantsStepUp(permission: Permission): boolean {
+  return "stepUp" in PERMISSIONS[permission];
+}
+
+/** Design, page 6, 5.10: the second factor is mandatory for those who can take over the installation. */
+export function mustHaveSecondFactor(role: OperatorRole): boolean {
+  return role === "admin";
+}
+
+/** An operator as far as others, and they themselves, may see one. */
+export interface OperatorView {
+  readonly id: string;
+  readonly email: string;
+  readonly role: OperatorRole;
+  readonly createdAt: Date;
+  readonly disabledAt: Date | null;
+  readonly hasSecondFactor: boolean;
+}
+
+/** Names are compared as they are typed but for case and space around them. */
+export function normaliseOperatorName(text: string): string {
+  return text.trim().normalize("NFC").toLowerCase();
+}
+
+const NAME = /^[^\s@\p{C}]{1,120}@[^\s@\p{C}]{1,120}$/u;
+
+export function isOperatorName(text: string): boolean {
+  return NAME.test(text);
+}
+
+const PASSWORD_CHARACTERS = { min: 12, max: 256 };
+
+/** What is wrong with a new password, for people; null: nothing. Never any of it. */
+export function explainPassword(password: string, email: string): string | null {
+  const length = Array.from(password).length;
+  if (length < PASSWORD_CHARACTERS.min || length > PASSWORD_CHARACTERS.max)
+    return `A password has ${PASSWORD_CHARACTERS.min} to ${PASSWORD_CHARACTERS.max} characters.`;
+  if (new Set(password).size < 5) return "The password repeats a few characters only.";
+  if (password.toLowerCase().includes(email.toLowerCase())) return "The password contains the sign-in name.";
+  return null;
+}

@@ -1,0 +1,55 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { OperatorError } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import type { OperatorOperation } from "#contract/operator/operation.ts";
+import { Problem } from "#domain/problem.ts";
+import type { Context, Handler, OpenContext, SharedHttp } from "./context.ts";
+import { enter, enterOpen } from "./enter.ts";
+import { readInput } from "./read-input.ts";
+
+/** Adds routes of operations to an instance: who it is, whether they may, what they want; then the handler. */
+export function routeAdder(api: FastifyInstance, services: Services, http: SharedHttp) {
+  const add = (
+    operation: OperatorOperation,
+    answer: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+  ): void => {
+    api.route({
+      method: operation.method.toUpperCase(),
+      url: operation.path.replace(/\{(\w+)\}/g, ":$1"),
+      config: { permission: operation.permission },
+      handler: async (request, reply) => {
+        const body = await answer(request, reply).catch((error: unknown) => {
+          throw asProblem(error);
+        });
+        reply.code(operation.status);
+        if (body === undefined) return await reply.send();
+        return await reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
+      },
+    });
+  };
+  return {
+    route: <const O extends OperatorOperation>(
+      operation: O & { readonly permission: Exclude<OperatorOperation["permission"], "open"> },
+      handler: Handler<O, Context>,
+    ): void =>
+      add(operation, async (request, reply) => {
+        const { caller, token } = await enter(services, request, operation, operation.permission);
+        const input = await readInput<O>(request, operation, http);
+        return await handler({ services, request, reply, caller, token }, input);
+      }),
+    openRoute: <const O extends OperatorOperation>(
+      operation: O & { readonly permission: "open" },
+      handler: Handler<O, OpenContext>,
+    ): void =>
+      add(operation, async (request, reply) => {
+        enterOpen(services, request, operation);
+        return await handler({ services, request, reply }, await readInput<O>(request, operation, http));
+      }),
+  };
+}
+
+/** Actions that the command line shares speak to operators. */
+function asProblem(error: unknown): unknown {
+  if (!(error instanceof OperatorError)) return error;
+  return new Problem(error.kind === "missing" ? "not_found" : "conflict", error.message);
+}

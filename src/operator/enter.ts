@@ -1,0 +1,62 @@
+import type { FastifyRequest } from "fastify";
+import {
+  authenticateOperator,
+  authorizeOperator,
+  type OperatorCaller,
+} from "#actions/operators/operator-caller.ts";
+import type { Services } from "#actions/services.ts";
+import type { OperatorOperation } from "#contract/operator/operation.ts";
+import type { Permission } from "#domain/operator.ts";
+import { Problem } from "#domain/problem.ts";
+import { readSessionToken } from "./cookie.ts";
+
+const isUnsafe = ({ method }: Pick<OperatorOperation, "method">): boolean => method !== "get";
+
+/** The first step of every handler but of those that are open: who it is (401), from where, and whether they may (403). */
+export async function enter(
+  services: Services,
+  request: FastifyRequest,
+  operation: Pick<OperatorOperation, "method">,
+  permission: Permission,
+): Promise<{ readonly caller: OperatorCaller; readonly token: string }> {
+  if (isUnsafe(operation)) refuseForeign(services, request);
+  const token = readSessionToken(request, services);
+  const caller = await authenticateOperator(services, token);
+  if (isUnsafe(operation) && !services.signing.operators.verifyCsrf(token, csrfOf(request)))
+    throw forged("The header X-CSRF-Token must be the `csrf_token` of GET /operator/v1/me.");
+  authorizeOperator(caller, permission);
+  return { caller, token };
+}
+
+/** For what is open: there is no session yet whose value could be told, but a foreign page can't send the header at all. */
+export function enterOpen(
+  services: Services,
+  request: FastifyRequest,
+  operation: Pick<OperatorOperation, "method">,
+): void {
+  if (!isUnsafe(operation)) return;
+  refuseForeign(services, request);
+  if (csrfOf(request) === "") throw forged("The header X-CSRF-Token must be there, with any value.");
+}
+
+function csrfOf(request: FastifyRequest): string {
+  const values = request.raw.headersDistinct["x-csrf-token"] ?? [];
+  return values.length === 1 ? (values[0] ?? "") : "";
+}
+
+/**
+ * Design, page 6, 5.10: CSRF by Origin and Sec-Fetch-Site, and a token. A browser says where a request comes from; what says nothing
+ * is no browser, and has no cookie that somebody else could use.
+ */
+function refuseForeign(services: Services, request: FastifyRequest): void {
+  const site = request.headers["sec-fetch-site"];
+  const { origin } = request.headers;
+  const isOurs =
+    (site === undefined || site === "same-origin") &&
+    (origin === undefined || origin === new URL(services.publicUrl()).origin);
+  if (!isOurs) throw forged(`The request comes from elsewhere. Use the service at ${services.publicUrl()}.`);
+}
+
+function forged(message: string): Problem {
+  return new Problem("authorization_error", message, { details: [{ message, code: "csrf" }] });
+}

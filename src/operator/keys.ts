@@ -1,0 +1,46 @@
+import { createApiKey } from "#actions/create-api-key.ts";
+import { lookAtKeys, revokeKeyOf } from "#actions/operators/look-at-keys.ts";
+import { actorOf } from "#actions/operators/operator-caller.ts";
+import { rotateApiKey } from "#actions/rotate-api-key.ts";
+import type * as contract from "#contract/operator/keys.ts";
+import type { Handler } from "./context.ts";
+
+const msOf = (seconds: number | undefined): number | null => (seconds === undefined ? null : seconds * 1_000);
+
+export const getKeys: Handler<typeof contract.listKeys> = async ({ services }, { query }) => ({
+  items: await lookAtKeys(services.db, query.account),
+});
+
+export const postKey: Handler<typeof contract.createKey> = async ({ services, caller }, { body }) =>
+  await createApiKey(
+    services.db,
+    services.signing,
+    {
+      account: body.account,
+      name: body.name ?? "",
+      blueprintKeys: body.blueprints ?? null,
+      lifetimeMs: msOf(body.lifetime_seconds),
+    },
+    actorOf(caller),
+  );
+
+export const postRotate: Handler<typeof contract.rotateKey> = async (
+  { services, caller },
+  { params, body },
+) => {
+  const { replacedEndsAt, ...made } = await rotateApiKey(
+    services.db,
+    services.signing,
+    {
+      keyId: params["keyId"] ?? "",
+      overlapMs: body.overlap_seconds * 1_000,
+      name: body.name ?? null,
+      lifetimeMs: msOf(body.lifetime_seconds),
+    },
+    actorOf(caller),
+  );
+  return { ...made, replaced_ends_at: replacedEndsAt.toISOString() };
+};
+
+export const postRevoke: Handler<typeof contract.revokeKey> = async ({ services, caller }, { params }) =>
+  await revokeKeyOf(services, caller, params["keyId"] ?? "");

@@ -1,0 +1,76 @@
+import type { FastifyInstance } from "fastify";
+import type { Services } from "#actions/services.ts";
+import * as ofCredentials from "#contract/operator/credentials.ts";
+import * as ofKeys from "#contract/operator/keys.ts";
+import * as ofOperators from "#contract/operator/operators.ts";
+import * as ofReviews from "#contract/operator/reviews.ts";
+import * as ofRuns from "#contract/operator/runs.ts";
+import * as ofSession from "#contract/operator/session.ts";
+import { assert } from "#lib/assert.ts";
+import { routeAdder } from "./add-route.ts";
+import type { SharedHttp } from "./context.ts";
+import * as credentials from "./credentials.ts";
+import * as keys from "./keys.ts";
+import * as operators from "./operators.ts";
+import * as reviews from "./reviews.ts";
+import * as runs from "./runs.ts";
+import * as session from "./session.ts";
+
+/** The operator API: one line a route, each with the operation that names its permission. */
+export function registerOperator(app: FastifyInstance, services: Services, http: SharedHttp): void {
+  app.register(
+    async (api) => {
+      // Default deny: a route that comes by another way than the adder's names no permission, and the service does not start.
+      api.addHook("onRoute", ({ url, config }) => {
+        assert(config !== undefined && "permission" in config, `${url} names no permission`);
+      });
+      api.addHook("onSend", (_request, reply, _payload, done) => {
+        reply.headers({ "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
+        done();
+      });
+      api.setErrorHandler((error, _request, reply) => http.renderProblem(services.log, reply, error));
+      const { route, openRoute } = routeAdder(api, services, http);
+
+      openRoute(ofSession.signIn, session.postSession);
+      route(ofSession.signOut, session.deleteSession);
+      route(ofSession.stepUp, session.postStepUp);
+      route(ofSession.readMe, session.getMe);
+      route(ofSession.listOwnSessions, session.getOwnSessions);
+      route(ofSession.endOwnSession, session.deleteOwnSession);
+      route(ofSession.changePassword, session.postPassword);
+      route(ofSession.beginSecondFactor, session.postSecondFactor);
+      route(ofSession.confirmSecondFactor, session.postConfirmation);
+      route(ofSession.renewRecoveryCodes, session.postRecoveryCodes);
+
+      route(ofOperators.listOperators, operators.getOperators);
+      route(ofOperators.createOperator, operators.postOperator);
+      route(ofOperators.disableOperator, operators.postDisable);
+      route(ofOperators.enableOperator, operators.postEnable);
+      route(ofOperators.changeRole, operators.postRole);
+      route(ofOperators.resetPassword, operators.postResetPassword);
+      route(ofOperators.resetSecondFactor, operators.postResetSecondFactor);
+
+      route(ofRuns.listRuns, runs.getRuns);
+      route(ofRuns.readRun, runs.getRun);
+      route(ofRuns.cancelRun, runs.postCancel);
+      route(ofRuns.purgeRun, runs.postPurge);
+
+      route(ofReviews.listReviews, reviews.getReviews);
+      route(ofReviews.readReview, reviews.getReview);
+      route(ofReviews.listReviewRecords, reviews.getRecords);
+      route(ofReviews.approveReview, reviews.postApprove);
+      route(ofReviews.rejectReview, reviews.postReject);
+
+      route(ofCredentials.listCredentials, credentials.getCredentials);
+      route(ofCredentials.unlockCredential, credentials.postUnlock);
+      route(ofCredentials.deleteCredential, credentials.deleteCredential);
+      route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
+
+      route(ofKeys.listKeys, keys.getKeys);
+      route(ofKeys.createKey, keys.postKey);
+      route(ofKeys.rotateKey, keys.postRotate);
+      route(ofKeys.revokeKey, keys.postRevoke);
+    },
+    { prefix: "/operator/v1" },
+  );
+}

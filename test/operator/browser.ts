@@ -1,0 +1,107 @@
+import { request, type IncomingHttpHeaders } from "node:http";
+import { totpCode } from "#domain/totp.ts";
+
+/** An answer of the operator API. */
+export interface OperatorAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly body: any;
+}
+
+/** A browser with one cookie jar, as far as the operator API sees one: it sends what a page of the service would send. */
+export interface Browser {
+  /** What it holds: `name=value`, or an empty text. */
+  cookie: string;
+  csrf: string;
+  send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<OperatorAnswer>;
+  signIn(email: string, password: string, code?: string): Promise<OperatorAnswer>;
+  /** Sets up an authenticator app; gives its key. */
+  enrol(password: string): Promise<{ readonly secret: string; readonly recoveryCodes: readonly string[] }>;
+}
+
+/** Sends exactly these headers: `fetch` knows no Cookie and adds its own. */
+export async function sendPlain(
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string,
+  localAddress = "127.0.0.1",
+): Promise<OperatorAnswer> {
+  return await new Promise((resolve, reject) => {
+    const sent = request(url, { method, agent: false, headers, localAddress }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        const text = Buffer.concat(chunks).toString("utf8");
+        const isJson = (response.headers["content-type"] ?? "").startsWith("application/json");
+        const parsed: unknown = isJson ? JSON.parse(text) : undefined;
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parsed });
+      });
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+let opened = 0;
+
+/** Each from an address of its own: sign-ins of an address are counted. */
+export function openBrowser(serviceUrl: string): Browser {
+  const localAddress = `127.7.${Math.floor(++opened / 250)}.${(opened % 250) + 1}`;
+  const browser: Browser = {
+    cookie: "",
+    csrf: "",
+    send: async (method, path, body, headers = {}) => {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      const answer = await sendPlain(
+        `${serviceUrl}/operator/v1${path}`,
+        method,
+        {
+          ...(browser.cookie === "" ? {} : { Cookie: browser.cookie }),
+          ...(method === "GET"
+            ? {}
+            : {
+                Origin: new URL(serviceUrl).origin,
+                "Sec-Fetch-Site": "same-origin",
+                "X-CSRF-Token": browser.csrf || "none yet",
+              }),
+          ...(text === undefined
+            ? {}
+            : { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(text)) }),
+          ...headers,
+        },
+        text,
+        localAddress,
+      );
+      const [set] = answer.headers["set-cookie"] ?? [];
+      if (set !== undefined) browser.cookie = (set.split(";")[0] ?? "").replace(/^[^=]*=$/, "");
+      const csrf: unknown = answer.body?.csrf_token ?? answer.body?.me?.csrf_token;
+      if (typeof csrf === "string") browser.csrf = csrf;
+      return answer;
+    },
+    signIn: async (email, password, code) =>
+      await browser.send("POST", "/session", { email, password, ...(code === undefined ? {} : { code }) }),
+    enrol: async (password) => {
+      const begun = await browser.send("POST", "/me/second-factor", { current_password: password });
+      if (begun.status !== 200) throw new Error(begun.text);
+      const { secret } = begun.body;
+      const confirmed = await browser.send("POST", "/me/second-factor/confirm", { code: codeOf(secret) });
+      if (confirmed.status !== 200) throw new Error(confirmed.text);
+      return { secret, recoveryCodes: confirmed.body.recovery_codes };
+    },
+  };
+  return browser;
+}
+
+/** What the operator's app shows; `steps` later. */
+export function codeOf(secretBase32: string, steps = 0): string {
+  const settings = { secretBase32, algorithm: "SHA1", digits: 6, periodSeconds: 30 } as const;
+  return totpCode(settings, Date.now() + steps * 30_000).code;
+}

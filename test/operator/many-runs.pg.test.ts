@@ -1,0 +1,110 @@
+// A list of runs answers as quickly with many runs as with few. `LATCHKEY_PLANTED_RUNS=1000000` for the numbers of docs/performance.md.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { lookAtRuns, type RunQuery } from "#actions/operators/look-at-runs.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+
+const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
+const ROUNDS = 20;
+let database: TestDatabase;
+
+before(async () => {
+  database = await createTestDatabase();
+  await database.db.transaction(async (tx) => {
+    await tx.query("set local statement_timeout = 0");
+    await tx.query("set local session_replication_role = replica");
+    for (const statement of PLANTS) await tx.query({ text: statement, timeoutMs: 900_000 });
+  });
+  await database.db.query({ text: "analyze run", timeoutMs: 900_000 });
+});
+
+after(async () => await database?.drop());
+
+/** Two accounts, ten Blueprints; most runs completed, one in a thousand failed, names and metadata of their own. */
+const PLANTS = [
+  `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency)
+   select 'acct_' || n, 'account-' || n, '{}', 'n', '{}', 1, 1, 1 from generate_series(0, 1) n`,
+  `insert into blueprint (id, account_id, key, current_version, retired)
+   select 'bp_' || n, 'acct_' || n % 2, 'blueprint-' || n, 1, false from generate_series(0, 9) n`,
+  `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys, status,
+     progress_step, created_at, started_at, ended_at, timeout_ms, retention_ms, error_kind, response_bytes)
+   select 'run_' || lpad(n::text, 28, '0'), gen_random_uuid(), 'acct_' || n % 2, 'bp_' || n % 10, 1, 'key_1',
+     convert_to('run ' || n, 'UTF8'), convert_to('{"po":"po-' || n || '","kind":"same"}', 'UTF8'), '[]',
+     case when n % 1000 = 7 then 'failed' else 'completed' end, 'x', at, at, at, 1, 1,
+     case when n % 1000 = 7 then 'target' end, case when n % 1000 <> 7 then 2 end
+   from (select n, app_now() - n * interval '1 second' as at from generate_series(1, ${RUNS}) n) planted`,
+];
+
+const QUERIES: Readonly<Record<string, RunQuery>> = {
+  "the first page": {},
+  "a rare state": { status: "failed" },
+  "a state that none has": { status: "queued" },
+  "the usual state": { status: "completed" },
+  "an account": { account: "account-1" },
+  "a Blueprint": { blueprint: "blueprint-3" },
+  "a name": { run_name: `run ${RUNS - 5}` },
+  "a name that none has": { run_name: "nobody" },
+  metadata: { metadata: `po=po-${RUNS - 5}` },
+  "metadata that all have": { metadata: "kind=same" },
+  "metadata that none has": { metadata: "po=none" },
+  "one id": { id: `run_${String(RUNS - 5).padStart(28, "0")}` },
+  "a time": { since: "2020-01-01", until: "2100-01-01", status: "failed", account: "account-1" },
+};
+
+test("every filter finds what it should", async () => {
+  const found = async (query: RunQuery): Promise<number> =>
+    (await lookAtRuns(database.db, query)).items.length;
+  const counts: Record<string, number> = {};
+  for (const [what, query] of Object.entries(QUERIES)) counts[what] = await found({ ...query, limit: 5 });
+  assert.deepEqual(counts, {
+    "the first page": 5,
+    "a rare state": 5,
+    "a state that none has": 0,
+    "the usual state": 5,
+    "an account": 5,
+    "a Blueprint": 5,
+    "a name": 1,
+    "a name that none has": 0,
+    metadata: 1,
+    "metadata that all have": 5,
+    "metadata that none has": 0,
+    "one id": 1,
+    "a time": 5,
+  });
+});
+
+test("pages follow each other without a gap, also deep in the list", async () => {
+  const first = await lookAtRuns(database.db, { limit: 200 });
+  const second = await lookAtRuns(database.db, { limit: 200, cursor: first.next_cursor ?? "" });
+  const ids = [...first.items, ...second.items].map(({ id }) => id);
+  assert.deepEqual(
+    ids,
+    Array.from({ length: 400 }, (_, at) => `run_${String(at + 1).padStart(28, "0")}`),
+  );
+});
+
+test("no filter reads all runs, however rare what it looks for is", async (context) => {
+  for (const [what, query] of Object.entries(QUERIES)) {
+    const times: number[] = [];
+    const before = await tuplesRead();
+    for (let round = 0; round < ROUNDS; round++) {
+      const since = performance.now();
+      await lookAtRuns(database.db, query);
+      times.push(performance.now() - since);
+    }
+    const read = (await tuplesRead()) - before;
+    const p95 = times.toSorted((a, b) => a - b)[Math.floor(ROUNDS * 0.95) - 1] ?? 0;
+    context.diagnostic(`${what}: p95 ${p95.toFixed(1)} ms of ${RUNS} runs`);
+    assert.ok(read < RUNS, `${what}: ${read} rows were read by scanning in ${ROUNDS} rounds`);
+  }
+});
+
+/** Rows of `run` that sequential scans have read. */
+async function tuplesRead(): Promise<number> {
+  await database.db.query("select pg_stat_force_next_flush()");
+  await database.db.query("select pg_stat_clear_snapshot()");
+  const rows = await database.db.query<{ read: number }>(
+    "select seq_tup_read::float8 as read from pg_stat_user_tables where relname = 'run'",
+  );
+  return rows[0]?.read ?? 0;
+}

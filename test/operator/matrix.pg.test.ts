@@ -1,0 +1,169 @@
+// Design, page 6, 5.10 and I-11: default deny, route by route and role by role, from the router itself.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import Fastify from "fastify";
+import { operatorDocument } from "#contract/operator/openapi.ts";
+import type { OperatorOperation } from "#contract/operator/operation.ts";
+import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_ROLES, type OperatorRole } from "#domain/operator.ts";
+import { registerOperator } from "#operator/routes.ts";
+import { openBrowser, type OperatorAnswer } from "./browser.ts";
+import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
+
+/** By operation: who may; `!`: with a second factor just given. Written by hand: the table in the code is what is tested. */
+const MATRIX: Readonly<Record<string, string>> = {
+  signIn: "open",
+  signOut: "admin operator reviewer viewer",
+  stepUp: "admin operator reviewer viewer",
+  readMe: "admin operator reviewer viewer",
+  listOwnSessions: "admin operator reviewer viewer",
+  endOwnSession: "admin operator reviewer viewer",
+  changePassword: "admin operator reviewer viewer",
+  beginSecondFactor: "admin operator reviewer viewer",
+  confirmSecondFactor: "admin operator reviewer viewer",
+  renewRecoveryCodes: "admin operator reviewer viewer",
+  listOperators: "admin",
+  createOperator: "admin !",
+  disableOperator: "admin !",
+  enableOperator: "admin !",
+  changeRole: "admin !",
+  resetPassword: "admin !",
+  resetSecondFactor: "admin !",
+  listRuns: "admin operator reviewer viewer",
+  readRun: "admin operator reviewer viewer",
+  cancelRun: "admin operator",
+  purgeRun: "admin operator !",
+  listReviews: "admin operator reviewer viewer",
+  readReview: "admin operator reviewer viewer",
+  listReviewRecords: "admin operator reviewer",
+  approveReview: "admin operator reviewer",
+  rejectReview: "admin operator reviewer",
+  listCredentials: "admin operator viewer",
+  unlockCredential: "admin operator",
+  deleteCredential: "admin operator !",
+  listCredentialSessions: "admin operator viewer",
+  listKeys: "admin operator",
+  createKey: "admin !",
+  rotateKey: "admin !",
+  revokeKey: "admin !",
+};
+
+let stage: OperatorStage;
+const people = new Map<OperatorRole, Someone>();
+
+before(async () => {
+  stage = await openOperatorStage();
+  for (const role of OPERATOR_ROLES) {
+    const someone = await stage.operator(role);
+    await stage.giveSecondFactor(someone);
+    people.set(role, someone);
+  }
+});
+
+after(async () => await stage?.[Symbol.asyncDispose]());
+
+const pathOf = ({ path }: OperatorOperation): string => path.replace(/\{\w+\}/g, "nothing_of_this_name");
+
+/** As somebody with a session of their own; a request that may be carried out has nothing in it. */
+async function call(
+  operation: OperatorOperation,
+  someone: Someone,
+  options: { readonly isSteppedUp?: boolean; readonly csrf?: string } = {},
+): Promise<OperatorAnswer> {
+  const browser = await stage.holding(someone, options.isSteppedUp ?? true);
+  if (options.csrf !== undefined) browser.csrf = options.csrf;
+  return await browser.send(
+    operation.method.toUpperCase(),
+    pathOf(operation),
+    operation.method === "post" ? {} : undefined,
+  );
+}
+
+const codeOf = (answer: OperatorAnswer): unknown => answer.body?.error?.details?.[0]?.code;
+const mayOf = (operation: OperatorOperation): readonly string[] => (MATRIX[operation.id] ?? "").split(" ");
+const guarded = OPERATOR_OPERATIONS.filter(({ permission }) => permission !== "open");
+
+test("the router has the operations of the matrix and no other", async () => {
+  const app = Fastify({ exposeHeadRoutes: false });
+  const served: string[] = [];
+  app.addHook("onRoute", ({ method, url }) => void served.push(`${String(method)} ${url}`));
+  registerOperator(app, stage.services(), {
+    renderProblem: () => assert.fail("not called"),
+    readJsonObject: () => assert.fail("not called"),
+  });
+  await app.ready();
+  await app.close();
+  const named = OPERATOR_OPERATIONS.map(
+    ({ method, path }) => `${method.toUpperCase()} /operator/v1${path.replace(/\{(\w+)\}/g, ":$1")}`,
+  );
+  assert.deepEqual(served.toSorted(), named.toSorted());
+  assert.deepEqual(OPERATOR_OPERATIONS.map(({ id }) => id).toSorted(), Object.keys(MATRIX).toSorted());
+});
+
+test("the committed operator-openapi.json is what the schemas generate", () => {
+  const committed = readFileSync(new URL("../../operator-openapi.json", import.meta.url), "utf8");
+  assert.equal(committed, `${JSON.stringify(operatorDocument(), null, 2)}\n`, "run `npm run generate`");
+});
+
+test("nobody gets anything without a session, whatever is sent", async () => {
+  for (const operation of guarded) {
+    const answer = await openBrowser(stage.service.url).send(
+      operation.method.toUpperCase(),
+      pathOf(operation),
+    );
+    assert.equal(answer.status, 401, operation.id);
+    assert.equal(answer.headers["cache-control"], "no-store");
+    assert.deepEqual(Object.keys(answer.body), ["error"]);
+  }
+});
+
+for (const role of OPERATOR_ROLES) {
+  test(`${role}: what the matrix says, and nothing else`, async () => {
+    const someone = people.get(role) ?? assert.fail();
+    for (const operation of guarded) {
+      const answer = await call(operation, someone);
+      const isRefused = answer.status === 403 && codeOf(answer) === undefined;
+      assert.notEqual(answer.status, 401, operation.id);
+      assert.ok(answer.status < 500, `${operation.id}: ${answer.text}`);
+      assert.equal(
+        !isRefused,
+        mayOf(operation).includes(role),
+        `${operation.id}: ${answer.status} ${answer.text}`,
+      );
+    }
+  });
+}
+
+test("what is dangerous wants a second factor just given, and no other operation does", async () => {
+  for (const operation of guarded) {
+    const role = OPERATOR_ROLES.find((each) => mayOf(operation).includes(each)) ?? assert.fail();
+    const answer = await call(operation, people.get(role) ?? assert.fail(), { isSteppedUp: false });
+    const isAsked = codeOf(answer) === "step_up_required" && operation.id !== "renewRecoveryCodes";
+    assert.equal(isAsked, mayOf(operation).includes("!"), `${operation.id}: ${answer.status} ${answer.text}`);
+  }
+});
+
+test("without a second factor an admin may manage their own sign-in and nothing else", async () => {
+  const admin = await stage.operator("admin");
+  for (const operation of guarded) {
+    const answer = await call(operation, admin);
+    const isStopped = answer.status === 403 && codeOf(answer) === "second_factor_missing";
+    assert.equal(isStopped, operation.permission !== "self.manage", operation.id);
+  }
+});
+
+test("a forged value changes nothing, whoever it is", async () => {
+  const admin = people.get("admin") ?? assert.fail();
+  for (const operation of guarded.filter(({ method }) => method !== "get")) {
+    const answer = await call(operation, admin, { csrf: "A".repeat(43) });
+    assert.deepEqual([answer.status, codeOf(answer)], [403, "csrf"], operation.id);
+  }
+});
+
+test("a disabled operator's session is none", async () => {
+  const someone = await stage.operator("admin");
+  await stage.giveSecondFactor(someone);
+  await stage.db.query("update operator set disabled_at = app_now() where id = $1", [someone.id]);
+  for (const operation of guarded) assert.equal((await call(operation, someone)).status, 401, operation.id);
+});

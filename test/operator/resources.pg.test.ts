@@ -1,0 +1,211 @@
+// What operators see and do: each answer is what its schema says, each effect is on record, and no answer holds a secret.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { matchesSchema } from "#domain/matches-schema.ts";
+import { connect, openCaller, type Caller } from "../caller.ts";
+import type { Browser, OperatorAnswer } from "./browser.ts";
+import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
+
+const CANARY = "canary-5f1d9c-value";
+const documents = [
+  "account: acme",
+  "strategy: strat_acme\naccount: acme\nfields: [{ key: token, type: password }]\nlogin: { type: none }",
+  `blueprint: list-it
+account: acme
+credentials: { it: { strategy: strat_acme } }
+metadata: [{ name: po }]
+nodes:
+  - { id: data, type: input, refKey: data }
+  - { id: list, type: parse, from: data, format: json }
+  - { id: look, type: review, from: list, title: Look at it, editable: true }
+  - { id: out, type: output, refKey: out, from: look }`,
+];
+
+let stage: OperatorStage;
+let admin: Someone;
+let browser: Browser;
+let caller: Caller;
+let key: string;
+let credential: string;
+let runs: readonly string[];
+
+before(async () => {
+  stage = await openOperatorStage();
+  await stage.installation.apply(...documents);
+  key = await stage.installation.createKey("acme");
+  caller = openCaller(stage.service.url, key);
+  credential = await connect(caller, "strat_acme", { token: CANARY });
+  const made: string[] = [];
+  for (const [index, name] of ["first", "second", "third"].entries()) {
+    const { body } = await caller.post("/blueprints/list-it/trigger", {
+      credential_id: credential,
+      run_name: `${name} run`,
+      po: `po-${index}`,
+      purchase: "ignored",
+      data: JSON.stringify([{ sku: `${CANARY}-in-data`, n: index }]),
+    });
+    made.push(body.run_id ?? body.id);
+  }
+  runs = made;
+  await eventually(
+    async () => (await stage.db.query("select 1 from review where status = 'open'")).length === 3,
+  );
+  admin = await stage.operator("admin");
+  await stage.giveSecondFactor(admin);
+  browser = await stage.holding(admin);
+});
+
+after(async () => await stage?.[Symbol.asyncDispose]());
+
+async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+  const until = performance.now() + 100_000;
+  while (!(await isSo())) {
+    assert.ok(performance.now() < until, "it never was");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** A good answer, compared with its operation's schema. */
+async function good(id: string, method: string, path: string, body?: unknown): Promise<OperatorAnswer> {
+  const operation = OPERATOR_OPERATIONS.find((each) => each.id === id) ?? assert.fail(id);
+  const answer = await browser.send(method, path, body);
+  assert.equal(answer.status, operation.status, `${id}: ${answer.text}`);
+  if (operation.answer) assert.ok(matchesSchema(operation.answer, answer.body), `${id}: ${answer.text}`);
+  return answer;
+}
+
+const names = (answer: OperatorAnswer): readonly string[] =>
+  answer.body.items.map(({ name }: any) => String(name).replace(" run", ""));
+
+test("runs are listed newest first, page by page, and by every filter", async () => {
+  assert.deepEqual(names(await good("listRuns", "GET", "/runs")), ["third", "second", "first"]);
+  const first = await good("listRuns", "GET", "/runs?limit=2");
+  assert.deepEqual(names(first), ["third", "second"]);
+  const second = await good("listRuns", "GET", `/runs?limit=2&cursor=${first.body.next_cursor}`);
+  assert.deepEqual([names(second), second.body.next_cursor], [["first"], null]);
+  const { run_key: runKey, created_at: at } = second.body.items[0];
+  const filters: readonly (readonly [query: string, found: readonly string[]])[] = [
+    ["status=running", ["third", "second", "first"]],
+    ["status=failed", []],
+    ["account=acme&blueprint=list-it&run_name=sec", ["second"]],
+    ["run_name=run", []],
+    ["metadata=po%3Dpo-2", ["third"]],
+    ["metadata=po%3Dpo", []],
+    [`id=${runs[1]}`, ["second"]],
+    [`id=${runKey}`, ["first"]],
+    [`until=${at}`, []],
+    [`since=${at}&limit=1`, ["third"]],
+  ];
+  for (const [query, found] of filters)
+    assert.deepEqual(names(await good("listRuns", "GET", `/runs?${query}`)), found, query);
+});
+
+test("a query that can't be meant is refused by name", async () => {
+  const wrong: Readonly<Record<string, string>> = {
+    "status=done": "status",
+    "limit=0": "limit",
+    "limit=2000": "limit",
+    "limit=1&limit=2": "limit",
+    "cursor=abc": "cursor",
+    "since=yesterday": "since",
+    "metadata=po": "metadata",
+    "id=1": "id",
+    "account=nobody": "account",
+    "blueprint=none": "blueprint",
+    "sort=name": "sort",
+  };
+  for (const [query, field] of Object.entries(wrong)) {
+    const { status, body, text } = await browser.send("GET", `/runs?${query}`);
+    assert.deepEqual([status, body.error.details?.[0]?.field], [422, field], `${query}: ${text}`);
+  }
+});
+
+test("a run shows its steps, and names and sizes of what it got", async () => {
+  const { body } = await good("readRun", "GET", `/runs/${runs[0]}`);
+  assert.deepEqual(body.metadata, { po: "po-0" });
+  assert.deepEqual(body.ignored_keys, [{ name: "purchase", did_you_mean: null }]);
+  assert.deepEqual([body.inputs[0].ref_key, body.inputs[0].kind], ["data", "text"]);
+  assert.equal(body.credentials[0].credential_id, credential);
+  assert.deepEqual([body.progress_step, body.reviews.length], ["awaiting_review", 1]);
+  assert.equal((await browser.send("GET", "/runs/run_nothing")).status, 404);
+});
+
+test("a review is decided once, with what is changed, by whom", async () => {
+  const inbox = await good("listReviews", "GET", "/reviews?account=acme");
+  assert.equal(inbox.body.items.length, 3);
+  const [{ id, run_id: runId }] = inbox.body.items;
+  const records = await good("listReviewRecords", "GET", `/reviews/${id}/records?limit=1`);
+  assert.deepEqual([records.body.items[0].ordinal, records.body.next_cursor], [0, null]);
+  const unfit = await browser.send("POST", `/reviews/${id}/approve`, { exclude: [7] });
+  assert.deepEqual([unfit.status, unfit.body.error.details[0].field], [422, "exclude.0"]);
+  const changes = { edits: [{ ordinal: 0, data: { sku: "edited" } }], reason: "seen" };
+  const approved = await good("approveReview", "POST", `/reviews/${id}/approve`, changes);
+  assert.deepEqual(
+    [approved.body.status, approved.body.decided_by, approved.body.edited],
+    ["approved", admin.email, 1],
+  );
+  assert.equal((await browser.send("POST", `/reviews/${id}/reject`, { reason: "late" })).status, 409);
+  assert.equal((await caller.waitForRun(runId, 100_000)).body.status, "completed");
+  const result = await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`);
+  assert.ok(result.text.includes("edited"));
+  assert.deepEqual(await stage.actions(id), ["review.decide"]);
+});
+
+test("runs are cancelled and purged, once, on record", async () => {
+  const id = runs[2] ?? "";
+  assert.equal((await browser.send("POST", `/runs/${id}/purge`)).status, 409, "it has not ended");
+  await good("cancelRun", "POST", `/runs/${id}/cancel`);
+  assert.equal((await browser.send("POST", `/runs/${id}/cancel`)).status, 409);
+  await good("purgeRun", "POST", `/runs/${id}/purge`);
+  assert.equal((await browser.send("POST", `/runs/${id}/purge`)).status, 409);
+  const { body } = await good("readRun", "GET", `/runs/${id}`);
+  assert.deepEqual([body.status, body.name, body.steps], ["cancelled", null, []]);
+  assert.deepEqual(await stage.actions(id), ["run.cancel", "run.purge"]);
+});
+
+test("API keys are made, rotated and revoked; each is shown once", async () => {
+  const made = await good("createKey", "POST", "/keys", { account: "acme", name: "by the dashboard" });
+  assert.equal((await openCaller(stage.service.url, made.body.key).get("/nothing")).status, 404, "it works");
+  const rotated = await good("rotateKey", "POST", `/keys/${made.body.id}/rotate`, { overlap_seconds: 0 });
+  await good("revokeKey", "POST", `/keys/${rotated.body.id}/revoke`);
+  const list = await good("listKeys", "GET", "/keys?account=acme");
+  assert.ok(!list.text.includes(made.body.key) && !list.text.includes(rotated.body.key));
+  assert.deepEqual(await stage.actions(rotated.body.id), ["key.revoke"]);
+  assert.equal((await browser.send("POST", "/keys", { account: "nobody" })).status, 404);
+});
+
+test("no answer to a GET holds a secret, whoever asks", async () => {
+  const reviews = await stage.db.query<{ id: string }>("select id from review limit 1");
+  const ids: Readonly<Record<string, string>> = { runId: runs[1] ?? "", reviewId: reviews[0]?.id ?? "" };
+  const hashes = await stage.db.query<{ hash: string }>("select password_hash as hash from operator");
+  const secrets = [
+    ...hashes.map(({ hash }) => hash),
+    key,
+    browser.cookie.split("=")[1] ?? "",
+    stage.signing.operators.totpKey(admin.id, Buffer.alloc(16)).toString("hex"),
+  ];
+  for (const operation of OPERATOR_OPERATIONS.filter(({ method }) => method === "get")) {
+    const path = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? "");
+    const answer = await good(operation.id, "GET", path);
+    for (const secret of secrets) assert.ok(!answer.text.includes(secret), operation.id);
+    // The records of a review are what a reviewer decides on; nothing else shows what runs work with.
+    const shown = answer.text.replaceAll(
+      operation.id === "listReviewRecords" ? `${CANARY}-in-data` : "\0",
+      "",
+    );
+    assert.ok(!shown.includes(CANARY), operation.id);
+  }
+});
+
+test("a credential is listed without its value, unlocked, and deleted for ever", async () => {
+  const list = await good("listCredentials", "GET", "/credentials?account=acme");
+  assert.equal(list.body.items[0].id, credential);
+  const sessions = await good("listCredentialSessions", "GET", "/credential-sessions");
+  assert.equal(sessions.body.items[0].credential_id, credential);
+  await good("unlockCredential", "POST", `/credentials/${credential}/unlock`);
+  await good("deleteCredential", "DELETE", `/credentials/${credential}`);
+  assert.equal((await browser.send("DELETE", `/credentials/${credential}`)).status, 404);
+  const entries = (await stage.actions(credential)).filter((each) => !/submit|open|send/.test(each));
+  assert.deepEqual(entries, ["credential.unlock", "credential.delete"]);
+});

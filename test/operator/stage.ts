@@ -1,0 +1,130 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import Fastify from "fastify";
+import { createOperator } from "#actions/operators/manage-operators.ts";
+import { newSessionToken } from "#actions/operators/sign-in.ts";
+import type { Services } from "#actions/services.ts";
+import { readJsonObject } from "#api/read-body.ts";
+import { renderProblem } from "#api/render-problem.ts";
+import { insertOperatorSession } from "#db/operator-sessions.ts";
+import type { Database } from "#db/pool.ts";
+import type { OperatorRole } from "#domain/operator.ts";
+import { newId } from "#lib/new-id.ts";
+import { Passwords } from "#lib/password.ts";
+import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
+import { TokenBuckets } from "#lib/token-bucket.ts";
+import { registerOperator } from "#operator/routes.ts";
+import { install, type Installation, type RunningService } from "../service.ts";
+import { openBrowser, type Browser } from "./browser.ts";
+
+export interface Someone {
+  readonly id: string;
+  readonly email: string;
+  readonly password: string;
+}
+
+/** An installation that serves, and operators who use it. */
+export interface OperatorStage extends AsyncDisposable {
+  readonly installation: Installation;
+  readonly service: RunningService;
+  readonly db: Database;
+  readonly signing: Signing;
+  /** Made by the action that the command line calls. */
+  operator(role?: OperatorRole): Promise<Someone>;
+  /** With a browser that has signed in. */
+  signedIn(role?: OperatorRole): Promise<Someone & { readonly browser: Browser }>;
+  /** A browser with a session that the test has put there: no password is derived, and a second factor counts as given. */
+  holding(operator: Someone, isSteppedUp?: boolean): Promise<Browser>;
+  /** As if the operator had an authenticator app. */
+  giveSecondFactor(operator: Someone): Promise<void>;
+  /** What the parts of this process work with, where a test calls them itself; real ones. */
+  services(): Services;
+  /** The operator API in this process, behind a proxy that has TLS. */
+  serveHere(publicUrl: string): Promise<AsyncDisposable & { readonly url: string }>;
+  moveClock(by: string): Promise<void>;
+  /** Time stands still: however slow the machine is, no wait is over. */
+  stopClock(): Promise<void>;
+  /** What is on record about a subject, but for its making. */
+  actions(subject: string): Promise<readonly string[]>;
+}
+
+export async function openOperatorStage(): Promise<OperatorStage> {
+  const installation = await install();
+  const service = await installation.serve();
+  const { db } = installation.database;
+  const signing = openSigning(
+    readSigningKey(readFileSync(join(installation.dataFolder, "signing.key"), "utf8")),
+  );
+  let made = 0;
+  const operator = async (role: OperatorRole = "viewer"): Promise<Someone> => {
+    const context = { db, signing, actor: { kind: "cli" } } as const;
+    return await createOperator(context, { email: `somebody-${made++}@example.com`, role });
+  };
+  const setClock = async (body: string): Promise<void> =>
+    void (await db.query(
+      `create or replace function app_now() returns timestamptz language sql stable return ${body}`,
+    ));
+  const services = (): Services =>
+    ({ db, signing, passwords: new Passwords(), buckets: new TokenBuckets() }) as unknown as Services;
+  return {
+    installation,
+    service,
+    db,
+    signing,
+    operator,
+    signedIn: async (role) => {
+      const someone = await operator(role);
+      const browser = openBrowser(service.url);
+      const answer = await browser.signIn(someone.email, someone.password);
+      if (answer.status !== 201) throw new Error(answer.text);
+      return { browser, ...someone };
+    },
+    holding: async (someone, isSteppedUp = true) => {
+      const browser = openBrowser(service.url);
+      const token = newSessionToken();
+      await insertOperatorSession(db, {
+        id: newId("ops_"),
+        operatorId: someone.id,
+        tokenHash: signing.operators.sessionHash(token),
+        lifetimeMs: 3_600_000,
+        isSteppedUp,
+        address: "192.0.2.1",
+        userAgent: "",
+      });
+      browser.cookie = `latchkey_operator=${token}`;
+      browser.csrf = signing.operators.csrf(token);
+      return browser;
+    },
+    giveSecondFactor: async ({ id }) =>
+      void (await db.query(
+        `update operator set totp_nonce = decode(repeat('00', 16), 'hex'), totp_confirmed_at = app_now(), totp_step = 0
+         where id = $1`,
+        [id],
+      )),
+    services,
+    serveHere: async (publicUrl) => {
+      const app = Fastify();
+      for (const method of app.supportedMethods)
+        app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+      registerOperator(app, { ...services(), publicUrl: () => publicUrl }, { renderProblem, readJsonObject });
+      return {
+        url: await app.listen({ host: "127.0.0.1", port: 0 }),
+        [Symbol.asyncDispose]: async () => await app.close(),
+      };
+    },
+    moveClock: async (by) =>
+      await setClock(`date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`),
+    stopClock: async () => {
+      const [now] = await db.query<{ at: string }>("select app_now()::text as at");
+      await setClock(`timestamptz '${now?.at}'`);
+    },
+    actions: async (subject) =>
+      (
+        await db.query<{ action: string }>(
+          `select action from audit_entry where subject_id = $1 and action <> 'operator.create' order by occurred_at, id`,
+          [subject],
+        )
+      ).map(({ action }) => action),
+    [Symbol.asyncDispose]: async () => await installation[Symbol.asyncDispose](),
+  };
+}
