@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { parse as parseYaml } from "yaml";
 import type { Blueprint, BlueprintNode } from "#domain/blueprint.ts";
 import { suggestion } from "#domain/config-nearest.ts";
+import { explainIssue } from "#domain/form-issue.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { headerRows } from "#domain/header-rows.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
@@ -118,7 +119,9 @@ export function readCredential(
       : readFieldsFile(strategy, from);
   const { values, errors } = checkFormValues(strategy.fields, submitted);
   if (errors.size > 0)
-    throw usage([...errors].map(([key, message]) => `--credential ${slot}: ${key}: ${message}`).join("\n"));
+    throw usage(
+      [...errors].map(([key, issue]) => `--credential ${slot}: ${explainIssue(issue, key)}`).join("\n"),
+    );
   return new Secret(values);
 }
 

@@ -53,6 +53,7 @@ export function recordTarget(
 ): TargetSession {
   return {
     ...target,
+    // Nothing is kept in a file here: a recording holds every body, however long.
     send: async (request, signal) => {
       const asked = await describeRequest(request, origins);
       const recorded: RecordedRequest = {
@@ -92,6 +93,7 @@ export function replayTarget(
       url,
       headers: new Map(Object.entries(headers)),
       body: bytes,
+      kept: null,
       text: () => bytes.toString("utf8"),
     };
   };

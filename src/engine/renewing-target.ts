@@ -33,9 +33,9 @@ export function openRenewingTarget(
     }
   };
   return {
-    send: async (request, signal) => {
+    send: async (request, signal, keep) => {
       const used = holding;
-      const response = await used.target.send(request, signal);
+      const response = await used.target.send(request, signal, keep);
       if (!isRefused(response)) {
         used.mayRenew = true;
         return response;
@@ -44,7 +44,7 @@ export function openRenewingTarget(
         if (!used.mayRenew) return response;
         await (renewing ??= renewOnce(signal).catch(asOutbound));
       }
-      return await holding.target.send(request, signal);
+      return await holding.target.send(request, signal, keep);
     },
     jar: holding.target.jar,
     close: async () => await holding.target.close(),

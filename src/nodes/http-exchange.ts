@@ -138,7 +138,7 @@ export function responseText(response: OutboundResponse, place: string): string 
   const charset = charsetOf(contentType);
   if ((charset === null || charset === "utf-8" || charset === "utf8") && !isUtf8(response.body)) {
     throw new NodeFailure(
-      `${place}: the response (${mediaType(contentType)}) is not UTF-8 text. Saving a file is not built yet.`,
+      `${place}: the response (${mediaType(contentType)}) is not UTF-8 text. \`save: file\` keeps it as a file.`,
     );
   }
   return response.text();

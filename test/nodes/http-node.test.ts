@@ -21,7 +21,7 @@ test("a response that is no text fails, and is never mangled", async (t) => {
   );
   await assert.rejects(runNode(http({ url: "/a" }), { send }), {
     name: "NodeFailure",
-    message: "GET /a: the response (application/pdf) is not UTF-8 text. Saving a file is not built yet.",
+    message: "GET /a: the response (application/pdf) is not UTF-8 text. `save: file` keeps it as a file.",
   });
 });
 
