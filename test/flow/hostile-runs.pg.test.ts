@@ -1,0 +1,272 @@
+// Hostile Blueprints and targets: the run fails soon and names its node; other runs and the API don't notice. Design, page 6, G17.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { after, before, test, type TestContext } from "node:test";
+import { openCaller, type Caller } from "../caller.ts";
+import { install, type RunningService } from "../service.ts";
+import { startHostileTarget, type HostileTarget } from "./hostile-target.ts";
+
+/** What a hostile run may take on a quiet machine; the calibration says how quiet this one is. */
+const RUN_MS = 5_000;
+/** What a good run takes on a quiet machine, with room. */
+const GOOD_RUN_MS = 500;
+
+interface Attack {
+  readonly name: string;
+  /** The node `bad`, and what it reads. */
+  readonly nodes: string;
+  readonly fails: RegExp;
+}
+
+const given = "  - { id: rows, type: http, request: { url: TARGET/good }, records: $ }";
+const mapped = (expression: string): string =>
+  `${given}\n  - { id: bad, type: map, from: rows, expression: ${JSON.stringify(expression)} }`;
+const fetched = (path: string, more: string): string =>
+  `  - { id: bad, type: http, request: { url: "TARGET${path}" }, retry: { attempts: 1 }, ${more} }`;
+const parsed = (path: string, more: string): string =>
+  `  - { id: file, type: http, request: { url: "TARGET${path}" }, save: file, max_bytes: 20000000 }\n  - { id: bad, type: parse, from: file, ${more} }`;
+
+const EXPRESSIONS: readonly Attack[] = [
+  { name: "endless", nodes: mapped("($f := function($x){ $f($x) }; $f(1))"), fails: /took longer than 1 s/ },
+  {
+    name: "recursion",
+    nodes: mapped("($f := function($x){ 1 + $f($x) }; $f(1))"),
+    fails: /recurses too deeply|took longer/,
+  },
+  { name: "pad", nodes: mapped("{ 'x': $pad('x', 4e8) }"), fails: /10000000 characters/ },
+  { name: "range", nodes: mapped("{ 'x': [1..1e9] }"), fails: /too long/ },
+  {
+    name: "join",
+    nodes: mapped("{ 'x': $join([1..900000].$pad('x', 1000)) }"),
+    fails: /characters|memory|took longer/,
+  },
+  {
+    name: "filter",
+    nodes: `${given}\n  - { id: bad, type: filter, from: rows, where: "($f := function(){ $f() }; $f())" }`,
+    fails: /took longer than 1 s/,
+  },
+];
+
+const BOMBS: readonly Attack[] = [
+  { name: "gzip", nodes: fetched("/gzip", "records: $"), fails: /over 10000000 bytes, decompressed/ },
+  { name: "brotli", nodes: fetched("/brotli", "records: $"), fails: /over 10000000 bytes, decompressed/ },
+  { name: "endless-body", nodes: fetched("/endless", "records: items"), fails: /over 10000000 bytes/ },
+  {
+    name: "nested",
+    nodes: fetched("/nested", "records: $"),
+    fails: /nested deeper than 500 levels|is not JSON/,
+  },
+  {
+    name: "nested-list",
+    nodes: fetched("/nested", "parse: { format: json }"),
+    fails: /nested deeper than 500 levels/,
+  },
+  { name: "many", nodes: fetched("/many", "parse: { format: json }"), fails: /is not JSON/ },
+  { name: "columns", nodes: fetched("/columns", "parse: { format: csv }"), fails: /columns/ },
+  { name: "sheet", nodes: parsed("/sheet", "format: xlsx"), fails: /unpacks to more than 100 MB/ },
+  {
+    name: "pdf",
+    nodes: parsed("/pdf", "format: pdf"),
+    fails: /the PDF (took (more|longer) than|is no PDF|gives more|could not)/,
+  },
+  {
+    name: "markup",
+    nodes: parsed("/markup", "format: html, rows: b, columns: { text: b }"),
+    fails: /the HTML (took (more|longer) than|is nested too deeply|gives more|could not)/,
+  },
+  {
+    name: "pages",
+    nodes: fetched("/pages", "records: items, paginate: { cursor: next, param: cursor, max_pages: 20 }"),
+    fails: /more pages than max_pages \(20\)/,
+  },
+  {
+    name: "same-page",
+    nodes: fetched("/same-page", "records: items, paginate: { cursor: next, param: cursor }"),
+    fails: /the same page/,
+  },
+  {
+    name: "drip",
+    nodes: fetched("/drip", "records: items, timeout: 1s"),
+    fails: /no complete response within|took longer/,
+  },
+];
+
+let target: HostileTarget;
+let installation: Awaited<ReturnType<typeof install>>;
+let service: RunningService;
+let caller: Caller;
+/** Before anything hostile. */
+let calm: { readonly runMs: number; readonly p99Ms: number };
+
+const blueprint = (name: string, nodes: string, last: string): string =>
+  `blueprint: ${name}\naccount: acme\nhosts: [${target.url}]\nnodes:\n${nodes.replaceAll("TARGET", target.url)}\n  - { id: out, type: output, refKey: out, from: ${last} }`;
+
+before(async () => {
+  target = await startHostileTarget();
+  installation = await install({ LATCHKEY_LOG_LEVEL: "warn" });
+  await installation.apply(
+    "account: acme\nrate_limit: off",
+    blueprint(
+      "good",
+      `${given}\n  - { id: made, type: map, from: rows, fields: { name: $uppercase(name), sum: '$sum([n, 1])' } }`,
+      "made",
+    ),
+    blueprint(
+      "proto",
+      '  - { id: rows, type: http, request: { url: TARGET/proto }, records: $ }\n  - { id: made, type: map, from: rows, fields: { constructor: constructor, toString: $string(toString), valueOf: "1" } }',
+      "made",
+    ),
+    blueprint("names", "  - { id: rows, type: http, request: { url: TARGET/proto }, records: $ }", "rows"),
+    blueprint(
+      "entities",
+      parsed("/entities", 'format: xml, rows: row, columns: { text: ":scope" }').replace(
+        "id: bad",
+        "id: made",
+      ),
+      "made",
+    ),
+    blueprint("function", mapped("{ 'x': $.constructor.constructor('return process')() }"), "bad"),
+    blueprint(
+      "regex",
+      `${given}\n  - { id: made, type: map, from: rows, fields: { n: "$count($match($pad('a', 40, 'a') & '!', /^(a+)+$/))" } }`,
+      "made",
+    ),
+    ...[...EXPRESSIONS, ...BOMBS].map(({ name, nodes }) => blueprint(name, nodes, "bad")),
+  );
+  service = await installation.serve();
+  caller = openCaller(service.url, await installation.createKey("acme"));
+  await goodRun();
+  const runMs = [await goodRun(), await goodRun(), await goodRun()].toSorted((a, b) => a - b)[1] ?? 0;
+  calm = { runMs, p99Ms: (await probeWhile(sleep(1_000))).p99Ms };
+});
+
+after(async () => {
+  await installation?.[Symbol.asyncDispose]();
+  await target?.[Symbol.asyncDispose]();
+});
+
+async function trigger(name: string): Promise<string> {
+  const { status, body, text } = await caller.post(`/blueprints/${name}/trigger`, {});
+  assert.equal(status, 202, text);
+  return body.id as string;
+}
+
+/** Milliseconds from trigger to completed. */
+async function goodRun(): Promise<number> {
+  const startedAt = performance.now();
+  const { body } = await caller.waitForRun(await trigger("good"), 120_000);
+  assert.equal(body.status, "completed");
+  return performance.now() - startedAt;
+}
+
+/** Requests of another caller, one after the other. */
+async function probeWhile(work: Promise<unknown>): Promise<{ p99Ms: number; requests: number }> {
+  let over = false;
+  const ended = work.finally(() => (over = true));
+  ended.catch(() => undefined);
+  const tookMs: number[] = [];
+  while (!over) {
+    const startedAt = performance.now();
+    const { status } = await caller.get("/blueprint-runs/run_of_nobody/status");
+    assert.equal(status, 404);
+    tookMs.push(performance.now() - startedAt);
+    await sleep(10);
+  }
+  await ended;
+  const sorted = tookMs.toSorted((a, b) => a - b);
+  return { p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0, requests: sorted.length };
+}
+
+async function failureOf(runId: string): Promise<string> {
+  const rows = await installation.database.db.query<{ detail: string | null }>(
+    "select error_detail as detail from run where id = $1",
+    [runId],
+  );
+  return rows[0]?.detail ?? "";
+}
+
+/** All at once, with good runs and requests of others beside them. */
+async function attackWith(t: TestContext, attacks: readonly Attack[]): Promise<void> {
+  const slowdown = Math.max(1, calm.runMs / GOOD_RUN_MS);
+  const attacking = Promise.all(
+    attacks.map(async ({ name, fails }) => {
+      const startedAt = performance.now();
+      const id = await trigger(name);
+      const { body } = await caller.waitForRun(id, 300_000);
+      const tookMs = performance.now() - startedAt;
+      const detail = await failureOf(id);
+      t.diagnostic(`${name}: ${Math.round(tookMs)} ms: ${detail}`);
+      assert.equal(body.status, "failed", name);
+      assert.match(detail, /^Node bad: /, name);
+      assert.match(detail, fails, name);
+      return tookMs;
+    }),
+  );
+  attacking.catch(() => undefined);
+  const goodMs: number[] = [];
+  const beside = (async () => {
+    let over = false;
+    attacking.then(
+      () => (over = true),
+      () => (over = true),
+    );
+    do goodMs.push(await goodRun());
+    while (!over);
+  })();
+  const { p99Ms, requests } = await probeWhile(Promise.all([attacking, beside]));
+  const slowest = Math.max(...(await attacking));
+  t.diagnostic(
+    `slowest ${Math.round(slowest)} ms; good runs ${Math.round(Math.max(...goodMs))} ms at most (before ${Math.round(calm.runMs)}); ` +
+      `API p99 ${Math.round(p99Ms)} ms over ${requests} requests (before ${Math.round(calm.p99Ms)})`,
+  );
+  // All of them share one machine with the tests beside; one alone, on a quiet machine, ends within RUN_MS.
+  assert.ok(slowest < 12 * RUN_MS * slowdown, `${slowest} ms`);
+  assert.ok(p99Ms < Math.max(2_500, 50 * calm.p99Ms), `p99 ${p99Ms} ms`);
+}
+
+test("hostile expressions fail their runs and nobody else's", async (t) => await attackWith(t, EXPRESSIONS));
+
+test("bombs of a target fail their runs and nobody else's", async (t) => {
+  await attackWith(t, BOMBS);
+  assert.ok((target.sent.get("/endless") ?? 0) < 40_000_000, "an endless body is cut off, not read");
+});
+
+test("tricks with prototypes, entities and regular expressions do nothing", async () => {
+  const resultOf = async (name: string): Promise<unknown> => {
+    const id = await trigger(name);
+    const { body } = await caller.waitForRun(id, 120_000);
+    assert.equal(body.status, "completed", `${name}: ${await failureOf(id)}`);
+    const { text } = await caller.get(`/blueprint-runs/${id}/results?deliveryMethod=direct`);
+    return (JSON.parse(text) as { results: { out: { records: { data: unknown }[] } } }).results.out.records[0]
+      ?.data;
+  };
+  assert.equal(JSON.stringify(await resultOf("proto")), '{"constructor":"c","toString":"t","valueOf":1}');
+  assert.equal(
+    JSON.stringify(await resultOf("names")),
+    '{"__proto__":{"polluted":1},"constructor":"c","toString":"t"}',
+  );
+  assert.deepEqual(await resultOf("entities"), { text: "&l9;" });
+  assert.deepEqual(await resultOf("regex"), { n: 0 });
+  assert.deepEqual(await resultOf("function"), {});
+  assert.equal(Reflect.get({}, "polluted"), undefined);
+});
+
+test("threads that were ended give everything back", async () => {
+  const now = (what: string): number =>
+    Number(
+      new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${service.child.pid}/status`, "utf8"))?.[1],
+    );
+  const before = { threads: now("Threads"), rssMiB: now("VmRSS") / 1_024 };
+  for (let round = 0; round < 2; round++)
+    await Promise.all(
+      ["endless", "recursion", "markup", "sheet"].map(async (name) => {
+        const { body } = await caller.waitForRun(await trigger(name), 300_000);
+        assert.equal(body.status, "failed");
+      }),
+    );
+  await goodRun();
+  const afterwards = { threads: now("Threads"), rssMiB: now("VmRSS") / 1_024 };
+  assert.ok(afterwards.threads <= before.threads + 4, JSON.stringify({ before, afterwards }));
+  assert.ok(afterwards.rssMiB < before.rssMiB * 1.5 + 100, JSON.stringify({ before, afterwards }));
+});
