@@ -54,7 +54,8 @@ export async function* recordsOfPages(
         ? null
         : nextPage(paginate, at, { response, records, cursor: page.cursor, place });
     if (next === null) return;
-    if (JSON.stringify(next) === JSON.stringify(at))
+    // A cursor may stay the same while the target counts on (Elasticsearch's scroll does); a page's own address may not.
+    if (next.url !== null && next.url === at.url)
       throw new NodeFailure(`${place}: the next page is the same page again.`);
     if (number === pagesMax)
       throw new NodeFailure(`There are more pages than max_pages (${pagesMax}) allows.`);

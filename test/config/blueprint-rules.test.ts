@@ -184,7 +184,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "required keys of a node",
     "    request: { url: https://rates.example/today }",
     "    name: Rates",
-    ["18:5 nodes[2] the key `request` is missing; add it"],
+    ["18:5 nodes[2] the key `request` is missing (The request); add it"],
   ],
   [
     "milestones are not built-in steps",

@@ -208,7 +208,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "  steps:",
     "  stesp:",
     [
-      "8:3 login the key `steps` is missing; add it",
+      "8:3 login the key `steps` is missing (What is done, in this order); add it",
       "9:3 login.stesp unknown key `stesp`; did you mean `steps`?",
     ],
   ],

@@ -82,7 +82,7 @@ const BOMBS: readonly Attack[] = [
   },
   {
     name: "same-page",
-    nodes: fetched("/same-page", "records: items, paginate: { cursor: next, param: cursor }"),
+    nodes: fetched("/same-page", "records: items, paginate: { link_header: true }"),
     fails: /the same page/,
   },
   {

@@ -66,7 +66,10 @@ export async function startHostileTarget(): Promise<HostileTarget> {
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify({ items: [{ n: 1 }], next: Number(query.get("cursor") ?? 0) + 1 }));
     },
-    "/same-page": whole("application/json", () => '{"items":[{"n":1}],"next":"again"}'),
+    "/same-page": (response) => {
+      response.writeHead(200, { "content-type": "application/json", link: '</same-page>; rel="next"' });
+      response.end('{"items":[{"n":1}]}');
+    },
     "/entities": whole("application/xml", entityBomb),
     "/markup": whole("text/html", () => "<b></p>".repeat(60_000)),
     "/sheet": whole("application/octet-stream", sheetBomb),

@@ -100,7 +100,7 @@ function explainMissing(key: string, schema: Schema): string {
   const properties = schema["properties"];
   const property = isJsonObject(properties) ? properties[key] : undefined;
   const description = isJsonObject(property) ? property["description"] : undefined;
-  return `the key ${quote(key)} is missing${typeof description === "string" ? ` (${description})` : ""}; add it`;
+  return `the key ${quote(key)} is missing${typeof description === "string" ? ` (${firstSentence(description)})` : ""}; add it`;
 }
 
 function explainType(types: readonly string[], data: unknown): string {
@@ -166,3 +166,6 @@ function explainPattern(schema: Schema): string {
     ? `must be ${says}`
     : `must match the pattern ${quote(String(schema["pattern"]))}`;
 }
+
+/** Without its full stop. */
+const firstSentence = (text: string): string => text.split(/\.(?: (?=[A-Z])|$)/, 1)[0] ?? text;
