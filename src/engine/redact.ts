@@ -32,6 +32,7 @@ export function makeRedactor(secrets: readonly string[]): Redactor {
   let forms: readonly string[] = [];
   // What a form looks like inside JSON text. A number is JSON as it is.
   let written: readonly string[] = [];
+  let inBytes: readonly string[] = [];
   const add = (more: readonly string[]): void => {
     const added = more.filter((secret) => secret.length >= SHORTEST).flatMap(formsOf);
     forms = [...new Set([...forms, ...added])]
@@ -39,6 +40,7 @@ export function makeRedactor(secrets: readonly string[]): Redactor {
       // Longest first, so that no form leaves a piece of another behind.
       .sort((a, b) => b.length - a.length);
     written = [...new Set([...forms, ...forms.map(jsonEscaped)])];
+    inBytes = forms.map((form) => Buffer.from(form, "utf8").toString("latin1"));
   };
   add(secrets);
   let changes = 0;
@@ -60,11 +62,12 @@ export function makeRedactor(secrets: readonly string[]): Redactor {
       return text(given);
     }
   };
-  const inBytes = forms.map((form) => Buffer.from(form, "utf8").toString("latin1"));
   return {
     text,
     bytes: (given) => replace(given, inBytes),
-    longest: Math.max(0, ...inBytes.map((form) => form.length)),
+    get longest() {
+      return Math.max(0, ...inBytes.map((form) => form.length));
+    },
     body: (given) => (isTouched(given) ? cleanBody(given) : given),
     message: (given) =>
       replace(

@@ -85,3 +85,12 @@ test("the changes are counted, for the run's warning", () => {
   redactor.text("nothing");
   assert.equal(redactor.changes, 2);
 });
+
+test("what a run is given while it runs is looked for in files as well", () => {
+  const redactor = makeRedactor([]);
+  assert.equal(redactor.longest, 0);
+  redactor.add(["HunterTwo"]);
+  assert.ok(redactor.longest >= "HunterTwo".length);
+  assert.equal(redactor.bytes("x HunterTwo y"), "x [REDACTED] y");
+  assert.equal(redactor.text("HunterTwo"), "[REDACTED]");
+});
