@@ -5,7 +5,7 @@ import { registerHooks } from "node:module";
 const IDENTITY = `
 const linesOf = (records) => records.map((record) => JSON.stringify(record)).join("\\n") + "\\n";
 const same = (text) => text;
-export const makeRedactor = () => ({ text: same, body: same, message: same, json: JSON.stringify, lines: linesOf, changes: 0 });
+export const makeRedactor = () => ({ text: same, body: same, message: same, json: JSON.stringify, lines: linesOf, bytes: same, longest: 0, add: () => {}, changes: 0 });
 `;
 
 registerHooks({
