@@ -9,6 +9,8 @@ import { eventually } from "./run-history.ts";
 const RUNS = 6;
 /** Statements of one kind that a process has under way at most. */
 const BATCHES_MAX = 2;
+/** Two lives, and a read that met a connection which was ending. */
+const READS_MAX = 4;
 const PATIENCE_MS = 120_000;
 /** A machine that does ten other things starts four processes slowly. */
 const SETUP_MS = 400_000;
@@ -86,8 +88,8 @@ for (const { what, table, way } of STATEMENTS) {
       assert.deepEqual(new Set(rows.map(({ status }) => status)), new Set(["completed"]));
       await stage.check(caller, runs);
       for (const run of runs) {
-        // What was in the journal before the statement is not read again; what was in it may be.
-        assert.ok(stage.reads(run).length <= (table === "run_step" ? 2 : 1), `${run} has read too often`);
+        // A read that is not in the journal yet is made again, by the next life, or as a retry: a read may.
+        assert.ok(stage.reads(run).length <= READS_MAX, `${run} has read ${stage.reads(run).length} times`);
         assert.equal(stage.orders(run).length, way === "sends" ? RECORDS : 0);
       }
       await worker.end("SIGKILL");

@@ -146,7 +146,7 @@ test("a variable that is not set, and a server that is not there: nobody leaves,
     ["strat_unset", /the environment variable NOBODY_SETS_THIS is not set/],
     ["strat_down", /the connection to 127.0.0.1:1 failed/],
   ] as const) {
-    await assert.rejects(leave(id), /stayed: 502.*Scripted is not connected/s);
+    await assert.rejects(leave(id), /stayed: 502.*<bdi>Scripted<\/bdi> is not connected/s);
     assert.match(logs(), reason);
   }
 });

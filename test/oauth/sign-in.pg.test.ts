@@ -196,7 +196,7 @@ for (const [name, { status, come }] of Object.entries(REFUSED)) {
     else {
       const again = name === "error=access_denied" ? "refused" : "failed";
       assert.equal(page.location, `${arrived.session.hosted_url}?again=${again}`);
-      assert.match((await visitor.open(page.location ?? "")).text, /Northwind is not connected/);
+      assert.match((await visitor.open(page.location ?? "")).text, /<bdi>Northwind<\/bdi> is not connected/);
       // And the page that says so is the one to try again on.
       const back = await visitor.signIn(await visitor.leave(arrived.session.hosted_url));
       assert.equal((await visitor.open(back)).status, 200);

@@ -147,6 +147,16 @@ test("a review is decided once, with what is changed, by whom", async () => {
   );
   assert.equal((await browser.send("POST", `/reviews/${id}/reject`, { reason: "late" })).status, 409);
   assert.equal((await caller.waitForRun(runId, 100_000)).body.status, "completed");
+  // Two lines of a step's log, and none: both are lists.
+  await stage.db.query(
+    `update run_step set log = convert_to(E'{"message":"one"}\\n{"message":"two"}', 'UTF8') where run_id = $1`,
+    [runId],
+  );
+  const read = await good("readRun", "GET", `/runs/${runId}`);
+  const step = read.body.steps.at(-1);
+  assert.deepEqual([step.status, step.log], ["done", [{ message: "one" }, { message: "two" }]]);
+  await stage.db.query("update run_step set log = '' where run_id = $1", [runId]);
+  assert.deepEqual((await good("readRun", "GET", `/runs/${runId}`)).body.steps.at(-1).log, []);
   const result = await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`);
   assert.ok(result.text.includes("edited"));
   assert.deepEqual(await stage.actions(id), ["review.decide"]);

@@ -150,9 +150,16 @@ function showStep(step: DetailedStep) {
     records_total: step.recordsTotal,
     records_valid: step.recordsValid,
     error: step.errorDetail,
-    log: step.log === null ? [] : (JSON.parse(step.log.toString("utf8")) as unknown[]),
+    log: linesOf(step.log),
   };
 }
+
+/** A step's log is a JSON object a line; a step that had nothing to say has an empty one. */
+const linesOf = (log: Buffer | null): readonly unknown[] =>
+  (log?.toString("utf8") ?? "")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as unknown);
 
 /** Design, page 1, Ignored keys: "shown to the operator on the run with the nearest known key". */
 async function explainIgnored(db: Database, run: DetailedRun) {
