@@ -155,7 +155,7 @@ function showStep(step: DetailedStep) {
 }
 
 /** A step's log is a JSON object a line; a step that had nothing to say has an empty one. */
-const linesOf = (log: Buffer | null): readonly unknown[] =>
+const linesOf = (log: Buffer | null): unknown[] =>
   (log?.toString("utf8") ?? "")
     .split("\n")
     .filter((line) => line !== "")
