@@ -49,6 +49,16 @@ export async function beginWrite(
   return rows.length > 0;
 }
 
+export interface EndedWrite {
+  readonly nodeId: string;
+  readonly ordinal: number;
+  /** The epoch that it was begun with. */
+  readonly epoch: number;
+  readonly status: Exclude<WriteStatus, "started">;
+  readonly outcome: string | null;
+  readonly detail: string | null;
+}
+
 /**
  * What became of a write that this lease began, or that it found in doubt. Not fenced by the lease: it is true whoever has the
  * run now; it is fenced by the write's own epoch, so that it never overwrites what another worker has found out since.
@@ -56,18 +66,7 @@ export async function beginWrite(
  * A run that gets somewhere is no poison: under the lease, a write that is done counts as progress like a finished step (design, page
  * 6, 6.1). One that was ruled out does not: its process may die of sending it.
  */
-export async function endWrite(
-  db: Database,
-  lease: Lease,
-  write: {
-    readonly nodeId: string;
-    readonly ordinal: number;
-    readonly epoch: number;
-    readonly status: Exclude<WriteStatus, "started">;
-    readonly outcome: string | null;
-    readonly detail: string | null;
-  },
-): Promise<boolean> {
+export async function endWrite(db: Database, lease: Lease, write: EndedWrite): Promise<boolean> {
   const rows = await db.query({
     name: "end_write",
     // The run's row first, as whoever ends a run has it: they never wait for each other.

@@ -1,6 +1,6 @@
 import type { Lease } from "#db/lease.ts";
 import type { FinishedStep } from "#db/run-steps.ts";
-import type { StoredWrite, WriteStatus } from "#db/run-writes.ts";
+import type { EndedWrite, StoredWrite } from "#db/run-writes.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
@@ -83,16 +83,6 @@ export interface RunJournal {
     records: RecordBatches,
     ask: () => Promise<ReviewQuestion>,
   ): Promise<RecordBatches>;
-}
-
-export interface EndedWrite {
-  readonly nodeId: string;
-  readonly ordinal: number;
-  /** The epoch that it was begun with. */
-  readonly epoch: number;
-  readonly status: Exclude<WriteStatus, "started">;
-  readonly outcome: string | null;
-  readonly detail: string | null;
 }
 
 export type { PlannedNode };

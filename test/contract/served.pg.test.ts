@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { openApiDocument } from "#contract/openapi.ts";
 import { OPERATIONS } from "#contract/operations.ts";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
+import { needsCurl } from "../curl.ts";
 import { install } from "../service.ts";
 import { BLUEPRINT, DOCUMENTS, STRATEGY } from "./documents.ts";
 
@@ -100,16 +101,6 @@ const escaped = (text: string): string =>
     .replaceAll("'", "&#39;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;");
-
-const hasCurl = ((): boolean => {
-  try {
-    execFileSync("curl", ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-const needsCurl = hasCurl ? {} : { skip: "curl is not installed" };
 
 /** Runs a command of the documentation as it stands. Gives the status of its answer. */
 async function statusOf(command: string, more: Readonly<Record<string, string>> = {}): Promise<number> {

@@ -1,6 +1,6 @@
 /** docs/tutorial.md is followed to the letter: its files are written, its commands run, and what it shows is compared. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { must } from "#lib/assert.ts";
 import { submitHostedForm } from "../caller.ts";
 import { environmentOf, observe, ROOT, type Running } from "../cli/program.ts";
+import { needsCurl } from "../curl.ts";
 import { createTestDatabase } from "../database.ts";
 
 interface Fence {
@@ -29,16 +30,7 @@ const COPIED: Readonly<Record<string, RegExp>> = {
   RUN: /run_[0-9A-Za-z]+/,
 };
 
-const hasCurl = ((): boolean => {
-  try {
-    execFileSync("curl", ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-
-test("the tutorial's files and commands do what it shows", { skip: !hasCurl && "needs curl" }, async () => {
+test("the tutorial's files and commands do what it shows", needsCurl, async () => {
   await using opened = new AsyncDisposableStack();
   const database = await createTestDatabase();
   opened.defer(database.drop);
