@@ -8,13 +8,14 @@ import { dirname, join } from "node:path";
 import { styleText } from "node:util";
 
 const root = dirname(import.meta.dirname);
-const linted = ["src", "test", "conformance", "scripts", "examples", "layers.ts"];
+const linted = ["src", "ui", "test", "conformance", "scripts", "examples", "layers.ts"];
 
 /** Name, program (a tool of node_modules/.bin, or a script of ours), arguments. */
 const CHECKS = [
   ["types", "tsc", ["--noEmit", "--pretty", "false", "-p", "tsconfig.json"]],
   // What runs in end users' browsers knows the DOM, and nothing of Node.
   ["pages", "tsc", ["--noEmit", "--pretty", "false", "-p", "src/hosted/browser/tsconfig.json"]],
+  ["dashboard", "tsc", ["--noEmit", "--pretty", "false", "-p", "ui/tsconfig.json"]],
   ["lint", "oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives", ...linted]],
   ["format", "oxfmt", ["--check", ...linted]],
   ["unused", "knip", ["--no-progress"]],

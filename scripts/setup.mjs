@@ -2,10 +2,12 @@
  * Installs the dependencies when they are missing or stale; npm runs it before `demo`, `test`, `check` and
  * `generate`, and `./latchkey` before its first start. Plain JavaScript for Node 20 and later, no
  * dependencies, nothing printed and no process started when there is nothing to do. Never calls a system
- * package manager. `--tests` also looks for the Chromium that browser tests need.
+ * package manager. `--tests` also looks for the Chromium that browser tests need. Then the dashboard is built when
+ * its sources have changed; `--dashboard` makes a failure of that a failure of the set-up.
  */
 import { accessSync, constants, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buildDashboard, isDashboardStale } from "./setup/dashboard.mjs";
 import { lockfile, modules, readText, Refusal, root, say } from "./setup/project.mjs";
 
 /** A copy of the lock file that node_modules was installed from; `./latchkey` compares it too. */
@@ -134,6 +136,17 @@ function checkChromium() {
   );
 }
 
+/** Without a dashboard everything else works. */
+async function prepareDashboard() {
+  if (!isDashboardStale()) return;
+  try {
+    await buildDashboard();
+  } catch (error) {
+    if (!(error instanceof Refusal) || process.argv.includes("--dashboard")) throw error;
+    say(error.message);
+  }
+}
+
 async function main() {
   if (nodeMajor < 20) {
     throw new Refusal(
@@ -142,6 +155,7 @@ async function main() {
   }
   if (!isUpToDate()) await install();
   checkNode();
+  await prepareDashboard();
   if (process.argv.includes("--tests")) checkChromium();
 }
 

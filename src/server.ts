@@ -15,6 +15,7 @@ import type { Services } from "#actions/services.ts";
 import { Problem } from "#domain/problem.ts";
 import { isHostedPath, registerHosted, sendUnknown } from "#hosted/routes.ts";
 import { newId } from "#lib/new-id.ts";
+import { registerDashboard } from "#operator/dashboard.ts";
 import { registerOperator } from "#operator/routes.ts";
 
 export interface Server {
@@ -90,6 +91,7 @@ export async function openServer(
     registerApi(app, services);
     registerHosted(app, services);
     registerOperator(app, services, { renderProblem, readJsonObject });
+    registerDashboard(app, services);
   }
   const url = await app.listen({ host: options.host, port: options.port });
   return {

@@ -198,7 +198,7 @@ test("a lock whose processes have ended is taken over, one whose process lives i
   await rm(lock, { recursive: true });
   const result = await waiting;
   assert.equal(result.code, 0);
-  assert.match(result.stderr, /another set-up is installing the dependencies, waiting for it/);
+  assert.match(result.stderr, /another set-up is at work, waiting for it/);
 });
 
 test("npm's settings of the user and of a pipeline leave nothing out, and its engine warnings are not shown", async () => {

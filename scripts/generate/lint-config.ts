@@ -148,6 +148,41 @@ const TESTS: Rules = {
   ],
 };
 
+/** The dashboard knows the service by the types of its contract, and by nothing that exists at run time. */
+const DASHBOARD: Rules = {
+  "no-restricted-imports": [
+    "error",
+    {
+      patterns: [
+        {
+          regex: "^#(contract|domain)/",
+          allowTypeImports: true,
+          message: "ui/ may import types of contract/ and domain/, and nothing else of the service",
+        },
+        {
+          regex: `^#(${[...FOLDERS, "root"].filter((folder) => folder !== "contract" && folder !== "domain").join("|")})/`,
+          message: "ui/ may import types of contract/ and domain/ alone",
+        },
+        { regex: "(^|/)src/", message: "ui/ imports the contract's types as `#contract/…`" },
+        { regex: "^node:", message: "ui/ runs in browsers" },
+      ],
+    },
+  ],
+  "no-restricted-globals": [
+    "error",
+    { name: "process", message: "ui/ runs in browsers" },
+    { name: "XMLHttpRequest", message: "ui/api/request.ts is the one way to the service" },
+    { name: "localStorage", message: "what an operator saw stays in the page" },
+    { name: "sessionStorage", message: "what an operator saw stays in the page" },
+  ],
+  "react/no-danger": "error",
+  "react/jsx-no-target-blank": "error",
+  "react/rules-of-hooks": "error",
+  "react/jsx-key": "error",
+  // The one field of a step that has taken the place of the step before.
+  "jsx-a11y/no-autofocus": "off",
+};
+
 /** The text of `.oxlintrc.json`. */
 export async function lintConfig(): Promise<string> {
   const config = {
@@ -155,9 +190,14 @@ export async function lintConfig(): Promise<string> {
     plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "node", "promise"],
     categories: { correctness: "error" },
     rules: EVERYWHERE,
-    ignorePatterns: ["node_modules", "spec", ".cache", ".latchkey"],
+    ignorePatterns: ["node_modules", "spec", ".cache", ".latchkey", "ui/built"],
     overrides: [
       ...spots().map((spot) => ({ files: spot.files, rules: placeRules(spot) })),
+      {
+        files: ["ui/**"],
+        plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "promise", "react", "jsx-a11y"],
+        rules: DASHBOARD,
+      },
       { files: ["test/**"], rules: TESTS },
     ],
   };

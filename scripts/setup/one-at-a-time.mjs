@@ -77,7 +77,7 @@ export async function takeLock() {
     if (isStale()) {
       removeStaleLock();
     } else if (!hasSaid) {
-      say("latchkey: another set-up is installing the dependencies, waiting for it");
+      say("latchkey: another set-up is at work, waiting for it");
       hasSaid = true;
     }
   }

@@ -1,0 +1,65 @@
+/**
+ * `node scripts/build-dashboard.ts HASH`: builds `ui/` into `ui/built/HASH`, compressed beside, and names it in `ui/built/current`.
+ * Called by the set-up (`scripts/setup/dashboard.mjs`), which knows when. A half of a build is never named: the folder gets its
+ * name when it is complete, and `current` is replaced in one step.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { build } from "vite";
+
+const root = join(import.meta.dirname, "../ui");
+const builds = join(root, "built");
+const [hash = ""] = process.argv.slice(2);
+if (!/^[0-9a-f]{16,64}$/.test(hash)) throw new Error("The first argument is the hash of the sources.");
+
+const folder = join(builds, `${hash}.${process.pid}`);
+await mkdir(folder, { recursive: true });
+try {
+  await build({
+    root,
+    configFile: false,
+    logLevel: "warn",
+    // Relative: the service says by `<base>` where it is reached.
+    base: "./",
+    publicDir: false,
+    html: { cspNonce: "__NONCE__" },
+    oxc: { jsx: { runtime: "automatic" } },
+    build: {
+      outDir: folder,
+      assetsInlineLimit: 0,
+      target: "es2024",
+      // The editor is large and loaded by those who edit.
+      chunkSizeWarningLimit: 1_500,
+    },
+  });
+  await compressAll(join(folder, "assets"));
+  await publish();
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** Once, as well as it goes: the service sends what lies there. */
+async function compressAll(assets: string): Promise<void> {
+  for (const name of await readdir(assets)) {
+    const bytes = await readFile(join(assets, name));
+    const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+    await writeFile(join(assets, `${name}.br`), brotliCompressSync(bytes, quality));
+    await writeFile(join(assets, `${name}.gz`), gzipSync(bytes, { level: 9 }));
+  }
+}
+
+async function publish(): Promise<void> {
+  const finished = join(builds, hash);
+  await rm(finished, { recursive: true, force: true });
+  await rename(folder, finished);
+  const pointer = join(builds, `current.${process.pid}`);
+  await writeFile(pointer, `${hash}\n`);
+  await rename(pointer, join(builds, "current"));
+  for (const name of await readdir(builds)) {
+    // Of earlier sources. A service that runs has them in memory.
+    if (/^[0-9a-f]+$/.test(name) && name !== hash && existsSync(join(builds, name)))
+      await rm(join(builds, name), { recursive: true, force: true });
+  }
+}

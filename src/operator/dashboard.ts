@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Services } from "#actions/services.ts";
+import { readDashboard } from "./dashboard-files.ts";
+
+const PREFIX = "/dashboard";
+const NONCE_BYTES = 16;
+const RETRY_SECONDS = 5;
+
+/**
+ * The dashboard's page and its files. It asks `/operator/v1` like everybody else; here is nothing that anybody must be signed in for.
+ */
+export function registerDashboard(app: FastifyInstance, services: Services): void {
+  const method = ["GET", "HEAD"];
+  app.route({ method, url: `${PREFIX}/assets/:name`, handler: sendAsset });
+  const page = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    await sendPage(services, reply);
+  // Every address below is a page's: the program in the browser knows which.
+  app.route({ method, url: PREFIX, handler: page });
+  app.route({ method, url: `${PREFIX}/*`, handler: page });
+}
+
+/**
+ * Design, page 6, 5.10: "CSP without inline". Scripts come from here and nowhere else, none inline. Style sheets too; those that Mantine
+ * and the editor write at run time carry the nonce of this answer. No attribute `style` in markup, no other site, no frame, no plug-in.
+ */
+const contentSecurityPolicy = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'self'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+const pageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
+  "Content-Security-Policy": contentSecurityPolicy(nonce),
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Strict-Transport-Security": "max-age=63072000",
+  "X-Robots-Tag": "noindex",
+});
+
+async function sendPage(services: Services, reply: FastifyReply): Promise<FastifyReply> {
+  const build = await readDashboard();
+  const nonce = randomBytes(NONCE_BYTES).toString("base64url");
+  reply.headers(pageHeaders(nonce)).type("text/html; charset=utf-8");
+  if (!build) return await reply.code(503).header("Retry-After", `${RETRY_SECONDS}`).send(NOT_BUILT);
+  const path = new URL(services.publicUrl()).pathname.replace(/\/$/, "");
+  return await reply.send(build.page.replaceAll("__NONCE__", nonce).replace("__BASE__", `${path}${PREFIX}/`));
+}
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Latchkey: the dashboard is not built</title>
+<h1>The dashboard is not built</h1>
+<p>Everything else works. Where Latchkey is installed, run:</p>
+<pre>npm run build:ui</pre>
+<p>Then load this page again; the service need not be started again.</p>
+</html>
+`;
+
+const IMMUTABLE = "public, max-age=31536000, immutable";
+
+async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { name } = request.params as { name: string };
+  const file = (await readDashboard())?.assets.get(name);
+  reply.headers({
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    Vary: "Accept-Encoding",
+  });
+  if (!file) {
+    // Of an older page, after an upgrade: the page says to load it again.
+    const text = "Not found.\n";
+    return await reply.code(404).header("Cache-Control", "no-store").type("text/plain").send(text);
+  }
+  const encoding = chooseEncoding(request.headers["accept-encoding"]);
+  if (encoding !== null) reply.header("Content-Encoding", encoding);
+  return await reply
+    .header("Cache-Control", IMMUTABLE)
+    .type(file.type)
+    .send(file[encoding ?? "plain"]);
+}
+
+/** The best that the browser takes; `q=0` is a refusal. */
+function chooseEncoding(accepted: string | undefined): "br" | "gzip" | null {
+  const taken = (accepted ?? "")
+    .split(",")
+    .map((each) => each.trim().toLowerCase())
+    .filter((each) => !/;\s*q=0(\.0*)?$/.test(each))
+    .map((each) => each.split(";")[0]?.trim());
+  return (["br", "gzip"] as const).find((encoding) => taken.includes(encoding)) ?? null;
+}

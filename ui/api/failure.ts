@@ -1,0 +1,73 @@
+/** What the API says when it refuses; spec, Error object. */
+export interface FailureDetail {
+  readonly message: string;
+  readonly code: string | null;
+  readonly field: string | null;
+}
+
+/** An answer that is no success, or no answer at all (status 0). */
+export class ApiFailure extends Error {
+  override readonly name = "ApiFailure";
+  readonly status: number;
+  readonly details: readonly FailureDetail[];
+  readonly requestId: string | null;
+  readonly retryAfterSeconds: number | null;
+
+  constructor(
+    status: number,
+    message: string,
+    more: {
+      readonly details?: readonly FailureDetail[];
+      readonly requestId?: string | null;
+      readonly retryAfterSeconds?: number | null;
+    } = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.details = more.details ?? [];
+    this.requestId = more.requestId ?? null;
+    this.retryAfterSeconds = more.retryAfterSeconds ?? null;
+  }
+
+  has(code: string): boolean {
+    return this.details.some((detail) => detail.code === code);
+  }
+
+  /** What was wrong with a field of a form, for the place beside it. */
+  ofField(field: string): string | undefined {
+    return this.details.find((detail) => detail.field === field)?.message;
+  }
+}
+
+interface Explained {
+  readonly title: string;
+  readonly message: string;
+}
+
+/** For people: what happened, and what to do now. */
+export function explainFailure(error: unknown): Explained {
+  if (!(error instanceof ApiFailure))
+    return {
+      title: "Something went wrong on this page",
+      message: "Load the page again. If it happens again, tell the people who run this service.",
+    };
+  const { status, message, requestId } = error;
+  if (status === 0) return { title: "The service can't be reached", message };
+  if (status === 403) return { title: "You may not do this", message };
+  if (status === 404) return { title: "Not found", message };
+  if (status === 409) return { title: "It has changed meanwhile", message };
+  if (status === 429)
+    return {
+      title: "Too many requests",
+      message: `${message} ${error.retryAfterSeconds ? `Try again in ${error.retryAfterSeconds} s.` : ""}`,
+    };
+  if (status >= 500)
+    return {
+      title: "The service has a problem",
+      message: `${message}${requestId ? ` Request ${requestId}.` : ""}`,
+    };
+  return { title: "That was not accepted", message: [message, ...otherMessages(error)].join(" ") };
+}
+
+const otherMessages = (error: ApiFailure): readonly string[] =>
+  error.details.map((detail) => detail.message).filter((message) => message !== error.message);

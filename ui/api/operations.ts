@@ -1,0 +1,22 @@
+import type * as reviews from "#contract/operator/reviews.ts";
+import type * as runs from "#contract/operator/runs.ts";
+import type * as session from "#contract/operator/session.ts";
+import { endpoint } from "./request.ts";
+
+/** The operations that pages use: one line each. A method or a path that is not the contract's does not compile. */
+export const signIn = endpoint<typeof session.signIn>("post", "/session");
+export const signOut = endpoint<typeof session.signOut>("delete", "/session");
+export const stepUp = endpoint<typeof session.stepUp>("post", "/session/step-up");
+export const readMe = endpoint<typeof session.readMe>("get", "/me");
+export const beginSecondFactor = endpoint<typeof session.beginSecondFactor>("post", "/me/second-factor");
+export const confirmSecondFactor = endpoint<typeof session.confirmSecondFactor>(
+  "post",
+  "/me/second-factor/confirm",
+);
+export const listOwnSessions = endpoint<typeof session.listOwnSessions>("get", "/me/sessions");
+export const endOwnSession = endpoint<typeof session.endOwnSession>("delete", "/me/sessions/{sessionId}");
+export const changePassword = endpoint<typeof session.changePassword>("post", "/me/password");
+
+export const listRuns = endpoint<typeof runs.listRuns>("get", "/runs");
+
+export const listReviews = endpoint<typeof reviews.listReviews>("get", "/reviews");

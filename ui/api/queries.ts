@@ -1,0 +1,124 @@
+import {
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type UseQueryResult,
+} from "@tanstack/react-query";
+import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
+import { ApiFailure } from "./failure.ts";
+import { readMe, signOut } from "./operations.ts";
+import { call, keepCsrfToken, type Endpoint, type InputOf } from "./request.ts";
+import { Cancelled } from "./step-up.ts";
+
+export type Me = OperatorAnswer<NonNullable<typeof readMe.operation>>;
+
+const ME = ["me"] as const;
+const TRIES_MAX = 2;
+/** How often pages look again that show what moves. */
+const LIVE_MS = 3_000;
+
+/** A 401 of anything means that the session is over: whoever shows pages sees it, and asks to sign in again in their place. */
+function noteFailure(error: unknown): void {
+  if (error instanceof ApiFailure && error.status === 401 && queryClient.getQueryData(ME)) setMe(null);
+}
+
+const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: noteFailure }),
+  mutationCache: new MutationCache({ onError: noteFailure }),
+  defaultOptions: {
+    queries: {
+      // What was refused is refused again; what did not come may come.
+      retry: (count, error) =>
+        count < TRIES_MAX && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
+      staleTime: 1_000,
+    },
+  },
+});
+
+export const openQueries = (): QueryClient => queryClient;
+
+/** Who is signed in, from now on. Whatever the one before has seen is forgotten. */
+export function setMe(me: Me | null): void {
+  const before = queryClient.getQueryData<Me | null>(ME);
+  keepCsrfToken(me?.csrf_token ?? null);
+  if (before && before.id !== me?.id)
+    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== ME[0] });
+  queryClient.setQueryData(ME, me);
+}
+
+/** Null: nobody. */
+export function useMe(): UseQueryResult<Me | null> {
+  return useQuery({
+    queryKey: ME,
+    staleTime: Infinity,
+    queryFn: async ({ signal }): Promise<Me | null> => {
+      try {
+        const me = await call(readMe, {}, signal);
+        keepCsrfToken(me.csrf_token);
+        return me;
+      } catch (error) {
+        if (error instanceof ApiFailure && error.status === 401) return null;
+        throw error;
+      }
+    },
+  });
+}
+
+/** Within the shell somebody is signed in. */
+export function useSignedIn(): Me & { readonly may: (permission: string) => boolean } {
+  const { data } = useMe();
+  if (!data) throw new ApiFailure(401, "Sign in again.");
+  return { ...data, may: (permission) => data.permissions.includes(permission) };
+}
+
+export async function endSession(): Promise<void> {
+  await call(signOut, {});
+  setMe(null);
+}
+
+/** A key of what an operation reads: its path, then what was asked. `["/runs"]` names all lists of runs. */
+export const keyOf = <O extends OperatorOperation>(
+  from: Endpoint<O>,
+  input?: InputOf<O>,
+): readonly unknown[] => (input === undefined ? [from.path] : [from.path, input]);
+
+/** Reads, and goes on reading while `live`. */
+export function useRead<O extends OperatorOperation>(
+  from: Endpoint<O>,
+  input: InputOf<O>,
+  options: { readonly live?: boolean; readonly enabled?: boolean } = {},
+): UseQueryResult<OperatorAnswer<O>> {
+  return useQuery<OperatorAnswer<O>>({
+    queryKey: keyOf(from, input),
+    queryFn: async ({ signal }) => await call(from, input, signal),
+    enabled: options.enabled ?? true,
+    refetchInterval: options.live === true ? LIVE_MS : false,
+  });
+}
+
+/** Does something; then what it changes is read again. A person who gave no code is told nothing. */
+export function useDo<O extends OperatorOperation>(
+  to: Endpoint<O>,
+  options: {
+    readonly changes: readonly (readonly unknown[])[];
+    readonly onDone?: (answer: OperatorAnswer<O>) => void;
+  },
+) {
+  const client = useQueryClient();
+  const mutation = useMutation<OperatorAnswer<O>, Error, InputOf<O>>({
+    mutationFn: async (input) => await call(to, input),
+    onSuccess: (answer) => {
+      options.onDone?.(answer);
+    },
+    onSettled: async () => {
+      await Promise.all(
+        options.changes.map((queryKey) => client.invalidateQueries({ queryKey: [...queryKey] })),
+      );
+    },
+  });
+  const failure = mutation.error instanceof Cancelled ? null : mutation.error;
+  return { ...mutation, failure };
+}

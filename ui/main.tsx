@@ -1,0 +1,32 @@
+import "@mantine/core/styles.css";
+import "@mantine/notifications/styles.css";
+import "./dashboard.css";
+import { MantineProvider } from "@mantine/core";
+import { Notifications } from "@mantine/notifications";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { Router } from "wouter";
+import { openQueries } from "./api/queries.ts";
+import { Gate } from "./shell/gate.tsx";
+import { theme } from "./theme.ts";
+
+/** What the page's Content-Security-Policy asks of every style sheet that is written at run time. */
+const nonce = document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.nonce ?? "";
+// How the scroll lock below dialogs is told; it has no other way.
+Object.assign(globalThis, { __webpack_nonce__: nonce });
+
+const root = document.getElementById("root");
+if (!root) throw new Error("index.html has no #root.");
+createRoot(root).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <Notifications position="bottom-right" />
+      <QueryClientProvider client={openQueries()}>
+        <Router base={new URL(document.baseURI).pathname.replace(/\/$/, "")}>
+          <Gate />
+        </Router>
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,142 @@
+import { Button, Paper, PasswordInput, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState, type FormEvent } from "react";
+import { changePassword, endOwnSession, listOwnSessions } from "../api/operations.ts";
+import { keyOf, setMe, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Time } from "../parts/time.tsx";
+import { NewSecondFactor } from "../shell/new-second-factor.tsx";
+
+export function OwnSignInPage() {
+  const me = useSignedIn();
+  return (
+    <>
+      <PageHead title="Your sign-in" about={`${me.email}, ${me.role}`} />
+      <Stack gap="lg">
+        <SimpleGrid cols={{ base: 1, md: 2 }}>
+          <Paper withBorder radius="lg" p="lg">
+            <Title order={2} mb="md">
+              Password
+            </Title>
+            <PasswordForm />
+          </Paper>
+          <Paper withBorder radius="lg" p="lg">
+            <Title order={2} mb="md">
+              Second factor
+            </Title>
+            {me.has_second_factor ? (
+              <Text size="sm">
+                An authenticator app is set up. {me.recovery_codes_left} recovery codes are left.
+              </Text>
+            ) : (
+              <NewSecondFactor />
+            )}
+          </Paper>
+        </SimpleGrid>
+        <OwnSessions />
+      </Stack>
+    </>
+  );
+}
+
+function PasswordForm() {
+  const [current, setCurrent] = useState("");
+  const [next, setNext] = useState("");
+  const changing = useDo(changePassword, {
+    changes: [keyOf(listOwnSessions)],
+    onDone: (me) => {
+      setMe(me);
+      setCurrent("");
+      setNext("");
+      notifications.show({ message: "The password is changed; your other sessions have ended." });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    changing.mutate({ body: { current_password: current, new_password: next } });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        {changing.failure && <FailureNote error={changing.failure} />}
+        <PasswordInput
+          label="Password until now"
+          autoComplete="current-password"
+          required
+          value={current}
+          onChange={(event) => setCurrent(event.currentTarget.value)}
+          visibilityToggleButtonProps={{ "aria-label": "Show the password until now" }}
+        />
+        <PasswordInput
+          label="New password"
+          description="12 to 256 characters"
+          autoComplete="new-password"
+          required
+          value={next}
+          onChange={(event) => setNext(event.currentTarget.value)}
+          visibilityToggleButtonProps={{ "aria-label": "Show the new password" }}
+        />
+        <Button type="submit" variant="default" loading={changing.isPending}>
+          Change the password
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+function OwnSessions() {
+  const sessions = useRead(listOwnSessions, {});
+  const ending = useDo(endOwnSession, { changes: [keyOf(listOwnSessions)] });
+  return (
+    <section aria-labelledby="sessions">
+      <Title order={2} id="sessions" mb="sm">
+        Where you are signed in
+      </Title>
+      {ending.failure && <FailureNote error={ending.failure} />}
+      <Reading of={sessions}>
+        {({ items }) => (
+          <Paper withBorder radius="lg" className="table-card">
+            <Table verticalSpacing="sm" horizontalSpacing="md">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Browser</Table.Th>
+                  <Table.Th visibleFrom="xs">Address</Table.Th>
+                  <Table.Th>Last used</Table.Th>
+                  <Table.Th />
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {items.map((session) => (
+                  <Table.Tr key={session.id}>
+                    <Table.Td className="any-break">{session.user_agent}</Table.Td>
+                    <Table.Td visibleFrom="xs">{session.address}</Table.Td>
+                    <Table.Td>
+                      <Time at={session.seen_at} />
+                    </Table.Td>
+                    <Table.Td ta="right">
+                      {session.is_this ? (
+                        <Text size="sm" c="dimmed">
+                          This one
+                        </Text>
+                      ) : (
+                        <Button
+                          size="xs"
+                          variant="default"
+                          onClick={() => ending.mutate({ params: { sessionId: session.id } })}
+                        >
+                          End
+                        </Button>
+                      )}
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Paper>
+        )}
+      </Reading>
+    </section>
+  );
+}

@@ -1,0 +1,26 @@
+import { Code, Paper, Stack, Text, Title } from "@mantine/core";
+import type { ReactNode } from "react";
+
+/** Nothing is there: what would be, and the next step. */
+export function EmptyState(props: {
+  readonly title: string;
+  readonly children: ReactNode;
+  /** What one would type. */
+  readonly command?: string;
+}) {
+  return (
+    <Paper withBorder p="xl" radius="lg">
+      <Stack align="center" gap="xs" maw={520} mx="auto" ta="center">
+        <Title order={2}>{props.title}</Title>
+        <Text size="sm" c="dimmed" component="div">
+          {props.children}
+        </Text>
+        {props.command !== undefined && (
+          <Code block ta="left" mt="xs" maw="100%">
+            {props.command}
+          </Code>
+        )}
+      </Stack>
+    </Paper>
+  );
+}

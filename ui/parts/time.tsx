@@ -1,0 +1,57 @@
+import { useNow } from "./now.ts";
+
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
+const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const day = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+] as const;
+const DAYS_MAX = 3;
+
+function ago(atMs: number, nowMs: number): string {
+  const ms = atMs - nowMs;
+  if (Math.abs(ms) < 10_000) return "just now";
+  if (Math.abs(ms) < 60_000) return relative.format(Math.round(ms / 1_000), "second");
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(ms) < size) continue;
+    if (unit === "day" && Math.abs(ms) > DAYS_MAX * size) return day.format(atMs);
+    return relative.format(Math.round(ms / size), unit);
+  }
+  return exact.format(atMs);
+}
+
+/** How long ago, or how soon; the exact time, in the reader's zone, where one points. */
+export function Time({ at, isExact = false }: { readonly at: string; readonly isExact?: boolean }) {
+  const now = useNow();
+  const atMs = Date.parse(at);
+  return (
+    <time dateTime={at} title={exact.format(atMs)}>
+      {isExact ? exact.format(atMs) : ago(atMs, now)}
+    </time>
+  );
+}
+
+/** 850 ms, 12.3 s, 4 min 10 s, 2 h 5 min. */
+function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** From one time to another, or until now. */
+export function Elapsed({ from, to }: { readonly from: string | null; readonly to: string | null }) {
+  const now = useNow();
+  if (from === null) return <>–</>;
+  const ms = (to === null ? now : Date.parse(to)) - Date.parse(from);
+  return <>{formatDuration(Math.max(0, ms))}</>;
+}

@@ -1,0 +1,110 @@
+import { ActionIcon, AppShell, Burger, Center, Group, Loader } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Suspense, useEffect, useRef } from "react";
+import { Route, Switch, useLocation } from "wouter";
+import { useSignedIn } from "../api/queries.ts";
+import { NotFoundPage } from "../pages/not-found.tsx";
+import { noteNavigation } from "../parts/page-head.tsx";
+import { ROUTES } from "../routes.tsx";
+import { Brand } from "./brand.tsx";
+import { Navigation } from "./navigation.tsx";
+import { PageBoundary } from "./page-boundary.tsx";
+import { useShortcuts } from "./shortcuts.ts";
+
+/** Navigation beside the page; on phones behind a button. */
+export function Frame() {
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  const [location] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(location);
+  useShortcuts();
+  useEffect(() => {
+    if (first.current === location) return;
+    first.current = "";
+    noteNavigation();
+    close();
+    window.scrollTo(0, 0);
+  }, [location, close]);
+  return (
+    <>
+      <a
+        className="skip-link"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to the page
+      </a>
+      <AppShell
+        layout="alt"
+        padding={{ base: "md", sm: "xl" }}
+        header={{ height: { base: 56, sm: 0 } }}
+        navbar={{ width: 240, breakpoint: "sm", collapsed: { mobile: !isOpen } }}
+      >
+        <TopBar isOpen={isOpen} onToggle={toggle} />
+        <SideBar onClose={close} />
+        <AppShell.Main ref={main} id="main" tabIndex={-1} className="main">
+          <PageBoundary key={location}>
+            <Suspense
+              fallback={
+                <Center mih={240}>
+                  <Loader aria-label="Loading the page" />
+                </Center>
+              }
+            >
+              <Pages />
+            </Suspense>
+          </PageBoundary>
+        </AppShell.Main>
+      </AppShell>
+    </>
+  );
+}
+
+function TopBar({ isOpen, onToggle }: { readonly isOpen: boolean; readonly onToggle: () => void }) {
+  return (
+    <AppShell.Header hiddenFrom="sm" px="md">
+      <Group h="100%" justify="space-between">
+        <Brand />
+        <Burger opened={isOpen} onClick={onToggle} aria-label="Navigation" aria-expanded={isOpen} size="sm" />
+      </Group>
+    </AppShell.Header>
+  );
+}
+
+function SideBar({ onClose }: { readonly onClose: () => void }) {
+  return (
+    <AppShell.Navbar p="md" aria-label="Dashboard">
+      <Group justify="space-between" mb="md">
+        <Brand />
+        <ActionIcon
+          hiddenFrom="sm"
+          variant="subtle"
+          color="gray"
+          size="lg"
+          aria-label="Close the navigation"
+          onClick={onClose}
+        >
+          ✕
+        </ActionIcon>
+      </Group>
+      <Navigation />
+    </AppShell.Navbar>
+  );
+}
+
+function Pages() {
+  const { may } = useSignedIn();
+  return (
+    <Switch>
+      {ROUTES.filter(({ permission }) => permission === null || may(permission)).map(({ path, page }) => (
+        <Route key={path} path={path} component={page} />
+      ))}
+      <Route>
+        <NotFoundPage />
+      </Route>
+    </Switch>
+  );
+}

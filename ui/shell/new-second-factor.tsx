@@ -1,0 +1,126 @@
+import { Button, Code, Group, List, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
+import { useState, type FormEvent } from "react";
+import { beginSecondFactor, confirmSecondFactor } from "../api/operations.ts";
+import { endSession, setMe, useDo, type Me } from "../api/queries.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { QrCode } from "../parts/qr-code.tsx";
+
+interface SetUp {
+  readonly secret: string;
+  readonly uri: string;
+}
+
+interface Confirmed {
+  readonly recovery_codes: readonly string[];
+  readonly me: Me;
+}
+
+/** Three steps: the password again, the app and its first code, the recovery codes. */
+export function NewSecondFactor() {
+  const [setUp, setSetUp] = useState<SetUp | null>(null);
+  const [confirmed, setConfirmed] = useState<Confirmed | null>(null);
+  if (confirmed) return <RecoveryCodes codes={confirmed.recovery_codes} onRead={() => setMe(confirmed.me)} />;
+  return setUp ? <ConfirmStep setUp={setUp} onDone={setConfirmed} /> : <PasswordStep onDone={setSetUp} />;
+}
+
+function PasswordStep({ onDone }: { readonly onDone: (setUp: SetUp) => void }) {
+  const [password, setPassword] = useState("");
+  const beginning = useDo(beginSecondFactor, { changes: [], onDone });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    beginning.mutate({ body: { current_password: password } });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        <Text size="sm">
+          An authenticator app on your phone makes a code for each sign-in. An admin must have one before
+          anything else.
+        </Text>
+        {beginning.failure && <FailureNote error={beginning.failure} />}
+        <PasswordInput
+          label="Your password, again"
+          autoComplete="current-password"
+          required
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          visibilityToggleButtonProps={{ "aria-label": "Show the password" }}
+        />
+        <Group justify="space-between">
+          <Button variant="subtle" onClick={() => void endSession()}>
+            Sign out
+          </Button>
+          <Button type="submit" loading={beginning.isPending}>
+            Continue
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function ConfirmStep({
+  setUp,
+  onDone,
+}: {
+  readonly setUp: SetUp;
+  readonly onDone: (answer: Confirmed) => void;
+}) {
+  const [code, setCode] = useState("");
+  const confirming = useDo(confirmSecondFactor, { changes: [], onDone });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    confirming.mutate({ body: { code } });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        <Text size="sm">
+          Scan this with your authenticator app, or type the key into it. Then give the code that it shows.
+        </Text>
+        <QrCode text={setUp.uri} label="QR code for your authenticator app" />
+        <Text size="sm">
+          Key: <Code>{setUp.secret}</Code>
+        </Text>
+        {confirming.failure && <FailureNote error={confirming.failure} />}
+        <TextInput
+          label="Code"
+          autoComplete="one-time-code"
+          inputMode="numeric"
+          required
+          autoFocus
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+        />
+        <Button type="submit" loading={confirming.isPending}>
+          Confirm
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+function RecoveryCodes({
+  codes,
+  onRead,
+}: {
+  readonly codes: readonly string[];
+  readonly onRead: () => void;
+}) {
+  return (
+    <Stack gap="md">
+      <Text size="sm">
+        If you lose the phone, each of these is good for one sign-in. They are shown this once: keep them
+        where you keep passwords.
+      </Text>
+      <List listStyleType="none" aria-label="Recovery codes">
+        {codes.map((each) => (
+          <List.Item key={each}>
+            <Code>{each}</Code>
+          </List.Item>
+        ))}
+      </List>
+      <Button onClick={onRead}>I have kept them</Button>
+    </Stack>
+  );
+}
