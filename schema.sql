@@ -135,8 +135,10 @@ create table blueprint_version (
   version integer not null,
   document text not null,
   created_at timestamp with time zone default app_now() not null,
+  operator_id text,
   constraint blueprint_version_pkey PRIMARY KEY (account_id, blueprint_id, version),
-  constraint blueprint_version_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id) DEFERRABLE INITIALLY DEFERRED
+  constraint blueprint_version_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id) DEFERRABLE INITIALLY DEFERRED,
+  constraint blueprint_version_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id)
 );
 
 create table credential (
@@ -370,7 +372,7 @@ create table run (
   account_id text not null,
   blueprint_id text not null,
   blueprint_version integer not null,
-  api_key_id text not null,
+  api_key_id text,
   name bytea,
   metadata bytea not null,
   ignored_keys bytea not null,
@@ -396,12 +398,14 @@ create table run (
   retries integer default 0 not null,
   waits_for text,
   purge_reason text,
+  operator_id text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
   constraint run_account_id_blueprint_id_blueprint_version_fkey FOREIGN KEY (account_id, blueprint_id, blueprint_version) REFERENCES blueprint_version(account_id, blueprint_id, version),
   constraint run_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint run_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_key(id),
+  constraint run_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
   constraint run_check CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
   constraint run_check1 CHECK (((status = 'failed'::text) = (error_kind IS NOT NULL))),
   constraint run_check2 CHECK (((status <> 'queued'::text) OR (started_at IS NULL))),
@@ -415,7 +419,8 @@ create table run (
   constraint run_purge_reason_check CHECK ((purge_reason = ANY (ARRAY['retention'::text, 'operator'::text]))),
   constraint run_retries_check CHECK ((retries >= 0)),
   constraint run_sequence_check CHECK ((sequence > 0)),
-  constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+  constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+  constraint run_triggered_by CHECK ((num_nonnulls(api_key_id, operator_id) = 1))
 );
 CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
@@ -555,8 +560,10 @@ create table strategy_version (
   version integer not null,
   document text not null,
   created_at timestamp with time zone default app_now() not null,
+  operator_id text,
   constraint strategy_version_pkey PRIMARY KEY (account_id, strategy_id, version),
-  constraint strategy_version_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id) DEFERRABLE INITIALLY DEFERRED
+  constraint strategy_version_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id) DEFERRABLE INITIALLY DEFERRED,
+  constraint strategy_version_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id)
 );
 
 create table throttle_slot (

@@ -147,6 +147,7 @@ async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: numb
       blueprintId: blueprintIds[blueprint],
       blueprintVersion: 1,
       apiKeyId,
+      operatorId: null,
       name: null,
       metadata: "{}",
       ignoredKeys: [],

@@ -9,6 +9,7 @@ import {
 } from "#db/config-documents.ts";
 import type { Database } from "#db/pool.ts";
 import { readAccount } from "#domain/account.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import { readBranding, readLogo } from "#domain/branding.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
 import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
@@ -72,6 +73,7 @@ export async function applyConfig(
   db: Database,
   signing: Signing,
   sources: readonly ConfigSource[],
+  actor: AuditActor = { kind: "cli" },
 ): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
     // Two at once follow each other: the second plans on what the first has made.
@@ -80,11 +82,16 @@ export async function applyConfig(
     if (!plan.ok) return plan;
     const changes: PlannedChange[] = [];
     for (const step of plan.changes) {
-      if (step.change !== "unchanged") await applyDocument(tx, signing, step);
+      if (step.change !== "unchanged") await applyDocument(tx, signing, actor, step);
       changes.push(changeOf(step));
     }
     return { ok: true, changes };
   });
+}
+
+/** As validateConfig, against what the service has: an editor's check while its document is typed. Changes nothing. */
+export async function checkConfigHere(db: Database, sources: readonly ConfigSource[]) {
+  return checkSources(sources, await readKnown(db));
 }
 
 /** What `applyConfig` would do with the same documents, and where they differ from what is in force. Changes nothing. */
@@ -160,13 +167,18 @@ async function readKnown(db: Database): Promise<KnownConfig> {
   };
 }
 
-async function applyDocument(tx: Database, signing: Signing, { change, checked }: Step): Promise<void> {
+async function applyDocument(
+  tx: Database,
+  signing: Signing,
+  actor: AuditActor,
+  { change, checked }: Step,
+): Promise<void> {
   const { kind, id } = checked;
   const document = JSON.stringify(checked.document);
-  const saved = await saveDocument(tx, checked, document);
+  const saved = await saveDocument(tx, actor, checked, document);
   await recordAudit(tx, signing.audit, {
     accountId: saved.accountId,
-    actor: { kind: "cli" },
+    actor,
     action: "config.apply",
     subjectId: id,
     detail: {
@@ -181,6 +193,7 @@ async function applyDocument(tx: Database, signing: Signing, { change, checked }
 /** Accounts have no versions: their document is replaced. */
 async function saveDocument(
   tx: Database,
+  actor: AuditActor,
   { kind, account, id, retired, document: tree }: CheckedDocument,
   document: string,
 ): Promise<{ readonly accountId: string; readonly version: number | null }> {
@@ -194,16 +207,18 @@ async function saveDocument(
     });
     return { accountId, version: null };
   }
+  const operatorId = actor.kind === "operator" ? actor.id : null;
   const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");
   const version =
     kind === "strategy"
-      ? await saveStrategyVersion(tx, { accountId, id, document, retired })
+      ? await saveStrategyVersion(tx, { accountId, id, document, retired, operatorId })
       : await saveBlueprintVersion(tx, {
           newId: newId(ID_PREFIX.blueprint),
           accountId,
           key: id,
           document,
           retired,
+          operatorId,
         });
   return { accountId, version };
 }

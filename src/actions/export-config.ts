@@ -13,6 +13,10 @@ export interface ExportedDocument {
   readonly yaml: string;
 }
 
+/** A stored document as people write it. */
+export const toYaml = (document: string): string =>
+  stringify(JSON.parse(document), { schema: "core", lineWidth: 0, aliasDuplicateObjects: false });
+
 /** What is in force, of one account or of all: accounts first. Applied again it changes nothing. Throws OperatorError. */
 export async function exportConfig(
   db: Database,
@@ -31,7 +35,7 @@ export async function exportConfig(
       kind,
       account: slug,
       id,
-      yaml: stringify(JSON.parse(document), { schema: "core", lineWidth: 0, aliasDuplicateObjects: false }),
+      yaml: toYaml(document),
     }))
     .toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }

@@ -31,6 +31,12 @@ import { authorizeBlueprint } from "./authenticate.ts";
 import type { Answer, Claim } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
 
+/** Whose run it will be: of an API key's caller, or of an operator who tries a Blueprint. */
+export interface Triggerer extends Pick<Caller, "account"> {
+  readonly keyId: string | null;
+  readonly operatorId?: string;
+}
+
 /** The Blueprint that a trigger names. Throws Problem 404, then 403 (design, page 1, Order of checks). */
 export async function findTriggeredBlueprint(
   services: Services,
@@ -57,7 +63,7 @@ const inputNodes = (version: BlueprintVersion) =>
 /** `POST /blueprints/{blueprintKey}/trigger`, inside the caller's transaction. The 202 leaves after COMMIT. */
 export async function triggerRun(
   tx: Database,
-  caller: Caller,
+  caller: Triggerer,
   version: BlueprintVersion,
   body: TriggerBody,
 ): Promise<Answer> {
@@ -112,7 +118,7 @@ interface Sources {
 
 /** The run that a body asks for. Throws Problem 400, 422 (design, page 1, Order of checks). */
 async function planRun(
-  caller: Caller,
+  caller: Triggerer,
   version: BlueprintVersion,
   body: TriggerBody,
   sources: Sources,
@@ -130,6 +136,7 @@ async function planRun(
     blueprintId: version.id,
     blueprintVersion: version.version,
     apiKeyId: caller.keyId,
+    operatorId: caller.operatorId ?? null,
     name: readRunName(routed),
     metadata: JSON.stringify(
       Object.fromEntries([...routed.metadata].map(([name, value]) => [name, textOf(value)])),

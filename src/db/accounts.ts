@@ -12,6 +12,8 @@ const ACCOUNT_COLUMNS = `id, slug, name, allowed_origins as "allowedOrigins", se
     else json_build_object('perSecond', rate_per_second, 'burst', rate_burst) end as "rateLimit"`;
 
 export async function findAccountBySlug(db: Database, slug: string): Promise<Account | undefined> {
+  // PostgreSQL's text holds no U+0000: a name with one, which an operator may send, is nobody's.
+  if (slug.includes("\u0000")) return undefined;
   const rows = await db.query<Account>(`select ${ACCOUNT_COLUMNS} from account where slug = $1`, [slug]);
   return rows[0];
 }

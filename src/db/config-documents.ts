@@ -260,6 +260,7 @@ export async function saveStrategyVersion(
     readonly id: string;
     readonly document: string;
     readonly retired: boolean;
+    readonly operatorId: string | null;
   },
 ): Promise<number> {
   const rows = await db.query<{ version: number }>(
@@ -270,8 +271,8 @@ export async function saveStrategyVersion(
   );
   const { version } = must(rows[0], "the strategy's row");
   await db.query(
-    `insert into strategy_version (account_id, strategy_id, version, document) values ($1, $2, $3, $4)`,
-    [strategy.accountId, strategy.id, version, strategy.document],
+    `insert into strategy_version (account_id, strategy_id, version, document, operator_id) values ($1, $2, $3, $4, $5)`,
+    [strategy.accountId, strategy.id, version, strategy.document, strategy.operatorId],
   );
   return version;
 }
@@ -284,6 +285,7 @@ export async function saveBlueprintVersion(
     readonly key: string;
     readonly document: string;
     readonly retired: boolean;
+    readonly operatorId: string | null;
   },
 ): Promise<number> {
   const rows = await db.query<{ id: string; version: number }>(
@@ -294,8 +296,8 @@ export async function saveBlueprintVersion(
   );
   const { id, version } = must(rows[0], "the Blueprint's row");
   await db.query(
-    `insert into blueprint_version (account_id, blueprint_id, version, document) values ($1, $2, $3, $4)`,
-    [blueprint.accountId, id, version, blueprint.document],
+    `insert into blueprint_version (account_id, blueprint_id, version, document, operator_id) values ($1, $2, $3, $4, $5)`,
+    [blueprint.accountId, id, version, blueprint.document, blueprint.operatorId],
   );
   return version;
 }

@@ -8,7 +8,9 @@ export interface NewRun {
   readonly accountId: string;
   readonly blueprintId: string;
   readonly blueprintVersion: number;
-  readonly apiKeyId: string;
+  /** Who triggered it: an API key, or else an operator. */
+  readonly apiKeyId: string | null;
+  readonly operatorId: string | null;
   readonly name: string | null;
   /** JSON text of name to string value. */
   readonly metadata: string;
@@ -110,7 +112,12 @@ function insertRuns(inserts: readonly Insert[]): Statement {
   return {
     name: "insert_runs_with_keys",
     text: INSERT_RUNS,
-    values: [...runColumns(inserts), ...credentialColumns(inserts), ...inputColumns(inserts)],
+    values: [
+      ...runColumns(inserts),
+      ...credentialColumns(inserts),
+      ...inputColumns(inserts),
+      inserts.map(({ run }) => run.operatorId),
+    ],
   };
 }
 
@@ -118,9 +125,9 @@ function insertRuns(inserts: readonly Insert[]): Statement {
 const INSERT_RUNS = `-- insert into run, insert into idempotency_key
   with given as (
     select * from unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::text[], $7::bytea[], $8::bytea[],
-      $9::bytea[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bigint[], $15::int[], $16::bytea[])
+      $9::bytea[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bigint[], $15::int[], $16::bytea[], $34::text[])
     as given(id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata,
-      ignored_keys, timeout_ms, retention_ms, key_hash, fingerprint, window_ms, status, body)
+      ignored_keys, timeout_ms, retention_ms, key_hash, fingerprint, window_ms, status, body, operator_id)
   ), needed as (
     select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::int[], $23::int[])
     as needed(account_id, run_id, slot, credential_id, strategy_id, strategy_version, concurrency)
@@ -136,10 +143,10 @@ const INSERT_RUNS = `-- insert into run, insert into idempotency_key
     where key_hash is not null order by account_id, key_hash
     on conflict do nothing returning account_id, key_hash
   ), made as (
-    insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys,
-      timeout_ms, retention_ms)
-    select id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys,
-      timeout_ms, retention_ms
+    insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, operator_id, name, metadata,
+      ignored_keys, timeout_ms, retention_ms)
+    select id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, operator_id, name, metadata,
+      ignored_keys, timeout_ms, retention_ms
     from ready where key_hash is null or (account_id, key_hash) in (select account_id, key_hash from claimed)
     returning id
   ), used as (

@@ -99,7 +99,9 @@ export async function listBlueprintIds(
 
 export interface DetailedRun extends ListedRun {
   readonly blueprintId: string;
-  readonly apiKeyId: string;
+  readonly apiKeyId: string | null;
+  /** Who tried the Blueprint, by their sign-in name. */
+  readonly startedBy: string | null;
   readonly metadata: Buffer;
   readonly ignoredKeys: Buffer;
   readonly errorDetail: string | null;
@@ -112,7 +114,8 @@ export interface DetailedRun extends ListedRun {
 
 export async function findDetailedRun(db: Database, id: string): Promise<DetailedRun | undefined> {
   const rows = await db.query<DetailedRun>(
-    `select ${LISTED}, run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId", run.metadata,
+    `select ${LISTED}, run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
+       (select email from operator where operator.id = run.operator_id) as "startedBy", run.metadata,
        run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.parked_at as "parkedAt",
        run.deadline_at as "deadlineAt", run.waits_for as "waitsFor", run.retries, run.lost_leases as "lostLeases"
      from ${TABLES} where run.id = $1`,

@@ -32,6 +32,9 @@ export const PERMISSIONS = {
   "credential.unlock": { roles: ["admin", "operator"] },
   "credential.delete": { roles: ["admin", "operator"], stepUp: true },
   "config.read": { roles: ["admin", "operator", "viewer"] },
+  /** Who changes documents decides where credentials go. */
+  "config.apply": { roles: ["admin", "operator"], stepUp: true },
+  "run.trigger": { roles: ["admin", "operator"] },
   "key.read": { roles: ["admin", "operator"] },
   "key.manage": { roles: ["admin"], stepUp: true },
   "audit.read": { roles: ["admin", "operator"] },

@@ -42,3 +42,37 @@ export function makePage<Row, Item>(
     next_cursor: end && Buffer.from(`${end.atMs}.${end.id}`).toString("base64url"),
   };
 }
+
+/** A page of a list that goes by names, such as an account's and its own; `after` are those of the last item that was shown. */
+export interface NamedPage {
+  readonly after: readonly string[] | null;
+  readonly rows: number;
+}
+
+/** As readPage; a cursor holds as many names as the list's items have. Throws Problem 422. */
+export function readNamedPage(query: { cursor?: string; limit?: number }, names: number): NamedPage {
+  const rows = (query.limit ?? limits.pageItems) + 1;
+  if (query.cursor === undefined) return { after: null, rows };
+  const after = Buffer.from(query.cursor, "base64url").toString("utf8").split("/");
+  const isOurs = after.length === names && after.every((name) => CURSOR_NAME.test(name));
+  if (!isOurs || writeNames(after) !== query.cursor)
+    throw invalidField("cursor", "`cursor` must be the `next_cursor` of an earlier page.");
+  return { after, rows };
+}
+
+/** Names of documents, and numbers of their versions. */
+const CURSOR_NAME = /^[\w.-]{1,200}$/;
+const writeNames = (names: readonly string[]): string => Buffer.from(names.join("/")).toString("base64url");
+
+/** As makePage. */
+export function makeNamedPage<Row, Item>(
+  rows: readonly Row[],
+  page: NamedPage,
+  namesOf: (row: Row) => readonly string[],
+  show: (row: Row) => Item,
+): { items: Item[]; next_cursor: string | null } {
+  const shown = rows.slice(0, page.rows - 1);
+  const last = shown.at(-1);
+  const isMore = rows.length === page.rows && last !== undefined;
+  return { items: shown.map(show), next_cursor: isMore ? writeNames(namesOf(last)) : null };
+}

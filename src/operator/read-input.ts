@@ -3,7 +3,7 @@ import type { TObject, TSchema } from "typebox";
 import { requiredOf, type OperatorInput, type OperatorOperation } from "#contract/operator/operation.ts";
 import { limits } from "#domain/limits.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
-import { Problem, type ProblemDetail } from "#domain/problem.ts";
+import { invalidField, notFound, Problem, type ProblemDetail } from "#domain/problem.ts";
 import { writeJsonText } from "#lib/json-text.ts";
 import type { SharedHttp } from "./context.ts";
 
@@ -18,6 +18,9 @@ export async function readInput<O extends OperatorOperation>(
     ? checked(operation.body, await readBody(request, operation, http), "member")
     : {};
   const params = request.params as Readonly<Record<string, string>>;
+  // PostgreSQL's text holds no U+0000: what is called so is not there.
+  if (Object.values(params).some((value) => value.includes("\u0000")))
+    throw notFound("What the path names was");
   // `checked` has compared both with the schemas that the types are made of.
   return { params, query, body } as OperatorInput<O>;
 }
@@ -36,6 +39,9 @@ function readQuery(request: FastifyRequest, schema: TObject | undefined): Record
   const values: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
   for (const [name, value] of Object.entries(request.query as Record<string, unknown>))
     values[name] = typeof value === "string" ? asWanted(schema?.properties[name], value) : value;
+  for (const [name, value] of Object.entries(values))
+    if (typeof value === "string" && value.includes("\u0000"))
+      throw invalidField(name.slice(0, 100), `\`${name.slice(0, 100)}\` must not hold U+0000.`);
   return values;
 }
 

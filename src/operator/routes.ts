@@ -1,13 +1,17 @@
 import type { FastifyInstance } from "fastify";
 import type { Services } from "#actions/services.ts";
+import * as ofBlueprints from "#contract/operator/blueprints.ts";
+import * as ofConfig from "#contract/operator/config.ts";
 import * as ofCredentials from "#contract/operator/credentials.ts";
 import * as ofKeys from "#contract/operator/keys.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
 import * as ofSession from "#contract/operator/session.ts";
+import * as ofStrategies from "#contract/operator/strategies.ts";
 import { assert } from "#lib/assert.ts";
 import { routeAdder } from "./add-route.ts";
+import * as config from "./config.ts";
 import type { SharedHttp } from "./context.ts";
 import * as credentials from "./credentials.ts";
 import * as keys from "./keys.ts";
@@ -65,6 +69,28 @@ export function registerOperator(app: FastifyInstance, services: Services, http:
       route(ofCredentials.unlockCredential, credentials.postUnlock);
       route(ofCredentials.deleteCredential, credentials.deleteCredential);
       route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
+
+      route(ofConfig.checkConfig, config.postCheck);
+      route(ofConfig.planConfig, config.postPlan);
+      route(ofConfig.applyConfig, config.postApply);
+      route(ofConfig.readConfigSchema, config.getSchema);
+
+      route(ofBlueprints.listBlueprints, config.getBlueprints);
+      route(ofBlueprints.readBlueprint, config.getBlueprint);
+      route(ofBlueprints.listBlueprintVersions, config.getBlueprintVersions);
+      route(ofBlueprints.readBlueprintVersion, config.getBlueprintVersion);
+      route(ofBlueprints.publishBlueprintVersion, config.postPublishBlueprint);
+      route(ofBlueprints.retireBlueprint, config.postRetireBlueprint);
+      route(ofBlueprints.restoreBlueprint, config.postRestoreBlueprint);
+      route(ofBlueprints.startRun, config.postRun);
+
+      route(ofStrategies.listStrategies, config.getStrategies);
+      route(ofStrategies.readStrategy, config.getStrategy);
+      route(ofStrategies.listStrategyVersions, config.getStrategyVersions);
+      route(ofStrategies.readStrategyVersion, config.getStrategyVersion);
+      route(ofStrategies.publishStrategyVersion, config.postPublishStrategy);
+      route(ofStrategies.retireStrategy, config.postRetireStrategy);
+      route(ofStrategies.restoreStrategy, config.postRestoreStrategy);
 
       route(ofKeys.listKeys, keys.getKeys);
       route(ofKeys.createKey, keys.postKey);

@@ -187,7 +187,14 @@ test("API keys are made, rotated and revoked; each is shown once", async () => {
 
 test("no answer to a GET holds a secret, whoever asks", async () => {
   const reviews = await stage.db.query<{ id: string }>("select id from review limit 1");
-  const ids: Readonly<Record<string, string>> = { runId: runs[1] ?? "", reviewId: reviews[0]?.id ?? "" };
+  const ids: Readonly<Record<string, string>> = {
+    runId: runs[1] ?? "",
+    reviewId: reviews[0]?.id ?? "",
+    account: "acme",
+    blueprintKey: "list-it",
+    strategyId: "strat_acme",
+    version: "1",
+  };
   const hashes = await stage.db.query<{ hash: string }>("select password_hash as hash from operator");
   const secrets = [
     ...hashes.map(({ hash }) => hash),

@@ -109,6 +109,7 @@ export async function lookAtRun(db: Database, reference: string) {
     ...showListed(run),
     failure_story: run.errorDetail,
     api_key_id: run.apiKeyId,
+    started_by: run.startedBy,
     waits_for: run.waitsFor,
     parked_at: iso(run.parkedAt),
     deadline_at: iso(run.deadlineAt),

@@ -49,6 +49,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   account: "The account's name in its document.",
   strategyId: "The strategy's id (`strat_...`).",
   blueprintKey: "The Blueprint's key.",
+  version: "The version's number.",
 };
 
 /** Left out of a schema that wants none. */

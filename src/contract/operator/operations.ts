@@ -1,3 +1,5 @@
+import * as blueprints from "./blueprints.ts";
+import * as config from "./config.ts";
 import * as credentials from "./credentials.ts";
 import type { OperatorOperation } from "./operation.ts";
 import * as operators from "./operators.ts";
@@ -5,6 +7,7 @@ import * as keys from "./keys.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
 import * as session from "./session.ts";
+import * as strategies from "./strategies.ts";
 
 /** Every operation of the operator API, in the order of its document. */
 export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
@@ -38,6 +41,25 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   credentials.unlockCredential,
   credentials.deleteCredential,
   credentials.listCredentialSessions,
+  config.checkConfig,
+  config.planConfig,
+  config.applyConfig,
+  config.readConfigSchema,
+  blueprints.listBlueprints,
+  blueprints.readBlueprint,
+  blueprints.listBlueprintVersions,
+  blueprints.readBlueprintVersion,
+  blueprints.publishBlueprintVersion,
+  blueprints.retireBlueprint,
+  blueprints.restoreBlueprint,
+  blueprints.startRun,
+  strategies.listStrategies,
+  strategies.readStrategy,
+  strategies.listStrategyVersions,
+  strategies.readStrategyVersion,
+  strategies.publishStrategyVersion,
+  strategies.retireStrategy,
+  strategies.restoreStrategy,
   keys.listKeys,
   keys.createKey,
   keys.rotateKey,

@@ -89,7 +89,8 @@ export const readRun = defineOperation({
     {
       ...listed,
       failure_story: orNull(text("Node, host and reason, redacted.")),
-      api_key_id: text("The API key that triggered it."),
+      api_key_id: orNull(text("The API key that triggered it; `null`: an operator did.")),
+      started_by: orNull(text("The operator who triggered it, to try the Blueprint.")),
       waits_for: orNull(text("The credential that it waits for.")),
       parked_at: orNull(time("Since when it waits for a person.")),
       deadline_at: orNull(time("When its timeout is over.")),

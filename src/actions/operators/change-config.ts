@@ -1,0 +1,113 @@
+import {
+  applyConfig,
+  checkConfigHere,
+  planConfig,
+  type ConfigSource,
+  type PlannedChange,
+} from "#actions/apply-config.ts";
+import { describeMissing, listMissingVariables } from "#actions/list-missing-variables.ts";
+import type { Services } from "#actions/services.ts";
+import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
+import type { JsonObject } from "#domain/json.ts";
+import type { Language } from "#domain/language.ts";
+import { Problem } from "#domain/problem.ts";
+import { describeBlueprint } from "./describe-blueprint.ts";
+import { describeForm } from "./describe-form.ts";
+import { lookAtVersion, requireDocument, showDifference, type DocumentName } from "./look-at-config.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
+  file,
+  line,
+  column,
+  path,
+  message,
+});
+
+/** Every problem of the documents, and what those without one are. Changes nothing. */
+export async function checkTyped(services: Services, documents: readonly ConfigSource[], language: Language) {
+  const { checked, problems } = await checkConfigHere(services.db, documents);
+  return {
+    problems: problems.map(showProblem),
+    documents: checked.map((each) => ({
+      kind: each.kind,
+      account: each.account,
+      id: each.id,
+      file: each.file,
+      graph: each.kind === "blueprint" ? describeBlueprint(each.document).graph : null,
+      form: each.kind === "strategy" ? describeForm(each.document, language) : null,
+    })),
+  };
+}
+
+/** What applying them would change, place by place. Changes nothing. */
+export async function planTyped(services: Services, documents: readonly ConfigSource[]) {
+  const plan = await planConfig(services.db, documents);
+  if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [] };
+  return {
+    problems: [],
+    changes: plan.changes.map(({ differences, ...change }) => ({
+      ...showChange(change),
+      differences: differences.map(showDifference),
+    })),
+  };
+}
+
+const showChange = ({ change, kind, account, id }: PlannedChange) => ({ change, kind, account, id });
+
+/** All of them in one transaction, or none. Throws Problem 422 with every problem. */
+export async function applyTyped(
+  services: Services,
+  caller: OperatorCaller,
+  documents: readonly ConfigSource[],
+) {
+  const { db, signing, environmentSecret } = services;
+  const outcome = await applyConfig(db, signing, documents, actorOf(caller));
+  if (!outcome.ok) throw refusal(outcome.problems);
+  // No refusal, as of the command line: another process may have the variable.
+  const missing = await listMissingVariables(db, environmentSecret);
+  return {
+    changes: outcome.changes.map(showChange),
+    warnings: missing.map((each) => `${describeMissing(each)}.`),
+  };
+}
+
+function refusal(problems: readonly ConfigProblem[]): Problem {
+  const count = problems.length === 1 ? "One problem" : `${problems.length} problems`;
+  return new Problem("validation_error", `${count}; nothing was changed.`, {
+    details: problems.map((problem) => ({
+      message: formatProblem(problem),
+      code: "invalid_input_data",
+      field: problem.path === "" ? undefined : problem.path,
+    })),
+  });
+}
+
+/** An earlier version's document once more, as a version of its own. Throws Problem 404, 422, OperatorError. */
+export async function publishVersion(
+  services: Services,
+  caller: OperatorCaller,
+  name: DocumentName,
+  version: string,
+) {
+  const { yaml } = await lookAtVersion(services.db, name, { version, against: undefined });
+  return await applyTyped(services, caller, [sourceOf(name, yaml)]);
+}
+
+/** Retired: no run and no session begins with it any more; those that have begun go on. Throws Problem 404, 422, OperatorError. */
+export async function setRetired(
+  services: Services,
+  caller: OperatorCaller,
+  name: DocumentName,
+  retired: boolean,
+) {
+  const { document } = await requireDocument(services.db, name);
+  const { retired: _before, ...rest } = JSON.parse(document) as JsonObject;
+  const changed = retired ? { ...rest, retired } : rest;
+  return await applyTyped(services, caller, [sourceOf(name, JSON.stringify(changed))]);
+}
+
+const sourceOf = ({ kind, name }: DocumentName, text: string): ConfigSource => ({
+  file: `${kind} ${name}`,
+  text,
+});

@@ -1,0 +1,60 @@
+import { readExpressions } from "#actions/config/read-expressions.ts";
+import { withCommonKeys } from "#actions/config/typed-config.ts";
+import { readBlueprint, type BlueprintNode } from "#domain/blueprint.ts";
+import { commonNodeKeys } from "#domain/config-schema.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
+import { edgesOf, refKeyOf } from "#nodes/define-node.ts";
+import { inputRulesOf } from "#nodes/input.ts";
+import { nodeTypes } from "#nodes/registry.ts";
+
+/** What a checked Blueprint takes and how its nodes are connected, for a form and for a drawing. */
+export function describeBlueprint(document: JsonObject) {
+  const blueprint = readBlueprint(document);
+  const inputs = blueprint.nodes.filter(({ type }) => type === "input");
+  return {
+    hosts: [...blueprint.hosts],
+    timeout_ms: blueprint.timeoutMs,
+    retention_ms: blueprint.retentionMs,
+    credentials: blueprint.credentials.map(({ slot, strategyId }) => ({ slot, strategy: strategyId })),
+    metadata: blueprint.metadata.map(({ name, required, label }) => ({ name, label, is_required: required })),
+    inputs: inputs.map((node) => {
+      const rules = inputRulesOf(node.config);
+      return {
+        ref_key: refKeyOf(node),
+        name: node.name,
+        accepts: rules.accepts,
+        is_required: rules.isNeeded,
+      };
+    }),
+    graph: { nodes: blueprint.nodes.map(showNode), edges: edgesBetween(blueprint.nodes, document) },
+  };
+}
+
+const showNode = (node: BlueprintNode) => ({
+  id: node.id,
+  type: node.type,
+  name: node.name,
+  gives: nodeTypes.get(node.type)?.gives(node.config) ?? "value",
+  when: node.when,
+  credential: node.credential,
+  milestone: node.milestone,
+});
+
+/** `flow`: what a node takes with `from`. `reads`: what its expressions read with `$nodes`. */
+function edgesBetween(nodes: readonly BlueprintNode[], document: JsonObject) {
+  const written = (Array.isArray(document["nodes"]) ? document["nodes"] : []) as readonly Json[];
+  return nodes.flatMap((node, index) => {
+    const flow = new Set(edgesOf(node));
+    const type = nodeTypes.get(node.type);
+    const uses = type
+      ? readExpressions(withCommonKeys(commonNodeKeys, type), written[index] ?? null, []).uses
+      : [];
+    const read = new Set(uses.flatMap(({ name, parts }) => (name === "nodes" ? parts.slice(0, 1) : [])));
+    return [
+      ...[...flow].map((source) => ({ from: source, to: node.id, kind: "flow" as const })),
+      ...[...read]
+        .filter((id) => !flow.has(id))
+        .map((source) => ({ from: source, to: node.id, kind: "reads" as const })),
+    ];
+  });
+}

@@ -1,0 +1,169 @@
+import { toYaml } from "#actions/export-config.ts";
+import { requireAccount } from "#actions/operator-error.ts";
+import {
+  findSeenDocument,
+  listSeenDocuments,
+  listSeenVersions,
+  type SeenDocument,
+  type VersionedKind,
+} from "#db/operator-config.ts";
+import type { Database } from "#db/pool.ts";
+import { diffDocuments, type Difference } from "#domain/config-diff.ts";
+import type { JsonObject } from "#domain/json.ts";
+import { textIn } from "#domain/language.ts";
+import { makeNamedPage, readNamedPage } from "#domain/page-cursor.ts";
+import { notFound } from "#domain/problem.ts";
+import { readBlueprint } from "#domain/blueprint.ts";
+import { readStrategy } from "#domain/strategy.ts";
+import { must } from "#lib/assert.ts";
+import { describeBlueprint } from "./describe-blueprint.ts";
+import { describeForm } from "./describe-form.ts";
+
+export interface DocumentQuery {
+  cursor?: string;
+  limit?: number;
+  account?: string;
+  retired?: boolean;
+}
+
+/** A document that has versions, as a path names it. */
+export interface DocumentName {
+  readonly kind: VersionedKind;
+  readonly account: string;
+  readonly name: string;
+}
+
+const treeOf = ({ document }: SeenDocument): JsonObject => JSON.parse(document) as JsonObject;
+
+const listDocuments = async <Item>(
+  db: Database,
+  kind: VersionedKind,
+  query: DocumentQuery,
+  show: (row: SeenDocument) => Item,
+) => {
+  const page = readNamedPage(query, 2);
+  const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
+  const rows = await listSeenDocuments(db, kind, { accountId, retired: query.retired ?? null }, page);
+  return makeNamedPage(rows, page, ({ account, name }) => [account, name], show);
+};
+
+const inForce = (row: SeenDocument) => ({
+  account: row.account,
+  version: row.version,
+  retired: row.retired,
+  applied_at: row.appliedAt.toISOString(),
+  applied_by: row.appliedBy,
+});
+
+function showBlueprint(row: SeenDocument) {
+  return {
+    key: row.name,
+    name: readBlueprint(treeOf(row)).name,
+    ...inForce(row),
+    last_run: row.lastRunId === null ? null : lastRunOf(row.lastRunId, row),
+  };
+}
+
+const lastRunOf = (id: string, { lastRunStatus, lastRunAt }: SeenDocument) => ({
+  id,
+  status: must(lastRunStatus, "the last run's status"),
+  created_at: must(lastRunAt, "the last run's time").toISOString(),
+});
+
+function showStrategy(row: SeenDocument) {
+  const { name, login, hosts, fields } = readStrategy(treeOf(row));
+  return {
+    id: row.name,
+    name: textIn(name, "en"),
+    login_type: login.type,
+    hosts: [...hosts],
+    fields: fields.map(({ key }) => key),
+    ...inForce(row),
+  };
+}
+
+/** A page of Blueprints, by account and key. Throws Problem 422, OperatorError. */
+export const lookAtBlueprints = async (db: Database, query: DocumentQuery) =>
+  await listDocuments(db, "blueprint", query, showBlueprint);
+
+/** A page of strategies, by account and id. Throws Problem 422, OperatorError. */
+export const lookAtStrategies = async (db: Database, query: DocumentQuery) =>
+  await listDocuments(db, "strategy", query, showStrategy);
+
+/** The version in force with what it is made of. Throws Problem 404, OperatorError. */
+export async function lookAtBlueprint(db: Database, name: Omit<DocumentName, "kind">) {
+  const row = await requireDocument(db, { kind: "blueprint", ...name });
+  return { ...showBlueprint(row), ...describeBlueprint(treeOf(row)), yaml: toYaml(row.document) };
+}
+
+/** Throws Problem 404, OperatorError. */
+export async function lookAtStrategy(db: Database, name: Omit<DocumentName, "kind">) {
+  const row = await requireDocument(db, { kind: "strategy", ...name });
+  return { ...showStrategy(row), form: describeForm(treeOf(row), "en"), yaml: toYaml(row.document) };
+}
+
+/** The version in force, or another one. Throws Problem 404, OperatorError. */
+export async function requireDocument(
+  db: Database,
+  { kind, account, name }: DocumentName,
+  version: number | null = null,
+): Promise<SeenDocument> {
+  const { id: accountId } = await requireAccount(db, account);
+  const row = await findSeenDocument(db, kind, { accountId, name, version });
+  if (!row) throw notFound(kind === "blueprint" ? "Blueprint" : "Strategy");
+  return row;
+}
+
+/** A page of a document's versions, the last one first. Throws Problem 404, 422, OperatorError. */
+export async function lookAtVersions(
+  db: Database,
+  name: DocumentName,
+  query: { cursor?: string; limit?: number },
+) {
+  const page = readNamedPage(query, 1);
+  const current = await requireDocument(db, name);
+  const rows = await listSeenVersions(db, name.kind, current, page);
+  return makeNamedPage(
+    rows,
+    page,
+    ({ version }) => [String(version)],
+    (row) => ({
+      version: row.version,
+      applied_at: row.appliedAt.toISOString(),
+      applied_by: row.appliedBy,
+      is_in_force: row.version === current.version,
+    }),
+  );
+}
+
+/** One version, and where it differs from another: from the one before unless one is named. Throws Problem 404, OperatorError. */
+export async function lookAtVersion(
+  db: Database,
+  name: DocumentName,
+  request: { readonly version: string; readonly against: number | undefined },
+) {
+  const row = await requireDocument(db, name, readVersion(request.version));
+  const against = request.against ?? row.version - 1;
+  const other = against === 0 ? null : await requireDocument(db, name, against);
+  return {
+    version: row.version,
+    applied_at: row.appliedAt.toISOString(),
+    applied_by: row.appliedBy,
+    yaml: toYaml(row.document),
+    against: other && other.version,
+    differences: other === null ? [] : diffDocuments(treeOf(other), treeOf(row)).map(showDifference),
+  };
+}
+
+/** As a path has it; what is no number is no version. Throws Problem 404. */
+function readVersion(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw notFound("Version");
+  return Number(text);
+}
+
+/** As JSON text; `null` where the place is absent. */
+export const showDifference = ({ path, before, after }: Difference) => ({
+  path,
+  before: before === undefined ? null : JSON.stringify(before),
+  after: after === undefined ? null : JSON.stringify(after),
+});

@@ -1,0 +1,47 @@
+import { requireAccount } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import { triggerRun } from "#actions/trigger-run.ts";
+import { findBlueprintByKey } from "#db/config-documents.ts";
+import { notFound } from "#domain/problem.ts";
+import type { BodyValue } from "#domain/trigger-routing.ts";
+import type { OperatorCaller } from "./operator-caller.ts";
+
+/** What an operator tries a Blueprint with; every value as text. */
+export interface TrialRun {
+  readonly run_name?: string;
+  readonly credential_ids?: readonly string[];
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly inputs?: Readonly<Record<string, string>>;
+}
+
+const textValue = (text: string): BodyValue => ({ kind: "string", text });
+
+/** The body of a trigger that says the same. */
+function bodyOf(trial: TrialRun): ReadonlyMap<string, BodyValue> {
+  const body = new Map<string, BodyValue>();
+  for (const [name, text] of Object.entries(trial.metadata ?? {})) body.set(name, textValue(text));
+  for (const [key, text] of Object.entries(trial.inputs ?? {})) body.set(key, textValue(text));
+  if (trial.run_name !== undefined) body.set("run_name", textValue(trial.run_name));
+  const ids = trial.credential_ids ?? [];
+  if (ids.length > 0) body.set("credential_ids", textValue(ids.join(",")));
+  return body;
+}
+
+/** As a trigger makes it, by the same checks, marked with who started it. Throws Problem 400, 404, 422, OperatorError. */
+export async function startRun(
+  services: Services,
+  caller: OperatorCaller,
+  { account: slug, blueprint }: { readonly account: string; readonly blueprint: string },
+  trial: TrialRun,
+): Promise<{ id: string; run_key: string }> {
+  const account = await requireAccount(services.db, slug);
+  const version = await findBlueprintByKey(services.db, account.id, blueprint);
+  if (!version || version.retired) throw notFound("Blueprint");
+  const triggerer = { account, keyId: null, operatorId: caller.operatorId };
+  const answer = await services.db.transaction(
+    async (tx) => await triggerRun(tx, triggerer, version, bodyOf(trial)),
+  );
+  services.news.tellOfWaiting([account.id]);
+  const { id, run_key } = JSON.parse(answer.body) as { id: string; run_key: string };
+  return { id, run_key };
+}

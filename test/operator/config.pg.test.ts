@@ -1,0 +1,223 @@
+// What operators do to documents: checked in the words of the command line, applied whole or not at all, and on record.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { matchesSchema } from "#domain/matches-schema.ts";
+import { connect, openCaller } from "../caller.ts";
+import type { Browser, OperatorAnswer } from "./browser.ts";
+import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
+
+const STRATEGY = `strategy: strat_acme
+account: acme
+name: { en: Acme portal, de: Acme-Portal }
+fields:
+  - { key: token, type: password, label: { en: Token, de: Schlüssel } }
+  - { key: region, type: select, options: [north, { value: south, label: South }] }
+login: { type: none }
+`;
+const BLUEPRINT = `blueprint: list-it
+account: acme
+name: List it
+credentials: { it: { strategy: strat_acme } }
+metadata: [{ name: po, required: true }]
+nodes:
+  - { id: data, type: input, refKey: data }
+  - { id: list, type: parse, from: data, format: json }
+  - { id: total, type: map, from: list, fields: { n: n, all: $nodes.list.n } }
+  - { id: out, type: output, refKey: out, from: total }
+`;
+const ONE = "/accounts/acme/blueprints/list-it";
+
+let stage: OperatorStage;
+let admin: Someone;
+let browser: Browser;
+
+before(async () => {
+  stage = await openOperatorStage();
+  await stage.installation.apply("account: acme", STRATEGY, BLUEPRINT);
+  admin = await stage.operator("admin");
+  await stage.giveSecondFactor(admin);
+  browser = await stage.holding(admin);
+});
+
+after(async () => await stage?.[Symbol.asyncDispose]());
+
+/** A good answer, compared with its operation's schema. */
+async function good(id: string, path: string, body?: unknown): Promise<any> {
+  const operation = OPERATOR_OPERATIONS.find((each) => each.id === id) ?? assert.fail(id);
+  const answer: OperatorAnswer = await browser.send(operation.method.toUpperCase(), path, body);
+  assert.equal(answer.status, operation.status, `${id}: ${answer.text}`);
+  if (operation.answer) assert.ok(matchesSchema(operation.answer, answer.body), `${id}: ${answer.text}`);
+  return answer.body;
+}
+
+const typed = (...texts: readonly string[]) => ({
+  documents: texts.map((text, index) => ({ file: `typed-${index}.yaml`, text })),
+});
+
+test("a Blueprint is listed and read, with its drawing and what a trigger of it takes", async () => {
+  const { items } = await good("listBlueprints", "/blueprints?account=acme&retired=false");
+  assert.deepEqual(
+    items.map((each: any) => [each.key, each.name, each.version, each.applied_by, each.last_run]),
+    [["list-it", "List it", 1, null, null]],
+  );
+  const read = await good("readBlueprint", ONE);
+  assert.deepEqual(read.credentials, [{ slot: "it", strategy: "strat_acme" }]);
+  assert.deepEqual(read.metadata, [{ name: "po", label: null, is_required: true }]);
+  assert.deepEqual(read.inputs, [{ ref_key: "data", name: null, accepts: "any", is_required: false }]);
+  assert.deepEqual(
+    read.graph.edges.map((edge: any) => `${edge.from} ${edge.kind} ${edge.to}`),
+    ["data flow list", "list flow total", "total flow out"],
+  );
+  // What is shown can be applied: it is what is in force.
+  const plan = await good("planConfig", "/config/plan", typed(read.yaml));
+  assert.deepEqual(
+    plan.changes.map((each: any) => each.change),
+    ["unchanged"],
+  );
+});
+
+test("lists go on page by page, by name", async () => {
+  const more = ["a-one", "b-two", "z-last"].map((key) => BLUEPRINT.replace("list-it", key));
+  await good("applyConfig", "/config/apply", typed(...more));
+  const first = await good("listBlueprints", "/blueprints?limit=2");
+  const second = await good("listBlueprints", `/blueprints?limit=2&cursor=${first.next_cursor}`);
+  assert.deepEqual(
+    [...first.items, ...second.items].map(({ key }) => key),
+    ["a-one", "b-two", "list-it", "z-last"],
+  );
+  assert.equal(second.next_cursor, null);
+  for (const cursor of ["abc", `${first.next_cursor}A`, Buffer.from("a/b/c").toString("base64url")]) {
+    const refused = await browser.send("GET", `/blueprints?cursor=${cursor}`);
+    assert.deepEqual([refused.status, refused.body.error.details[0].field], [422, "cursor"]);
+  }
+});
+
+test("a check names every problem with its place, as the command line does, and changes nothing", async () => {
+  const wrong = BLUEPRINT.replace("from: data, format: json", "from: dta, format: jsonn");
+  const { problems, documents } = await good("checkConfig", "/config/check", typed(wrong));
+  assert.deepEqual(
+    problems.map(({ line, path }: any) => [line, path]),
+    [
+      [8, "nodes[1].from"],
+      [8, "nodes[1].format"],
+    ],
+  );
+  assert.match(problems[0].message, /there is no node `dta`; did you mean `data`\?/);
+  assert.deepEqual(documents, []);
+  const fine = await good("checkConfig", "/config/check", { ...typed(BLUEPRINT, STRATEGY), language: "de" });
+  assert.deepEqual(fine.problems, []);
+  assert.equal(fine.documents.find((each: any) => each.kind === "blueprint").graph.nodes.length, 4);
+  const { form } = fine.documents.find((each: any) => each.kind === "strategy");
+  assert.equal(form.name, "Acme-Portal");
+  assert.deepEqual(
+    form.fields.map((field: any) => [field.label, field.type, field.is_secret, field.options.length]),
+    [
+      ["Schlüssel", "password", true, 0],
+      ["region", "select", false, 2],
+    ],
+  );
+  assert.equal((await good("readBlueprint", ONE)).version, 1);
+});
+
+test("documents are applied together or not at all; each change is a version with its author, on record", async () => {
+  const changed = BLUEPRINT.replace("name: List it", "name: List all");
+  const plan = await good("planConfig", "/config/plan", typed(changed));
+  assert.deepEqual(plan.changes[0].differences, [{ path: "name", before: '"List it"', after: '"List all"' }]);
+  const refused = await browser.send(
+    "POST",
+    "/config/apply",
+    typed(changed, STRATEGY.replace("password", "passwort")),
+  );
+  assert.equal(refused.status, 422);
+  assert.match(refused.body.error.details[0].message, /^typed-1\.yaml:5:\d+ fields\[0\]\.type /);
+  assert.equal((await good("readBlueprint", ONE)).version, 1, "nothing was changed");
+  const applied = await good("applyConfig", "/config/apply", typed(changed));
+  assert.deepEqual(applied, {
+    changes: [{ change: "update", kind: "blueprint", account: "acme", id: "list-it" }],
+    warnings: [],
+  });
+  const version = await good("readBlueprintVersion", `${ONE}/versions/2`);
+  assert.deepEqual([version.applied_by, version.against], [admin.email, 1]);
+  assert.deepEqual(version.differences, plan.changes[0].differences);
+  const rows = await stage.db.query<{ actor: string }>(
+    `select actor_kind || ' ' || actor_id as actor from audit_entry where action = 'config.apply' and subject_id = 'list-it'
+     and actor_kind = 'operator'`,
+  );
+  assert.deepEqual(rows, [{ actor: `operator ${admin.id}` }]);
+});
+
+test("an earlier version is published again as a new one; a Blueprint is retired and brought back", async () => {
+  await good("publishBlueprintVersion", `${ONE}/versions/1/publish`);
+  const { items } = await good("listBlueprintVersions", `${ONE}/versions?limit=2`);
+  assert.deepEqual(
+    items.map((each: any) => [each.version, each.is_in_force]),
+    [
+      [3, true],
+      [2, false],
+    ],
+  );
+  const third = await good("readBlueprintVersion", `${ONE}/versions/3?against=1`);
+  assert.deepEqual(third.differences, []);
+  await good("retireBlueprint", `${ONE}/retire`);
+  assert.equal((await good("readBlueprint", ONE)).retired, true);
+  assert.equal((await good("listBlueprints", "/blueprints?retired=true")).items.length, 1);
+  assert.equal((await browser.send("POST", `${ONE}/runs`, {})).status, 404);
+  await good("restoreBlueprint", `${ONE}/restore`);
+  assert.equal((await good("readBlueprint", ONE)).retired, false);
+  await good("retireStrategy", "/accounts/acme/strategies/strat_acme/retire");
+  await good("restoreStrategy", "/accounts/acme/strategies/strat_acme/restore");
+  const strategy = await good("readStrategy", "/accounts/acme/strategies/strat_acme");
+  assert.deepEqual(
+    [strategy.version, strategy.login_type, strategy.fields],
+    [3, "none", ["token", "region"]],
+  );
+  await good("publishStrategyVersion", "/accounts/acme/strategies/strat_acme/versions/2/publish");
+  await good("publishStrategyVersion", "/accounts/acme/strategies/strat_acme/versions/1/publish");
+  assert.equal((await good("listStrategies", "/strategies")).items[0].version, 5);
+  await good("listStrategyVersions", "/accounts/acme/strategies/strat_acme/versions");
+  await good("readStrategyVersion", "/accounts/acme/strategies/strat_acme/versions/1");
+});
+
+test("an operator tries a Blueprint: the run is checked as a trigger's, and says who started it", async () => {
+  const caller = openCaller(stage.service.url, await stage.installation.createKey("acme"));
+  const credential = await connect(caller, "strat_acme", { token: "value", region: "north" });
+  const without = await browser.send("POST", `${ONE}/runs`, { credential_ids: [credential] });
+  assert.deepEqual([without.status, without.body.error.details[0].field], [400, "po"]);
+  const nobody = await browser.send("POST", `${ONE}/runs`, {
+    credential_ids: ["cred_00000000000000000000000000"],
+    metadata: { po: "1" },
+  });
+  assert.deepEqual([nobody.status, nobody.body.error.details[0].field], [422, "credential_ids"]);
+  const started = await good("startRun", `${ONE}/runs`, {
+    run_name: "a try",
+    credential_ids: [credential],
+    metadata: { po: "1" },
+    inputs: { data: '[{"n": 1}]' },
+  });
+  assert.equal((await caller.waitForRun(started.id, 100_000)).body.status, "completed");
+  const run = await good("readRun", `/runs/${started.id}`);
+  assert.deepEqual([run.started_by, run.api_key_id, run.name], [admin.email, null, "a try"]);
+  assert.equal((await good("readBlueprint", ONE)).last_run.id, started.id);
+});
+
+test("what is not there is 404, however it is called", async () => {
+  for (const path of [
+    "/accounts/nobody/blueprints/list-it",
+    "/accounts/acme/blueprints/none",
+    "/accounts/acme/blueprints/%00",
+    "/accounts/%00/blueprints/list-it",
+    `${ONE}/versions/99`,
+    `${ONE}/versions/0`,
+    `${ONE}/versions/1e3`,
+    "/accounts/acme/strategies/strat_none",
+  ])
+    assert.equal((await browser.send("GET", path)).status, 404, path);
+  for (const path of ["/blueprints?account=%00", "/runs?account=%00", "/runs?run_name=%00"])
+    assert.equal((await browser.send("GET", path)).status, 422, path);
+});
+
+test("an editor gets the schema of all documents", async () => {
+  const schema = await good("readConfigSchema", "/config/schema");
+  assert.ok("blueprint" in schema.$defs && "node_http" in schema.$defs);
+});
