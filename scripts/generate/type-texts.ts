@@ -78,7 +78,10 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
   rules: [{ assert: due >= "2020-01-01", field: due, message: Due date is too old }]
   on_invalid: mark`,
     gives: "The records with `errors` and `isValid`; with `on_invalid: drop` only the valid ones.",
-    errors: [EXPRESSION_FAILS, "With `on_invalid: fail`, the first record that is not valid."],
+    errors: [
+      "A rule takes longer than 1 s, or too much memory; a rule that fails in any other way is an error of the record.",
+      "With `on_invalid: fail`, the first record that is not valid.",
+    ],
   },
   review: {
     example: `- { id: gate, type: review, from: rows, when: $counts.total > 0, title: Please look at these, editable: true, timeout: 3d, on_timeout: fail }`,

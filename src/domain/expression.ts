@@ -35,7 +35,12 @@ export interface Scope {
 
 export type Outcome =
   | { readonly ok: true; readonly value: Json | undefined }
-  | { readonly ok: false; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly message: string;
+      /** It used up its time or its memory, so nothing after it in the batch was tried: whoever asked must fail. */
+      readonly isExhausted?: true;
+    };
 
 /** Expressions with some variables already bound (those of a run, or of a login). Evaluated off the main thread. */
 export interface BoundExpressions {

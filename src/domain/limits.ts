@@ -78,6 +78,9 @@ export const limits = {
   /** Design, page 3, Expressions: 1 s an expression. */
   expressionMs: 1_000,
   expressionThreadMiB: 256,
+  /** CPU time of one evaluation, and of a batch, that others may have to wait for: what takes longer goes where only its like waits. */
+  expressionQuickMs: 100,
+  expressionTaskMs: 500,
   /** Design, page 3: `$nodes.<id>` for sets up to this many records. */
   nodesVariableRecordsMax: 10_000,
   recordBatchSizeMax: 500,

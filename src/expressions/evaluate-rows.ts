@@ -82,8 +82,8 @@ function fillIn(
 }
 
 function outcomeOf(source: string, cell: Cell | undefined): Outcome {
-  const { v, e } = must(cell, "result of an expression");
+  const { v, e, x } = must(cell, "result of an expression");
   return e === undefined
     ? { ok: true, value: v }
-    : { ok: false, message: new ExpressionError(source, e).message };
+    : { ok: false, message: new ExpressionError(source, e).message, ...(x && { isExhausted: x }) };
 }

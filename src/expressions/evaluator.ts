@@ -7,14 +7,15 @@ import { assert, must } from "#lib/assert.ts";
 import { boundedCache } from "./bounded-cache.ts";
 import { evaluateRows } from "./evaluate-rows.ts";
 import { compilePlain, type PlainExpression } from "./plain-expression.ts";
-import { SupervisedThread } from "./supervised-thread.ts";
 import type { KillReason } from "./supervised-thread.ts";
 import { holdsExpression, parseTemplate, renderParts } from "./template.ts";
 import type { ParsedTemplate, TemplatePart } from "./template.ts";
+import { ThreadLanes } from "./thread-lanes.ts";
 import type { Cell } from "./thread-messages.ts";
 import type { Binding } from "./thread-task.ts";
 
 export interface EvaluatorOptions {
+  /** For what is quick; those for what is slow come and go. */
   readonly threads?: number | undefined;
   /** For one evaluation on one row. */
   readonly timeoutMs?: number | undefined;
@@ -41,12 +42,12 @@ const TEMPLATES_MAX = 1_000;
  * while nothing is evaluated.
  */
 export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
-  const threadLimits = {
+  const lanes = new ThreadLanes({
+    threads: options.threads ?? 1,
     timeoutMs: options.timeoutMs ?? limits.expressionMs,
     memoryMiB: options.memoryMiB ?? limits.expressionThreadMiB,
     onKill: options.onKill,
-  };
-  const threads = Array.from({ length: options.threads ?? 1 }, () => new SupervisedThread(threadLimits));
+  });
   const templates = boundedCache<ParsedTemplate>(TEMPLATES_MAX);
   const plains = boundedCache<PlainExpression | null>(TEMPLATES_MAX);
   let lastId = 0;
@@ -57,16 +58,15 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
     sources: readonly string[],
     rows: readonly Scope[],
   ): Promise<readonly Cell[]> {
-    const idlest = threads.reduce((best, thread) => (thread.pending < best.pending ? thread : best));
     return new Promise((resolve, reject) => {
-      idlest.submit({
+      lanes.submit({
         id: nextId(),
         binding,
         sources,
         rowCount: rows.length,
         rows: JSON.stringify(rows.map(({ root, variables }) => ({ root, variables }))),
-        failures: new Map(),
         attempts: 0,
+        isDropped: false,
         resolve,
         reject,
       });
@@ -99,7 +99,7 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
       },
       release() {
         released = true;
-        for (const thread of threads) thread.release(binding);
+        lanes.release(binding);
       },
     };
   }
@@ -107,7 +107,7 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
   return {
     bind,
     async close() {
-      await Promise.all(threads.map((thread) => thread.close()));
+      await lanes.close();
     },
   };
 }

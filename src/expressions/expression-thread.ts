@@ -4,7 +4,7 @@ import { must } from "#lib/assert.ts";
 import { guardedJsonata } from "./guarded-jsonata.ts";
 import type { Evaluated } from "./guarded-jsonata.ts";
 import { hardenThread } from "./harden.ts";
-import { Progress, STRIKES_MAX } from "./thread-messages.ts";
+import { NOT_TRIED, Progress } from "./thread-messages.ts";
 import type { Cell, FromThread, TaskMessage, ThreadData, ToThread } from "./thread-messages.ts";
 
 /**
@@ -71,35 +71,50 @@ async function runTask(task: TaskMessage): Promise<void> {
   const bound = boundVariables(task.binding);
   const rows = JSON.parse(task.rows) as readonly Row[];
   mark(0, -1);
-  const skip = new Set(task.skip);
-  const strikes = task.sources.map(() => 0);
+  const slices = openSlices();
   let cells = "";
-  let sliceEnds = performance.now() + SLICE_MS;
+  let isOver = false;
   for (const [index, row] of rows.entries()) {
     const own = protect(row);
     for (const [column, source] of task.sources.entries()) {
-      const place = index * task.sources.length + column;
-      let cell: Cell | Evaluated = {};
-      if ((strikes[column] ?? 0) >= STRIKES_MAX)
-        cell = { e: `not tried: it timed out on ${STRIKES_MAX} earlier rows` };
-      else if (!skip.has(place)) {
-        mark(task.id, place);
+      let cell: Cell | Evaluated = NOT_TRIED;
+      if (!isOver) {
+        mark(task.id, index * task.sources.length + column);
         cell = await evaluateCell(source, row, [bound, own]);
-        if (!cell.ok) {
-          // `[a, b]` fails with the first of its items while the others go on: let them end before the next one.
-          await turn();
-          if (cell.timedOut) strikes[column] = (strikes[column] ?? 0) + 1;
-        }
+        // `[a, b]` fails with the first of its items while the others go on: let them end before the next one.
+        if (!cell.ok) await slices.next();
         mark(0, -1);
+        isOver = !cell.ok && cell.timedOut;
+        if (data.taskMs !== null && (isOver || slices.usedMs() > data.taskMs)) {
+          port.postMessage({ id: task.id, overdue: column } satisfies FromThread);
+          return;
+        }
       }
       cells += `${cells === "" ? "" : ","}${cellText(cell, PAYLOAD_CHARACTERS_MAX - cells.length)}`;
     }
-    if (performance.now() > sliceEnds) {
-      await turn();
-      sliceEnds = performance.now() + SLICE_MS;
-    }
+    if (slices.isOver()) await slices.next();
+    // Released: nobody waits for it any more.
+    if (!bindings.has(task.binding)) break;
   }
   port.postMessage({ id: task.id, cells: `[${cells}]` } satisfies FromThread);
+}
+
+/** The turns that a task has on the thread, and the CPU time that it had in those that are over. */
+function openSlices(): { usedMs(): number; isOver(): boolean; next(): Promise<void> } {
+  let endsAt = performance.now() + SLICE_MS;
+  let began = process.threadCpuUsage();
+  let usedMs = 0;
+  return {
+    usedMs: () => usedMs,
+    isOver: () => performance.now() > endsAt,
+    async next() {
+      const { user, system } = process.threadCpuUsage(began);
+      usedMs += (user + system) / 1_000;
+      await turn();
+      began = process.threadCpuUsage();
+      endsAt = performance.now() + SLICE_MS;
+    },
+  };
 }
 
 async function evaluateCell(source: string, row: Row, shared: readonly Shared[]): Promise<Evaluated> {
@@ -110,7 +125,9 @@ async function evaluateCell(source: string, row: Row, shared: readonly Shared[])
   };
   return new Promise((resolve) => {
     const stop = (): void => settle({ ok: false, reason: "never comes to an end", timedOut: false });
+    const stopping = setImmediate(stop);
     const settle = (result: Evaluated): void => {
+      clearImmediate(stopping);
       if (abandon === stop) abandon = undefined;
       resolve(result);
     };
@@ -128,7 +145,7 @@ function mark(task: number, cell: number): void {
 
 function cellText(cell: Cell | Evaluated, charactersLeft: number): string {
   if (!("ok" in cell)) return JSON.stringify(cell);
-  if (!cell.ok) return JSON.stringify({ e: cell.reason });
+  if (!cell.ok) return JSON.stringify({ e: cell.reason, ...(cell.timedOut && { x: true }) } satisfies Cell);
   if (cell.text === undefined) return "{}";
   if (cell.text.length > charactersLeft)
     return JSON.stringify({ e: "the results of this batch are too large together" });

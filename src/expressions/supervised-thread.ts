@@ -1,10 +1,10 @@
 import { Worker } from "node:worker_threads";
-import { must } from "#lib/assert.ts";
+import { assert, must } from "#lib/assert.ts";
 import { tookTooLong } from "./failure-reason.ts";
 import { CLOCK_FACTOR } from "./time-limit.ts";
 import { PROGRESS_BYTES, Progress } from "./thread-messages.ts";
 import type { Cell, FromThread, ThreadData, ToThread } from "./thread-messages.ts";
-import { answerTask, strikeTask } from "./thread-task.ts";
+import { dropTask, failTask } from "./thread-task.ts";
 import type { Binding, Task } from "./thread-task.ts";
 
 /** What made a thread die: too long, too much memory, or a failure of its own. */
@@ -15,18 +15,23 @@ export interface ThreadLimits {
   readonly memoryMiB: number;
   /** Told the expression that made the thread die, for a log. */
   readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
+  /** Null: what takes too long fails. Otherwise it is given back, as is a task that had more than `taskMs` of the thread's CPU time. */
+  readonly overdue: {
+    readonly taskMs: number;
+    readonly giveBack: (task: Task, source: string) => void;
+  } | null;
 }
 
 const WATCH_MS = 50;
 /** The evaluation's own time limit comes first; this is for steps that don't look at the clock. */
-const GRACE_MS = 250;
+const GRACE_FACTOR = 1.25;
 /**
  * V8 ends the whole process when one allocation goes far over its limit, so that limit lies well above ours; and what is
  * measured counts garbage, so a thread is ended half-way between the two.
  */
 const HEADROOM_MIB = 512;
 /** How much longer than its limit a thread may be silent. */
-const SILENT_FACTOR = 2;
+const SILENT_FACTOR = 4;
 /** Bindings are kept in a thread while their JSON text is at most this part of its memory, and while they are in use. */
 const BINDINGS_SHARE = 1 / 16;
 const STARTS_MAX = 3;
@@ -72,7 +77,13 @@ export class SupervisedThread {
     this.#dispatch(task);
   }
 
+  /** Forgets the variables; what still waits for them is rejected. The thread ends the evaluation that it is at, and no more. */
   release(binding: Binding): void {
+    for (const task of this.#tasks.values()) if (task.binding.id === binding.id) dropTask(task);
+    this.#forget(binding);
+  }
+
+  #forget(binding: Binding): void {
     const running = this.#running;
     if (running?.bindings.delete(binding.id) !== true) return;
     running.bindingCharacters -= binding.payload.length;
@@ -92,17 +103,14 @@ export class SupervisedThread {
   }
 
   #dispatch(task: Task): void {
+    if (task.isDropped) {
+      this.#finish(task);
+      return;
+    }
     const running = (this.#running ??= this.#start());
     this.#sendBinding(running, task.binding);
     const { id, sources, rows } = task;
-    post(running.worker, {
-      kind: "task",
-      id,
-      binding: task.binding.id,
-      sources,
-      rows,
-      skip: [...task.failures.keys()],
-    });
+    post(running.worker, { kind: "task", id, binding: task.binding.id, sources, rows });
     running.worker.ref();
     this.#timer ??= setInterval(() => this.#watch(), WATCH_MS).unref();
   }
@@ -118,19 +126,21 @@ export class SupervisedThread {
     const inUse = new Set([...this.#tasks.values()].map((task) => task.binding.id));
     for (const held of [...running.bindings.values()]) {
       if (running.bindingCharacters <= charactersMax) return;
-      if (!inUse.has(held.id)) this.release(held);
+      if (!inUse.has(held.id)) this.#forget(held);
     }
   }
 
   #start(): Running {
     const shared = new SharedArrayBuffer(PROGRESS_BYTES);
+    const { timeoutMs, memoryMiB, overdue } = this.#limits;
+    const taskMs = overdue?.taskMs ?? null;
     const worker = new Worker(new URL("./expression-thread.ts", import.meta.url), {
-      workerData: { progress: shared, timeoutMs: this.#limits.timeoutMs } satisfies ThreadData,
+      workerData: { progress: shared, timeoutMs, taskMs } satisfies ThreadData,
       // Nothing of the host's surroundings belongs in there.
       env: {},
       argv: [],
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMiB + HEADROOM_MIB },
+      resourceLimits: { maxOldGenerationSizeMb: memoryMiB + HEADROOM_MIB },
     });
     const progress = new Int32Array(shared);
     const watched = { ticks: 0, looks: 0, firstCpuMs: null, lastCpuMs: null };
@@ -149,7 +159,14 @@ export class SupervisedThread {
     const task = this.#tasks.get(message.id);
     if (task === undefined) return;
     this.#finish(task);
-    answerTask(task, JSON.parse(message.cells) as readonly Cell[]);
+    if ("cells" in message) task.resolve(JSON.parse(message.cells) as readonly Cell[]);
+    else this.#giveBack(task, message.overdue);
+  }
+
+  #giveBack(task: Task, source: number): void {
+    const { overdue } = this.#limits;
+    assert(overdue !== null, "the thread was told that tasks may be overdue");
+    overdue.giveBack(task, must(task.sources[source], "source"));
   }
 
   #finish(task: Task): void {
@@ -180,7 +197,7 @@ export class SupervisedThread {
 
   /** By the thread's CPU time; one that gives no word of it is in a step of its own that nothing interrupts, and has less patience. */
   #isOverTime({ looks, firstCpuMs, lastCpuMs }: Watched): boolean {
-    const limitMs = this.#limits.timeoutMs + GRACE_MS;
+    const limitMs = this.#limits.timeoutMs * GRACE_FACTOR;
     const seenMs = looks * WATCH_MS;
     if (seenMs <= limitMs) return false;
     if (firstCpuMs === null || lastCpuMs === null) return seenMs > SILENT_FACTOR * limitMs;
@@ -201,20 +218,29 @@ export class SupervisedThread {
     if (used > (this.#limits.memoryMiB + HEADROOM_MIB / 2) * MIB) this.#died(running, "memory", undefined);
   }
 
-  /** Ends a thread, fails the evaluation that it was at and gives everything else to a new one. */
+  /** Ends a thread, fails the task that it was at (or gives it back) and gives everything else to a new one. */
   #died(dead: Running, reason: KillReason, cause: Error | undefined): void {
     if (dead !== this.#running) return;
     this.#running = undefined;
     const end: Promise<unknown> = dead.worker.terminate().finally(() => this.#ending.delete(end));
     this.#ending.add(end);
-    const task = this.#tasks.get(Atomics.load(dead.progress, Progress.task));
-    if (task === undefined) this.#strikeAll(cause);
-    else {
-      const place = Atomics.load(dead.progress, Progress.cell);
-      this.#limits.onKill?.(reason, must(task.sources[Math.max(0, place) % task.sources.length], "source"));
-      if (strikeTask(task, place, this.#reasonText(reason))) this.#finish(task);
-    }
+    const id = Atomics.load(dead.progress, Progress.task);
+    const task = this.#tasks.get(id);
+    // An id that is not known is that of a task that was released.
+    if (task === undefined && id === 0) this.#countStarts(cause);
+    if (task !== undefined) this.#endTask(task, Atomics.load(dead.progress, Progress.cell), reason);
     for (const left of [...this.#tasks.values()]) this.#dispatch(left);
+  }
+
+  #endTask(task: Task, place: number, reason: KillReason): void {
+    this.#finish(task);
+    const column = Math.max(0, place) % task.sources.length;
+    if (reason === "time" && this.#limits.overdue !== null) {
+      this.#giveBack(task, column);
+      return;
+    }
+    this.#limits.onKill?.(reason, must(task.sources[column], "source"));
+    failTask(task, place, this.#reasonText(reason));
   }
 
   #reasonText(reason: KillReason): string {
@@ -224,7 +250,7 @@ export class SupervisedThread {
   }
 
   /** The thread died before or between evaluations: it may not be able to start at all. */
-  #strikeAll(cause: Error | undefined): void {
+  #countStarts(cause: Error | undefined): void {
     for (const task of [...this.#tasks.values()]) {
       if (++task.attempts < STARTS_MAX) continue;
       this.#finish(task);

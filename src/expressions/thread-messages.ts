@@ -5,7 +5,10 @@ import type { Json } from "#domain/json.ts";
 export interface ThreadData {
   /** Int32s at the places of `Progress`. */
   readonly progress: SharedArrayBuffer;
+  /** For one evaluation. */
   readonly timeoutMs: number;
+  /** CPU time of a whole task after which it goes to another thread, as it does when an evaluation takes too long; null: it stays. */
+  readonly taskMs: number | null;
 }
 
 /** Where the thread is, readable even when it hangs or is dead. */
@@ -20,9 +23,6 @@ export const Progress = {
 
 export const PROGRESS_BYTES = 12;
 
-/** An expression that ran out of time on so many rows of a batch isn't tried on the rest. */
-export const STRIKES_MAX = 3;
-
 export type ToThread =
   | { readonly kind: "bind"; readonly id: number; readonly payload: string }
   | { readonly kind: "release"; readonly id: number }
@@ -35,18 +35,19 @@ export interface TaskMessage {
   readonly sources: readonly string[];
   /** A JSON list of scopes. */
   readonly rows: string;
-  /** Indexes of evaluations that are known to fail. */
-  readonly skip: readonly number[];
 }
 
-export interface FromThread {
-  readonly id: number;
-  /** A JSON list of `Cell`s, row by row. */
-  readonly cells: string;
-}
+/** `cells`: a JSON list of `Cell`s, row by row. `overdue`: the task takes too long here; the index of its source that did. */
+export type FromThread =
+  | { readonly id: number; readonly cells: string }
+  | { readonly id: number; readonly overdue: number };
 
-/** `v` a value, `e` the reason of a failure, neither: the expression gives nothing. */
+/** `v` a value, `e` the reason of a failure, neither: the expression gives nothing. `x`: it used up its time or its memory. */
 export interface Cell {
   readonly v?: Json;
   readonly e?: string;
+  readonly x?: true;
 }
+
+/** Of what comes after the evaluation that used up its time or memory: whoever asked fails with that one. */
+export const NOT_TRIED: Cell = { e: "not tried: an earlier evaluation took too long", x: true };

@@ -1,4 +1,4 @@
-import { STRIKES_MAX } from "./thread-messages.ts";
+import { NOT_TRIED } from "./thread-messages.ts";
 import type { Cell } from "./thread-messages.ts";
 
 /** The variables of one run or login, as JSON text. Sent to a thread once, when it first needs them. */
@@ -15,51 +15,28 @@ export interface Task {
   readonly rowCount: number;
   /** A JSON list of scopes. */
   readonly rows: string;
-  /** What killed a thread, by index: row × sources + source. */
-  readonly failures: Map<number, string>;
   /** How often the thread died before it said what it was at. */
   attempts: number;
+  /** Its variables were released: nobody waits for it. */
+  isDropped: boolean;
   readonly resolve: (cells: readonly Cell[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** A whole task fails with one reason. */
-function failTask(task: Task, reason: string): void {
-  task.resolve(Array.from({ length: task.rowCount * task.sources.length }, () => ({ e: reason })));
-}
-
-/** The thread's cells, with what killed earlier threads in their places. */
-export function answerTask(task: Task, cells: readonly Cell[]): void {
-  task.resolve(cells.map((cell, index) => withFailure(cell, task.failures.get(index))));
-}
-
-function withFailure(cell: Cell, reason: string | undefined): Cell {
-  return reason === undefined ? cell : { e: reason };
-}
-
 /**
- * Notes that evaluation `place` killed its thread. After `STRIKES_MAX` of one expression the rest of its rows fail too.
- * True if nothing is left to evaluate: the task is then answered.
+ * Answers a task whose evaluation `place` (-1: reading its rows) killed its thread. What came before it is lost, and is not made
+ * again: whoever asked fails with this one.
  */
-export function strikeTask(task: Task, place: number, reason: string): boolean {
-  const width = task.sources.length;
-  if (place < 0) {
-    failTask(task, reason);
-    return true;
-  }
-  task.failures.set(place, reason);
-  const column = place % width;
-  const places = Array.from({ length: task.rowCount }, (_, row) => row * width + column);
-  if (places.filter((index) => task.failures.has(index)).length >= STRIKES_MAX) {
-    for (const index of places) {
-      if (index > place && !task.failures.has(index))
-        task.failures.set(index, `not tried: ${reason} on earlier rows`);
-    }
-  }
-  if (task.failures.size < task.rowCount * width) return false;
-  answerTask(
-    task,
-    Array.from({ length: task.rowCount * width }, () => ({})),
-  );
-  return true;
+export function failTask(task: Task, place: number, reason: string): void {
+  const failed: Cell = { e: reason, x: true };
+  const cells = Array.from({ length: task.rowCount * task.sources.length }, (_, index): Cell => {
+    if (index < place) return {};
+    return index === Math.max(0, place) ? failed : NOT_TRIED;
+  });
+  task.resolve(cells);
+}
+
+export function dropTask(task: Task): void {
+  task.isDropped = true;
+  task.reject(new Error("the variables of these expressions are not bound any more"));
 }

@@ -2,7 +2,7 @@
  * How long an evaluation may take: so much CPU time of its thread, so that an innocent expression on a busy machine is not taken for
  * an endless one. By the clock it may take this many times as long, whatever CPU time it had.
  */
-export const CLOCK_FACTOR = 10;
+export const CLOCK_FACTOR = 60;
 
 export interface TimeLimit {
   /** Called where an evaluation begins. */

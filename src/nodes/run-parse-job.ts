@@ -1,21 +1,26 @@
 import { Worker } from "node:worker_threads";
 import { NodeFailure } from "./define-node.ts";
 import { PARSE_THREAD, type ParseJob, type ParseReply } from "./parse-jobs.ts";
+import { ParsePlaces, type ParsePlaceHeld } from "./parse-places.ts";
 
-/** What any file has, and what it has for each of its MB: ordinary ones need a tenth of it. */
-const PARSE_MS = 3_000;
+/** CPU time that any file has, and what it has for each of its MB: ordinary ones need a fifth of it. */
+const PARSE_MS = 1_500;
 const PARSE_MS_PER_MB = 500;
 const PARSE_MS_MAX = 30_000;
+/** CPU time after which a file goes on as one of those that take long, so that others may begin. */
+const QUICK_MS = 500;
 const THREAD_MIB = 512;
 /** By the clock a file may take so many times as long: much of it is waiting for a processor. */
-const CLOCK_FACTOR = 4;
+const CLOCK_FACTOR = 10;
 /** What a thread holds beside its heap (bytes that it unpacks) has no limit of its own: it is measured this often. */
 const WATCH_MS = 50;
 const THREAD_AND_BYTES_MIB = 768;
 const MIB = 1_048_576;
 
-/** A thread without work, kept for the next job: starting one costs 150 ms. It does not keep the process alive. */
-let idle: Worker | null = null;
+/** Threads without work, kept for the next jobs: starting one costs 150 ms. They don't keep the process alive. */
+const idle: Worker[] = [];
+const IDLE_MAX = 2;
+const places = new ParsePlaces();
 
 /**
  * Design, page 2, Isolation: parsed in a thread that can be killed. `what` follows the place in messages: `the HTML`.
@@ -27,11 +32,33 @@ export async function runParseJob(
   signal: AbortSignal,
 ): Promise<Exclude<ParseReply, { problem: string }>> {
   signal.throwIfAborted();
-  const thread = idle ?? startThread();
-  idle = null;
+  let lane: "quick" | "slow" = "quick";
+  for (;;) {
+    // The signal is the run's, or of one of its nodes.
+    const place = await places.take(lane, signal, signal);
+    try {
+      signal.throwIfAborted();
+      const reply = await runInThread(job, what, signal, place);
+      if (reply !== null && "problem" in reply) throw new NodeFailure(`${what} ${reply.problem}.`);
+      if (reply !== null) return reply;
+      lane = "slow";
+    } finally {
+      place.release();
+    }
+  }
+}
+
+/** Null: it takes long, others do so already, and it must begin again when one of them is over. */
+async function runInThread(
+  job: ParseJob,
+  what: string,
+  signal: AbortSignal,
+  place: ParsePlaceHeld,
+): Promise<ParseReply | null> {
+  const thread = idle.pop() ?? startThread();
   thread.ref();
   const timeMs = timeOf(job);
-  const reply = await new Promise<ParseReply>((resolve, reject) => {
+  return await new Promise<ParseReply | null>((resolve, reject) => {
     const end = (isUsable: boolean) => {
       clearTimeout(timer);
       clearInterval(watch);
@@ -46,10 +73,17 @@ export async function runParseJob(
     const overTime = () => fail(new NodeFailure(`${what} took longer than ${timeMs / 1_000} s to parse.`));
     const timer = setTimeout(overTime, CLOCK_FACTOR * timeMs);
     let cpuBeforeMs: number | null = null;
+    const look = (cpuMs: number | null): void => {
+      if (cpuMs === null) return;
+      const usedMs = cpuMs - (cpuBeforeMs ??= cpuMs);
+      if (usedMs > timeMs) overTime();
+      else if (usedMs > QUICK_MS && !place.becomeSlow()) {
+        end(false);
+        resolve(null);
+      }
+    };
     const watch = setInterval(() => {
-      void cpuMsOf(thread).then((cpuMs) => {
-        if (cpuMs !== null && cpuMs - (cpuBeforeMs ??= cpuMs) > timeMs) overTime();
-      });
+      void cpuMsOf(thread).then(look);
       void bytesOf(thread).then((bytes) => {
         if (bytes > THREAD_AND_BYTES_MIB * MIB) overMemory(THREAD_AND_BYTES_MIB);
       });
@@ -69,8 +103,6 @@ export async function runParseJob(
     thread.once("exit", () => fail(new NodeFailure(`${what} could not be parsed.`)));
     thread.postMessage(job);
   });
-  if ("problem" in reply) throw new NodeFailure(`${what} ${reply.problem}.`);
-  return reply;
 }
 
 function timeOf(job: ParseJob): number {
@@ -94,11 +126,11 @@ function release(thread: Worker, isUsable: boolean): void {
   thread.removeAllListeners("message").removeAllListeners("error").removeAllListeners("exit");
   // A thread that is being killed may still report that it is.
   thread.on("error", () => undefined);
-  if (!isUsable || idle !== null) {
+  if (!isUsable || idle.length >= IDLE_MAX) {
     void thread.terminate();
     return;
   }
-  idle = thread;
+  idle.push(thread);
   thread
     .removeAllListeners("error")
     .once("error", () => forget(thread))
@@ -115,5 +147,6 @@ function startThread(): Worker {
 }
 
 function forget(thread: Worker): void {
-  if (idle === thread) idle = null;
+  const index = idle.indexOf(thread);
+  if (index >= 0) idle.splice(index, 1);
 }

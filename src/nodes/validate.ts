@@ -96,7 +96,9 @@ export function recordCheck(expressions: BoundExpressions, raw: JsonObject): Rec
   return async (records, scopes) => {
     const outcomes = rules.length === 0 ? [] : await expressions.evaluateBatch(asserts, scopes);
     return records.map((record, index): DataRecord => {
-      const found = [...(author?.validate(record.data) ?? []), ...brokenRules(rules, outcomes[index] ?? [])];
+      const row = outcomes[index] ?? [];
+      refuseExhausted(row, scopes[index]);
+      const found = [...(author?.validate(record.data) ?? []), ...brokenRules(rules, row)];
       return found.length === 0
         ? record
         : { data: record.data, errors: [...record.errors, ...found], isValid: false };
@@ -113,6 +115,14 @@ function compiledSchema(schema: Json): AuthorSchema {
 async function* checked(from: readonly Flow[], check: RecordCheck): RecordBatches {
   for await (const { first, batch } of indexedBatches(from))
     yield await check(batch, recordScopes(batch, first));
+}
+
+/** A rule that takes too long is no answer about the record: the node fails. */
+function refuseExhausted(outcomes: readonly Outcome[], scope: Scope | undefined): void {
+  for (const [rule, outcome] of outcomes.entries()) {
+    if (outcome.ok || outcome.isExhausted !== true) continue;
+    throw new NodeFailure(`Record ${Number(scope?.variables?.["index"])}: rules.${rule}: ${outcome.message}`);
+  }
 }
 
 /** A rule that can't be evaluated on a record (a text where it wants a number) is broken by it. */

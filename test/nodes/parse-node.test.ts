@@ -223,7 +223,7 @@ test("html: a page made to be slow or deep does not hold the event loop, and is 
     await parse({ format: "html", rows: "body", columns: { a: ":scope" } }, "<div>".repeat(depth));
   // The parser's time grows with the square of the depth: which limit it meets first is the machine's.
   await assert.rejects(nested(20_000), /nested too deeply|took longer/);
-  await assert.rejects(nested(60_000), /took longer than 3\.\d+ s to parse/);
+  await assert.rejects(nested(60_000), /took longer than 2 s to parse/);
   // The thread after a killed one works again.
   assert.deepEqual(await parse({ format: "html", rows: "p", columns: { a: ":scope" } }, "<p>1"), [
     { a: "1" },

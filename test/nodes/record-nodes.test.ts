@@ -141,6 +141,15 @@ test("validate: a rule is met only by true", async () => {
   assert.deepEqual(records[1]?.errors, [{ field: "due", code: "old", message: "Due date is too old" }]);
 });
 
+test("validate: a rule that takes too long fails the node, and is no error of the record", async () => {
+  const rules = [{ assert: "$exists(ok)" }, { assert: "($f := function(){ $f() }; ok ? true : $f())" }];
+  const { flow } = await runNode(
+    { type: "validate", from: "x", rules },
+    { from: [recordFlow([{ ok: true }, { ok: false }])] },
+  );
+  await assert.rejects(recordsOf(flow), /Record 1: rules\.1: .*took longer than 1 s/);
+});
+
 test("validate: on_invalid drop leaves out, fail fails with the counts and lets nothing flow after the first", async () => {
   const schema = { properties: { n: { maximum: 2 } } };
   const from = () => [recordFlow([{ n: 1 }, { n: 3 }, { n: 2 }, { n: 4 }], 1)];

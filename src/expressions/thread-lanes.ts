@@ -1,0 +1,138 @@
+import { availableParallelism } from "node:os";
+import { limits } from "#domain/limits.ts";
+import { SupervisedThread, type KillReason } from "./supervised-thread.ts";
+import { dropTask, type Binding, type Task } from "./thread-task.ts";
+
+export interface LaneLimits {
+  readonly threads: number;
+  /** For one evaluation. */
+  readonly timeoutMs: number;
+  readonly memoryMiB: number;
+  readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
+}
+
+interface SlowThread {
+  readonly thread: SupervisedThread;
+  /** Ends the thread when it has had nothing to do for a while. */
+  ending: NodeJS.Timeout | undefined;
+}
+
+/** Two threads at least, so that one expression of a second is not in the way of the next; more than processors help nobody. */
+const SLOW_THREADS_MIN = 2;
+const SLOW_THREADS_MAX = 8;
+const SLOW_IDLE_MS = 10_000;
+/** How long an expression that was slow is taken to be slow, whoever evaluates it. */
+const SUSPECT_MS = 60_000;
+const SUSPECTS_MAX = 1_000;
+
+/**
+ * Who takes long does not keep others waiting. Everything begins in the quick lane, where an evaluation has a tenth of a second; what
+ * needs more begins anew in the slow lane, with all that its run asks from then on, and fails there after the full time. The slow lane
+ * has few threads and takes one task of a run at a time. Design, page 6, G17.
+ */
+export class ThreadLanes {
+  readonly #limits: LaneLimits;
+  readonly #quick: readonly SupervisedThread[];
+  readonly #slow: SlowThread[] = [];
+  readonly #slowMax = Math.min(SLOW_THREADS_MAX, Math.max(SLOW_THREADS_MIN, availableParallelism()));
+  /** Of the bindings that were slow: what waits until their task in the slow lane is over. */
+  readonly #waiting = new Map<number, Task[]>();
+  readonly #underWay = new Set<number>();
+  /** When each expression that was slow is forgiven, the one noted longest ago first. */
+  readonly #suspects = new Map<string, number>();
+
+  constructor(given: LaneLimits) {
+    this.#limits = given;
+    const overdue = {
+      taskMs: limits.expressionTaskMs,
+      giveBack: (task: Task, source: string) => this.#moveToSlow(task, source),
+    };
+    const timeoutMs = Math.min(limits.expressionQuickMs, given.timeoutMs);
+    this.#quick = Array.from(
+      { length: given.threads },
+      () => new SupervisedThread({ ...given, timeoutMs, overdue }),
+    );
+  }
+
+  submit(task: Task): void {
+    if (this.#waiting.has(task.binding.id)) this.#submitSlow(task);
+    else if (task.sources.some((source) => this.#isSuspect(source))) this.#submitSlow(task);
+    else idlest(this.#quick).submit(task);
+  }
+
+  release(binding: Binding): void {
+    const waiting = this.#waiting.get(binding.id) ?? [];
+    this.#waiting.delete(binding.id);
+    for (const task of waiting) dropTask(task);
+    for (const thread of this.#quick) thread.release(binding);
+    for (const { thread } of this.#slow) thread.release(binding);
+  }
+
+  async close(): Promise<void> {
+    for (const each of this.#slow) clearTimeout(each.ending);
+    await Promise.all(
+      [...this.#quick, ...this.#slow.map(({ thread }) => thread)].map((each) => each.close()),
+    );
+  }
+
+  #isSuspect(source: string): boolean {
+    const until = this.#suspects.get(source);
+    return until !== undefined && until > performance.now();
+  }
+
+  #moveToSlow(task: Task, source: string): void {
+    this.#suspects.delete(source);
+    this.#suspects.set(source, performance.now() + SUSPECT_MS);
+    for (const oldest of this.#suspects.keys()) {
+      if (this.#suspects.size <= SUSPECTS_MAX) break;
+      this.#suspects.delete(oldest);
+    }
+    if (task.isDropped) return;
+    this.#submitSlow(task);
+  }
+
+  #submitSlow(task: Task): void {
+    const { id } = task.binding;
+    const waiting = this.#waiting.get(id) ?? [];
+    this.#waiting.set(id, waiting);
+    if (this.#underWay.has(id)) waiting.push(task);
+    else this.#startSlow(task);
+  }
+
+  #startSlow(task: Task): void {
+    const { id } = task.binding;
+    const slow = this.#slowThread();
+    this.#underWay.add(id);
+    clearTimeout(slow.ending);
+    const over = (): void => {
+      slow.ending = setTimeout(() => this.#endIfIdle(slow), SLOW_IDLE_MS).unref();
+      this.#underWay.delete(id);
+      const next = this.#waiting.get(id)?.shift();
+      if (next !== undefined) this.#startSlow(next);
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<Parameters<Task["resolve"]>[0]>();
+    promise.then(task.resolve, task.reject).finally(over);
+    slow.thread.submit({ ...task, resolve, reject });
+  }
+
+  /** One without work, or a new one; the one with the least when there are as many as may be. */
+  #slowThread(): SlowThread {
+    const least = this.#slow.toSorted((a, b) => a.thread.pending - b.thread.pending)[0];
+    if (least !== undefined && (least.thread.pending === 0 || this.#slow.length >= this.#slowMax))
+      return least;
+    const thread = new SupervisedThread({ ...this.#limits, overdue: null });
+    const slow = { thread, ending: undefined };
+    this.#slow.push(slow);
+    return slow;
+  }
+
+  #endIfIdle(slow: SlowThread): void {
+    if (slow.thread.pending > 0) return;
+    this.#slow.splice(this.#slow.indexOf(slow), 1);
+    void slow.thread.close();
+  }
+}
+
+function idlest(threads: readonly SupervisedThread[]): SupervisedThread {
+  return threads.reduce((best, thread) => (thread.pending < best.pending ? thread : best));
+}
