@@ -89,12 +89,15 @@ export async function carryRun(
     // Whatever stopped the run comes before what the store said to that.
     if (error instanceof StoreFailed && !stop.signal.aborted)
       return await handBack(services, claimed, lease, error);
-    if (error instanceof StoreFailed) return await end(services, claimed, lease, stop.signal.reason);
-    return await end(services, claimed, lease, error);
+    const isStopped = error instanceof StoreFailed || (stop.signal.aborted && isAbort(error));
+    return await end(services, claimed, lease, isStopped ? stop.signal.reason : error);
   } finally {
     clearTimeout(timer);
   }
 }
+
+/** What a wait that hears a signal throws: why it was given is only in the signal. */
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
 
 /** The longer it lasts, the more seldom: what the journal has not is read from the target again each time. */
 const DELAY_MS = { first: 2_000, most: 60_000 } as const;
