@@ -1,3 +1,4 @@
+import { limits } from "#domain/limits.ts";
 import { runStatusesBefore, type RunErrorKind, type RunProjection } from "#domain/run.ts";
 import { grouped, inOrder } from "./group.ts";
 import { GIVEN_HELD, groupedUnderLease, HELD, leaseColumns, leaseValues, type Lease } from "./lease.ts";
@@ -153,18 +154,39 @@ export const CLAIMED_COLUMNS = `run.id, run.run_key as "runKey", run.account_id 
   run.lost_leases as "lostLeases", (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs",
   exists (select from run_input where run_input.run_id = run.id) as "hasInputs"`;
 
-/** Takes the lease of a run that is admitted already. Undefined: terminal, or another live worker has it. */
-export async function claimRun(db: Database, runId: string, owner: string): Promise<ClaimedRun | undefined> {
+/** It has lost so many leases without getting further that the next loss ends it. Design, page 6, 6.1. */
+const IS_SUSPECT = `lost_leases = ${limits.lostLeasesMax - 1}`;
+
+/**
+ * Takes the lease of a run that is admitted already. `isAlone`: the worker carries no other; a suspect is given to nobody else, so
+ * that the loss which ends it was its own. Undefined: terminal, a suspect, or another live worker has it.
+ */
+export async function claimRun(
+  db: Database,
+  runId: string,
+  owner: string,
+  isAlone: boolean,
+): Promise<ClaimedRun | undefined> {
   const rows = await db.query<Omit<ClaimedRun, "credentials">>({
     name: "claim_run",
     text: `update run set ${CLAIM}
       from account
       where run.id = any($1) and account.id = run.account_id and run.admitted_at is not null
-        and run.ended_at is null and run.lease_owner is null
+        and run.ended_at is null and run.lease_owner is null and ($4 or not ${IS_SUSPECT})
       returning ${CLAIMED_COLUMNS}`,
-    values: [...claimValues([runId], owner)],
+    values: [...claimValues([runId], owner), isAlone],
   });
   return rows[0] && { ...rows[0], credentials: await listRunCredentials(db, runId) };
+}
+
+/** Whether it must be alone in this worker, which has its lease or may have it. */
+export async function isSuspect(db: Database, runId: string, owner: string): Promise<boolean> {
+  const rows = await db.query(
+    `select from run where id = $1 and coalesce(lease_owner, $2) = $2 and ended_at is null and admitted_at is not null
+       and ${IS_SUSPECT}`,
+    [runId, owner],
+  );
+  return rows.length > 0;
 }
 
 const GIVEN_LEASES = `unnest($1::text[], $2::text[], $3::int[]) as given (run_id, owner, epoch)`;
@@ -215,11 +237,11 @@ export const failRun = groupedUnderLease<{
     }),
 );
 
-/** The run waits for a person (design, page 3, `review`): it holds nothing, and its timeout stands still. */
+/** The run waits for a person (design, page 3, `review`): it got this far, holds nothing, and its timeout stands still. */
 export async function parkRun(db: Database, held: Lease): Promise<boolean> {
   const rows = await db.query(
     `update run set progress_step = 'awaiting_review', parked_at = app_now(), lease_owner = null, admitted_at = null,
-       resumed_at = null
+       resumed_at = null, lost_leases = 0
      where id = $1 and ${HELD} and status = 'running' returning 1`,
     leaseValues(held),
   );

@@ -7,6 +7,7 @@ import {
   claimRun,
   failRun,
   findRun,
+  isSuspect,
   listRunInputs,
   parkRun,
   releaseRun,
@@ -48,21 +49,26 @@ export type RunOutcome =
   | { readonly kind: "released"; readonly runId: string }
   /** Handed back because the object store failed: it goes on after this time. */
   | { readonly kind: "delayed"; readonly runId: string; readonly delayMs: number }
+  /** It was not claimed: it must be alone in its worker. */
+  | { readonly kind: "suspect" }
   /** Not ours: terminal already, or with another worker. */
   | { readonly kind: "skipped" }
   /** The database went away: the worker's reconciler frees the run when it is back. */
   | { readonly kind: "adrift" };
 
-/** Claims a run that is admitted already and carries it. `stop` is the worker's means to stop it. */
+/** Claims a run that is admitted already and carries it. `stop` is the worker's means to stop it; `isAlone`: it carries no other. */
 export async function executeRun(
   services: EngineServices,
   runId: string,
   workerId: string,
   stop: AbortController,
+  isAlone: boolean,
 ): Promise<RunOutcome> {
   await failpoint("run.before_claim");
-  const claimed = await claimRun(services.db, runId, workerId);
-  return claimed ? await carryRun(services, claimed, workerId, stop) : { kind: "skipped" };
+  const claimed = await claimRun(services.db, runId, workerId, isAlone);
+  if (claimed) return await carryRun(services, claimed, workerId, stop);
+  const mustBeAlone = !isAlone && (await isSuspect(services.db, runId, workerId));
+  return { kind: mustBeAlone ? "suspect" : "skipped" };
 }
 
 /** Carries one run from claimed to terminal. */
@@ -89,12 +95,15 @@ export async function carryRun(
     // Whatever stopped the run comes before what the store said to that.
     if (error instanceof StoreFailed && !stop.signal.aborted)
       return await handBack(services, claimed, lease, error);
-    if (error instanceof StoreFailed) return await end(services, claimed, lease, stop.signal.reason);
-    return await end(services, claimed, lease, error);
+    const isStopped = error instanceof StoreFailed || (stop.signal.aborted && isAbort(error));
+    return await end(services, claimed, lease, isStopped ? stop.signal.reason : error);
   } finally {
     clearTimeout(timer);
   }
 }
+
+/** What a wait that hears a signal throws: why it was given is only in the signal. */
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
 
 /** The longer it lasts, the more seldom: what the journal has not is read from the target again each time. */
 const DELAY_MS = { first: 2_000, most: 60_000 } as const;

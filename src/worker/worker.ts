@@ -13,7 +13,7 @@ import {
 } from "#db/admission.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
 import { isConnectionLost, type DatabaseSource } from "#db/pool.ts";
-import type { ClaimedRun } from "#db/runs.ts";
+import { isSuspect, type ClaimedRun } from "#db/runs.ts";
 import {
   freeJobs,
   freeRunsOfNobody,
@@ -31,6 +31,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
 import { RunTaker } from "./run-taker.ts";
+import { SuspectLane } from "./suspect-lane.ts";
 
 const POLL_EVERY_MS = 1_000;
 const TAKE_OVER_EVERY_MS = 250;
@@ -59,6 +60,7 @@ export class Worker {
   readonly #concurrency: number;
   readonly #carried = new Map<string, Carried>();
   readonly #taker: RunTaker;
+  readonly #lane: SuspectLane;
   readonly #poolIds: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   #unsubscribe: () => void = () => {};
@@ -78,6 +80,12 @@ export class Worker {
       room: () => this.#concurrency - this.#carried.size,
       carried: () => this.#countByAccount(),
       begin: (run, workerId) => this.#begin(run, workerId),
+    });
+    this.#lane = new SuspectLane({
+      between: async (task) => await this.#taker.between(task),
+      company: () => [...this.#carried.values()].map(({ over }) => over),
+      handBack: () => this.#stopCarried("drain"),
+      isStopped: () => this.#stopping,
     });
   }
 
@@ -179,15 +187,32 @@ export class Worker {
 
   /** A job's run. */
   async #execute(runId: string): Promise<void> {
+    const { db, log } = this.#services;
+    const isSuspectHere = async (): Promise<boolean> =>
+      await isSuspect(db, runId, this.#membership?.workerId ?? "");
+    if (!this.#lane.isClosed) {
+      if ((await this.#carryJob(runId, false)) !== "suspect") return;
+    } else if (!(await isSuspectHere())) {
+      // Other workers may have it meanwhile.
+      return await addRunJobLater(db, runId, POLL_EVERY_MS);
+    }
+    log.warn({ runId }, "a run that has lost its workers without getting further is carried alone");
+    const carry = async () => await this.#carryJob(runId, true);
+    if (!(await this.#lane.carry({ carry, isSuspect: isSuspectHere }))) await addRunJob(db, runId);
+  }
+
+  async #carryJob(runId: string, isAlone: boolean): Promise<RunOutcome["kind"]> {
     const workerId = this.#membership?.workerId;
     // Between two memberships nothing may be claimed. The reconciler gives the run its job again.
-    if (workerId === undefined || this.#stopping || this.#carried.has(runId)) return;
+    if (workerId === undefined || this.#stopping || this.#carried.has(runId)) return "skipped";
     const stop = new AbortController();
     const { promise: over, resolve } = Promise.withResolvers<void>();
     // Before the claim: a run that is leased and not registered counts as left behind.
     this.#carried.set(runId, { accountId: null, stop, over });
     try {
-      await this.#follow(runId, await executeRun(this.#services, runId, workerId, stop));
+      const outcome = await executeRun(this.#services, runId, workerId, stop, isAlone);
+      await this.#follow(runId, outcome);
+      return outcome.kind;
     } catch (error) {
       // The job runner logs the message of what a task throws and keeps it in its table; the database's may quote values.
       this.#noteUncarried(runId, error);

@@ -100,6 +100,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   releaseOrphans: "a worker's own runs, by its name",
   deleteWorker: "a worker's own runs, by its name",
   listRunsToStop: "reads",
+  isSuspect: "reads",
   findDetailedRun: "reads",
   listHeldClaims: "reads",
   addMissingJobs: "adds jobs and changes no run",

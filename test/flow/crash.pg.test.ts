@@ -201,6 +201,28 @@ test("SIGTERM hands a run back and exits 0 within the drain; a restart completes
   await assertWhole(await running(), run);
 });
 
+test("SIGTERM hands a run back that waits for the login of another; a restart completes both", async () => {
+  const { db } = installation.database;
+  const hold = target.hold((request) => request.path === "/login");
+  const first = await startRun(await running());
+  await hold.reached;
+  const second = await startRun(await running());
+  const hasLease = async (): Promise<true | undefined> =>
+    (await db.query("select 1 from run where id = $1 and lease_owner is not null", [second.id])).length > 0
+      ? true
+      : undefined;
+  await eventually("the second run waits for its turn", hasLease);
+  assert.equal(await end("SIGTERM"), 0);
+  const rows = await db.query("select status, lost_leases from run where id = any($1)", [
+    [first.id, second.id],
+  ]);
+  assert.deepEqual(rows, Array(2).fill({ status: "queued", lost_leases: 0 }));
+  hold.release();
+  const restarted = await running();
+  await assertWhole(restarted, first);
+  await assertWhole(restarted, second);
+});
+
 test("a run goes on when the database cuts every connection of the service", async () => {
   const { db } = installation.database;
   const service = await running();
