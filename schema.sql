@@ -100,6 +100,9 @@ create table audit_entry (
 CREATE INDEX audit_entry_credential_open ON public.audit_entry USING btree (occurred_at) WHERE (action = 'credential.open'::text);
 CREATE INDEX audit_entry_list ON public.audit_entry USING btree (occurred_at, id);
 CREATE INDEX audit_entry_open ON public.audit_entry USING btree (chain, id) WHERE (sequence IS NULL);
+CREATE INDEX audit_entry_operator ON public.audit_entry USING btree (actor_id, occurred_at, id) WHERE (actor_kind = 'operator'::text);
+CREATE INDEX audit_entry_rare ON public.audit_entry USING btree (action, occurred_at, id) WHERE (action <> ALL (ARRAY['session.create'::text, 'credential.submit'::text, 'credential.open'::text, 'credential.send'::text]));
+CREATE INDEX audit_entry_subject ON public.audit_entry USING btree (subject_id, occurred_at, id);
 
 create table blob (
   key text not null,
@@ -166,6 +169,7 @@ create table credential (
 );
 CREATE INDEX credential_kid ON public.credential USING btree (kid);
 CREATE INDEX credential_list ON public.credential USING btree (created_at, id);
+CREATE INDEX credential_rejected ON public.credential USING btree (account_id, strategy_id) WHERE (login_rejections > 0);
 
 create table credential_session (
   id text not null,

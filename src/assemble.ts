@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { listMissingVariables } from "#actions/list-missing-variables.ts";
+import { OperatorWatch } from "#actions/operators/watch-changes.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/tombstones.ts";
@@ -114,6 +115,7 @@ async function openServices(
     passwords: new Passwords(),
     news,
     runWatch: new RunWatch(db, news, log),
+    operatorWatch: new OperatorWatch(db, news, log),
     gate: openGate({ allow: config.egressAllow }),
     loginExpressions: openEvaluator({ threads: 1 }),
     environmentSecret: (name) => readEnvironmentSecret(name),

@@ -101,6 +101,7 @@ export async function openServer(
       const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
       // Streams would last as long as their runs; their clients come back, to another process.
       services.runWatch.drain();
+      services.operatorWatch.drain();
       await sayGoodbye(state, drainMs);
       // Again and again: a caller may keep its connection after the answer that it waited for.
       const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);

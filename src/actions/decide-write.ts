@@ -1,6 +1,7 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { decideWrite, hasDoubtfulWrites, type DoubtfulWrite } from "#db/run-writes.ts";
 import { resumeRun } from "#db/runs.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { followDecision } from "./follow-decision.ts";
 import type { Services } from "./services.ts";
@@ -12,14 +13,15 @@ import type { Services } from "./services.ts";
 export async function decideDoubtfulWrite(
   services: Pick<Services, "db" | "log"> & { readonly audit: AuditKeys },
   write: Pick<DoubtfulWrite, "accountId" | "runId" | "nodeId" | "ordinal">,
-  decision: { readonly happened: boolean; readonly by: string },
+  decision: { readonly happened: boolean; readonly by: string; readonly actor?: AuditActor },
 ): Promise<boolean> {
   const isDecided = await services.db.transaction(async (tx) => {
     // The answer is lost, so the write gives nothing; the run goes on without its records.
-    if (!(await decideWrite(tx, write, { ...decision, outcome: "null" }))) return false;
+    if (!(await decideWrite(tx, write, { happened: decision.happened, by: decision.by, outcome: "null" })))
+      return false;
     await recordAudit(tx, services.audit, {
       accountId: write.accountId,
-      actor: { kind: "cli" },
+      actor: decision.actor ?? { kind: "cli" },
       action: "write.decide",
       subjectId: write.runId,
       runId: write.runId,

@@ -9,11 +9,15 @@ export type ExportLine = Readonly<Record<string, string | number | null>>;
 
 const BATCH = 1_000;
 
-/** The chained entries of an account, or of everything, in the order of their chains; each chain after a line about it. */
+/**
+ * The chained entries of an account, or of everything, in the order of their chains; each chain after a line about it. `isGrowing`:
+ * read outside of a snapshot; what is chained meanwhile is left out, so that a chain ends as its line says.
+ */
 export async function* exportAudit(
   db: Database,
   keys: AuditKeys,
   request: { readonly account: string | null; readonly since: string | null },
+  { isGrowing = false }: { readonly isGrowing?: boolean } = {},
 ): AsyncGenerator<ExportLine> {
   const chains =
     request.account === null
@@ -30,16 +34,22 @@ export async function* exportAudit(
       count: end?.count ?? 0,
       head,
     };
-    yield* exportChain(db, chain, request.since);
+    yield* exportChain(db, chain, request.since, isGrowing ? (end?.count ?? 0) : Infinity);
   }
 }
 
-async function* exportChain(db: Database, chain: string, since: string | null): AsyncGenerator<ExportLine> {
+async function* exportChain(
+  db: Database,
+  chain: string,
+  since: string | null,
+  lastSequence: number,
+): AsyncGenerator<ExportLine> {
   let after = { sequence: 0, id: "" };
   let previous: Uint8Array = GENESIS;
   for (;;) {
     const entries = await listChained(db, chain, after, BATCH);
     for (const entry of entries) {
+      if (entry.sequence > lastSequence) return;
       if (since === null || entry.occurredAt >= since) yield lineOf(entry, previous);
       previous = entry.hash;
     }

@@ -10,6 +10,7 @@ import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
+import type { OperatorWatch } from "./operators/watch-changes.ts";
 import type { Tombstones } from "./tombstones.ts";
 import type { RunWatch } from "./watch-runs.ts";
 
@@ -26,6 +27,7 @@ export interface Services {
   readonly passwords: Passwords;
   readonly news: RunNews;
   readonly runWatch: RunWatch;
+  readonly operatorWatch: OperatorWatch;
   readonly gate: Gate;
   /** For strategies' documents alone: what an end user has typed is in scope there. */
   readonly loginExpressions: Evaluator;

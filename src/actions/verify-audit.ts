@@ -117,10 +117,49 @@ export async function verifyChain(
   };
 }
 
+/** How far a chain was checked: its last entry. A number may stand there twice: the id says which of them it was. */
+export interface AuditPlace {
+  readonly sequence: number;
+  readonly id: string;
+  readonly hash: Uint8Array;
+}
+
+/** The next entries of a chain after a place, at most `limit`; with the last ones also its end and what has no place yet. */
+export async function verifyPart(
+  db: Database,
+  keys: AuditKeys,
+  chain: string,
+  start: AuditPlace | null,
+  limit: number,
+): Promise<{
+  readonly checked: number;
+  /** Where the next part begins; null: this was the last one, or something is wrong. */
+  readonly next: AuditPlace | null;
+  readonly findings: readonly AuditFinding[];
+}> {
+  return await inSnapshot(db, async (tx) => {
+    const before = start?.sequence ?? 0;
+    const walked = await walk(tx, keys, chain, [], { start, limit });
+    const checked = walked.count - before;
+    if (walked.finding) return { checked, next: null, findings: [walked.finding] };
+    if (checked >= limit)
+      return {
+        checked,
+        next: { sequence: walked.count, id: walked.lastId, hash: walked.head },
+        findings: [],
+      };
+    const atEnd = checkEnd(walked, await findChainEnd(tx, chain), []);
+    const open = await checkOpen(tx, keys, chain);
+    return { checked, next: null, findings: [...(atEnd ? [atEnd] : []), ...open.findings] };
+  });
+}
+
 interface Walked {
   /** Entries up to the first that is wrong. */
   readonly count: number;
   readonly head: Uint8Array;
+  /** Of the last entry. */
+  readonly lastId: string;
   readonly finding: AuditFinding | null;
 }
 
@@ -129,23 +168,25 @@ async function walk(
   keys: AuditKeys,
   chain: string,
   checkpoints: readonly AuditCheckpoint[],
+  { start, limit }: { readonly start: AuditPlace | null; readonly limit: number } = {
+    start: null,
+    limit: Infinity,
+  },
 ): Promise<Walked> {
   const expectedAt = new Map(checkpoints.map(({ count, head }) => [count, head]));
   let [count, head, after]: [number, Uint8Array, { sequence: number; id: string }] = [
-    0,
-    GENESIS,
-    { sequence: Number.MIN_SAFE_INTEGER, id: "" },
+    start?.sequence ?? 0,
+    start?.hash ?? GENESIS,
+    { sequence: start?.sequence ?? Number.MIN_SAFE_INTEGER, id: start?.id ?? "" },
   ];
-  for (;;) {
-    const entries = await listChained(db, chain, after, BATCH);
+  for (const last = count + limit; ;) {
+    const entries = await listChained(db, chain, after, Math.min(BATCH, last - count));
     for (const entry of entries) {
       const finding = checkEntry(keys, entry, count + 1, head, expectedAt.get(count + 1));
-      if (finding) return { count, head, finding };
-      [count, head] = [entry.sequence, entry.hash];
+      if (finding) return { count, head, lastId: after.id, finding };
+      [count, head, after] = [entry.sequence, entry.hash, entry];
     }
-    const last = entries.at(-1);
-    if (!last || entries.length < BATCH) return { count, head, finding: null };
-    after = last;
+    if (entries.length < BATCH || count >= last) return { count, head, lastId: after.id, finding: null };
   }
 }
 

@@ -22,6 +22,7 @@ export function openLocalStore(folder: string): BlobStore {
     return join(folder, key);
   };
   return {
+    kind: "folder",
     put: async (key, bytes) => await putFile(pathOf(key), key, bytes),
     open: (key, range) => readFile(pathOf(key), key, range),
     // Only the service can reach the folder.

@@ -28,6 +28,7 @@ export function openS3Store(settings: S3Settings, patience = PATIENCE): BlobStor
 }
 
 class S3Store implements BlobStore {
+  readonly kind = "s3";
   readonly #settings: S3Settings;
   readonly #patience: StorePatience;
   #opened: Promise<OpenClient> | null = null;

@@ -24,6 +24,8 @@ export interface PresignedDownload {
 
 /** Where large things are kept: inputs, record sets, results. Keys are made by the server, never by a caller. */
 export interface BlobStore {
+  /** Where it keeps them. */
+  readonly kind: "folder" | "s3";
   /** Stores the stream whole and durably, or nothing. */
   put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob>;
   /** The object's bytes, or those from `start` to `end` (inclusive). Throws BlobMissing. */

@@ -17,6 +17,7 @@ import { addReviews } from "./reviews.ts";
 import { addRun } from "./run.ts";
 import { addRuns } from "./runs.ts";
 import { addServe } from "./serve.ts";
+import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { Interrupted } from "./stop-signal.ts";
 
 /** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage; `plan` has 3, there are changes. */
@@ -27,7 +28,7 @@ const USAGE = 2;
 export async function runProgram(composition: Composition, arguments_: readonly string[]): Promise<number> {
   const program = new Command("latchkey")
     .description("Connect your users' third-party accounts and run Blueprints against them.")
-    .version("0.1.0")
+    .version(LATCHKEY_VERSION)
     .exitOverride()
     .showHelpAfterError("(add --help for usage)")
     .addHelpText(

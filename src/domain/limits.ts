@@ -116,6 +116,9 @@ export const limits = {
   eventStreamsMax: 2_000,
   eventHeartbeatMs: 15_000,
   eventStreamMs: 3_600_000,
+  /** Of dashboards: tabs of one browser, and of all in a process. */
+  dashboardStreamsPerSessionMax: 20,
+  dashboardStreamsMax: 500,
   /** How old what a stream shows may be when every notification is lost. */
   eventPollMs: 1_000,
 

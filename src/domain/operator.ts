@@ -28,6 +28,7 @@ export const PERMISSIONS = {
   /** The records themselves are end users' data. */
   "review.records": { roles: ["admin", "operator", "reviewer"] },
   "review.decide": { roles: ["admin", "operator", "reviewer"] },
+  "write.decide": { roles: ["admin", "operator"] },
   "credential.read": { roles: ["admin", "operator", "viewer"] },
   "credential.unlock": { roles: ["admin", "operator"] },
   "credential.delete": { roles: ["admin", "operator"], stepUp: true },

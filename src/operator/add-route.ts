@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { OperatorError } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
@@ -23,6 +24,8 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
         });
         reply.code(operation.status);
         if (body === undefined) return await reply.send();
+        if (operation.streams)
+          return await sendStream(reply, operation.streams, body as AsyncIterable<string>);
         return await reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
       },
     });
@@ -46,6 +49,17 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
         return await handler({ services, request, reply }, await readInput<O>(request, operation, http));
       }),
   };
+}
+
+/** No more than this waits for a slow reader. */
+const AHEAD_BYTES = 16_384;
+
+/** What fails half-way can't be told any more: the connection is cut, so that nobody takes it for the whole. */
+function sendStream(reply: FastifyReply, type: string, texts: AsyncIterable<string>): FastifyReply {
+  return reply
+    .type(`${type}; charset=utf-8`)
+    .header("X-Accel-Buffering", "no")
+    .send(Readable.from(texts, { objectMode: false, highWaterMark: AHEAD_BYTES }));
 }
 
 /** Actions that the command line shares speak to operators. */

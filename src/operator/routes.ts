@@ -1,24 +1,32 @@
 import type { FastifyInstance } from "fastify";
 import type { Services } from "#actions/services.ts";
+import * as ofAccounts from "#contract/operator/accounts.ts";
+import * as ofAudit from "#contract/operator/audit.ts";
 import * as ofBlueprints from "#contract/operator/blueprints.ts";
 import * as ofConfig from "#contract/operator/config.ts";
 import * as ofCredentials from "#contract/operator/credentials.ts";
+import * as ofEvents from "#contract/operator/events.ts";
 import * as ofKeys from "#contract/operator/keys.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
 import * as ofSession from "#contract/operator/session.ts";
 import * as ofStrategies from "#contract/operator/strategies.ts";
+import * as ofSystem from "#contract/operator/system.ts";
 import { assert } from "#lib/assert.ts";
+import * as accounts from "./accounts.ts";
 import { routeAdder } from "./add-route.ts";
+import * as audit from "./audit.ts";
 import * as config from "./config.ts";
 import type { SharedHttp } from "./context.ts";
 import * as credentials from "./credentials.ts";
+import * as events from "./events.ts";
 import * as keys from "./keys.ts";
 import * as operators from "./operators.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
 import * as session from "./session.ts";
+import * as system from "./system.ts";
 
 /** The operator API: one line a route, each with the operation that names its permission. */
 export function registerOperator(app: FastifyInstance, services: Services, http: SharedHttp): void {
@@ -33,70 +41,104 @@ export function registerOperator(app: FastifyInstance, services: Services, http:
         done();
       });
       api.setErrorHandler((error, _request, reply) => http.renderProblem(services.log, reply, error));
-      const { route, openRoute } = routeAdder(api, services, http);
-
-      openRoute(ofSession.signIn, session.postSession);
-      route(ofSession.signOut, session.deleteSession);
-      route(ofSession.stepUp, session.postStepUp);
-      route(ofSession.readMe, session.getMe);
-      route(ofSession.listOwnSessions, session.getOwnSessions);
-      route(ofSession.endOwnSession, session.deleteOwnSession);
-      route(ofSession.changePassword, session.postPassword);
-      route(ofSession.beginSecondFactor, session.postSecondFactor);
-      route(ofSession.confirmSecondFactor, session.postConfirmation);
-      route(ofSession.renewRecoveryCodes, session.postRecoveryCodes);
-
-      route(ofOperators.listOperators, operators.getOperators);
-      route(ofOperators.createOperator, operators.postOperator);
-      route(ofOperators.disableOperator, operators.postDisable);
-      route(ofOperators.enableOperator, operators.postEnable);
-      route(ofOperators.changeRole, operators.postRole);
-      route(ofOperators.resetPassword, operators.postResetPassword);
-      route(ofOperators.resetSecondFactor, operators.postResetSecondFactor);
-
-      route(ofRuns.listRuns, runs.getRuns);
-      route(ofRuns.readRun, runs.getRun);
-      route(ofRuns.cancelRun, runs.postCancel);
-      route(ofRuns.purgeRun, runs.postPurge);
-
-      route(ofReviews.listReviews, reviews.getReviews);
-      route(ofReviews.readReview, reviews.getReview);
-      route(ofReviews.listReviewRecords, reviews.getRecords);
-      route(ofReviews.approveReview, reviews.postApprove);
-      route(ofReviews.rejectReview, reviews.postReject);
-
-      route(ofCredentials.listCredentials, credentials.getCredentials);
-      route(ofCredentials.unlockCredential, credentials.postUnlock);
-      route(ofCredentials.deleteCredential, credentials.deleteCredential);
-      route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
-
-      route(ofConfig.checkConfig, config.postCheck);
-      route(ofConfig.planConfig, config.postPlan);
-      route(ofConfig.applyConfig, config.postApply);
-      route(ofConfig.readConfigSchema, config.getSchema);
-
-      route(ofBlueprints.listBlueprints, config.getBlueprints);
-      route(ofBlueprints.readBlueprint, config.getBlueprint);
-      route(ofBlueprints.listBlueprintVersions, config.getBlueprintVersions);
-      route(ofBlueprints.readBlueprintVersion, config.getBlueprintVersion);
-      route(ofBlueprints.publishBlueprintVersion, config.postPublishBlueprint);
-      route(ofBlueprints.retireBlueprint, config.postRetireBlueprint);
-      route(ofBlueprints.restoreBlueprint, config.postRestoreBlueprint);
-      route(ofBlueprints.startRun, config.postRun);
-
-      route(ofStrategies.listStrategies, config.getStrategies);
-      route(ofStrategies.readStrategy, config.getStrategy);
-      route(ofStrategies.listStrategyVersions, config.getStrategyVersions);
-      route(ofStrategies.readStrategyVersion, config.getStrategyVersion);
-      route(ofStrategies.publishStrategyVersion, config.postPublishStrategy);
-      route(ofStrategies.retireStrategy, config.postRetireStrategy);
-      route(ofStrategies.restoreStrategy, config.postRestoreStrategy);
-
-      route(ofKeys.listKeys, keys.getKeys);
-      route(ofKeys.createKey, keys.postKey);
-      route(ofKeys.rotateKey, keys.postRotate);
-      route(ofKeys.revokeKey, keys.postRevoke);
+      const add = routeAdder(api, services, http);
+      addPeople(add);
+      addWork(add);
+      addInstallation(add);
+      addConfiguration(add);
     },
     { prefix: "/operator/v1" },
   );
+}
+
+type Adder = ReturnType<typeof routeAdder>;
+
+/** Who operators are, and how they sign in. */
+function addPeople({ route, openRoute }: Adder): void {
+  openRoute(ofSession.signIn, session.postSession);
+  route(ofSession.signOut, session.deleteSession);
+  route(ofSession.stepUp, session.postStepUp);
+  route(ofSession.readMe, session.getMe);
+  route(ofSession.listOwnSessions, session.getOwnSessions);
+  route(ofSession.endOwnSession, session.deleteOwnSession);
+  route(ofSession.changePassword, session.postPassword);
+  route(ofSession.beginSecondFactor, session.postSecondFactor);
+  route(ofSession.confirmSecondFactor, session.postConfirmation);
+  route(ofSession.renewRecoveryCodes, session.postRecoveryCodes);
+
+  route(ofOperators.listOperators, operators.getOperators);
+  route(ofOperators.createOperator, operators.postOperator);
+  route(ofOperators.disableOperator, operators.postDisable);
+  route(ofOperators.enableOperator, operators.postEnable);
+  route(ofOperators.changeRole, operators.postRole);
+  route(ofOperators.resetPassword, operators.postResetPassword);
+  route(ofOperators.resetSecondFactor, operators.postResetSecondFactor);
+}
+
+/** Runs, and what they wait for. */
+function addWork({ route }: Adder): void {
+  route(ofRuns.listRuns, runs.getRuns);
+  route(ofRuns.readRun, runs.getRun);
+  route(ofEvents.watchChanges, events.getEvents);
+  route(ofRuns.cancelRun, runs.postCancel);
+  route(ofRuns.purgeRun, runs.postPurge);
+
+  route(ofReviews.listReviews, reviews.getReviews);
+  route(ofReviews.readReview, reviews.getReview);
+  route(ofReviews.listReviewRecords, reviews.getRecords);
+  route(ofReviews.approveReview, reviews.postApprove);
+  route(ofReviews.rejectReview, reviews.postReject);
+
+  route(ofSystem.listWrites, system.getWrites);
+  route(ofSystem.decideWrite, system.postDecision);
+}
+
+/** What the installation holds, and how it is. */
+function addInstallation({ route }: Adder): void {
+  route(ofCredentials.listCredentials, credentials.getCredentials);
+  route(ofCredentials.unlockCredential, credentials.postUnlock);
+  route(ofCredentials.deleteCredential, credentials.deleteCredential);
+  route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
+
+  route(ofKeys.listKeys, keys.getKeys);
+  route(ofKeys.createKey, keys.postKey);
+  route(ofKeys.rotateKey, keys.postRotate);
+  route(ofKeys.revokeKey, keys.postRevoke);
+
+  route(ofSystem.readOverview, system.getOverview);
+  route(ofSystem.readSystem, system.getSystem);
+
+  route(ofAccounts.listAccounts, accounts.getAccounts);
+  route(ofAccounts.readAccount, accounts.getAccount);
+  route(ofAccounts.changeAccount, accounts.postAccount);
+
+  route(ofAudit.listAudit, audit.getAudit);
+  route(ofAudit.listAuditChains, audit.getChains);
+  route(ofAudit.verifyAuditChain, audit.getVerified);
+  route(ofAudit.exportAudit, audit.getExport);
+}
+
+/** Documents. */
+function addConfiguration({ route }: Adder): void {
+  route(ofConfig.checkConfig, config.postCheck);
+  route(ofConfig.planConfig, config.postPlan);
+  route(ofConfig.applyConfig, config.postApply);
+  route(ofConfig.readConfigSchema, config.getSchema);
+
+  route(ofBlueprints.listBlueprints, config.getBlueprints);
+  route(ofBlueprints.readBlueprint, config.getBlueprint);
+  route(ofBlueprints.listBlueprintVersions, config.getBlueprintVersions);
+  route(ofBlueprints.readBlueprintVersion, config.getBlueprintVersion);
+  route(ofBlueprints.publishBlueprintVersion, config.postPublishBlueprint);
+  route(ofBlueprints.retireBlueprint, config.postRetireBlueprint);
+  route(ofBlueprints.restoreBlueprint, config.postRestoreBlueprint);
+  route(ofBlueprints.startRun, config.postRun);
+
+  route(ofStrategies.listStrategies, config.getStrategies);
+  route(ofStrategies.readStrategy, config.getStrategy);
+  route(ofStrategies.listStrategyVersions, config.getStrategyVersions);
+  route(ofStrategies.readStrategyVersion, config.getStrategyVersion);
+  route(ofStrategies.publishStrategyVersion, config.postPublishStrategy);
+  route(ofStrategies.retireStrategy, config.postRetireStrategy);
+  route(ofStrategies.restoreStrategy, config.postRestoreStrategy);
 }

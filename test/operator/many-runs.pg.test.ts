@@ -1,7 +1,8 @@
 // A list of runs answers as quickly with many runs as with few. `LATCHKEY_PLANTED_RUNS=1000000` for the numbers of docs/performance.md.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { lookAtRuns, type RunQuery } from "#actions/operators/look-at-runs.ts";
+import { lookAtOverview } from "#actions/operators/look-at-overview.ts";
+import { lookAtRun, lookAtRuns, type RunQuery } from "#actions/operators/look-at-runs.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
@@ -90,6 +91,31 @@ test("no filter reads all runs, however rare what it looks for is", async (conte
     for (let round = 0; round < ROUNDS; round++) {
       const since = performance.now();
       await lookAtRuns(database.db, query);
+      times.push(performance.now() - since);
+    }
+    const read = (await tuplesRead()) - before;
+    const p95 = times.toSorted((a, b) => a - b)[Math.floor(ROUNDS * 0.95) - 1] ?? 0;
+    context.diagnostic(`${what}: p95 ${p95.toFixed(1)} ms of ${RUNS} runs`);
+    assert.ok(read < RUNS, `${what}: ${read} rows were read by scanning in ${ROUNDS} rounds`);
+  }
+});
+
+test("a run's page, and the last hours in numbers, are as quick", async (context) => {
+  const id = `run_${String(RUNS - 5).padStart(28, "0")}`;
+  const looks: Readonly<Record<string, () => Promise<unknown>>> = {
+    "a run": async () => await lookAtRun(database.db, id),
+    "a day in numbers": async () => await lookAtOverview(database.db, 24),
+    "a week in numbers": async () => await lookAtOverview(database.db, 168),
+  };
+  for (const [what, look] of Object.entries(looks)) {
+    const first = performance.now();
+    await look();
+    context.diagnostic(`${what}: the first time ${(performance.now() - first).toFixed(0)} ms`);
+    const times: number[] = [];
+    const before = await tuplesRead();
+    for (let round = 0; round < ROUNDS; round++) {
+      const since = performance.now();
+      await look();
       times.push(performance.now() - since);
     }
     const read = (await tuplesRead()) - before;

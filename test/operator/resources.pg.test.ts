@@ -194,6 +194,7 @@ test("no answer to a GET holds a secret, whoever asks", async () => {
     blueprintKey: "list-it",
     strategyId: "strat_acme",
     version: "1",
+    chain: "installation",
   };
   const hashes = await stage.db.query<{ hash: string }>("select password_hash as hash from operator");
   const secrets = [

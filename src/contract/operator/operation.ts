@@ -22,6 +22,8 @@ export interface OperatorOperation {
   readonly bodyBytesMax?: number;
   readonly status: 200 | 201 | 204;
   readonly answer?: TSchema;
+  /** The type of an answer that is written while it comes: texts, one after the other. */
+  readonly streams?: "application/x-ndjson" | "text/event-stream";
   /** Beyond those that every operation has. */
   readonly failures?: readonly Failure[];
 }
@@ -37,7 +39,9 @@ export interface OperatorInput<O extends OperatorOperation> {
 
 export type OperatorAnswer<O extends OperatorOperation> = O["answer"] extends TSchema
   ? Static<O["answer"]>
-  : void;
+  : O["streams"] extends string
+    ? AsyncIterable<string>
+    : void;
 
 const PARAMETERS: Readonly<Record<string, string>> = {
   runId: "The run's id (`run_...`) or its `run_key` (a UUID).",
@@ -50,6 +54,9 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   strategyId: "The strategy's id (`strat_...`).",
   blueprintKey: "The Blueprint's key.",
   version: "The version's number.",
+  chain: "The account's id, or `installation`.",
+  node: "The node's id.",
+  record: "The record's place, from 0.",
 };
 
 /** Left out of a schema that wants none. */
@@ -58,7 +65,7 @@ export const requiredOf = (schema: TObject | undefined): readonly string[] =>
 
 /** As the document's writer takes it. */
 export function toOperation(operation: OperatorOperation): Operation {
-  const { id, method, path, tag, summary, status, answer, body, query } = operation;
+  const { id, method, path, tag, summary, status, answer, streams, body, query } = operation;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]): Parameter => {
     const description = PARAMETERS[name] ?? "";
     return { name, in: "path", required: true, description, schema: { type: "string" } };
@@ -87,14 +94,22 @@ export function toOperation(operation: OperatorOperation): Operation {
     answers: [
       {
         status,
-        description: answer ? "Done." : "Done; there is nothing to say.",
-        content: answer && { "application/json": { schema: answer, examples: {} } },
+        description: answer || streams ? "Done." : "Done; there is nothing to say.",
+        content: contentOf(operation),
       },
     ],
     failures: operation.failures ?? [],
     curl: {},
     isOpen: operation.permission === "open",
   };
+}
+
+function contentOf({
+  answer,
+  streams,
+}: OperatorOperation): NonNullable<Operation["answers"][number]["content"]> | undefined {
+  if (streams) return { [streams]: { schema: { type: "string" }, examples: {} } };
+  return answer && { "application/json": { schema: answer, examples: {} } };
 }
 
 function explainPermission(permission: Permission | "open"): string {

@@ -1,6 +1,9 @@
+import * as accounts from "./accounts.ts";
+import * as audit from "./audit.ts";
 import * as blueprints from "./blueprints.ts";
 import * as config from "./config.ts";
 import * as credentials from "./credentials.ts";
+import * as events from "./events.ts";
 import type { OperatorOperation } from "./operation.ts";
 import * as operators from "./operators.ts";
 import * as keys from "./keys.ts";
@@ -8,6 +11,7 @@ import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
 import * as session from "./session.ts";
 import * as strategies from "./strategies.ts";
+import * as system from "./system.ts";
 
 /** Every operation of the operator API, in the order of its document. */
 export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
@@ -30,6 +34,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   operators.resetSecondFactor,
   runs.listRuns,
   runs.readRun,
+  events.watchChanges,
   runs.cancelRun,
   runs.purgeRun,
   reviews.listReviews,
@@ -41,6 +46,17 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   credentials.unlockCredential,
   credentials.deleteCredential,
   credentials.listCredentialSessions,
+  system.listWrites,
+  system.decideWrite,
+  system.readOverview,
+  system.readSystem,
+  accounts.listAccounts,
+  accounts.readAccount,
+  accounts.changeAccount,
+  audit.listAudit,
+  audit.listAuditChains,
+  audit.verifyAuditChain,
+  audit.exportAudit,
   config.checkConfig,
   config.planConfig,
   config.applyConfig,

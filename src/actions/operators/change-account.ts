@@ -1,0 +1,81 @@
+import { toYaml } from "#actions/export-config.ts";
+import { requireAccount } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import { findAccountDocument, listSeenAccounts, type SeenAccount } from "#db/operator-accounts.ts";
+import type { Database } from "#db/pool.ts";
+import { readAccount } from "#domain/account.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { must } from "#lib/assert.ts";
+import { applyTyped } from "./change-config.ts";
+import type { OperatorCaller } from "./operator-caller.ts";
+
+const showAccount = (row: SeenAccount) => ({
+  account: row.account,
+  id: row.id,
+  name: row.name,
+  created_at: row.createdAt.toISOString(),
+  updated_at: row.updatedAt.toISOString(),
+});
+
+/** All of them, by name. */
+export const lookAtAccounts = async (db: Database) => (await listSeenAccounts(db)).map(showAccount);
+
+/** Throws OperatorError. */
+export async function lookAtAccount(db: Database, slug: string) {
+  const row = await requireDocument(db, slug);
+  const document = JSON.parse(row.document) as JsonObject;
+  const { allowedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit } = readAccount(document);
+  const branding = isJsonObject(document["branding"]) ? document["branding"] : {};
+  const textOf = (key: string): string | null => {
+    const value = branding[key];
+    return typeof value === "string" ? value : null;
+  };
+  return {
+    ...showAccount(row),
+    allowed_origins: [...allowedOrigins],
+    session_lifetime_ms: sessionLifetimeMs,
+    retention_ms: retentionMs,
+    concurrency,
+    rate_limit: rateLimit && { per_second: rateLimit.perSecond, burst: rateLimit.burst },
+    branding: {
+      name: textOf("name"),
+      accent_color: textOf("accent_color"),
+      support_url: textOf("support_url"),
+      logo_url: textOf("logo_url"),
+    },
+    yaml: toYaml(row.document),
+  };
+}
+
+async function requireDocument(db: Database, slug: string): Promise<SeenAccount> {
+  await requireAccount(db, slug);
+  return must(await findAccountDocument(db, slug), "the account's document");
+}
+
+/** What an operator changes; null takes a key of the branding away, and the limit of requests. */
+export interface AccountChange {
+  readonly rate_limit?: { readonly per_second: number; readonly burst: number } | null;
+  readonly branding?: Readonly<Record<string, string | null>>;
+  readonly [key: string]: unknown;
+}
+
+/** The account's document with the changes, applied as a document of its own would be. Throws Problem 422, OperatorError. */
+export async function changeAccount(
+  services: Services,
+  caller: OperatorCaller,
+  slug: string,
+  { branding, rate_limit: rateLimit, ...change }: AccountChange,
+) {
+  const { document } = await requireDocument(services.db, slug);
+  const before = JSON.parse(document) as JsonObject;
+  const kept = isJsonObject(before["branding"]) ? before["branding"] : {};
+  const merged = Object.entries({ ...kept, ...branding }).filter(([, value]) => value !== null);
+  const { branding: _replaced, ...rest } = before;
+  const changed: Record<string, Json> = {
+    ...rest,
+    ...(change as JsonObject),
+    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit ?? "off" }),
+    ...(merged.length === 0 ? {} : { branding: Object.fromEntries(merged) as JsonObject }),
+  };
+  return await applyTyped(services, caller, [{ file: `account ${slug}`, text: JSON.stringify(changed) }]);
+}

@@ -1,0 +1,41 @@
+import { decideDoubtfulWrite } from "#actions/decide-write.ts";
+import { requireAccount } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import type { Database } from "#db/pool.ts";
+import { listDoubtfulWrites } from "#db/run-writes.ts";
+import { isId } from "#domain/ids.ts";
+import { notFound, Problem } from "#domain/problem.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+/** Of one account, or of all. Throws OperatorError. */
+export async function lookAtWrites(db: Database, account: string | undefined) {
+  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  return (await listDoubtfulWrites(db, { accountId, runId: null })).map((write) => ({
+    run_id: write.runId,
+    account: write.account,
+    blueprint: write.blueprint,
+    node: write.nodeId,
+    record: write.ordinal,
+    detail: write.detail,
+    started_at: write.startedAt.toISOString(),
+    run_ended: write.runEnded,
+  }));
+}
+
+/** As `latchkey reviews write`. Throws Problem 404, 409. */
+export async function decideWriteOf(
+  services: Services,
+  caller: OperatorCaller,
+  which: { readonly runId: string; readonly node: string; readonly record: string },
+  happened: boolean,
+): Promise<void> {
+  const waiting = isId("run", which.runId)
+    ? await listDoubtfulWrites(services.db, { accountId: null, runId: which.runId })
+    : [];
+  const write = waiting.find((each) => each.nodeId === which.node && String(each.ordinal) === which.record);
+  if (!write) throw notFound("Write");
+  const { db, log, signing } = services;
+  const decision = { happened, by: caller.email, actor: actorOf(caller) };
+  if (!(await decideDoubtfulWrite({ db, log, audit: signing.audit }, write, decision)))
+    throw new Problem("conflict", "It was decided just now, or its run goes on; nothing was changed.");
+}

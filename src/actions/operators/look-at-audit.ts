@@ -1,0 +1,98 @@
+import { exportAudit, type ExportLine } from "#actions/export-audit.ts";
+import { requireAccount } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import { verifyPart, type AuditPlace } from "#actions/verify-audit.ts";
+import { listChains } from "#db/audit-entries.ts";
+import { listSeenEntries, type SeenEntry } from "#db/operator-audit.ts";
+import { findOperatorByName } from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+import { normaliseOperatorName } from "#domain/operator.ts";
+import { makePage, readPage } from "#domain/page-cursor.ts";
+import { invalidField, notFound } from "#domain/problem.ts";
+
+export interface AuditQuery {
+  cursor?: string;
+  limit?: number;
+  account?: string;
+  action?: string;
+  operator?: string;
+  subject?: string;
+  since?: string;
+  until?: string;
+}
+
+/** A page of the audit log, newest first. Throws Problem 422, OperatorError. */
+export async function lookAtAudit(db: Database, query: AuditQuery) {
+  const page = readPage(query);
+  const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
+  const operator =
+    query.operator === undefined ? null : await findOperatorByName(db, normaliseOperatorName(query.operator));
+  if (operator === undefined) throw invalidField("operator", "There is no such operator.");
+  const rows = await listSeenEntries(
+    db,
+    {
+      accountId,
+      action: query.action ?? null,
+      operatorId: operator?.id ?? null,
+      subjectId: query.subject ?? null,
+      since: query.since ?? null,
+      until: query.until ?? null,
+    },
+    page,
+  );
+  return makePage(rows, page, ({ occurredAt, id }) => ({ atMs: occurredAt.getTime(), id }), showEntry);
+}
+
+const showEntry = (entry: SeenEntry) => ({
+  id: entry.id,
+  account: entry.account,
+  occurred_at: entry.occurredAt.toISOString(),
+  action: entry.action,
+  actor_kind: entry.actorKind,
+  actor_id: entry.actorId,
+  operator: entry.operator,
+  subject_id: entry.subjectId,
+  run_id: entry.runId,
+  detail: JSON.parse(entry.detail) as unknown,
+  sequence: entry.sequence,
+});
+
+/** Every chain there is. */
+export const lookAtChains = async (db: Database) => (await listChains(db)).map((each) => ({ ...each }));
+
+/** Entries that one request checks: some tenths of a second. */
+const PART = 2_000;
+
+/** The next part of a chain, so that whoever asks sees how far it is and nobody waits for long. Throws Problem 404, 422. */
+export async function verifyNextPart(services: Services, chain: string, after: string | undefined) {
+  if (!(await listChains(services.db)).some((each) => each.chain === chain)) throw notFound("Chain");
+  const start = after === undefined ? null : readPlace(after);
+  const { db, signing } = services;
+  const { checked, next, findings } = await verifyPart(db, signing.audit, chain, start, PART);
+  return {
+    checked,
+    next: next && [next.sequence, next.id, Buffer.from(next.hash).toString("hex")].join("."),
+    findings: findings.map((each) => ({ ...each })),
+  };
+}
+
+/** As `next` has it. It is the asker's own word: whoever makes one up deceives nobody else. Throws Problem 422. */
+function readPlace(text: string): AuditPlace {
+  const [, sequence, id = "", hash = ""] =
+    /^(\d{1,15})\.(aud_[0-9A-Za-z]{1,60})\.([0-9a-f]{64})$/.exec(text) ?? [];
+  if (sequence === undefined) throw invalidField("after", "`after` must be the `next` of the part before.");
+  return { sequence: Number(sequence), id, hash: Buffer.from(hash, "hex") };
+}
+
+/** Lines of JSON, as `latchkey audit export --json` prints them; `since` in UTC with milliseconds. Throws OperatorError. */
+export async function exportEntries(
+  services: Services,
+  request: { readonly account: string | null; readonly since: string | null },
+): Promise<AsyncIterable<string>> {
+  if (request.account !== null) await requireAccount(services.db, request.account);
+  return writeLines(exportAudit(services.db, services.signing.audit, request, { isGrowing: true }));
+}
+
+async function* writeLines(lines: AsyncIterable<ExportLine>): AsyncIterable<string> {
+  for await (const line of lines) yield `${JSON.stringify(line)}\n`;
+}

@@ -1,0 +1,99 @@
+import { clockText, readClock } from "#db/clock.ts";
+import {
+  countRunsOfHour,
+  countWaitingForPeople,
+  listFailingBlueprints,
+  listFailingLogins,
+  type HourOfRuns,
+} from "#db/operator-overview.ts";
+import { countWaitingRuns } from "#db/operator-system.ts";
+import type { Database } from "#db/pool.ts";
+import { isTerminal } from "#domain/run.ts";
+
+const HOUR_MS = 3_600_000;
+/** How old what is shown of an hour may be: of the one that passes, and of a past one with runs that still go on. */
+const FRESH_MS = { present: 5_000, past: 60_000 };
+/** Failures that are looked at, and rows of each list. */
+const LIST = { runs: 1_000, rows: 10 };
+
+interface KeptHour {
+  readonly counts: readonly HourOfRuns[];
+  readonly readAtMs: number;
+  /** All of its runs have ended: it stays as it is. */
+  readonly isOver: boolean;
+}
+
+/** Hours as they were read from this database. What is over is read only once. */
+const kept = new WeakMap<Database, Map<number, KeptHour>>();
+const KEPT_HOURS_MAX = 24 * 32;
+
+async function readHour(db: Database, startMs: number, nowMs: number): Promise<readonly HourOfRuns[]> {
+  const hours = kept.get(db) ?? new Map<number, KeptHour>();
+  kept.set(db, hours);
+  const known = hours.get(startMs);
+  const isPresent = nowMs < startMs + HOUR_MS;
+  const freshMs = isPresent ? FRESH_MS.present : FRESH_MS.past;
+  if (known && (known.isOver || nowMs - known.readAtMs < freshMs)) return known.counts;
+  const counts = await countRunsOfHour(db, startMs);
+  const isOver =
+    nowMs > startMs + HOUR_MS + FRESH_MS.past && counts.every(({ status }) => isTerminal(status));
+  if (hours.size >= KEPT_HOURS_MAX) hours.delete(hours.keys().next().value ?? 0);
+  hours.set(startMs, { counts, readAtMs: nowMs, isOver });
+  return counts;
+}
+
+/** The last hours in numbers, and what needs a person. `hours` full ones before the one that passes. */
+export async function lookAtOverview(db: Database, hours: number) {
+  const nowMs = await readClock(db);
+  const present = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
+  const starts = Array.from({ length: hours + 1 }, (_, index) => present - (hours - index) * HOUR_MS);
+  const counts: (readonly HourOfRuns[])[] = [];
+  // One after the other: a dashboard must not take the connections that runs need.
+  for (const start of starts) counts.push(await readHour(db, start, nowMs));
+  const [waiting, logins, failures, people] = await Promise.all([
+    countWaitingRuns(db),
+    listFailingLogins(db, LIST.rows),
+    listFailingBlueprints(db, starts[0] ?? present, LIST),
+    countWaitingForPeople(db),
+  ]);
+  return {
+    now: clockText(nowMs),
+    hours: starts.map((start, index) => ({ at: clockText(start), ...outcomesOf(counts[index] ?? []) })),
+    durations: percentilesOf(counts.flat()),
+    waiting: waiting.map(({ reason, runs, oldestAt }) => ({
+      waits_for: reason,
+      runs,
+      oldest_at: oldestAt.toISOString(),
+    })),
+    failing_logins: logins.map((each) => ({ ...each })),
+    failures: failures.map(({ lastRunId, ...each }) => ({ ...each, last_run_id: lastRunId })),
+    needs_people: {
+      reviews: people.reviews,
+      writes: people.writes,
+      locked_credentials: people.lockedCredentials,
+    },
+  };
+}
+
+function outcomesOf(counts: readonly HourOfRuns[]) {
+  const outcomes = { completed: 0, failed: 0, cancelled: 0, queued: 0, running: 0 };
+  for (const { status, runs } of counts) outcomes[status] += runs;
+  return outcomes;
+}
+
+/** Of completed runs; each to within a tenth. Null: there are none. */
+function percentilesOf(counts: readonly HourOfRuns[]) {
+  const completed = counts
+    .filter((each) => each.status === "completed")
+    .toSorted((a, b) => (a.duration ?? 0) - (b.duration ?? 0));
+  const total = completed.reduce((sum, { runs }) => sum + runs, 0);
+  const at = (share: number): number | null => {
+    let seen = 0;
+    for (const { duration, runs } of completed) {
+      seen += runs;
+      if (seen >= total * share) return Math.round(1.1 ** ((duration ?? 0) + 0.5));
+    }
+    return null;
+  };
+  return { runs: total, p50_ms: at(0.5), p90_ms: at(0.9), p99_ms: at(0.99) };
+}

@@ -1,0 +1,51 @@
+import type { Services } from "#actions/services.ts";
+import { readClockText } from "#db/clock.ts";
+import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operator-system.ts";
+import { listVaultKeys } from "#db/vault-keys.ts";
+import { limits } from "#domain/limits.ts";
+import { LATCHKEY_VERSION } from "#lib/version.ts";
+
+/** How the installation is, as this process sees it. No key's value, no address of a store. */
+export async function lookAtSystem({ db, blobs, vault, publicUrl }: Services) {
+  const [now, workers, waiting, database, keys] = await Promise.all([
+    readClockText(db),
+    listSeenWorkers(db, limits.heartbeatStaleMs),
+    countWaitingRuns(db),
+    readDatabaseState(db),
+    listVaultKeys(db),
+  ]);
+  return {
+    now,
+    version: LATCHKEY_VERSION,
+    public_url: publicUrl(),
+    workers: workers.map((worker) => ({
+      id: worker.id,
+      hostname: worker.hostname,
+      pid: worker.pid,
+      started_at: worker.startedAt.toISOString(),
+      heartbeat_at: worker.heartbeatAt.toISOString(),
+      is_alive: worker.isAlive,
+      runs: worker.runs,
+    })),
+    queue: waiting.map(({ reason, runs, oldestAt }) => ({
+      waits_for: reason,
+      runs,
+      oldest_at: oldestAt.toISOString(),
+    })),
+    database: {
+      version: database.version,
+      size_bytes: database.sizeBytes,
+      connections: database.connections,
+      connections_max: database.connectionsMax,
+      migration: database.migration,
+      unchained_audit_entries: database.unchained,
+    },
+    store: blobs.kind,
+    keys: keys.map(({ kid, isPrimary, createdAt }) => ({
+      id: kid,
+      is_primary: isPrimary,
+      created_at: createdAt.toISOString(),
+    })),
+    can_open_credentials: vault.canOpen,
+  };
+}

@@ -1,0 +1,169 @@
+import Type from "typebox";
+import { closed, conflict, count, missing, oneOf, orNull, text, time, whole } from "./fields.ts";
+import { defineOperation } from "./operation.ts";
+
+const waiting = Type.Array(
+  closed({
+    waits_for: oneOf(
+      ["place", "credential", "review", "write", "worker", "nothing"],
+      "Its turn, another run's login, a review, a word on a write, somebody to carry it; `nothing`: it is carried.",
+    ),
+    runs: count("How many."),
+    oldest_at: time("Since when the oldest does."),
+  }),
+  { description: "Runs that have not ended." },
+);
+
+export const readSystem = defineOperation({
+  id: "readSystem",
+  method: "get",
+  path: "/system",
+  tag: "System",
+  summary: "Read how the installation is",
+  permission: "system.read",
+  status: 200,
+  answer: closed(
+    {
+      now: time("The database's clock."),
+      version: text("The program's."),
+      public_url: text("Where the service is reached."),
+      workers: Type.Array(
+        closed({
+          id: text("`wrk_...`"),
+          hostname: text("Its machine."),
+          pid: count("Its process."),
+          started_at: time("Since when it works."),
+          heartbeat_at: time("Its last sign of life."),
+          is_alive: Type.Boolean({ description: "If not, another one takes its runs over." }),
+          runs: count("What it carries."),
+        }),
+      ),
+      queue: waiting,
+      database: closed({
+        version: text("Of PostgreSQL."),
+        size_bytes: count("All of it."),
+        connections: count("Open ones."),
+        connections_max: count("How many there may be."),
+        migration: count("The last one that was applied."),
+        unchained_audit_entries: count(
+          "Audit entries that have no number yet; a worker gives it within a second.",
+        ),
+      }),
+      store: oneOf(["folder", "s3"], "Where objects are kept."),
+      keys: Type.Array(
+        closed({
+          id: text("The master key's id."),
+          is_primary: Type.Boolean({ description: "The one that seals; the others only open." }),
+          created_at: time("When it was made."),
+        }),
+      ),
+      can_open_credentials: Type.Boolean({ description: "Whether the process that answers has the key." }),
+    },
+    { title: "System" },
+  ),
+});
+
+export const readOverview = defineOperation({
+  id: "readOverview",
+  method: "get",
+  path: "/overview",
+  tag: "System",
+  summary: "Read the last hours in numbers",
+  permission: "run.read",
+  query: closed({
+    hours: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 168, description: "Full hours before this one; 24 unless given." }),
+    ),
+  }),
+  status: 200,
+  answer: closed(
+    {
+      now: time("The database's clock."),
+      hours: Type.Array(
+        closed({
+          at: time("When the hour begins."),
+          completed: count("Runs that were triggered in it and completed."),
+          failed: count("That failed."),
+          cancelled: count("That were cancelled."),
+          queued: count("That have not begun yet."),
+          running: count("That go on."),
+        }),
+        { description: "The last one is the one that passes. Past ones may be a minute old." },
+      ),
+      durations: closed({
+        runs: count("Completed runs of these hours."),
+        p50_ms: orNull(count("Half of them took no longer; to within a tenth.")),
+        p90_ms: orNull(count("Nine of ten.")),
+        p99_ms: orNull(count("All but one of a hundred.")),
+      }),
+      waiting,
+      failing_logins: Type.Array(
+        closed({
+          account: text("The account's name."),
+          strategy: text("`strat_...`"),
+          credentials: count("Whose last login was rejected."),
+          locked: count("That are not tried for a while."),
+        }),
+      ),
+      failures: Type.Array(
+        closed({
+          account: text("The account's name."),
+          blueprint: text("The Blueprint's key."),
+          failure: text("The kind of failure."),
+          runs: count("How many of the newest thousand failures."),
+          last_run_id: text("The last of them."),
+        }),
+      ),
+      needs_people: closed({
+        reviews: count("That wait for a decision."),
+        writes: count("That may have happened."),
+        locked_credentials: count("That are not tried for a while."),
+      }),
+    },
+    { title: "Overview" },
+  ),
+});
+
+export const listWrites = defineOperation({
+  id: "listWrites",
+  method: "get",
+  path: "/writes",
+  tag: "Reviews",
+  summary: "List writes that may have happened, oldest first",
+  description: "At most 1,000. Their runs wait for a word on them, or have ended.",
+  permission: "review.read",
+  query: closed({
+    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+  }),
+  status: 200,
+  answer: whole(
+    "Writes",
+    closed(
+      {
+        run_id: text("The run's id."),
+        account: text("The account's name."),
+        blueprint: text("The Blueprint's key."),
+        node: text("The node that sent it."),
+        record: count("The record's place."),
+        detail: orNull(text("What is known.")),
+        started_at: time("When it was sent."),
+        run_ended: orNull(oneOf(["failed", "cancelled"], "`null`: the run waits for the word.")),
+      },
+      { title: "Write" },
+    ),
+  ),
+});
+
+export const decideWrite = defineOperation({
+  id: "decideWrite",
+  method: "post",
+  path: "/runs/{runId}/writes/{node}/{record}/decide",
+  tag: "Reviews",
+  summary: "Say whether a write happened",
+  description:
+    "With the last one a run that waits goes on: what happened is not sent again, what did not is sent.",
+  permission: "write.decide",
+  body: closed({ happened: Type.Boolean({ description: "Whether the target has it." }) }),
+  status: 204,
+  failures: [missing("write that waits for a word"), conflict("Somebody else has decided it just now.")],
+});

@@ -1,0 +1,24 @@
+import * as look from "#actions/operators/look-at-audit.ts";
+import type * as contract from "#contract/operator/audit.ts";
+import type { Handler } from "./context.ts";
+
+export const getAudit: Handler<typeof contract.listAudit> = async ({ services }, { query }) =>
+  await look.lookAtAudit(services.db, query);
+
+export const getChains: Handler<typeof contract.listAuditChains> = async ({ services }) => ({
+  items: await look.lookAtChains(services.db),
+});
+
+export const getVerified: Handler<typeof contract.verifyAuditChain> = async (
+  { services },
+  { params, query },
+) => await look.verifyNextPart(services, params["chain"] ?? "", query.after);
+
+export const getExport: Handler<typeof contract.exportAudit> = async ({ services, reply }, { query }) => {
+  const { account = null, since } = query;
+  reply.header("Content-Disposition", 'attachment; filename="latchkey-audit.ndjson"');
+  return await look.exportEntries(services, {
+    account,
+    since: since === undefined ? null : new Date(since).toISOString(),
+  });
+};

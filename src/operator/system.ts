@@ -1,0 +1,28 @@
+import { decideWriteOf, lookAtWrites } from "#actions/operators/decide-writes.ts";
+import { lookAtOverview } from "#actions/operators/look-at-overview.ts";
+import { lookAtSystem } from "#actions/operators/look-at-system.ts";
+import type * as contract from "#contract/operator/system.ts";
+import type { Handler } from "./context.ts";
+
+const HOURS = 24;
+
+export const getSystem: Handler<typeof contract.readSystem> = async ({ services }) =>
+  await lookAtSystem(services);
+
+export const getOverview: Handler<typeof contract.readOverview> = async ({ services }, { query }) =>
+  await lookAtOverview(services.db, query.hours ?? HOURS);
+
+export const getWrites: Handler<typeof contract.listWrites> = async ({ services }, { query }) => ({
+  items: await lookAtWrites(services.db, query.account),
+});
+
+export const postDecision: Handler<typeof contract.decideWrite> = async (
+  { services, caller },
+  { params, body },
+) =>
+  await decideWriteOf(
+    services,
+    caller,
+    { runId: params["runId"] ?? "", node: params["node"] ?? "", record: params["record"] ?? "" },
+    body.happened,
+  );
