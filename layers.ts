@@ -90,6 +90,7 @@ export const SMALL_PLACES = [
     within: "engine",
     files: ["src/engine/open-credential*.ts"],
   },
+  { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
   { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
 ] as const;
 
@@ -158,8 +159,8 @@ export const FENCES: readonly Fence[] = [
   {
     what: "fetch and the other network globals",
     why: "every request to another system passes the egress gate",
-    // The demo plays the customer's backend, from outside.
-    where: { only: ["outbound", "cli/demo"] },
+    // The demo plays the customer's backend, from outside; what runs in end users' browsers asks our own service.
+    where: { only: ["outbound", "cli/demo", "hosted/browser"] },
     globals: ["fetch", "WebSocket", "EventSource", "XMLHttpRequest"],
     properties: [{ object: "globalThis", property: "fetch" }],
   },

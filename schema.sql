@@ -14,6 +14,7 @@ create table account (
   rate_per_second integer default 500,
   rate_burst integer default 1000,
   branding jsonb,
+  embed_origins text[],
   constraint account_pkey PRIMARY KEY (id),
   constraint account_slug_key UNIQUE (slug),
   constraint account_check CHECK (((rate_per_second IS NULL) = (rate_burst IS NULL))),
@@ -184,17 +185,52 @@ create table credential_session (
   created_at timestamp with time zone default app_now() not null,
   expires_at timestamp with time zone not null,
   completed_at timestamp with time zone,
+  embedded_session_id text,
+  blueprint_key text,
+  slot text,
+  slot_position integer,
   constraint credential_session_pkey PRIMARY KEY (id),
   constraint credential_session_token_lookup_key UNIQUE (token_lookup),
   constraint credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint credential_session_account_id_strategy_id_strategy_version_fkey FOREIGN KEY (account_id, strategy_id, strategy_version) REFERENCES strategy_version(account_id, strategy_id, version),
+  constraint credential_session_embedded_fkey FOREIGN KEY (account_id, embedded_session_id) REFERENCES embedded_credential_session(account_id, id),
   constraint credential_session_check CHECK (((status = 'completed'::text) = (credential_id IS NOT NULL))),
   constraint credential_session_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
   constraint credential_session_check2 CHECK (((completed_at IS NULL) OR (completed_at < expires_at))),
+  constraint credential_session_slot_check CHECK ((num_nulls(embedded_session_id, blueprint_key, slot, slot_position) = ANY (ARRAY[0, 4]))),
   constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
 );
 CREATE INDEX credential_session_account ON public.credential_session USING btree (account_id, created_at);
 CREATE INDEX credential_session_list ON public.credential_session USING btree (created_at, id);
+CREATE UNIQUE INDEX credential_session_slot ON public.credential_session USING btree (embedded_session_id, blueprint_key, slot) WHERE (embedded_session_id IS NOT NULL);
+
+create table embedded_credential_session (
+  id text not null,
+  account_id text not null,
+  origin text not null,
+  blueprint_keys text[] not null,
+  selected_blueprint_key text,
+  name text,
+  locale text,
+  status text default 'pending'::text not null,
+  credential_id text,
+  submits integer default 0 not null,
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  constraint embedded_credential_session_pkey PRIMARY KEY (id),
+  constraint embedded_credential_session_account_id_id_key UNIQUE (account_id, id),
+  constraint embedded_credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint embedded_credential_session_blueprint_keys_check CHECK ((cardinality(blueprint_keys) >= 1)),
+  constraint embedded_credential_session_check CHECK (((status = 'completed'::text) = (credential_id IS NOT NULL))),
+  constraint embedded_credential_session_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+  constraint embedded_credential_session_check2 CHECK (((completed_at IS NULL) OR (completed_at < expires_at))),
+  constraint embedded_credential_session_check3 CHECK (((status <> 'completed'::text) OR (selected_blueprint_key IS NOT NULL))),
+  constraint embedded_credential_session_check4 CHECK (((selected_blueprint_key IS NULL) OR (selected_blueprint_key = ANY (blueprint_keys)))),
+  constraint embedded_credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text]))),
+  constraint embedded_credential_session_submits_check CHECK ((submits >= 0))
+);
+CREATE INDEX embedded_credential_session_account ON public.embedded_credential_session USING btree (account_id, created_at);
 
 create table idempotency_key (
   account_id text not null,
@@ -243,10 +279,12 @@ create table oauth_attempt (
   created_at timestamp with time zone default app_now() not null,
   expires_at timestamp with time zone not null,
   used_at timestamp with time zone,
+  outcome text,
   constraint oauth_attempt_pkey PRIMARY KEY (state_hash),
   constraint oauth_attempt_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id),
   constraint oauth_attempt_session_id_fkey FOREIGN KEY (session_id) REFERENCES credential_session(id) ON DELETE CASCADE,
   constraint oauth_attempt_check CHECK ((expires_at > created_at)),
+  constraint oauth_attempt_outcome_check CHECK ((outcome = ANY (ARRAY['refused'::text, 'failed'::text]))),
   constraint oauth_attempt_state_hash_check CHECK ((octet_length(state_hash) = 32))
 );
 CREATE INDEX oauth_attempt_expiry ON public.oauth_attempt USING btree (expires_at);

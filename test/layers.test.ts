@@ -86,6 +86,7 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "config.ts": ["src/config.ts"],
   "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
   "cli/demo": ["src/cli/demo.ts", "src/cli/demo/portal.ts"],
+  "hosted/browser": ["src/hosted/browser/probe.ts"],
   "engine/login.ts": ["src/engine/login.ts"],
   "engine/open-credential": ["src/engine/open-credential.ts", "src/engine/open-credential-x.ts"],
   "server.ts": ["src/server.ts"],
@@ -197,6 +198,8 @@ const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "pgvector josefine undici-types node:path node:crypto-like ajv hono/html", except: [] },
 ];
 
+const FETCHING: readonly Place[] = ["outbound", "cli/demo", "hosted/browser"];
+
 const FENCED_CODE: readonly (Rule & { code: string })[] = [
   { code: `import { createCipheriv } from "node:crypto"; createCipheriv();`, only: ["vault"] },
   { code: `import { createDecipheriv } from "node:crypto"; createDecipheriv();`, only: ["vault"] },
@@ -215,12 +218,12 @@ const FENCED_CODE: readonly (Rule & { code: string })[] = [
   { code: `export const random = () => Math.random();`, except: ["domain"] },
   { code: `export const id = () => crypto.randomUUID();`, except: ["domain"] },
   { code: `export const key = () => crypto.subtle.generateKey();`, only: ["vault"] },
-  { code: `export const got = () => fetch("https://example.com");`, only: ["outbound", "cli/demo"] },
+  { code: `export const got = () => fetch("https://example.com");`, only: FETCHING },
   {
     code: `export const viaGlobal = () => globalThis.fetch("https://example.com");`,
-    only: ["outbound", "cli/demo"],
+    only: FETCHING,
   },
-  { code: `export const socket = () => new WebSocket("wss://example.com");`, only: ["outbound", "cli/demo"] },
+  { code: `export const socket = () => new WebSocket("wss://example.com");`, only: FETCHING },
   { code: `export const now = () => Date.now();`, except: ["domain", "actions", "engine"] },
   { code: `export const today = () => new Date();`, except: ["domain", "actions", "engine"] },
   { code: `export const global = () => globalThis.Date.now();`, except: ["domain", "actions", "engine"] },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { completedRun, foreign, trigger } from "../flows.ts";
 import { assertProblem, assertProjection } from "../shapes.ts";
-import { deployment, first, prove, section } from "../suite.ts";
+import { deployment, first, other, prove, section } from "../suite.ts";
 
 /** What the service adds to the interface. The sentences are those that the additions must not break. */
 
@@ -15,7 +15,42 @@ async function heldRun(): Promise<{ readonly id: string; release(): void }> {
   return { id, release: () => hold.release() };
 }
 
+const EMBEDDED = "/embedded-credential-sessions";
+
 section("Extensions", [
+  prove(
+    [
+      'Spec, Identifier prefixes: "ecs_ | Embedded credential session"',
+      'Spec, Embedded credential session: "exists with ids prefixed ecs_"',
+    ],
+    "an embedded session is made for one origin; its token is in that answer and its replay alone",
+    async () => {
+      const body = { origin: "https://app.conformance.example", blueprint_keys: ["conformance-ledger"] };
+      const key = { "idempotency-key": randomUUID() };
+      const made = await first().post(EMBEDDED, body, key);
+      assert.equal(made.status, 201, made.text);
+      assert.match(made.string("id"), /^ecs_/);
+      assert.match(made.string("client_token"), /^.{20,}$/);
+      assert.deepEqual(
+        [made.at("status"), made.at("origin"), made.at("selected_blueprint_key"), made.at("credential_id")],
+        ["pending", body.origin, "conformance-ledger", null],
+      );
+      const replay = await first().post(EMBEDDED, body, key);
+      assert.deepEqual([replay.text, replay.headers.get("idempotent-replay")], [made.text, "true"]);
+      assertProblem(await first().post(EMBEDDED, { ...body, locale: "de" }, key), 409);
+      const path = `${EMBEDDED}/${made.string("id")}`;
+      const { client_token: _, ...shown } = made.object();
+      assert.deepEqual((await first().get(path)).object(), shown);
+      assertProblem(await other().get(path), 404);
+      assertProblem(await first().post(EMBEDDED, { ...body, origin: "https://evil.example" }), 422);
+      assertProblem(await first().post(EMBEDDED, { ...body, blueprint_keys: ["unknown"] }), 422);
+      const page = await fetch(made.string("embed_url"));
+      assert.match(
+        page.headers.get("content-security-policy") ?? "",
+        /frame-ancestors https:\/\/app\.conformance\.example(;|$)/,
+      );
+    },
+  ),
   prove(
     [
       'Spec, Blueprint run status: "cancelled | yes | cancelled"',

@@ -8,7 +8,6 @@ const LEAD_IN = "introduces the lines below it, which are cited themselves";
 const NOT_SHOWN = "says that something is not described";
 const DEFINITION = "defines a word";
 const ADVICE = "advice to clients";
-const EMBEDDED = "the embedded flow is not built yet";
 
 const REASONS: readonly (readonly [reason: string, citations: readonly string[]])[] = [
   [
@@ -60,13 +59,6 @@ const REASONS: readonly (readonly [reason: string, citations: readonly string[]]
       'Spec, Idempotency: "Rate limit values: not shown"',
       'Spec, Idempotency: "Maximum request or upload size: not shown"',
       'Spec, Versioning: "Compatibility and deprecation policy for the version: not shown"',
-    ],
-  ],
-  [
-    EMBEDDED,
-    [
-      'Spec, Identifier prefixes: "ecs_ | Embedded credential session"',
-      'Spec, Embedded credential session: "exists with ids prefixed ecs_"',
     ],
   ],
   [

@@ -1,3 +1,4 @@
+import { embeddedPage } from "./embedded-page.ts";
 import { configurationPage } from "./configuration.ts";
 import type { Generated } from "./generated.ts";
 import { lintConfig } from "./lint-config.ts";
@@ -14,6 +15,7 @@ export const GENERATED: readonly Generated[] = [
   { path: ".oxlintrc.json", content: lintConfig },
   { path: "ARCHITECTURE.md", content: () => architecturePage(ROOT) },
   { path: "docs/configuration.md", content: configurationPage },
+  { path: "docs/embedded.md", content: () => embeddedPage(ROOT) },
   { path: "openapi.json", content: openApiJson },
   ...typePages,
   { path: "operator-openapi.json", content: operatorOpenApiJson },

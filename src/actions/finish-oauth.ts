@@ -1,4 +1,10 @@
-import { findOAuthAttempt, saveTokens, useOAuthAttempt, type FoundAttempt } from "#db/oauth.ts";
+import {
+  findOAuthAttempt,
+  recordOutcome,
+  saveTokens,
+  useOAuthAttempt,
+  type FoundAttempt,
+} from "#db/oauth.ts";
 import { readClock } from "#db/clock.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
@@ -11,7 +17,7 @@ import type { TokenSet } from "#strategies/oauth-access.ts";
 import { ConsentRefused, exchangeCode, revokeTokens } from "#strategies/oauth-tokens.ts";
 import { decryptWithKey } from "#vault/one-key.ts";
 import { hashState, redirectUri } from "./begin-oauth.ts";
-import { findHostedSession, vaultCredential, type HostedSession } from "./hosted-session.ts";
+import { readHostedById, vaultCredential, type HostedSession } from "./hosted-session.ts";
 import { withOAuthAccess } from "./oauth-access.ts";
 import type { Services } from "./services.ts";
 
@@ -28,7 +34,7 @@ export type FinishOutcome =
   /** Nobody in this browser has left with this `state`, or not in time: nothing is said about whose it may be. */
   | { readonly kind: "unknown" }
   /** The session is still pending: the end user may try again. */
-  | { readonly kind: "retry"; readonly token: string; readonly reason: "refused" | "failed" }
+  | { readonly kind: "retry"; readonly hosted: HostedSession; readonly reason: "refused" | "failed" }
   | { readonly kind: "expired" }
   | { readonly kind: "completed"; readonly hosted: HostedSession };
 
@@ -45,8 +51,7 @@ export async function finishOAuth(services: Services, callback: OAuthCallback): 
   const attempt = await findOAuthAttempt(services.db, hashState(state));
   const cookie = callback.cookieOf(state) ?? "";
   if (!attempt || !services.signing.verifyOAuthCookie(state, cookie)) return { kind: "unknown" };
-  const token = services.signing.hostedToken(attempt.sessionId);
-  const hosted = must(await findHostedSession(services, token), "the session of a sign-in");
+  const hosted = await readHostedById(services, attempt.accountId, attempt.sessionId);
   // Design, page 6, 5.6: an answer that came to another strategy's redirect URI is another server's.
   if (hosted.accountSlug !== callback.accountSlug || attempt.strategyId !== callback.strategyId)
     return { kind: "unknown" };
@@ -60,7 +65,10 @@ export async function finishOAuth(services: Services, callback: OAuthCallback): 
     if (!isRefused && !(error instanceof LoginFailure || error instanceof OutboundError)) throw error;
     const fields = { sessionId: attempt.sessionId, strategyId: attempt.strategyId, detail: error.message };
     services.log.warn(fields, "a sign-in at a target failed");
-    return { kind: "retry", token, reason: isRefused ? "refused" : "failed" };
+    const reason = isRefused ? "refused" : "failed";
+    // The frame that the window was opened from asks for it.
+    await recordOutcome(services.db, attempt.stateHash, reason);
+    return { kind: "retry", hosted, reason };
   }
 }
 
@@ -87,10 +95,7 @@ async function complete(
     if (await vaultTokens(services, hosted, values, tokens)) return { kind: "completed", hosted };
     // Another tab was faster, or the time is over: what nobody will use is taken back.
     await revokeTokens(target, tokens);
-    const now = must(
-      await findHostedSession(services, signing.hostedToken(attempt.sessionId)),
-      "the session",
-    );
+    const now = await readHostedById(services, attempt.accountId, attempt.sessionId);
     return now.session.status === "completed" ? { kind: "completed", hosted: now } : { kind: "expired" };
   });
 }

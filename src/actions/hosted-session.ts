@@ -1,10 +1,16 @@
 import { readClock } from "#db/clock.ts";
-import { findAccountById, findLogo as findStoredLogo } from "#db/accounts.ts";
+import { findAccountById, type BrandedAccount, findLogo as findStoredLogo } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { findStrategyVersion } from "#db/config-documents.ts";
+import { completeEmbeddedSession, lockForSlot } from "#db/embedded-sessions.ts";
 import type { Database } from "#db/pool.ts";
-import { completeSession, findSessionByToken, type StoredSession } from "#db/credential-sessions.ts";
-import type { Branding, Logo } from "#domain/branding.ts";
+import {
+  completeSession,
+  findSessionById,
+  findSessionByToken,
+  type StoredSession,
+} from "#db/credential-sessions.ts";
+import type { Brand, Logo } from "#domain/branding.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
@@ -20,7 +26,7 @@ import type { Services } from "./services.ts";
 export interface HostedSession {
   readonly session: StoredSession;
   /** Who asks, as its end users know it. */
-  readonly brand: Branding & { readonly name: string };
+  readonly brand: Brand;
   readonly accountSlug: string;
   readonly strategy: Strategy;
   /** Where the end user goes after submitting; null: the success page. */
@@ -37,7 +43,26 @@ export async function findHostedSession(
 ): Promise<HostedSession | undefined> {
   if (!TOKEN.test(token)) return undefined;
   const session = await findSessionByToken(services.db, services.signing.tokenLookup(token));
-  if (!session) return undefined;
+  return session && (await readHosted(services, session));
+}
+
+/** As findHostedSession, by an id of ours: of any session, those of embedded flows too. */
+export async function readHostedById(
+  services: Services,
+  accountId: string,
+  id: string,
+): Promise<HostedSession> {
+  return await readHosted(services, must(await findSessionById(services.db, accountId, id), "the session"));
+}
+
+/** An account as its end users know it. */
+export const readBrand = (account: BrandedAccount): Brand => ({
+  ...NO_BRANDING,
+  ...account.branding,
+  name: account.branding?.name ?? account.name,
+});
+
+export async function readHosted(services: Services, session: StoredSession): Promise<HostedSession> {
   const account = must(await findAccountById(services.db, session.accountId), "the session's account");
   const version = must(
     await findStrategyVersion(services.db, session.accountId, session.strategyId, session.strategyVersion),
@@ -48,7 +73,7 @@ export async function findHostedSession(
   const allowed = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
   return {
     session,
-    brand: { ...NO_BRANDING, ...account.branding, name: account.branding?.name ?? account.name },
+    brand: readBrand(account),
     accountSlug: account.slug,
     strategy: version.strategy,
     redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
@@ -121,11 +146,14 @@ export async function vaultCredential(
   });
   plain.fill(0);
   return await services.db.transaction(async (tx) => {
+    const isSlot = session.embeddedSessionId !== null;
+    if (isSlot && !(await lockForSlot(tx, session))) return false;
     if (!(await completeSession(tx, session, { id, ...sealed }))) return false;
     await alongside(tx);
+    if (isSlot) await completeEmbeddedSession(tx, session);
     await recordAudit(tx, services.signing.audit, {
       accountId: session.accountId,
-      actor: { kind: "end_user", id: session.id },
+      actor: { kind: "end_user", id: session.embeddedSessionId ?? session.id },
       action: "credential.submit",
       subjectId: id,
       detail: { strategy: session.strategyId, strategy_version: session.strategyVersion },

@@ -2,13 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { claimKey, findAnswer, lookUpAnswer, storeAnswer, type StoredAnswer } from "#db/idempotency.ts";
 import type { Database } from "#db/pool.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
+import { isId } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { Services } from "./services.ts";
 
-/** What an effect answers. The one secret an answer may hold is a session's hosted token; it is never stored. */
+/** What an effect answers. The one secret an answer may hold is a session's token; it is never stored. */
 export interface Answer {
   readonly status: number;
   /** The exact bytes, as text. */
@@ -209,9 +210,16 @@ function replay(services: Services, stored: StoredAnswer, fingerprint: Buffer): 
   if (!stored.fingerprint.equals(fingerprint)) throw reused();
   if (stored.tokenSessionId === null) return { status: stored.status, body: stored.body.toString("utf8") };
   const at = must(stored.tokenAt, "the token's place");
-  const token = services.signing.hostedToken(stored.tokenSessionId);
+  const token = tokenOf(services, stored.tokenSessionId);
   const body = Buffer.concat([stored.body.subarray(0, at), Buffer.from(token), stored.body.subarray(at)]);
   return { status: stored.status, body: body.toString("utf8"), tokenOfSession: stored.tokenSessionId };
+}
+
+/** The one secret of a session's first answer: of its link, or of the page that embeds it. */
+function tokenOf({ signing }: Services, sessionId: string): string {
+  return isId("embeddedCredentialSession", sessionId)
+    ? signing.clientToken(sessionId)
+    : signing.hostedToken(sessionId);
 }
 
 async function record(
@@ -223,7 +231,7 @@ async function record(
   let body = Buffer.from(answer.body, "utf8");
   let tokenAt: number | null = null;
   if (answer.tokenOfSession !== undefined) {
-    const token = Buffer.from(services.signing.hostedToken(answer.tokenOfSession));
+    const token = Buffer.from(tokenOf(services, answer.tokenOfSession));
     tokenAt = body.indexOf(token);
     body = Buffer.concat([body.subarray(0, tokenAt), body.subarray(tokenAt + token.length)]);
   }

@@ -5,6 +5,7 @@ import { getRunResults, getRunStatus, postRunCancel } from "./blueprint-runs.ts"
 import { getTriggerSchema, postTrigger } from "./blueprints.ts";
 import { getCredentialSession, postCredentialSession } from "./credential-sessions.ts";
 import { deleteCredentialById } from "./credentials.ts";
+import { getEmbeddedSession, postEmbeddedSession } from "./embedded-credential-sessions.ts";
 import { enter } from "./enter.ts";
 import { registerReference } from "./openapi-routes.ts";
 import { renderProblem } from "./render-problem.ts";
@@ -52,6 +53,14 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       );
 
       // Ours. Design, page 1, Extensions to the public API.
+      api.post(
+        "/embedded-credential-sessions",
+        async (request, reply) => await postEmbeddedSession(services, request, reply),
+      );
+      api.get(
+        "/embedded-credential-sessions/:id",
+        async (request, reply) => await getEmbeddedSession(services, request, reply),
+      );
       api.post(
         "/blueprint-runs/:runId/cancel",
         async (request, reply) => await postRunCancel(services, request, reply),

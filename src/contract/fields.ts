@@ -2,12 +2,13 @@ import Type, { type TSchema } from "typebox";
 import { ID_PREFIX } from "#domain/ids.ts";
 
 /** Ids that we make: the prefix and 24 or more characters of base62 (design, page 1, Ids). */
-type OwnId = "credential" | "credentialSession" | "run" | "blueprint";
+type OwnId = "credential" | "credentialSession" | "embeddedCredentialSession" | "run" | "blueprint";
 
 /** Ids and URLs of the examples. They open nothing. */
 export const EXAMPLE = {
   credential: "cred_0VbbSVh3mQyT8rJd2LkXw5Ns1Pz9",
   credentialSession: "sess_0VbbSVgYt4Rk7HnQ1Zc9WxB3mD5f",
+  embeddedCredentialSession: "ecs_0VbbSVh1Wn6Tc3KpX8Rj5Mq2Fz7B",
   strategy: "strat_northwind_portal",
   run: "run_0VbbSVh5cVF35tcZuFgx5nlDsaxd",
   runKey: "0199d3a4-7c1e-7b52-9f0a-3d2c1b0a9e8f",

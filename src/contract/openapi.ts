@@ -49,6 +49,10 @@ const DESCRIPTION = `Connect an end user's third-party account through a hosted 
 
 const TAGS: OpenApiDocument["tags"] = [
   { name: "Credential sessions", description: "Hosted forms that collect an end user's credentials." },
+  {
+    name: "Embedded credential sessions",
+    description: "Frames in your own pages that collect an end user's credentials.",
+  },
   { name: "Credentials", description: "What is vaulted. The values are never returned." },
   { name: "Blueprints", description: "Workflows that the operator has configured." },
   { name: "Runs", description: "Executions of a Blueprint: their status and their results." },

@@ -2,6 +2,7 @@ import { readRunStatus } from "./blueprint-runs.ts";
 import { triggerBlueprint } from "./blueprints.ts";
 import { cancelRun } from "./cancel-run.ts";
 import { createCredentialSession, readCredentialSession } from "./credential-sessions.ts";
+import { createEmbeddedSession, readEmbeddedSession } from "./embedded-credential-sessions.ts";
 import { deleteCredential } from "./credentials.ts";
 import { readLiveness, readReadiness } from "./health.ts";
 import type { Operation } from "./operation.ts";
@@ -17,6 +18,8 @@ export const OPERATIONS: readonly Operation[] = [
   triggerBlueprint,
   readRunStatus,
   readRunResults,
+  createEmbeddedSession,
+  readEmbeddedSession,
   cancelRun,
   watchRun,
   readTriggerSchema,

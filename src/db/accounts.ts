@@ -6,7 +6,8 @@ export interface Account extends AccountSettings {
   readonly id: string;
 }
 
-const ACCOUNT_COLUMNS = `id, slug, name, allowed_origins as "allowedOrigins", session_lifetime_ms as "sessionLifetimeMs",
+const ACCOUNT_COLUMNS = `id, slug, name, allowed_origins as "allowedOrigins",
+  coalesce(embed_origins, allowed_origins) as "embedOrigins", session_lifetime_ms as "sessionLifetimeMs",
   retention_ms as "retentionMs", concurrency,
   case when rate_per_second is null then null
     else json_build_object('perSecond', rate_per_second, 'burst', rate_burst) end as "rateLimit"`;
@@ -52,13 +53,13 @@ export async function saveAccount(
 ): Promise<string> {
   const rows = await db.query<{ id: string }>(
     `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency,
-       rate_per_second, rate_burst, branding)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb)
+       rate_per_second, rate_burst, branding, embed_origins)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12)
      on conflict (slug) do update set document = excluded.document, name = excluded.name,
        allowed_origins = excluded.allowed_origins, session_lifetime_ms = excluded.session_lifetime_ms,
        retention_ms = excluded.retention_ms, concurrency = excluded.concurrency,
        rate_per_second = excluded.rate_per_second, rate_burst = excluded.rate_burst,
-       branding = excluded.branding, updated_at = app_now()
+       branding = excluded.branding, embed_origins = excluded.embed_origins, updated_at = app_now()
      returning id`,
     [
       account.id,
@@ -72,6 +73,7 @@ export async function saveAccount(
       account.rateLimit?.perSecond ?? null,
       account.rateLimit?.burst ?? null,
       account.branding && JSON.stringify(account.branding),
+      account.embedOrigins,
     ],
   );
   const id = rows[0]?.id ?? account.id;

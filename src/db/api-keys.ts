@@ -40,7 +40,8 @@ export const findLiveKey = grouped<Buffer, AuthenticatedKey | undefined>(async (
     text: `select key.hash, key.id as "keyId", key.blueprint_keys as "blueprintKeys",
         (extract(epoch from key.expires_at - app_now()) * 1000)::float8 as "remainingMs",
         account.id, account.slug, account.name,
-        account.allowed_origins as "allowedOrigins", account.session_lifetime_ms as "sessionLifetimeMs",
+        account.allowed_origins as "allowedOrigins",
+        coalesce(account.embed_origins, account.allowed_origins) as "embedOrigins", account.session_lifetime_ms as "sessionLifetimeMs",
         account.retention_ms as "retentionMs", account.concurrency,
         case when account.rate_per_second is null then null
           else json_build_object('perSecond', account.rate_per_second, 'burst', account.rate_burst) end as "rateLimit"
@@ -53,11 +54,13 @@ export const findLiveKey = grouped<Buffer, AuthenticatedKey | undefined>(async (
 });
 
 function readLiveKey(row: LiveKeyRow): AuthenticatedKey {
-  const { id, slug, name, allowedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit } = row;
+  const { id, slug, name, sessionLifetimeMs, retentionMs, concurrency, rateLimit } = row;
+  const { allowedOrigins, embedOrigins } = row;
+  const settings = { allowedOrigins, embedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit };
   return {
     keyId: row.keyId,
     blueprintKeys: row.blueprintKeys,
-    account: { id, slug, name, allowedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit },
+    account: { id, slug, name, ...settings },
     remainingMs: row.remainingMs,
   };
 }

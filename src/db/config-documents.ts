@@ -301,3 +301,18 @@ export async function saveBlueprintVersion(
   );
   return version;
 }
+
+/** The Blueprints in force with these keys, retired or not; null: all of the account. In the order of their keys. */
+export async function listBlueprints(
+  db: Database,
+  accountId: string,
+  keys: readonly string[] | null,
+): Promise<readonly BlueprintVersion[]> {
+  const rows = await db.query<DocumentRow>(
+    `select ${BLUEPRINT_COLUMNS} from blueprint join blueprint_version version
+       on version.blueprint_id = blueprint.id and version.version = blueprint.current_version
+     where blueprint.account_id = $1 and ($2::text[] is null or blueprint.key = any ($2)) order by blueprint.key`,
+    [accountId, keys?.filter(isStorable) ?? null],
+  );
+  return rows.map(readBlueprintRow);
+}

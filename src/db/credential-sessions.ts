@@ -5,12 +5,16 @@ export interface StoredSession extends CredentialSession {
   readonly accountId: string;
   readonly strategyVersion: number;
   readonly name: string | null;
+  /** The embedded flow that it collects a slot of; null: it has a link of its own. */
+  readonly embeddedSessionId: string | null;
+  readonly blueprintKey: string | null;
+  readonly slot: string | null;
 }
 
 // `expired` is decided here, by the database's clock at the instant of reading (design, page 1, Expiry).
 const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategyId", strategy_version as "strategyVersion",
   name, return_url as "returnUrl", credential_id as "credentialId", created_at as "createdAt", expires_at as "expiresAt",
-  completed_at as "completedAt",
+  completed_at as "completedAt", embedded_session_id as "embeddedSessionId", blueprint_key as "blueprintKey", slot,
   case when status = 'pending' and expires_at <= app_now() then 'expired' else status end as "status"`;
 
 export async function insertSession(
@@ -52,10 +56,37 @@ export async function findSession(
 ): Promise<StoredSession | undefined> {
   const rows = await db.query<StoredSession>({
     name: "find_session",
-    text: `select ${SESSION_COLUMNS} from credential_session where account_id = $1 and id = $2`,
+    // A slot of an embedded flow is nobody's session but the flow's.
+    text: `select ${SESSION_COLUMNS} from credential_session
+      where account_id = $1 and id = $2 and embedded_session_id is null`,
     values: [accountId, id],
   });
   return rows[0];
+}
+
+/** Whatever it is for; its id must come from a row of ours. */
+export async function findSessionById(
+  db: Database,
+  accountId: string,
+  id: string,
+): Promise<StoredSession | undefined> {
+  const rows = await db.query<StoredSession>(
+    `select ${SESSION_COLUMNS} from credential_session where account_id = $1 and id = $2`,
+    [accountId, id],
+  );
+  return rows[0];
+}
+
+/** The slots of an embedded flow's Blueprint, in their order. */
+export async function listSlotSessions(
+  db: Database,
+  flow: { readonly accountId: string; readonly id: string; readonly blueprintKey: string },
+): Promise<readonly StoredSession[]> {
+  return await db.query<StoredSession>(
+    `select ${SESSION_COLUMNS} from credential_session
+     where account_id = $1 and embedded_session_id = $2 and blueprint_key = $3 order by slot_position`,
+    [flow.accountId, flow.id, flow.blueprintKey],
+  );
 }
 
 /** By the SHA-256 of the token in its `hosted_url`. */
@@ -64,7 +95,7 @@ export async function findSessionByToken(
   tokenLookup: Uint8Array,
 ): Promise<StoredSession | undefined> {
   const rows = await db.query<StoredSession>(
-    `select ${SESSION_COLUMNS} from credential_session where token_lookup = $1`,
+    `select ${SESSION_COLUMNS} from credential_session where token_lookup = $1 and embedded_session_id is null`,
     [tokenLookup],
   );
   return rows[0];

@@ -63,6 +63,12 @@ const BELONGINGS: readonly Belonging[] = [
     isOptional: true,
   },
   {
+    child: "credential_session",
+    parent: "embedded_credential_session",
+    on: "parent.id = child.embedded_session_id",
+    ids: ["id"],
+  },
+  {
     child: "oauth_attempt",
     parent: "credential_session",
     on: "parent.id = child.session_id",

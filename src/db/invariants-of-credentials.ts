@@ -48,6 +48,18 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
       where session.credential_id is distinct from credential.id`,
   },
   {
+    invariant: "V6",
+    name: "embedded_session_shape",
+    problem: "it is completed without a credential for each slot, or has them all and is not completed",
+    remedy: NOT_BY_US,
+    find: `select 'embedded_credential_session ' || flow.id as place from embedded_credential_session flow
+      cross join lateral (select count(*) as slots, count(credential_id) as filled,
+          (array_agg(credential_id order by slot_position))[1] as first from credential_session session
+        where session.embedded_session_id = flow.id and session.blueprint_key = flow.selected_blueprint_key) of_slots
+      where (flow.status = 'completed') <> (slots > 0 and slots = filled)
+        or flow.status = 'completed' and flow.credential_id is distinct from of_slots.first`,
+  },
+  {
     invariant: "V7",
     name: "credential_deleted",
     problem: "it was deleted, and is there",

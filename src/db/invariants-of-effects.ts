@@ -57,7 +57,9 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
     problem: "a session was acknowledged, and there is no such session",
     remedy: NO_REPLAY,
     find: `select place from ${ANSWERS} where status = 201 and not exists
-      (select from credential_session session where session.account_id = answer.account_id and session.id = answer.id)`,
+      (select from credential_session session where session.account_id = answer.account_id and session.id = answer.id
+       union all select from embedded_credential_session flow
+         where flow.account_id = answer.account_id and flow.id = answer.id)`,
   },
   {
     invariant: "V1",
@@ -93,7 +95,12 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   audit(
     "session_entry",
     "a session was created, and the log does not have exactly one entry of it",
-    oneEach("credential_session", "session.create", since("created_at")),
+    oneEach("credential_session", "session.create", `embedded_session_id is null and ${since("created_at")}`),
+  ),
+  audit(
+    "embedded_session_entry",
+    "an embedded session was created, and the log does not have exactly one entry of it",
+    oneEach("embedded_credential_session", "embedded_session.create", since("created_at")),
   ),
   audit(
     "credential_entry",
@@ -147,6 +154,14 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
     "entry_without_session",
     "the log says that a session was created, and there is none",
     extra("session.create", `not exists (select from credential_session where id = entry.subject_id)`),
+  ),
+  audit(
+    "entry_without_embedded_session",
+    "the log says that an embedded session was created, and there is none",
+    extra(
+      "embedded_session.create",
+      `not exists (select from embedded_credential_session where id = entry.subject_id)`,
+    ),
   ),
   audit(
     "entry_without_credential",

@@ -30,6 +30,8 @@ export async function insertOAuthAttempt(
 
 export interface FoundAttempt extends OAuthAttempt {
   readonly isUsed: boolean;
+  /** What the end user came back with, unless it was a connection. */
+  readonly outcome: "refused" | "failed" | null;
 }
 
 /** By the SHA-256 of its `state`, while its time is not over. Changes nothing. */
@@ -39,7 +41,7 @@ export async function findOAuthAttempt(
 ): Promise<FoundAttempt | undefined> {
   const rows = await db.query<FoundAttempt>(
     `select state_hash as "stateHash", account_id as "accountId", session_id as "sessionId", strategy_id as "strategyId", form,
-       used_at is not null as "isUsed"
+       used_at is not null as "isUsed", outcome
      from oauth_attempt where state_hash = $1 and expires_at > app_now()`,
     [stateHash],
   );
@@ -54,6 +56,14 @@ export async function useOAuthAttempt(db: Database, stateHash: Uint8Array): Prom
     [stateHash],
   );
   return rows.length > 0;
+}
+
+export async function recordOutcome(
+  db: Database,
+  stateHash: Uint8Array,
+  outcome: "refused" | "failed",
+): Promise<void> {
+  await db.query(`update oauth_attempt set outcome = $2 where state_hash = $1`, [stateHash, outcome]);
 }
 
 /** A credential's tokens at a version, sealed. */

@@ -65,7 +65,8 @@ export async function listSeenSessions(
        session.credential_id as "credentialId", session.created_at as "createdAt", session.expires_at as "expiresAt",
        session.completed_at as "completedAt"
      from credential_session session join account on account.id = session.account_id
-     where ($1::text is null or session.account_id = $1) and ($2::bigint is null
+     where session.embedded_session_id is null
+       and ($1::text is null or session.account_id = $1) and ($2::bigint is null
        or (session.created_at, session.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by session.created_at desc, session.id desc limit $4`,
     [accountId, after?.atMs ?? null, after?.id ?? null, rows],

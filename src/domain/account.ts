@@ -8,6 +8,8 @@ export interface AccountSettings {
   readonly name: string;
   /** Canonical origins that a `return_url` may have. */
   readonly allowedOrigins: readonly string[];
+  /** Canonical origins of pages that may frame the embedded flow. */
+  readonly embedOrigins: readonly string[];
   readonly sessionLifetimeMs: number;
   readonly retentionMs: number;
   /** Runs executing at once for this account. */
@@ -22,12 +24,15 @@ const text = (value: Json | undefined): string | null => (typeof value === "stri
 export function readAccount(document: JsonObject): AccountSettings {
   const slug = must(text(document["account"]), "account");
   const origins = document["allowed_origins"];
+  const embedOrigins = document["embed_origins"] ?? origins;
+  const canonical = (value: Json | undefined) => texts(value).map((origin) => new URL(origin).origin);
   const duration = (value: Json | undefined, fallback: number) =>
     value === undefined ? fallback : must(parseDuration(value), "a checked duration");
   return {
     slug,
     name: text(document["name"]) ?? slug,
-    allowedOrigins: texts(origins).map((origin) => new URL(origin).origin),
+    allowedOrigins: canonical(origins),
+    embedOrigins: canonical(embedOrigins),
     sessionLifetimeMs: duration(document["session_lifetime"], limits.sessionLifetimeMs),
     retentionMs: duration(document["retention"], limits.retentionMs),
     concurrency:

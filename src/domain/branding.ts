@@ -14,6 +14,9 @@ export interface Branding {
   readonly logo: string | null;
 }
 
+/** Who asks: the account, as its end users know it. */
+export type Brand = Branding & { readonly name: string };
+
 /** A picture as it is kept and served. */
 export interface Logo {
   readonly sha256: Buffer;

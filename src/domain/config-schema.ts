@@ -89,6 +89,7 @@ export const accountSchema = Type.Object(
     account: accountSlug,
     name,
     allowed_origins: origins("Origins that a `return_url` may have"),
+    embed_origins: origins("Origins of pages that may frame the embedded flow; default allowed_origins"),
     session_lifetime: duration("How long a hosted form can be opened; default 7d"),
     retention: duration("How long the data of ended runs is kept; default 30d"),
     concurrency: whole("Runs executing at once for this account; default 50", configLimits.concurrencyMax),
@@ -128,7 +129,7 @@ export const accountSchema = Type.Object(
       ),
     ),
   },
-  { ...closed, [UNBUILT_KEYS]: ["webhooks", "embed_origins"] },
+  { ...closed, [UNBUILT_KEYS]: ["webhooks"] },
 );
 
 /** One entry of a strategy's `fields`. */

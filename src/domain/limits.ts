@@ -2,6 +2,15 @@
 export const limits = {
   /** Spec, Limits: credential session lifetime, 7 days by default. */
   sessionLifetimeMs: 7 * 86_400_000,
+  /** Of an embedded session: half an hour, unless its creation says otherwise, between a minute and a day. */
+  embeddedLifetimeMs: 30 * 60_000,
+  embeddedLifetimeMsMin: 60_000,
+  embeddedLifetimeMsMax: 86_400_000,
+  embeddedBlueprintsMax: 50,
+  localeCharactersMax: 35,
+  originCharactersMax: 255,
+  /** Forms of an embedded session that are sent, whatever becomes of them. */
+  embeddedSubmitsMax: 60,
   /** Spec, Limits: idempotent replay window, 24 hours. */
   idempotencyWindowMs: 86_400_000,
   /** Spec, Limits: idempotency key, up to 255 characters (Unicode code points). */

@@ -49,11 +49,22 @@ export function accentColors(color: string, scheme: Scheme): AccentColors {
 
 /** The style sheet of an accent colour, which goes after the common one. */
 export function accentSheet(color: string): string {
+  const { light, dark } = rulesOf(color);
+  return `:root${light}@media (prefers-color-scheme:dark){:root${dark}}`;
+}
+
+/** The same, for a frame whose page may have said which scheme. */
+export function themedAccentSheet(color: string): string {
+  const { light, dark } = rulesOf(color);
+  return `${accentSheet(color)}:root[data-theme=light]${light}:root[data-theme=dark]${dark}`;
+}
+
+function rulesOf(color: string): Readonly<Record<Scheme, string>> {
   const rules = (scheme: Scheme): string => {
     const { fill, fillStrong, onFill, accent, soft } = accentColors(color, scheme);
-    return `:root{--fill:${fill};--fill-strong:${fillStrong};--on-fill:${onFill};--accent:${accent};--accent-soft:${soft}}`;
+    return `{--fill:${fill};--fill-strong:${fillStrong};--on-fill:${onFill};--accent:${accent};--accent-soft:${soft}}`;
   };
-  return `${rules("light")}@media (prefers-color-scheme:dark){${rules("dark")}}`;
+  return { light: rules("light"), dark: rules("dark") };
 }
 
 /** WCAG 2.2, "contrast ratio". */

@@ -5,12 +5,17 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { findLogo } from "#actions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
-import { accentSheet } from "./accent.ts";
+import { accentSheet, themedAccentSheet } from "./accent.ts";
 
 /** What is the same for every visitor, made once when the process starts. */
+const STYLE = squeeze(readOwn("pages/style.css"));
 const FILES: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
-  ["style.css", { type: "text/css", text: squeeze(readOwn("pages/style.css")) }],
+  ["style.css", { type: "text/css", text: STYLE }],
+  ["frame.css", { type: "text/css", text: `${squeeze(readOwn("pages/frame.css"))}\n${themesOf(STYLE)}` }],
   ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
+  ["frame.js", { type: "text/javascript", text: readScript("browser/frame.ts") }],
+  ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
+  ["window.js", { type: "text/javascript", text: readScript("browser/window.ts") }],
   // The decoder of QR codes is loaded when somebody gives a picture, and never before.
   ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],
   ["index.js", { type: "text/javascript", text: readPackage("qr") }],
@@ -19,18 +24,21 @@ const FILES: ReadonlyMap<string, { readonly type: string; readonly text: string 
 const VERSION_CHARACTERS = 16;
 /** Of all of them together, and of how accent colours are computed: a page asks for what it was made with. */
 const VERSION = createHash("sha256")
-  .update(JSON.stringify([...FILES, accentSheet("#3355ff"), accentSheet("#ffee00")]))
+  .update(JSON.stringify([...FILES, themedAccentSheet("#3355ff"), themedAccentSheet("#ffee00")]))
   .digest("base64url")
   .slice(0, VERSION_CHARACTERS);
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
-const ACCENT = /^accent-([0-9a-f]{6})\.css$/;
+const ACCENT = /^(accent|themes)-([0-9a-f]{6})\.css$/;
 const LOGO = /^([0-9a-f]{64})\.(?:png|jpg|webp)$/;
 
 /** The path of a file on our pages; absolute, so that it is right at every depth. */
 export const assetPath = (base: string, name: string): string => `${base}/assets/${VERSION}/${name}`;
 export const accentPath = (base: string, color: string): string =>
   assetPath(base, `accent-${color.slice(1)}.css`);
+/** The same for frames, whose pages may say which scheme. */
+export const themesPath = (base: string, color: string): string =>
+  assetPath(base, `themes-${color.slice(1)}.css`);
 export const logoPath = (base: string, logo: string): string => `${base}/logos/${logo}`;
 
 function readOwn(path: string): string {
@@ -42,12 +50,23 @@ function readPackage(name: string): string {
 }
 
 function readScript(path: string): string {
-  // Browsers know no packages: the decoder is a file beside this one.
-  return squeeze(stripTypeScriptTypes(readOwn(path)).replace('"qr/decode.js"', '"./qr-decode.js"'));
+  const script = stripTypeScriptTypes(readOwn(path))
+    // Browsers know no packages: the decoder is a file beside this one.
+    .replace('"qr/decode.js"', '"./qr-decode.js"')
+    .replace(/ from "\.\/([\w-]+)\.ts"/g, ' from "./$1.js"');
+  return squeeze(script);
+}
+
+/** The colours of each scheme once more, for a frame whose page has said which. */
+function themesOf(sheet: string): string {
+  const [light = "", dark = ""] = [...sheet.matchAll(/:root \{([^}]*)\}/g)].map((match) => match[1]);
+  const rule = (theme: string, colors: string): string =>
+    `:root[data-theme="${theme}"] {${colors}color-scheme: ${theme};\n}\n`;
+  return rule("light", light) + rule("dark", dark);
 }
 
 /** Without comments of whole lines and indentation. No text of ours spans lines. */
-function squeeze(text: string): string {
+export function squeeze(text: string): string {
   return text
     .replace(/^\s*\/\*[^]*?\*\/\s*$/gm, "")
     .split("\n")
@@ -73,8 +92,9 @@ export function registerAssets(pages: FastifyInstance, services: Services): void
 
 async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { version, name } = request.params as { version: string; name: string };
-  const color = ACCENT.exec(name)?.[1];
-  const file = color === undefined ? FILES.get(name) : { type: "text/css", text: accentSheet(`#${color}`) };
+  const [, sheet, color] = ACCENT.exec(name) ?? [];
+  const text = (sheet === "themes" ? themedAccentSheet : accentSheet)(`#${color}`);
+  const file = color === undefined ? FILES.get(name) : { type: "text/css", text };
   if (file === undefined) return sendNotFound(reply);
   const { bytes, encoding } = compress(name, file.text, request.headers["accept-encoding"]);
   if (encoding !== null) reply.header("Content-Encoding", encoding);
@@ -99,7 +119,7 @@ type Encoding = "br" | "gzip";
 const compressed = new Map<string, Buffer>();
 
 /** Compressed once. Accent colours are as many as there are customers, and short: they go as they are. */
-function compress(
+export function compress(
   name: string,
   text: string,
   accepted: string | undefined,
@@ -108,7 +128,7 @@ function compress(
   const takes = (encoding: Encoding): boolean =>
     new RegExp(`(^|[,\\s])${encoding}($|[,;\\s])(?!\\s*q=0(\\.0*)?($|,))`).test(accepted ?? "");
   const encoding = (["br", "gzip"] as const).find(takes) ?? null;
-  if (encoding === null || !FILES.has(name)) return { bytes: plain, encoding: null };
+  if (encoding === null || ACCENT.test(name)) return { bytes: plain, encoding: null };
   const key = `${encoding} ${name}`;
   const known = compressed.get(key);
   if (known) return { bytes: known, encoding };

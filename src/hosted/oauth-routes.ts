@@ -2,11 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { hashState, leavesForTarget, signInHost, type BeginOutcome } from "#actions/begin-oauth.ts";
 import { finishOAuth } from "#actions/finish-oauth.ts";
 import type { Services } from "#actions/services.ts";
+import { textIn, type Language } from "#domain/language.ts";
 import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import { renderWindow } from "./pages/frame-pages.ts";
 import { hostedHeaders } from "./pages/headers.ts";
 import { renderExpired, renderSignInUnknown } from "./pages/message-pages.ts";
 import { sendDone, sendPage, shellFor } from "./send-page.ts";
+import { sayPlain } from "./texts/texts.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
 
 const NOTICES = ["refused", "failed"] as const;
@@ -37,18 +40,18 @@ const isSecure = (services: Services): boolean => services.publicUrl().startsWit
 /** To the target's own login, with what will show on the way back that it is the same browser. */
 export async function sendToTarget(
   services: Services,
-  request: FastifyRequest,
   reply: FastifyReply,
   { url, state, cookie }: Extract<BeginOutcome, { kind: "leave" }>,
+  /** `window`: one that a frame has opened. */
+  { kind, language }: { readonly kind: "page" | "window"; readonly language: Language | null },
 ): Promise<FastifyReply> {
   // Lax: the target sends the browser back by a navigation from another site.
   const attributes = ["Path=/", "HttpOnly", "SameSite=Lax", `Max-Age=${limits.oauthStateMs / 1_000}`];
   if (isSecure(services)) attributes.push("Secure");
-  const chosen = chosenLanguage(request.query);
   // A language that was chosen comes back with the end user: nothing else is remembered of them.
-  const value = chosen === null ? cookie : `${cookie}.${chosen}`;
+  const value = language === null ? cookie : `${cookie}.${language}`;
   return await reply
-    .headers(hostedHeaders("page"))
+    .headers(hostedHeaders(kind))
     .header("Set-Cookie", [`${cookieName(services, state)}=${value}`, ...attributes].join("; "))
     .header("Location", url)
     .code(303)
@@ -82,12 +85,27 @@ async function getReturn(
       return await sendPage(reply, 400, renderSignInUnknown(shell));
     case "expired":
       return await sendPage(reply, 410, renderExpired(shell));
-    case "completed":
-      return await sendDone(services, request, reply, { hosted: outcome.hosted, language });
+    case "completed": {
+      const { hosted } = outcome;
+      if (hosted.session.embeddedSessionId === null)
+        return await sendDone(services, request, reply, { hosted, language });
+      const page = renderWindow(
+        { ...shell, brand: hosted.brand },
+        "done",
+        shell.tongue.texts.success_heading,
+      );
+      return await sendPage(reply, 200, page, "window");
+    }
     case "retry": {
+      const { session, strategy, brand } = outcome.hosted;
+      if (session.embeddedSessionId !== null) {
+        const system = textIn(strategy.name, shell.tongue.language);
+        const heading = sayPlain(shell.tongue, "not_connected", { system });
+        return await sendPage(reply, 200, renderWindow({ ...shell, brand }, "notice", heading), "window");
+      }
       // The session's own page again: what came back is out of the address, and the button is there.
       const query = `again=${outcome.reason}${language === null ? "" : `&lang=${language}`}`;
-      const again = `${services.publicUrl()}/connect/${outcome.token}?${query}`;
+      const again = `${services.publicUrl()}/connect/${services.signing.hostedToken(session.id)}?${query}`;
       return await reply.headers(hostedHeaders("page")).header("Location", again).code(303).send();
     }
   }

@@ -2,19 +2,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import {
   checkCsrf,
   findHostedSession,
-  issueCsrf,
   submitCredentials,
   type HostedSession,
 } from "#actions/hosted-session.ts";
 import { beginOAuth, leavesForTarget } from "#actions/begin-oauth.ts";
 import type { Services } from "#actions/services.ts";
-import type { FormIssue } from "#domain/form-issue.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError } from "#lib/log.ts";
 import { registerAssets } from "./assets.ts";
 import { sendDownload } from "./downloads.ts";
-import { noticeOf, registerOAuthReturn, sendToTarget, signInHostOf } from "./oauth-routes.ts";
-import { renderForm, type FormNotice } from "./pages/form-page.ts";
+import { registerEmbed } from "./embed-routes.ts";
+import { formPage, type Shown } from "./form-of.ts";
+import { noticeOf, registerOAuthReturn, sendToTarget } from "./oauth-routes.ts";
+import { renderForm } from "./pages/form-page.ts";
 import {
   renderExpired,
   renderForbidden,
@@ -24,7 +24,7 @@ import {
   renderUsed,
 } from "./pages/message-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
-import { PREFIX, sendDone, sendPage, shellFor } from "./send-page.ts";
+import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor } from "./send-page.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
 import { listTyped } from "./typed-values.ts";
 
@@ -53,6 +53,7 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
     pages.post("/:token", async (request, reply) => await postForm(services, request, reply));
   };
   app.register(registerPages, { prefix: PREFIX });
+  registerEmbed(app, services);
   app.route({
     method: ["GET", "HEAD"],
     url: "/downloads/:accountId/:runId/:key",
@@ -61,9 +62,9 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
 }
 
 /** Whether end users see what is answered there: pages, then, also where the framework refuses an address by itself. */
-export const isHostedPath = (url: string): boolean => /^\/connect(?![^/?])/.test(url);
+export const isHostedPath = (url: string): boolean => /^\/(connect|embed)(?![^/?])/.test(url);
 
-/** 404 for an address under `/connect` that can't be any link's. */
+/** 404 for an address under `/connect` or `/embed` that can't be any link's. */
 export const sendUnknown = async (
   services: Services,
   request: FastifyRequest,
@@ -90,37 +91,21 @@ async function getForm(
   return await sendForm(services, request, reply, { hosted, status: 200, notice });
 }
 
-/** What a form is rendered with besides its session. */
-interface Shown {
+interface Answered extends Shown {
   readonly hosted: HostedSession;
   readonly status: number;
-  readonly values?: ReadonlyMap<string, string>;
-  readonly errors?: ReadonlyMap<string, FormIssue>;
-  readonly notice?: FormNotice | null;
 }
 
 async function sendForm(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { hosted, status, values, errors, notice = null }: Shown,
+  { hosted, status, ...shown }: Answered,
 ): Promise<FastifyReply> {
   const token = tokenOf(request);
   const chosen = chosenLanguage(request.query);
-  const { strategy, brand, redirectTo } = hosted;
-  const page = renderForm(shellFor(services, request, { brand, isRepeatable: true }), {
-    brand,
-    strategyName: strategy.name,
-    description: strategy.description,
-    targetHosts: strategy.hosts.map((host) => new URL(host).host),
-    returnHost: redirectTo === null ? null : new URL(redirectTo).host,
-    fields: strategy.fields,
-    values: values ?? new Map<string, string>(),
-    encoding: formShape(strategy.fields).encoding,
-    errors: errors ?? new Map<string, FormIssue>(),
-    signInHost: signInHostOf(strategy),
-    notice,
-    csrf: await issueCsrf(services, token),
+  const page = renderForm(shellFor(services, request, { brand: hosted.brand, isRepeatable: true }), {
+    ...(await formPage(services, hosted, shown)),
     // Relative, so that a public URL with a path of its own works too.
     action: chosen === null ? token : `${token}?lang=${chosen}`,
   });
@@ -155,7 +140,10 @@ async function postForm(
     : await submitCredentials(services, hosted, submitted);
   switch (outcome.kind) {
     case "leave":
-      return await sendToTarget(services, request, reply, outcome);
+      return await sendToTarget(services, reply, outcome, {
+        kind: "page",
+        language: chosenLanguage(request.query),
+      });
     case "failed":
       return await sendForm(services, request, reply, {
         hosted,
@@ -180,15 +168,4 @@ async function postForm(
     case "completed":
       return await sendDone(services, request, reply, { hosted });
   }
-}
-
-/**
- * Design, page 1, Hosted form against forgery: refused when `Sec-Fetch-Site` is present and not `same-origin`, or `Origin` is
- * present and neither ours nor `null`. With neither, the CSRF value decides.
- */
-function isSameOrigin(services: Services, request: FastifyRequest): boolean {
-  const site = request.headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin") return false;
-  const origin = request.headers.origin;
-  return origin === undefined || origin === "null" || origin === new URL(services.publicUrl()).origin;
 }

@@ -3,8 +3,9 @@ import type { HostedSession } from "#actions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { textIn, type Language } from "#domain/language.ts";
 import type { Html } from "#lib/html.ts";
-import type { Brand, Shell } from "./pages/document.ts";
-import { hostedHeaders } from "./pages/headers.ts";
+import type { Brand } from "#domain/branding.ts";
+import type { Shell } from "./pages/document.ts";
+import { hostedHeaders, type HostedPageKind } from "./pages/headers.ts";
 import { renderSuccess } from "./pages/message-pages.ts";
 import { chosenLanguage, negotiateLanguage, tongueOf } from "./texts/tongues.ts";
 
@@ -14,7 +15,7 @@ export async function sendPage(
   reply: FastifyReply,
   status: number,
   page: Html,
-  kind: "form" | "page" = "page",
+  kind: HostedPageKind = "page",
 ): Promise<FastifyReply> {
   return (
     reply
@@ -60,4 +61,15 @@ export async function sendDone(
   const shell = shellFor(services, request, { brand: hosted.brand, language });
   const system = textIn(hosted.strategy.name, shell.tongue.language);
   return await sendPage(reply, 200, renderSuccess(shell, { account: hosted.brand.name, system }));
+}
+
+/**
+ * Design, page 1, Hosted form against forgery: refused when `Sec-Fetch-Site` is present and not `same-origin`, or `Origin` is
+ * present and neither ours nor `null`. With neither, the CSRF value decides.
+ */
+export function isSameOrigin(services: Services, request: FastifyRequest): boolean {
+  const site = request.headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin") return false;
+  const origin = request.headers.origin;
+  return origin === undefined || origin === "null" || origin === new URL(services.publicUrl()).origin;
 }

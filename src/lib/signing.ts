@@ -61,6 +61,9 @@ export interface Signing {
   apiKeyHash(apiKey: string): Buffer;
   /** The token of a session's `hosted_url`: 256 bits, always the same for one session, stored nowhere. */
   hostedToken(sessionId: string): string;
+  /** What a page shows that it may open an embedded session: 256 bits, always the same for one session, stored nowhere. */
+  clientToken(embeddedSessionId: string): string;
+  verifyClientToken(embeddedSessionId: string, token: string): boolean;
   /** What the database finds a session by. Whoever reads it there can neither make nor use a link. */
   tokenLookup(token: string): Buffer;
   /** A URL-safe signature; whether the time is over is for the caller to say, by the database's clock. */
@@ -71,6 +74,9 @@ export interface Signing {
   /** What a browser holds that has left for a target's own login with this `state`. */
   oauthCookie(state: string): string;
   verifyOAuthCookie(state: string, value: string): boolean;
+  /** Shows that a window may be sent to this address: embedded session, `state`, address. */
+  departure(parts: readonly string[]): string;
+  verifyDeparture(parts: readonly string[], value: string): boolean;
   /** RFC 7636: 256 bits, always the same for one `state`, stored nowhere. */
   oauthVerifier(state: string): string;
   /** Encrypts what a browser with this `state` comes back to. */
@@ -131,6 +137,8 @@ export function openSigning(key: SigningKey): Signing {
   const keys = {
     apiKey: derive("api-key"),
     hostedToken: derive("hosted-token"),
+    clientToken: derive("client-token"),
+    departure: derive("embedded-departure"),
     presigned: derive("presigned"),
     csrf: derive("csrf"),
     fingerprint: derive("fingerprint"),
@@ -150,6 +158,11 @@ export function openSigning(key: SigningKey): Signing {
     fingerprint: () => createHmac("sha256", keys.fingerprint).update("latchkey signing key").digest(),
     apiKeyHash: (apiKey) => createHmac("sha256", keys.apiKey).update(apiKey).digest(),
     hostedToken: (sessionId) => mac(keys.hostedToken, [sessionId]),
+    clientToken: (embeddedSessionId) => mac(keys.clientToken, [embeddedSessionId]),
+    verifyClientToken: (embeddedSessionId, token) =>
+      isSame(mac(keys.clientToken, [embeddedSessionId]), token),
+    departure: (parts) => mac(keys.departure, parts),
+    verifyDeparture: (parts, value) => isSame(mac(keys.departure, parts), value),
     tokenLookup: (token) => createHash("sha256").update(token).digest(),
     presign,
     verifyPresigned: (parts, signature) => isSame(presign(parts), signature),

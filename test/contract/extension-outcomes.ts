@@ -64,6 +64,32 @@ async function getText(scene: Scene, path: string, headers: Record<string, strin
   return { status: response.status, headers: response.headers, text: await response.text(), body: undefined };
 }
 
+/** An embedded session: created, replayed, read, refused. */
+export async function seeEmbeddedSession({ caller, stranger }: Scene): Promise<void> {
+  const path = "/embedded-credential-sessions";
+  const body = { origin: "https://app.example.com", blueprint_keys: [BLUEPRINT] };
+  const key = { "idempotency-key": "embedded-1" };
+  const first = await caller.post(path, body, key);
+  const session = check("createEmbeddedCredentialSession", 201, first);
+  const replay = await caller.post(path, body, key);
+  check("createEmbeddedCredentialSession", 201, replay);
+  assert.deepEqual([replay.text, replay.headers.get("idempotent-replay")], [first.text, "true"]);
+  check("readEmbeddedCredentialSession", 200, await caller.get(`${path}/${session.id}`));
+  checkRefusal("readEmbeddedCredentialSession", 404, await stranger.get(`${path}/${session.id}`));
+  const refused = async (
+    status: number,
+    details: readonly string[],
+    given: unknown,
+    headers?: Record<string, string>,
+  ): Promise<void> =>
+    checkRefusal("createEmbeddedCredentialSession", status, await caller.post(path, given, headers), details);
+  await refused(409, ["Idempotency-Key idempotency_key_reuse"], { ...body, name: "x" }, key);
+  await refused(413, [], { ...body, name: "x".repeat(1_048_576) });
+  await refused(415, [], "origin=x", { "content-type": "application/x-www-form-urlencoded" });
+  await refused(422, ["origin invalid_input_data"], { ...body, origin: "https://evil.example" });
+  await refused(422, ["origin invalid_input_data", "name invalid_input_data"], { name: 1 });
+}
+
 export async function seeTriggerSchema({ caller, stranger, limited }: Scene): Promise<void> {
   const schema = check("readTriggerSchema", 200, await caller.get(`/blueprints/${BLUEPRINT}/schema`));
   assert.deepEqual(schema.required, ["purchase_order"]);

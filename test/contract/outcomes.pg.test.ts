@@ -5,13 +5,19 @@ import { openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../ca
 import { install } from "../service.ts";
 import { BLUEPRINT, DOCUMENTS, STRATEGY } from "./documents.ts";
 import { openDatabaseProxy } from "./database-proxy.ts";
-import { seeCancelAndEvents, seeIgnoredKeys, seeTriggerSchema, type Scene } from "./extension-outcomes.ts";
+import {
+  seeCancelAndEvents,
+  seeEmbeddedSession,
+  seeIgnoredKeys,
+  seeTriggerSchema,
+  type Scene,
+} from "./extension-outcomes.ts";
+import { everyOperation, TRIGGER } from "./every-operation.ts";
 import { whileKeyIsHeld } from "./held-key.ts";
 import { expectContract } from "./expect-contract.ts";
 import { check, checkRefusal, seen } from "./seen.ts";
 import { keyedOperations, sendAbsolute } from "./raw-requests.ts";
 
-const TRIGGER = { purchase_order: "PO-7", period: { from: "2026-11-01" } };
 const MIB = 1_048_576;
 
 let installation: Awaited<ReturnType<typeof install>>;
@@ -273,6 +279,7 @@ test("a credential: deleted, replayed, gone, refused", async () => {
 
 test("a run is cancelled, once; its events; and their refusals", async () =>
   await seeCancelAndEvents(scene()));
+test("an embedded session: created, replayed, read, refused", async () => await seeEmbeddedSession(scene()));
 test("the schema of a trigger, and its refusals", async () => await seeTriggerSchema(scene()));
 test("the keys that a request ignored, for a caller that asks", async () => await seeIgnoredKeys(scene()));
 
@@ -288,20 +295,6 @@ const scene = (): Scene => ({
 });
 
 /** A request of every operation; none of them may change anything, because all are refused. */
-async function everyOperation(as: Caller): Promise<readonly (readonly [string, ApiAnswer])[]> {
-  return [
-    ["createCredentialSession", await as.post("/credential-sessions", { strategy_id: STRATEGY })],
-    ["readCredentialSession", await as.get("/credential-sessions/sess_0000000000000000000000000000")],
-    ["deleteCredential", await as.delete("/credentials/cred_0000000000000000000000000000")],
-    ["triggerBlueprint", await trigger(TRIGGER, {}, as)],
-    ["readRunStatus", await as.get("/blueprint-runs/run_0000000000000000000000000000/status")],
-    ["readRunResults", await as.get("/blueprint-runs/run_0000000000000000000000000000/results")],
-    ["cancelRun", await as.post("/blueprint-runs/run_0000000000000000000000000000/cancel")],
-    ["watchRun", await as.get("/blueprint-runs/run_0000000000000000000000000000/events")],
-    ["readTriggerSchema", await as.get("/blueprints/nothing/schema")],
-  ];
-}
-
 test("401 on every operation, and on unknown paths", async () => {
   const nobody = openCaller(url, "lk_none");
   for (const [operation, answer] of await everyOperation(nobody)) checkRefusal(operation, 401, answer);
@@ -329,7 +322,12 @@ test("400 on every operation for what is no request of HTTP for us", async () =>
 
 test("429 on every operation for an account that has used its allowance, and what is left before", async () => {
   const hasty = openCaller(url, await installation.createKey("hasty"));
-  const polled = new Set(["readCredentialSession", "readRunStatus", "watchRun"]);
+  const polled = new Set([
+    "readCredentialSession",
+    "readEmbeddedCredentialSession",
+    "readRunStatus",
+    "watchRun",
+  ]);
   for (let round = 0; round < 30; round++) {
     for (const [operation, answer] of await everyOperation(hasty)) {
       expectContract(operation, answer);

@@ -30,14 +30,17 @@ interface Program {
 
 /**
  * A real Chromium: the one that LATCHKEY_CHROMIUM names, else the system's, else the one of the npm package
- * `@sparticuz/chromium` (x64 only), which needs nothing from the system. `packaged` takes the last one in any case.
+ * `@sparticuz/chromium` (x64 only), which needs nothing from the system. `packaged` takes the last one in any case; `flags` are its
+ * command line's.
  */
-export async function launchChromium(options: { readonly packaged?: boolean } = {}): Promise<Browser> {
+export async function launchChromium(
+  options: { readonly packaged?: boolean; readonly flags?: readonly string[] } = {},
+): Promise<Browser> {
   const program = options.packaged === true ? await unpack() : (findInstalled() ?? (await unpack()));
   try {
     const browser = await chromium.launch({
       executablePath: program.path,
-      args: FLAGS,
+      args: [...FLAGS, ...(options.flags ?? [])],
       env: { ...ownEnvironment(), ...program.environment },
       // As root Chromium refuses to start with its sandbox.
       chromiumSandbox: process.getuid?.() !== 0,

@@ -10,6 +10,7 @@ export function checkAccount(document: JsonObject): readonly ConfigFinding[] {
   return [
     ...checkShape(accountSchema, document, []),
     ...checkOrigins(document["allowed_origins"], ["allowed_origins"]),
+    ...checkOrigins(document["embed_origins"], ["embed_origins"]),
     ...checkDuration(document["session_lifetime"], ["session_lifetime"], {
       maxMs: configLimits.sessionLifetimeMsMax,
     }),

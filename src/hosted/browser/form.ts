@@ -17,12 +17,17 @@ function add<K extends keyof HTMLElementTagNameMap>(
 
 const form = document.querySelector<HTMLFormElement>("form.connect");
 if (form) {
+  improveForm(form);
+  document.querySelector<HTMLElement>(".summary")?.focus();
+}
+
+/** Also of a frame, each time that it shows a form. */
+export function improveForm(form: HTMLFormElement): void {
   const say = (key: string): string => form.dataset[key] ?? "";
   all(".secret", form).forEach((place) => addPeek(place, say));
   all(".rows", form).forEach((place) => arrangeRows(place, say));
   all(".totp", form).forEach((place) => addPicture(place, say));
   sendOnce(form, say);
-  document.querySelector<HTMLElement>(".summary")?.focus();
 }
 
 type Say = (key: string) => string;
@@ -154,6 +159,8 @@ function sendOnce(form: HTMLFormElement, say: Say): void {
     // No answer, or the person stopped it: it may be sent again, and still makes one credential.
     setTimeout(() => set(false), AGAIN_MS);
   });
+  // Of a frame, which knows when nothing comes.
+  form.addEventListener("again", () => set(false));
   // Back from the next page: the form is as it was left, and can be sent again.
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) set(false);

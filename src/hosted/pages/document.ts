@@ -1,18 +1,9 @@
+import type { Brand } from "#domain/branding.ts";
 import { LANGUAGES } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { accentPath, assetPath, logoPath } from "#hosted/assets.ts";
 import { directionOf, say, type Tongue } from "#hosted/texts/texts.ts";
 import { LANGUAGE_NAMES } from "#hosted/texts/tongues.ts";
-
-/** The customer, as its end users know it. */
-export interface Brand {
-  readonly name: string;
-  /** `#rrggbb`. */
-  readonly accentColor: string | null;
-  readonly supportUrl: string | null;
-  /** The picture's name under our own address. */
-  readonly logo: string | null;
-}
 
 /** What is around every view, whoever shows it. */
 export interface Shell {
@@ -35,9 +26,8 @@ export interface View {
 
 /** A whole page: complete without script, and nothing of it from elsewhere. */
 export function renderDocument(shell: Shell, view: View): Html {
-  const { tongue, base, brand } = shell;
-  const { language, texts } = tongue;
-  const accent = brand?.accentColor ?? null;
+  const { tongue, base } = shell;
+  const { language } = tongue;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
       <head>
@@ -47,18 +37,29 @@ export function renderDocument(shell: Shell, view: View): Html {
         <meta name="robots" content="noindex" />
         <title>${view.title}</title>
         <link rel="stylesheet" href="${assetPath(base, "style.css")}" />
-        ${accent !== null && html`<link rel="stylesheet" href="${accentPath(base, accent)}" />`}
+        ${renderAccent(shell)}
         ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}
       </head>
       <body>
-        ${shell.isRepeatable && renderLanguages(tongue)}
-        <main class="card">${view.body}</main>
-        <footer class="foot">
-          ${brand !== null && brand.supportUrl !== null && renderHelp(tongue, brand.name, brand.supportUrl)}
-          <p>${LOCK} ${texts.foot}</p>
-        </footer>
+        ${renderContent(shell, view)}
       </body>
     </html>`;
+}
+
+/** The customer's colour. */
+export function renderAccent({ base, brand }: Shell, pathOf = accentPath): Html | false {
+  const accent = brand?.accentColor ?? null;
+  return accent !== null && html`<link rel="stylesheet" href="${pathOf(base, accent)}" />`;
+}
+
+/** What is on a page, and in a frame. */
+export function renderContent({ tongue, brand, isRepeatable }: Shell, view: View): Html {
+  return html`${isRepeatable && renderLanguages(tongue)}
+    <main class="card">${view.body}</main>
+    <footer class="foot">
+      ${brand !== null && brand.supportUrl !== null && renderHelp(tongue, brand.name, brand.supportUrl)}
+      <p>${LOCK} ${tongue.texts.foot}</p>
+    </footer>`;
 }
 
 /** Links, so that they work without script. A language stays chosen in the addresses that follow. */

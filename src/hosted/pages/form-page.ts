@@ -1,9 +1,10 @@
+import type { Brand } from "#domain/branding.ts";
 import { explainIssue, type FormIssue } from "#domain/form-issue.ts";
 import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
 import { directionOf, say, sayPlain, type Tongue } from "#hosted/texts/texts.ts";
-import { LOCK, renderDocument, renderTile, type Brand, type Shell, type View } from "./document.ts";
+import { LOCK, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
 /** What a form shows: who asks, for which system, what for, where next. Design, page 6, 5.4 and T22. */
@@ -31,6 +32,8 @@ export interface FormPage {
   readonly csrf: string;
   /** Where the form is sent, an address of ours. */
   readonly action: string;
+  /** In a frame: what stands above the heading, the form's slot, and what stands below it. */
+  readonly framed?: { readonly step: Html | false; readonly slot: Html; readonly ways: Html };
 }
 
 /** `refused`, `failed`: of a sign-in at the target. `stale`: the page was open longer than a form counts. */
@@ -40,7 +43,7 @@ export const renderForm = (shell: Shell, page: FormPage): Html =>
   renderDocument(shell, formView(shell, page));
 
 /** The form by itself: the same in a page of its own and in a frame. */
-function formView({ tongue, base }: Shell, page: FormPage): View {
+export function formView({ tongue, base }: Shell, page: FormPage): View {
   const { texts } = tongue;
   const { brand, signInHost, notice, errors } = page;
   const account = brand.name;
@@ -48,13 +51,14 @@ function formView({ tongue, base }: Shell, page: FormPage): View {
   const title = sayPlain(tongue, "connect_title", { system });
   const messages = explain(tongue, page);
   const isWrong = errors.size > 0 || notice !== null;
-  const body = html`${notice !== null && renderNotice(tongue, system, notice)}
+  const body = html`${notice !== null && renderNotice(tongue, system, notice, page)}
     ${errors.size > 0 && renderSummary(tongue, page, messages)}
     <div class="pair" aria-hidden="true">
       ${renderTile(base, account, brand.logo, "")}<span class="line"></span><span class="badge">${LOCK}</span
       ><span class="line"></span>${renderTile(base, system, null, "tile-target")}
     </div>
-    <h1>${say(tongue, "connect_title", { system })}</h1>
+    ${page.framed?.step}
+    <h1 tabindex="-1">${say(tongue, "connect_title", { system })}</h1>
     <p class="lead">${say(tongue, "asks", { account, system }, strong)}</p>
     ${page.description !== null && html`<p class="description">${textIn(page.description, tongue.language)}</p>`}
     ${signInHost !== null && html`<p class="description">${say(tongue, "sign_in_there", { host: signInHost }, strong)}</p>`}
@@ -64,7 +68,7 @@ function formView({ tongue, base }: Shell, page: FormPage): View {
       method="post"
       action="${page.action}"
       enctype="${page.encoding}"
-      novalidate
+      novalidate${page.framed?.slot}${page.framed && signInHost !== null && html` data-leaves`}
       ${textsOfScript(tongue, page)}
     >
       <input type="hidden" name="_csrf" value="${page.csrf}" />
@@ -74,6 +78,7 @@ function formView({ tongue, base }: Shell, page: FormPage): View {
       </button>
       <p class="sending unseen" role="status"></p>
     </form>
+    ${page.framed?.ways}
     <p class="caution">${say(tongue, "caution", { account })}</p>`;
   return { title: isWrong ? sayPlain(tongue, "error_title", { title }) : title, body, hasForm: true };
 }
@@ -86,12 +91,15 @@ function textsOfScript({ texts }: Tongue, { fields }: FormPage): Html {
   return html`data-sending="${texts.sending}"${fields.some(isSecret) && html` data-show="${texts.show}" data-hide="${texts.hide}"`}${has("headers") && html` data-add="${texts.header_add}" data-remove="${texts.header_remove}"`}${has("totp_secret") && html` data-qr-choose="${texts.qr_choose}" data-qr-local="${texts.qr_local}" data-qr-reading="${texts.qr_reading}" data-qr-found="${texts.qr_found}" data-qr-none="${texts.qr_none}"`}`;
 }
 
+/** Not in a frame, whose page may want the focus elsewhere: its script sees to it. */
+const AUTOFOCUS = html` autofocus`;
+
 const NOTICES = { refused: "refused", failed: "failed", stale: "stale" } as const;
 
-function renderNotice(tongue: Tongue, system: string, notice: FormNotice): Html {
+function renderNotice(tongue: Tongue, system: string, notice: FormNotice, { framed }: FormPage): Html {
   const { texts } = tongue;
   const heading = notice === "stale" ? texts.stale_heading : say(tongue, "not_connected", { system });
-  return html`<div class="summary" role="alert" tabindex="-1" autofocus>
+  return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
     <p>${texts[NOTICES[notice]]}</p>
   </div>`;
@@ -145,7 +153,11 @@ function explain(tongue: Tongue, { fields, errors }: FormPage): ReadonlyMap<stri
 }
 
 /** What is wrong, in one place, with links to the controls; announced when the page opens. */
-function renderSummary({ texts }: Tongue, { fields }: FormPage, messages: ReadonlyMap<string, string>): Html {
+function renderSummary(
+  { texts }: Tongue,
+  { fields, framed }: FormPage,
+  messages: ReadonlyMap<string, string>,
+): Html {
   const keys = new Set(fields.map((field) => field.key));
   const general = [...messages]
     .filter(([key]) => !keys.has(key))
@@ -153,7 +165,7 @@ function renderSummary({ texts }: Tongue, { fields }: FormPage, messages: Readon
   const ofFields = fields
     .filter((field) => messages.has(field.key))
     .map((field) => html`<li><a href="#${controlId(field.key)}">${messages.get(field.key)}</a></li>`);
-  return html`<div class="summary" role="alert" tabindex="-1" autofocus>
+  return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${texts.check_entries}</h2>
     <ul>
       ${general}${ofFields}

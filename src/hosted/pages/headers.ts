@@ -1,17 +1,25 @@
-/** `form`: a page whose submit can leave the service. `page`: every other. */
-export type HostedPageKind = "form" | "page";
+/**
+ * `form`: a page whose submit can leave the service. `window`: in a window that a frame has opened. `frame`: an embedded flow,
+ * in pages of exactly one origin. `page`: every other.
+ */
+export type HostedPageKind = "form" | "page" | "window" | { readonly frameOf: string };
 
 /** Only our own files; script on forms alone, which it improves. */
-const contentSecurityPolicy = (kind: HostedPageKind): readonly string[] => [
-  "default-src 'none'",
-  "style-src 'self'",
-  kind === "form" ? "script-src 'self'" : "script-src 'none'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  ...(kind === "form" ? [] : ["form-action 'none'"]),
-];
+function contentSecurityPolicy(kind: HostedPageKind): readonly string[] {
+  const frameOf = typeof kind === "object" ? kind.frameOf : null;
+  return [
+    "default-src 'none'",
+    "style-src 'self'",
+    kind === "page" ? "script-src 'none'" : "script-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    // Design, page 6, 5.5: every ancestor counts, so that an allowed page inside of an evil one is refused.
+    `frame-ancestors ${frameOf ?? "'none'"}`,
+    "require-trusted-types-for 'script'",
+    ...(frameOf === null ? [] : ["connect-src 'self'", "trusted-types latchkey"]),
+    ...(kind === "form" || frameOf !== null ? [] : ["form-action 'none'"]),
+  ];
+}
 
 /** Only names that Chromium knows on every system: it complains of others in the console. */
 const NO_FEATURES =
@@ -27,13 +35,17 @@ const NO_FEATURES =
  * redirects would strand the user. `Referrer-Policy` is `same-origin`: with `no-referrer` Chromium sends `Origin: null`.
  */
 export function hostedHeaders(kind: HostedPageKind): Readonly<Record<string, string>> {
+  // A window of a frame stays its frame's, which closes it; a frame may stand in a page that isolates itself.
+  const opener = kind === "window" ? "unsafe-none" : "same-origin";
+  const isFrame = typeof kind === "object";
   return {
     "Content-Security-Policy": contentSecurityPolicy(kind).join("; "),
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": opener,
+    "Cross-Origin-Resource-Policy": isFrame ? "cross-origin" : "same-origin",
+    ...(isFrame && { "Cross-Origin-Embedder-Policy": "require-corp" }),
     "Permissions-Policy": NO_FEATURES,
     "Strict-Transport-Security": "max-age=63072000",
     "X-Robots-Tag": "noindex",

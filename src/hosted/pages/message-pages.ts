@@ -1,22 +1,24 @@
 import { html, type Html, type HtmlPart } from "#lib/html.ts";
-import { say, type Texts } from "#hosted/texts/texts.ts";
-import { renderDocument, type Shell } from "./document.ts";
+import { say, type Texts, type Tongue } from "#hosted/texts/texts.ts";
+import { renderDocument, type Shell, type View } from "./document.ts";
 
 /** The pages without a form: what happened, and what to do next. Nothing on them tells more than the end user knows already. */
-function renderMessage(
-  shell: Shell,
+export function messageView(
   kind: "done" | "notice",
   heading: string,
   ...paragraphs: readonly HtmlPart[]
-): Html {
+): View {
   const [style, sign] = kind === "done" ? ["sign sign-done", CHECK] : ["sign", EXCLAMATION];
-  return renderDocument(shell, {
+  return {
     title: heading,
     body: html`<div class="${style}" aria-hidden="true">${sign}</div>
-      <h1>${heading}</h1>
+      <h1 tabindex="-1">${heading}</h1>
       ${paragraphs.map((paragraph) => html`<p class="lead">${paragraph}</p>`)}`,
-  });
+  };
 }
+
+const renderMessage = (shell: Shell, ...message: Parameters<typeof messageView>): Html =>
+  renderDocument(shell, messageView(...message));
 
 const CHECK = html`<svg viewBox="0 0 24 24" focusable="false">
   <path
@@ -38,10 +40,12 @@ export function renderSuccess(
   { account, system }: { readonly account: string; readonly system: string },
 ): Html {
   const { texts } = shell.tongue;
-  const strong = (text: string): Html => html`<strong><bdi>${text}</bdi></strong>`;
-  const success = say(shell.tongue, "success", { account, system }, strong);
+  const success = saySuccess(shell.tongue, account, system);
   return renderMessage(shell, "done", texts.success_heading, success, texts.close_now);
 }
+
+export const saySuccess = (tongue: Tongue, account: string, system: string): HtmlPart =>
+  say(tongue, "success", { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
 
 /** A page that always says the same, apart from its language. */
 const plain =
@@ -81,24 +85,26 @@ export interface Typed {
 /** 410: the session has expired; also the answer to a submit that comes too late, which gives back what was typed. */
 export function renderExpired(shell: Shell, typed: readonly Typed[] = []): Html {
   const { texts } = shell.tongue;
-  const kept =
-    typed.length > 0 &&
-    html`<section class="typed">
-      <h2>${texts.typed_heading}</h2>
-      <p>${texts.typed}</p>
-      <dl>
-        ${typed.map(
-          ({ label, value }) =>
-            html`<dt><bdi>${label}</bdi></dt>
-              <dd dir="auto">${value}</dd>`,
-        )}
-      </dl>
-    </section>`;
   return renderDocument(shell, {
     title: texts.expired_heading,
     body: html`<div class="sign" aria-hidden="true">${EXCLAMATION}</div>
-      <h1>${texts.expired_heading}</h1>
+      <h1 tabindex="-1">${texts.expired_heading}</h1>
       <p class="lead">${texts.ask_again}</p>
-      ${kept}`,
+      ${renderTyped(shell.tongue, typed)}`,
   });
 }
+
+/** What had been typed, to be copied. */
+export const renderTyped = ({ texts }: Tongue, typed: readonly Typed[]): Html | false =>
+  typed.length > 0 &&
+  html`<section class="typed">
+    <h2>${texts.typed_heading}</h2>
+    <p>${texts.typed}</p>
+    <dl>
+      ${typed.map(
+        ({ label, value }) =>
+          html`<dt><bdi>${label}</bdi></dt>
+            <dd dir="auto">${value}</dd>`,
+      )}
+    </dl>
+  </section>`;

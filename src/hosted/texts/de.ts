@@ -87,6 +87,39 @@ export const de: Texts = {
   problem_heading: "Bei uns ist etwas schiefgegangen",
   problem: "Bitte warten Sie eine Minute und öffnen Sie Ihren Link dann erneut.",
 
+  picker_heading: "Was möchten Sie verbinden?",
+  picker_lead: "{account} kann damit für Sie arbeiten. Wählen Sie, womit es losgeht.",
+  choose_other: "Etwas anderes wählen",
+  step_of: "Schritt {number} von {count}",
+  cancel: "Abbrechen",
+  needs_script:
+    "Dieses Formular braucht JavaScript. Bitte erlauben Sie es für diese Seite und laden Sie sie neu.",
+  loading: "Wird geladen …",
+  window_heading: "Weiter im anderen Fenster",
+  window_lead:
+    "Melden Sie sich bei {host} in dem Fenster an, das sich geöffnet hat. Danach geht es hier von selbst weiter.",
+  window_blocked: "Ihr Browser hat das Fenster nicht geöffnet. Öffnen Sie es mit der Schaltfläche unten.",
+  window_open: "{host} öffnen",
+  window_again: "Fenster noch einmal öffnen",
+  start_over: "Von vorn beginnen",
+  window_back:
+    "Sie können dieses Fenster schließen und auf der Seite weitermachen, von der Sie gekommen sind.",
+  window_refused:
+    "Die Anmeldung wurde abgebrochen oder konnte nicht abgeschlossen werden. Es wurde nichts gespeichert. Schließen Sie dieses Fenster und versuchen Sie es auf der Seite, von der Sie gekommen sind, noch einmal.",
+  frame_expired_heading: "Die Zeit dafür ist abgelaufen",
+  frame_expired: "Hier kann nichts mehr eingegeben werden. Bitte schließen Sie dies und beginnen Sie neu.",
+  frame_used_heading: "Das ist schon erledigt",
+  frame_used: "Ihre Zugangsdaten sind bereits angekommen. Hier ist nichts mehr zu tun.",
+  frame_limit_heading: "Zu viele Versuche",
+  frame_limit:
+    "Zu Ihrer Sicherheit wird hier nichts mehr angenommen. Bitte schließen Sie dies und beginnen Sie neu.",
+  frame_unknown_heading: "Das lässt sich nicht öffnen",
+  frame_unknown: "Bitte schließen Sie dies und beginnen Sie neu.",
+  frame_problem: "Es wurde nichts weiter gespeichert. Bitte versuchen Sie es in einer Minute noch einmal.",
+  offline_heading: "Die Verbindung ist unterbrochen",
+  offline: "Bitte prüfen Sie Ihre Internetverbindung und versuchen Sie es noch einmal.",
+  try_again: "Noch einmal versuchen",
+
   issues: {
     required: "{field}: Diese Angabe fehlt.",
     must_tick: "{field}: Hier ist ein Häkchen nötig.",

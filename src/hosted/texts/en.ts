@@ -77,5 +77,36 @@ export const en = {
   problem_heading: "Something went wrong on our side",
   problem: "Please wait a minute, then open your link again.",
 
+  picker_heading: "What would you like to connect?",
+  picker_lead: "{account} can work with these for you. Choose one to begin.",
+  choose_other: "Choose something else",
+  step_of: "Step {number} of {count}",
+  cancel: "Cancel",
+  needs_script:
+    "This form works with JavaScript only. Please allow it for this page and load the page again.",
+  loading: "Loading…",
+  window_heading: "Continue in the other window",
+  window_lead:
+    "Sign in at {host} in the window that has opened. This page goes on by itself when you are done.",
+  window_blocked: "Your browser kept the window from opening. Open it with the button below.",
+  window_open: "Open {host}",
+  window_again: "Open the window again",
+  start_over: "Start over",
+  window_back: "You can close this window and go on in the page that you came from.",
+  window_refused:
+    "The sign-in was cancelled or could not be finished. Nothing was saved. Close this window and try again in the page that you came from.",
+  frame_expired_heading: "The time for this is over",
+  frame_expired: "Nothing more can be entered here. Please close this and start again.",
+  frame_used_heading: "This is done already",
+  frame_used: "Your login was received before. Nothing is left to do here.",
+  frame_limit_heading: "Too many attempts",
+  frame_limit: "For your safety, nothing more is accepted here. Please close this and start again.",
+  frame_unknown_heading: "This can't be opened",
+  frame_unknown: "Please close this and start again.",
+  frame_problem: "Nothing more was saved. Please try again in a minute.",
+  offline_heading: "The connection was lost",
+  offline: "Please check your internet connection and try again.",
+  try_again: "Try again",
+
   issues: ISSUES,
 } as const;

@@ -83,6 +83,37 @@ export const fr: Texts = {
   problem_heading: "Un problème est survenu de notre côté",
   problem: "Veuillez patienter une minute, puis rouvrir votre lien.",
 
+  picker_heading: "Que souhaitez-vous connecter ?",
+  picker_lead: "{account} peut travailler avec ceci pour vous. Choisissez par quoi commencer.",
+  choose_other: "Choisir autre chose",
+  step_of: "Étape {number} sur {count}",
+  cancel: "Annuler",
+  needs_script:
+    "Ce formulaire a besoin de JavaScript. Veuillez l’autoriser pour cette page, puis la recharger.",
+  loading: "Chargement…",
+  window_heading: "Continuez dans l’autre fenêtre",
+  window_lead:
+    "Connectez-vous sur {host} dans la fenêtre qui s’est ouverte. Cette page continuera d’elle-même ensuite.",
+  window_blocked: "Votre navigateur n’a pas ouvert la fenêtre. Ouvrez-la avec le bouton ci-dessous.",
+  window_open: "Ouvrir {host}",
+  window_again: "Ouvrir de nouveau la fenêtre",
+  start_over: "Recommencer",
+  window_back: "Vous pouvez fermer cette fenêtre et continuer sur la page d’où vous venez.",
+  window_refused:
+    "La connexion a été annulée ou n’a pas pu aboutir. Rien n’a été enregistré. Fermez cette fenêtre et réessayez sur la page d’où vous venez.",
+  frame_expired_heading: "Le délai est écoulé",
+  frame_expired: "Plus rien ne peut être saisi ici. Veuillez fermer et recommencer.",
+  frame_used_heading: "C’est déjà fait",
+  frame_used: "Vos identifiants ont déjà été reçus. Il n’y a plus rien à faire ici.",
+  frame_limit_heading: "Trop de tentatives",
+  frame_limit: "Pour votre sécurité, plus rien n’est accepté ici. Veuillez fermer et recommencer.",
+  frame_unknown_heading: "Impossible d’ouvrir ceci",
+  frame_unknown: "Veuillez fermer et recommencer.",
+  frame_problem: "Rien de plus n’a été enregistré. Veuillez réessayer dans une minute.",
+  offline_heading: "La connexion a été perdue",
+  offline: "Veuillez vérifier votre connexion Internet et réessayer.",
+  try_again: "Réessayer",
+
   issues: {
     required: "{field} : cette information manque.",
     must_tick: "{field} : cette case doit être cochée.",

@@ -1,0 +1,11 @@
+import { readFile } from "node:fs/promises";
+import { WIDGET_INTEGRITY } from "#hosted/widget.ts";
+
+const INTEGRITY = /integrity="sha384-[^"]*"/g;
+
+/** The page about embedding, with the hash of the widget as it is. */
+export async function embeddedPage(root: URL): Promise<string> {
+  const page = await readFile(new URL("docs/embedded.md", root), "utf8");
+  if (!INTEGRITY.test(page)) throw new Error("docs/embedded.md names the widget's integrity nowhere");
+  return page.replace(INTEGRITY, `integrity="${WIDGET_INTEGRITY}"`);
+}

@@ -1,0 +1,104 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import {
+  createEmbeddedSession,
+  readEmbeddedSession,
+  type EmbeddedSessionRequest,
+} from "#actions/create-embedded-session.ts";
+import { replayOrRun } from "#actions/replay-or-run.ts";
+import type { Services } from "#actions/services.ts";
+import { fingerprint } from "#domain/idempotency.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem, type ProblemDetail } from "#domain/problem.ts";
+import { NumberText, type JsonTree } from "#lib/json-text.ts";
+import { enter } from "./enter.ts";
+import { sendAnswer, sendJson } from "./answer.ts";
+import { writeCanonical } from "./large-bodies.ts";
+import { pathParameter } from "./request.ts";
+import { readJsonObject } from "./read-body.ts";
+import { readIdempotencyKey } from "./read-idempotency-key.ts";
+import { reportIgnoredKeys } from "./report-ignored-keys.ts";
+
+const KEYS: readonly string[] = ["origin", "blueprint_keys", "name", "locale", "expires_in_seconds"];
+
+/** `POST /embedded-credential-sessions`. Design, page 1, Extensions. */
+export async function postEmbeddedSession(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await enter(services, request, reply, "calls");
+  const key = readIdempotencyKey(request);
+  const body = await readJsonObject(request, limits.jsonBodyBytesMax);
+  reportIgnoredKeys(
+    request,
+    reply,
+    [...body.keys()].filter((name) => !KEYS.includes(name)),
+  );
+  // Without a key nothing is compared.
+  const canonical = key === null ? "" : await writeCanonical(body);
+  const outcome = await replayOrRun(
+    services,
+    {
+      accountId: caller.account.id,
+      key,
+      fingerprint: () => fingerprint("POST", ["embedded-credential-sessions"], { kind: "json", canonical }),
+    },
+    async (tx) => await createEmbeddedSession(services, tx, caller, readRequest(body)),
+  );
+  return sendAnswer(reply, outcome);
+}
+
+/** As for credential sessions: an explicit `null` is an omitted field. Throws Problem 422. */
+function readRequest(body: ReadonlyMap<string, JsonTree>): EmbeddedSessionRequest {
+  const details: ProblemDetail[] = [];
+  const wrong = (field: string, message: string): null => {
+    details.push({ message, code: "invalid_input_data", field });
+    return null;
+  };
+  const text = (field: string): string | null => {
+    const value = body.get(field) ?? null;
+    return typeof value === "string" || value === null
+      ? value
+      : wrong(field, `\`${field}\` must be a string.`);
+  };
+  const parsed = {
+    origin: (body.get("origin") ?? null) === null ? wrong("origin", "`origin` is required.") : text("origin"),
+    blueprintKeys: readKeys(body.get("blueprint_keys") ?? null, wrong),
+    name: text("name"),
+    locale: text("locale"),
+    expiresInSeconds: readSeconds(body.get("expires_in_seconds") ?? null, wrong),
+  };
+  if (details.length > 0)
+    throw new Problem("validation_error", details[0]?.message ?? "The body is invalid.", { details });
+  return { ...parsed, origin: parsed.origin ?? "" };
+}
+
+type Wrong = (field: string, message: string) => null;
+
+function readKeys(value: JsonTree, wrong: Wrong): readonly string[] | null {
+  if (value === null) return null;
+  if (!Array.isArray(value)) return wrong("blueprint_keys", "`blueprint_keys` must be a list of strings.");
+  const at = value.findIndex((item) => typeof item !== "string");
+  if (at === -1) return value as readonly string[];
+  return wrong(`blueprint_keys.${at}`, `\`blueprint_keys.${at}\` must be a string.`);
+}
+
+function readSeconds(value: JsonTree, wrong: Wrong): number | null {
+  if (value === null) return null;
+  if (!(value instanceof NumberText))
+    return wrong("expires_in_seconds", "`expires_in_seconds` must be a number.");
+  return Number(value.text);
+}
+
+/** `GET /embedded-credential-sessions/{id}`. */
+export async function getEmbeddedSession(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await enter(services, request, reply, "polls");
+  return sendJson(
+    reply,
+    JSON.stringify(await readEmbeddedSession(services, caller, pathParameter(request, "id"))),
+  );
+}

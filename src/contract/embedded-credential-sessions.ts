@@ -1,0 +1,234 @@
+import Type, { type Static } from "typebox";
+import { SESSION_STATUSES } from "#domain/credential-session.ts";
+import { limits } from "#domain/limits.ts";
+import { EXAMPLE, id, keyed, nullable, openSet, timestamp } from "./fields.ts";
+import {
+  emptyKeyExample,
+  errorExample,
+  idempotencyConflict,
+  notFound,
+  tooLarge,
+  unsupportedType,
+} from "./failures.ts";
+import type { Operation } from "./operation.ts";
+import { idempotencyKey, inPath, prefer, reportedKeys } from "./parameters.ts";
+
+const seconds = (ms: number): number => ms / 1_000;
+const ORIGIN = "https://app.example.com";
+
+/** Design, page 1, Extensions: ours, with the rules of credential sessions. */
+const request = Type.Object(
+  {
+    origin: Type.String({
+      maxLength: limits.originCharactersMax,
+      description:
+        "Scheme, host and port of the page that shows the frame; one of the account's origins for embedding. No other page can show it.",
+      examples: [ORIGIN],
+    }),
+    blueprint_keys: Type.Optional(
+      Type.Unsafe<readonly string[] | null>({
+        type: ["array", "null"],
+        items: { type: "string" },
+        minItems: 1,
+        maxItems: limits.embeddedBlueprintsMax,
+        description:
+          "The Blueprints that the end user chooses among, in this order; one of them is no choice, and the frame begins with its form. Without it: all Blueprints of the account that take a credential.",
+        examples: [[EXAMPLE.blueprintKey]],
+      }),
+    ),
+    name: Type.Optional(
+      nullable(
+        Type.String({ maxLength: limits.nameCharactersMax, examples: ["User 1234"] }),
+        "Label of the vaulted credentials in the operator dashboard. Never returned. At most 255 characters, without U+0000.",
+      ),
+    ),
+    locale: Type.Optional(
+      nullable(
+        Type.String({ maxLength: limits.localeCharactersMax, examples: ["de"] }),
+        "The language of the frame, as a BCP 47 tag; one that it does not speak is ignored. Without it: the browser's.",
+      ),
+    ),
+    expires_in_seconds: Type.Optional(
+      Type.Unsafe<number | null>({
+        type: ["integer", "null"],
+        minimum: seconds(limits.embeddedLifetimeMsMin),
+        maximum: seconds(limits.embeddedLifetimeMsMax),
+        description: "How long the frame can be used. Half an hour when it is not given.",
+        examples: [seconds(limits.embeddedLifetimeMs)],
+      }),
+    ),
+  },
+  {
+    title: "EmbeddedCredentialSessionRequest",
+    description: "What an embedded session is created with. Other keys are ignored.",
+  },
+);
+
+const fields = {
+  id: id("embeddedCredentialSession", "The session's id."),
+  status: openSet(
+    "Where the session stands. `completed` means terminal, and all credentials usable; `expired` is terminal.",
+    SESSION_STATUSES,
+  ),
+  embed_url: nullable(
+    Type.String({ format: "uri", examples: [`https://connect.example.com/embed/v1/ecs_0VbbSVh1Wn6T`] }),
+    "What the widget frames; no secret. `null` as soon as the session is no longer `pending`.",
+  ),
+  origin: Type.String({ description: "The one page that may show the frame.", examples: [ORIGIN] }),
+  blueprint_keys: Type.Array(Type.String({ examples: [EXAMPLE.blueprintKey] }), {
+    description: "The Blueprints to choose among.",
+  }),
+  selected_blueprint_key: nullable(
+    Type.String({ examples: [EXAMPLE.blueprintKey] }),
+    "The chosen one; `null` while nothing is chosen.",
+  ),
+  credential_id: nullable(
+    id("credential", ""),
+    "The credential of the Blueprint's first, or only, slot; `null` until `status` is `completed`, then stable.",
+  ),
+  credential_ids: keyed<string>(
+    id("credential", "A credential."),
+    "The credentials that were vaulted, by slot. All of them when `status` is `completed`; those of an `expired` session can be deleted.",
+  ),
+  expires_at: timestamp(
+    "When the frame closes: half an hour after the creation, unless that said otherwise.",
+    "2026-11-21T07:38:09.123Z",
+  ),
+  completed_at: nullable(
+    timestamp("", "2026-11-21T07:10:11.120Z"),
+    "When the last credential was vaulted; `null` until then.",
+  ),
+  created_at: timestamp("When the session was created."),
+};
+
+const embeddedSession = Type.Object(fields, {
+  title: "EmbeddedCredentialSession",
+  description: "A short-lived flow in a frame of one page, which collects the credentials of one Blueprint.",
+});
+
+const created = Type.Object(
+  {
+    ...fields,
+    client_token: Type.String({
+      description:
+        "What the page gives the widget, and nobody else. In this answer, and in its replay, alone.",
+      examples: ["CLIENT_TOKEN"],
+    }),
+  },
+  { title: "CreatedEmbeddedCredentialSession", description: "The new session, with what opens it." },
+);
+
+export type EmbeddedSessionBody = Static<typeof embeddedSession>;
+
+const pending: EmbeddedSessionBody = {
+  id: EXAMPLE.embeddedCredentialSession,
+  status: "pending",
+  embed_url: `https://connect.example.com/embed/v1/${EXAMPLE.embeddedCredentialSession}`,
+  origin: ORIGIN,
+  blueprint_keys: [EXAMPLE.blueprintKey],
+  selected_blueprint_key: EXAMPLE.blueprintKey,
+  credential_id: null,
+  credential_ids: {},
+  expires_at: "2026-11-21T07:38:09.123Z",
+  completed_at: null,
+  created_at: "2026-11-21T07:08:09.123Z",
+};
+
+const completed: EmbeddedSessionBody = {
+  ...pending,
+  status: "completed",
+  embed_url: null,
+  credential_id: EXAMPLE.credential,
+  credential_ids: { portal: EXAMPLE.credential },
+  completed_at: "2026-11-21T07:10:11.120Z",
+};
+
+const refused = (field: string, message: string) =>
+  errorExample("validation_error", message, [{ code: "invalid_input_data", field }]);
+
+const TAG = "Embedded credential sessions";
+
+export const createEmbeddedSession: Operation = {
+  id: "createEmbeddedCredentialSession",
+  method: "post",
+  path: "/embedded-credential-sessions",
+  tag: TAG,
+  summary: "Create an embedded credential session",
+  description:
+    "Begins a flow that collects credentials in a frame of your own page: the end user chooses a Blueprint and fills in what it needs. Give `client_token` and `embed_url` to the widget; when it says `completed`, read the session on your server and store what that says.",
+  parameters: [idempotencyKey, prefer],
+  body: {
+    required: true,
+    content: {
+      "application/json": {
+        schema: request,
+        examples: { session: { origin: ORIGIN, blueprint_keys: [EXAMPLE.blueprintKey], locale: "de" } },
+      },
+    },
+  },
+  answers: [
+    {
+      status: 201,
+      description: "The session, `pending`, with its client token.",
+      headers: ["Idempotent-Replay", ...reportedKeys],
+      content: {
+        "application/json": {
+          schema: created,
+          examples: { pending: { ...pending, client_token: "CLIENT_TOKEN" } },
+        },
+      },
+    },
+  ],
+  failures: [
+    { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
+    tooLarge("The body has more than 1 MiB or more than 250,000 values."),
+    unsupportedType("The body is not `application/json` in UTF-8.", "application/json"),
+    {
+      status: 422,
+      headers: reportedKeys,
+      description:
+        "The `Idempotency-Key` header or the body is invalid: no JSON object, a wrong type, an `origin` that is not one of the account's, an unknown Blueprint or one that takes no credential. `details[].field` names the field.",
+      examples: {
+        origin: refused("origin", "`origin` is not one of this account's origins for embedding."),
+        blueprint_keys: refused("blueprint_keys.0", "`blueprint_keys.0` is no Blueprint of this account."),
+        idempotency_key: emptyKeyExample,
+      },
+    },
+  ],
+  curl: {
+    curl: `curl -sS "$BASE_URL/embedded-credential-sessions" \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -H "Idempotency-Key: embed-user-1234" \\
+  -d '{ "origin": "'"$ORIGIN"'",
+        "blueprint_keys": ["'"$BLUEPRINT_KEY"'"] }'`,
+  },
+};
+
+export const readEmbeddedSession: Operation = {
+  id: "readEmbeddedCredentialSession",
+  method: "get",
+  path: "/embedded-credential-sessions/{id}",
+  tag: TAG,
+  summary: "Read an embedded credential session",
+  description:
+    "What counts, whatever a browser says: read it on your server when the widget says `completed`, and store `credential_id` or `credential_ids` only when `status` is `completed`.",
+  parameters: [inPath("id", "The session's id (`ecs_...`).", EXAMPLE.embeddedCredentialSession)],
+  answers: [
+    {
+      status: 200,
+      description: "The session. `expired` is shown from the instant `expires_at` is reached.",
+      content: {
+        "application/json": {
+          schema: embeddedSession,
+          examples: { completed, pending, expired: { ...pending, status: "expired", embed_url: null } },
+        },
+      },
+    },
+  ],
+  failures: [notFound("Embedded credential session", "There is no such session in the account of the key.")],
+  curl: {
+    curl: `curl -sS "$BASE_URL/embedded-credential-sessions/$EMBEDDED_SESSION_ID" \\
+  -H "Authorization: Bearer $API_KEY"`,
+  },
+};

@@ -1,0 +1,322 @@
+// The frame of an embedded flow. It shows what the service renders, sends what is typed to the service alone, and tells its
+// page codes and ids. The client token is in this script's memory and nowhere else. Design, page 6, 5.5.
+import { improveForm } from "./form.ts";
+import { listen, post, pageOrigin, isModal } from "./frame-messages.ts";
+import type { Completed, Failure, View } from "./widget-types.ts";
+
+const POLL_MS = 1_500;
+const EXPIRY_SLACK_MS = 500;
+const WINDOW = "popup,width=520,height=720";
+
+/** What the service answers. */
+interface Answer {
+  readonly view: View;
+  readonly html: string;
+  readonly title: string;
+  readonly language: string;
+  readonly direction: string;
+  /** Shown when a request gets no answer. */
+  readonly offline: string;
+  readonly blueprint_selected?: string;
+  readonly field_error?: string[];
+  readonly error?: Failure;
+  readonly completed?: Completed;
+  readonly expires_in_ms?: number;
+}
+
+interface TypePolicy {
+  createHTML(html: string): string;
+}
+declare const trustedTypes:
+  | { createPolicy(name: string, rules: { createHTML(html: string): string }): TypePolicy }
+  | undefined;
+
+// The one place where HTML comes into the page: all of it is our own service's.
+const rules = { createHTML: (html: string): string => html };
+const policy: TypePolicy =
+  typeof trustedTypes === "undefined" ? rules : trustedTypes.createPolicy("latchkey", rules);
+
+const place = document.querySelector<HTMLElement>("#frame") as HTMLElement;
+const path = document.body.dataset["path"] ?? "";
+
+/** `pt-BR` is `pt`. */
+const baseOf = (locale: string): string => locale.split("-", 1)[0]?.toLowerCase() ?? "";
+
+let token = "";
+let language = baseOf(new URLSearchParams(location.search).get("lang") ?? "");
+let view: View | null = null;
+let offline = "";
+let attempts = 0;
+let isBusy = false;
+let isOver = false;
+/** Whether something was sent from here: then `completed` is of here. */
+let isOwn = false;
+let watched = 0;
+let expiry = 0;
+
+async function ask(step: string, body: URLSearchParams | FormData, query = ""): Promise<Answer | null> {
+  try {
+    const response = await fetch(`${path}/${step}?lang=${encodeURIComponent(language)}${query}`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${token}` },
+      body,
+      // No cookie, whether or not the browser would send one from a frame.
+      credentials: "omit",
+      cache: "no-store",
+    });
+    return (await response.json()) as Answer;
+  } catch {
+    return null;
+  }
+}
+
+/** One request at a time; what comes back is shown. */
+async function take(
+  step: string,
+  body: URLSearchParams | FormData = new URLSearchParams(),
+  query = "",
+): Promise<Answer | null> {
+  if (isBusy || isOver) return null;
+  isBusy = true;
+  place.setAttribute("aria-busy", "true");
+  const answer = await ask(step, body, query);
+  isBusy = false;
+  place.removeAttribute("aria-busy");
+  if (isOver) return null;
+  if (answer) show(answer);
+  else showOffline();
+  return answer;
+}
+
+function show(answer: Answer): void {
+  watched++;
+  ({ offline } = answer);
+  language = answer.language;
+  document.documentElement.lang = answer.language;
+  document.documentElement.dir = answer.direction;
+  document.title = answer.title;
+  const isFirst = view === null;
+  render(answer.html, !isFirst);
+  const isOther = view !== answer.view;
+  view = answer.view;
+  if (answer.blueprint_selected !== undefined)
+    post("blueprint_selected", { blueprint_key: answer.blueprint_selected });
+  if (isFirst) post("opened", { view });
+  else if (isOther) post("view_changed", { view });
+  if (answer.field_error) post("field_error", { fields: answer.field_error });
+  if (answer.error?.code === "session_expired") post("expired", {});
+  if (answer.error) post("error", answer.error);
+  expireIn(answer.expires_in_ms);
+  if (answer.completed) complete(answer.completed);
+}
+
+/** Once, and the last: nothing is said after it. */
+function complete(completed: Completed): void {
+  tellHeight();
+  isOver = true;
+  post("completed", completed);
+}
+
+function showOffline(): void {
+  post("error", { code: "network", message: "The service could not be reached.", recoverable: true });
+  const form = place.querySelector("form.connect");
+  // What was typed stays where it is.
+  if (form) form.dispatchEvent(new Event("again"));
+  const wasShown = place.querySelector(".offline");
+  if (wasShown || offline === "") return;
+  const note = document.createElement("div");
+  note.className = "offline";
+  note.setAttribute("role", "alert");
+  note.innerHTML = policy.createHTML(offline) as string;
+  const said = note.querySelector("main");
+  if (!said) return;
+  if (form) said.querySelector(".ways")?.remove();
+  note.replaceChildren(...said.childNodes);
+  if (form) form.prepend(note);
+  else place.querySelector("main")?.replaceChildren(note);
+  listenToButtons(note);
+}
+
+function render(html: string, moveFocus: boolean): void {
+  place.innerHTML = policy.createHTML(html) as string;
+  const form = place.querySelector<HTMLFormElement>("form.connect");
+  if (form) {
+    improveForm(form);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (isActed(event)) void send(form);
+    });
+  }
+  const choices = place.querySelector<HTMLFormElement>("form.choices");
+  choices?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!isActed(event)) return;
+    const chosen = new FormData(choices, event.submitter);
+    void take("choose", new URLSearchParams([...chosen] as [string, string][]));
+  });
+  const leave = place.querySelector<HTMLFormElement>("form.leave");
+  leave?.addEventListener("submit", () => {
+    post("oauth_opened", {});
+    showBlocked(leave, false);
+  });
+  for (const link of place.querySelectorAll<HTMLAnchorElement>(".languages a")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      speak(link.hreflang);
+    });
+  }
+  listenToButtons(place);
+  if (moveFocus || isModal)
+    place.querySelector<HTMLElement>(".summary, h1")?.focus({ preventScroll: !moveFocus });
+}
+
+/** By a person, in this frame. */
+const isActed = (event: Event): boolean =>
+  event.isTrusted && (!("userActivation" in navigator) || navigator.userActivation.hasBeenActive);
+
+function listenToButtons(within: HTMLElement): void {
+  for (const button of within.querySelectorAll<HTMLButtonElement>("button[data-does]")) {
+    button.addEventListener("click", () => {
+      const does = button.dataset["does"];
+      if (does === "cancel") exit("cancelled");
+      if (does === "pick") void take("view", new URLSearchParams({ _pick: "1" }));
+      if (does === "again") void refresh();
+    });
+  }
+}
+
+async function refresh(): Promise<void> {
+  const body = typed();
+  if (isOwn) body.set("_own", "1");
+  await take("view", body);
+}
+
+/** What stands in the form and is no secret: it is there again in another language. */
+function typed(): URLSearchParams {
+  const form = place.querySelector<HTMLFormElement>("form.connect");
+  const values = new URLSearchParams();
+  for (const control of form?.elements ?? []) {
+    if (!(control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement)) {
+      if (control instanceof HTMLSelectElement) values.append(control.name, control.value);
+      continue;
+    }
+    const isPlain = ["text", "email", "url", "textarea", "checkbox"].includes(control.type);
+    const isShownSecret = control.closest(".secret, .rows") !== null;
+    if (!isPlain || isShownSecret || control.name === "") continue;
+    if (!(control instanceof HTMLInputElement && control.type === "checkbox" && !control.checked))
+      values.append(control.name, control.value);
+  }
+  return values;
+}
+
+function speak(locale: string): void {
+  language = baseOf(locale);
+  if (view !== "oauth") void refresh();
+}
+
+async function send(form: HTMLFormElement): Promise<void> {
+  if (isBusy || isOver) return;
+  isOwn = true;
+  post("submitted", { attempt: ++attempts });
+  // Now, while the click counts; where it goes is known later.
+  const name = `latchkey-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+  const leaves = form.dataset["leaves"] !== undefined;
+  const opened = leaves ? window.open("about:blank", name, WINDOW) : null;
+  const content = new FormData(form);
+  const isMultipart = form.enctype === "multipart/form-data";
+  const body = isMultipart ? content : new URLSearchParams([...content] as [string, string][]);
+  const answer = await take("submit", body, `&slot=${encodeURIComponent(form.dataset["slot"] ?? "")}`);
+  const leave = place.querySelector<HTMLFormElement>("form.leave");
+  if (answer?.view !== "oauth" || !leave) {
+    opened?.close();
+    return;
+  }
+  if (opened) {
+    leave.target = name;
+    leave.submit();
+    post("oauth_opened", {});
+  } else {
+    post("popup_blocked", {});
+    post("error", {
+      code: "popup_blocked",
+      message: "The browser kept the window from opening. The frame shows a button for it.",
+      recoverable: true,
+    });
+  }
+  showBlocked(leave, opened === null);
+  void watch(leave, opened);
+}
+
+function showBlocked(leave: HTMLFormElement, isBlocked: boolean): void {
+  const main = leave.closest("main");
+  for (const part of main?.querySelectorAll<HTMLElement>(".if-open") ?? []) part.hidden = isBlocked;
+  for (const part of main?.querySelectorAll<HTMLElement>(".if-blocked") ?? []) part.hidden = !isBlocked;
+}
+
+/** The result comes through the service: the window may be cut off from here by what it shows. */
+async function watch(leave: HTMLFormElement, opened: Window | null): Promise<void> {
+  const mine = watched;
+  const state = leave.querySelector<HTMLInputElement>("[name=state]")?.value ?? "";
+  let isOpen = opened !== null;
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    if (mine !== watched || isOver) return;
+    if (isOpen && opened?.closed === true) {
+      isOpen = false;
+      post("oauth_closed", {});
+    }
+    if (isBusy) continue;
+    const answer = await ask("sign-in", new URLSearchParams({ state }));
+    if (mine !== watched || isOver) return;
+    if (answer && "view" in answer) {
+      if (isOpen) post("oauth_closed", {});
+      opened?.close();
+      return show(answer);
+    }
+  }
+}
+
+/** What the person may be typing just then is shown once more, to be copied. */
+function expireIn(ms: number | undefined): void {
+  clearTimeout(expiry);
+  if (ms !== undefined) expiry = window.setTimeout(() => void refresh(), Math.max(ms, 0) + EXPIRY_SLACK_MS);
+}
+
+function exit(reason: "cancelled" | "closed" | "escape"): void {
+  if (isOver) return;
+  isOver = true;
+  post("exited", { at_view: view, reason });
+}
+
+function setTheme(theme: unknown): void {
+  if (theme === "light" || theme === "dark") document.documentElement.dataset["theme"] = theme;
+  else delete document.documentElement.dataset["theme"];
+}
+
+let lastHeight = 0;
+function tellHeight(): void {
+  const height = Math.ceil(document.body.getBoundingClientRect().height);
+  if (isOver || height === lastHeight) return;
+  lastHeight = height;
+  post("resize", { height });
+}
+
+if (pageOrigin !== null) {
+  listen((type, payload) => {
+    if (type === "init" && token === "" && typeof payload["client_token"] === "string") {
+      token = payload["client_token"];
+      if (typeof payload["locale"] === "string") language = baseOf(payload["locale"]);
+      setTheme(payload["theme"]);
+      void take("view");
+    }
+    if (token === "") return;
+    if (type === "close") exit("closed");
+    if (type === "update_theme") setTheme(payload["theme"]);
+    if (type === "set_locale" && typeof payload["locale"] === "string") speak(payload["locale"]);
+  });
+  new ResizeObserver(tellHeight).observe(document.body);
+  window.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && isModal && !event.defaultPrevented) exit("escape");
+  });
+  post("ready", {});
+}

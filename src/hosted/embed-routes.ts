@@ -1,0 +1,120 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { findFlow, findFrame, type Flow } from "#actions/embedded-flow.ts";
+import type { Services } from "#actions/services.ts";
+import { leave } from "#actions/leave-frame.ts";
+import { Problem } from "#domain/problem.ts";
+import { describeError } from "#lib/log.ts";
+import { languageOf, sendFrameEnd } from "./frame-answer.ts";
+import { choose, refresh, submit, watchSignIn } from "./frame-steps.ts";
+import { sendToTarget } from "./oauth-routes.ts";
+import { renderForbidden, renderUnknown } from "./pages/message-pages.ts";
+import { renderFrame } from "./pages/frame-pages.ts";
+import { formShape, readForm } from "./read-form.ts";
+import { isSameOrigin, sendPage, shellFor } from "./send-page.ts";
+import { chosenLanguage } from "./texts/tongues.ts";
+import { sendWidget } from "./widget.ts";
+
+const EMBED_PREFIX = "/embed/v1";
+
+/** Design, page 6, 5.5: the frame of an embedded flow, and the widget that puts it into a customer's page. */
+export function registerEmbed(app: FastifyInstance, services: Services): void {
+  app.register(
+    async (pages) => {
+      pages.setNotFoundHandler(
+        async (request, reply) => await sendPage(reply, 404, renderUnknown(shellFor(services, request))),
+      );
+      pages.setErrorHandler(async (error, request, reply) => {
+        const status = error instanceof Problem ? error.status : 500;
+        if (error instanceof Problem) reply.headers(error.headers);
+        else
+          services.log.error({ requestId: request.id, ...describeError(error) }, "a frame's request failed");
+        return await sendFrameEnd(services, request, reply, status, "failed");
+      });
+      pages.route({
+        method: ["GET", "HEAD"],
+        url: "/latchkey.js",
+        handler: async (request, reply) => await sendWidget(request, reply),
+      });
+      pages.route({
+        method: ["GET", "HEAD"],
+        url: "/:session",
+        handler: async (request, reply) => await getFrame(services, request, reply),
+      });
+      const step = (name: string, take: FrameStep): void => {
+        pages.post(
+          `/:session/${name}`,
+          async (request, reply) => await withFlow(services, request, reply, take),
+        );
+      };
+      step("view", refresh);
+      step("choose", choose);
+      step("submit", submit);
+      step("sign-in", watchSignIn);
+      pages.post("/:session/leave", async (request, reply) => await postLeave(services, request, reply));
+    },
+    { prefix: EMBED_PREFIX },
+  );
+}
+
+const sessionOf = (request: FastifyRequest): string => (request.params as { session: string }).session;
+
+/** Shows nothing of a session and changes nothing. Only the session's own page can frame it, and it is nothing by itself. */
+async function getFrame(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const id = sessionOf(request);
+  const session = await findFrame(services, id);
+  const place = request.headers["sec-fetch-dest"];
+  if (!session || (place !== undefined && place !== "iframe"))
+    return await sendPage(reply, 404, renderUnknown(shellFor(services, request)));
+  const { origin } = session;
+  const shell = shellFor(services, request, { language: languageOf(session.locale) });
+  const path = `${new URL(services.publicUrl()).pathname.replace(/\/$/, "")}${EMBED_PREFIX}/${id}`;
+  return await sendPage(reply, 200, renderFrame(shell, { sessionId: id, origin, path }), { frameOf: origin });
+}
+
+type FrameStep = (
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  flow: Flow,
+) => Promise<FastifyReply>;
+
+/** Requests of the frame's own script: from our own origin, with the client token in a header. No cookie counts. */
+async function withFlow(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  take: FrameStep,
+): Promise<FastifyReply> {
+  if (!isSameOrigin(services, request)) return await sendFrameEnd(services, request, reply, 403, "internal");
+  const token = /^Bearer ([\w-]{43})$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
+  const flow = await findFlow(services, sessionOf(request), token);
+  if (!flow) return await sendFrameEnd(services, request, reply, 404, "internal");
+  return await take(services, request, reply, flow);
+}
+
+/**
+ * The window that a frame has opened goes to the target: it is top-level, so that the cookie of its way back is nobody's third
+ * party. Without a token: it carries what we have said ourselves, and nothing else can be sent.
+ */
+async function postLeave(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const forbidden = async (): Promise<FastifyReply> =>
+    await sendPage(reply, 403, renderForbidden(shellFor(services, request)));
+  if (!isSameOrigin(services, request)) return await forbidden();
+  const form = await readForm(request, formShape([]));
+  const departure = leave(services, sessionOf(request), {
+    state: form.get("state") ?? "",
+    url: form.get("url") ?? "",
+    proof: form.get("proof") ?? "",
+  });
+  if (!departure) return await forbidden();
+  const language = chosenLanguage(request.query);
+  return await sendToTarget(services, reply, departure, { kind: "window", language });
+}

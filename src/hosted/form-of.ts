@@ -1,0 +1,35 @@
+import { issueCsrf, type HostedSession } from "#actions/hosted-session.ts";
+import type { Services } from "#actions/services.ts";
+import type { FormIssue } from "#domain/form-issue.ts";
+import { signInHostOf } from "./oauth-routes.ts";
+import type { FormNotice, FormPage } from "./pages/form-page.ts";
+import { formShape } from "./read-form.ts";
+
+/** What a form is shown with besides its session. */
+export interface Shown {
+  readonly values?: ReadonlyMap<string, string> | undefined;
+  readonly errors?: ReadonlyMap<string, FormIssue> | undefined;
+  readonly notice?: FormNotice | null | undefined;
+}
+
+/** The form of a session: the same in a page of its own and in a frame. */
+export async function formPage(
+  services: Services,
+  { session, strategy, brand, redirectTo }: HostedSession,
+  { values, errors, notice = null }: Shown,
+): Promise<Omit<FormPage, "action">> {
+  return {
+    brand,
+    strategyName: strategy.name,
+    description: strategy.description,
+    targetHosts: strategy.hosts.map((host) => new URL(host).host),
+    returnHost: redirectTo === null ? null : new URL(redirectTo).host,
+    fields: strategy.fields,
+    values: values ?? new Map<string, string>(),
+    encoding: formShape(strategy.fields).encoding,
+    errors: errors ?? new Map<string, FormIssue>(),
+    signInHost: signInHostOf(strategy),
+    notice,
+    csrf: await issueCsrf(services, services.signing.hostedToken(session.id)),
+  };
+}

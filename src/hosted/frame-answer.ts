@@ -1,0 +1,109 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Flow } from "#actions/embedded-flow.ts";
+import type { Services } from "#actions/services.ts";
+import { isLanguage, type Language } from "#domain/language.ts";
+import type { Shell, View } from "./pages/document.ts";
+import { hostedHeaders } from "./pages/headers.ts";
+import { endView, renderFrameView, type FrameEnd } from "./pages/frame-pages.ts";
+import { shellFor } from "./send-page.ts";
+import { directionOf } from "./texts/texts.ts";
+
+/** What the frame is told to say to its page: codes and ids, never what was typed. Design, page 5, Codes. */
+export interface FrameError {
+  readonly code:
+    | "session_expired"
+    | "session_used"
+    | "oauth_denied"
+    | "oauth_failed"
+    | "too_many_attempts"
+    | "internal";
+  readonly message: string;
+  readonly recoverable: boolean;
+}
+
+export interface FrameAnswer {
+  readonly view: "picker" | "form" | "oauth" | "success" | "error";
+  readonly blueprint_selected?: string;
+  /** Keys of the fields that are wrong. */
+  readonly field_error?: readonly string[];
+  readonly error?: FrameError;
+  readonly completed?: {
+    readonly session_id: string;
+    readonly credential_id: string | null;
+    readonly credential_ids: Readonly<Record<string, string>>;
+    readonly blueprint_key: string | null;
+  };
+  /** How long the session has. */
+  readonly expires_in_ms?: number;
+}
+
+const MESSAGES = {
+  session_expired: "The session has expired. Create a new one.",
+  session_used: "The session is completed already. Read it on your server.",
+  too_many_attempts: "Too many forms were sent in this session. Create a new one.",
+  internal: "The session can't be opened: its id, its client token or its origin is not right.",
+  failed: "The service could not answer. Try again.",
+} as const;
+
+export function errorOf(end: Exclude<FrameEnd, "network">): FrameError {
+  const isPassing = end === "failed";
+  return { code: isPassing ? "internal" : end, message: MESSAGES[end], recoverable: isPassing };
+}
+
+/** In the language that was chosen in the frame or by its page, else in the session's, else in the browser's. */
+export function frameShell(services: Services, request: FastifyRequest, flow: Flow | null): Shell {
+  if (flow === null) return shellFor(services, request);
+  const language = languageOf(flow.session.locale);
+  return shellFor(services, request, { brand: flow.brand, language, isRepeatable: true });
+}
+
+/** A language tag's language, where a page has it. */
+export function languageOf(locale: string | null): Language | null {
+  const base = locale?.split("-", 1)[0]?.toLowerCase() ?? "";
+  return isLanguage(base) ? base : null;
+}
+
+/** A view and what is said of it. With it comes the one that is shown when nothing comes at all. */
+export async function sendFrameAnswer(
+  reply: FastifyReply,
+  shell: Shell,
+  view: View,
+  answer: FrameAnswer,
+  status = 200,
+): Promise<FastifyReply> {
+  const { language } = shell.tongue;
+  const body = {
+    ...answer,
+    html: renderFrameView(shell, view).toString(),
+    title: view.title,
+    language,
+    direction: directionOf(language),
+    offline: renderFrameView(shell, endView(shell.tongue, "network")).toString(),
+  };
+  return await sendFrameJson(reply, body, status);
+}
+
+export const sendFrameJson = async (reply: FastifyReply, body: object, status = 200): Promise<FastifyReply> =>
+  await reply
+    .code(status)
+    .headers(hostedHeaders("page"))
+    .type("application/json; charset=utf-8")
+    .send(JSON.stringify(body));
+
+/** Nothing can be done any more, or not now. */
+export async function sendFrameEnd(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  end: Exclude<FrameEnd, "network">,
+): Promise<FastifyReply> {
+  const shell = frameShell(services, request, null);
+  return await sendFrameAnswer(
+    reply,
+    shell,
+    endView(shell.tongue, end),
+    { view: "error", error: errorOf(end) },
+    status,
+  );
+}

@@ -1,0 +1,132 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { beginOAuth, leavesForTarget, signInHost } from "#actions/begin-oauth.ts";
+import {
+  chooseInFlow,
+  findFlow,
+  findSlot,
+  mayTry,
+  readSignIn,
+  readStep,
+  type Flow,
+} from "#actions/embedded-flow.ts";
+import { checkCsrf, submitCredentials } from "#actions/hosted-session.ts";
+import { prepareToLeave } from "#actions/leave-frame.ts";
+import type { Services } from "#actions/services.ts";
+import { frameShell, sendFrameAnswer, sendFrameJson } from "./frame-answer.ts";
+import { clientTokenOf, sendEnd, sendStep, slotToken, timeOf, type Extra } from "./frame-views.ts";
+import { windowView } from "./pages/frame-pages.ts";
+import { formShape, readForm } from "./read-form.ts";
+
+const read = async (request: FastifyRequest): Promise<ReadonlyMap<string, string>> =>
+  await readForm(request, formShape([]));
+
+/** The view of now: at the beginning, in another language, back to the choice, after a failure. Changes nothing. */
+export async function refresh(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  flow: Flow,
+): Promise<FastifyReply> {
+  const asked = await read(request);
+  const ask = { services, request, reply, flow };
+  return await sendStep(ask, await readStep(services, flow, asked.get("_pick") === "1"), {
+    isOwn: asked.get("_own") === "1",
+    // What was typed and is no secret, for the same form in another language, or to be copied when the time is over.
+    values: asked,
+  });
+}
+
+export async function choose(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  flow: Flow,
+): Promise<FastifyReply> {
+  const asked = await read(request);
+  const ask = { services, request, reply, flow };
+  const csrf = await checkCsrf(services, clientTokenOf(services, flow), asked.get("_csrf") ?? "");
+  if (csrf === "bad") return await sendEnd(ask, "internal");
+  if (!(await mayTry(services, flow))) return await sendEnd(ask, "too_many_attempts");
+  const key = asked.get("blueprint_key") ?? "";
+  const isChosen = csrf === "good" && (await chooseInFlow(services, flow, key));
+  const now = await again(services, flow);
+  const answer = isChosen ? { blueprint_selected: key } : {};
+  return await sendStep({ ...ask, flow: now }, await readStep(services, now), { answer });
+}
+
+/** The form of a slot. What was typed is checked and sealed as on the hosted form; of any number of submits one counts. */
+export async function submit(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  flow: Flow,
+): Promise<FastifyReply> {
+  const ask = { services, request, reply, flow };
+  const { slot: name } = request.query as { slot?: unknown };
+  const slot = await findSlot(services, flow, typeof name === "string" ? name : "");
+  if (!slot) return await sendStep(ask, await readStep(services, flow));
+  const submitted = await readForm(request, formShape(slot.strategy.fields));
+  if (!(await mayTry(services, flow))) return await sendEnd(ask, "too_many_attempts");
+  const csrf = await checkCsrf(services, slotToken(services, slot), submitted.get("_csrf") ?? "");
+  if (csrf === "bad") return await sendEnd(ask, "internal");
+  const extra = { values: submitted, isOwn: true };
+  const show = async (more: Extra = {}): Promise<FastifyReply> => {
+    const now = await again(services, flow);
+    return await sendStep({ ...ask, flow: now }, await readStep(services, now), { ...extra, ...more });
+  };
+  if (flow.session.status !== "pending" || slot.session.status !== "pending") return await show();
+  if (csrf === "stale") return await show({ notice: "stale" });
+  const outcome = leavesForTarget(slot.strategy)
+    ? await beginOAuth(services, slot, submitted)
+    : await submitCredentials(services, slot, submitted);
+  switch (outcome.kind) {
+    case "leave": {
+      const departing = prepareToLeave(services, flow.session.id, outcome);
+      const shell = frameShell(services, request, flow);
+      const path = `${flow.session.id}/leave?lang=${shell.tongue.language}`;
+      const view = windowView(shell.tongue, { ...departing, path, host: signInHost(slot.strategy) });
+      return await sendFrameAnswer(reply, shell, view, { view: "oauth", ...timeOf(flow) });
+    }
+    case "failed":
+      return await show({
+        notice: "failed",
+        answer: {
+          error: { code: "oauth_failed", message: "No sign-in can begin at the target.", recoverable: true },
+        },
+      });
+    case "invalid":
+      return await show({ errors: outcome.errors, answer: { field_error: [...outcome.errors.keys()] } });
+    case "closed":
+    case "completed":
+      return await show({ values: outcome.kind === "closed" ? submitted : new Map() });
+  }
+}
+
+/** Whether the window is back. Design, page 6, 5.5: the result comes through the service. */
+export async function watchSignIn(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  flow: Flow,
+): Promise<FastifyReply> {
+  const state = (await read(request)).get("state") ?? "";
+  const seen = flow.session.status === "pending" ? await readSignIn(services, flow, state) : "done";
+  if (seen === "waiting") return await sendFrameJson(reply, { waiting: true });
+  const now = await again(services, flow);
+  const ask = { services, request, reply, flow: now };
+  if (seen === "done") return await sendStep(ask, await readStep(services, now), { isOwn: true });
+  const isRefused = seen === "refused";
+  const message = isRefused ? "The end user did not agree at the target." : "The sign-in did not end well.";
+  return await sendStep(ask, await readStep(services, now), {
+    notice: seen,
+    answer: {
+      error: { code: isRefused ? "oauth_denied" : "oauth_failed", message, recoverable: true },
+    },
+  });
+}
+
+/** The flow as it is after what was just done. */
+async function again(services: Services, flow: Flow): Promise<Flow> {
+  const { id } = flow.session;
+  return (await findFlow(services, id, services.signing.clientToken(id))) ?? flow;
+}

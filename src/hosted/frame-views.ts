@@ -1,0 +1,96 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Flow, FlowStep } from "#actions/embedded-flow.ts";
+import { issueCsrf, type HostedSession } from "#actions/hosted-session.ts";
+import type { Services } from "#actions/services.ts";
+import { html } from "#lib/html.ts";
+import { formPage, type Shown } from "./form-of.ts";
+import { errorOf, frameShell, sendFrameAnswer, type FrameAnswer } from "./frame-answer.ts";
+import { formView } from "./pages/form-page.ts";
+import {
+  endView,
+  pickerView,
+  renderStepOf,
+  renderWays,
+  successView,
+  type FrameEnd,
+} from "./pages/frame-pages.ts";
+import type { Typed } from "./pages/message-pages.ts";
+import { listTyped } from "./typed-values.ts";
+
+/** One request of the frame. */
+export interface Ask {
+  readonly services: Services;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly flow: Flow;
+}
+
+/** What a step is shown with besides the state of its session. */
+export interface Extra extends Shown {
+  readonly answer?: Partial<FrameAnswer>;
+  /** Whether the session was completed in this frame; one that was completed before it is used up. */
+  readonly isOwn?: boolean;
+}
+
+export const clientTokenOf = ({ signing }: Services, { session }: Flow): string =>
+  signing.clientToken(session.id);
+export const slotToken = ({ signing }: Services, { session }: HostedSession): string =>
+  signing.hostedToken(session.id);
+export const timeOf = ({ session }: Flow): { readonly expires_in_ms: number } => ({
+  expires_in_ms: session.remainingMs,
+});
+
+export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Promise<FastifyReply> {
+  const { services, request, reply, flow } = ask;
+  const shell = frameShell(services, request, flow);
+  const { tongue } = shell;
+  switch (step.kind) {
+    case "expired": {
+      const typed = step.slot && listTyped(step.slot.strategy, extra.values ?? new Map(), tongue);
+      return await sendEnd(ask, "session_expired", typed ?? []);
+    }
+    case "completed": {
+      if (extra.isOwn !== true) return await sendEnd(ask, "session_used");
+      const view = successView(tongue, flow.brand.name, step.systems);
+      return await sendFrameAnswer(reply, shell, view, { view: "success", completed: completionOf(flow) });
+    }
+    case "picker": {
+      const csrf = await issueCsrf(services, clientTokenOf(services, flow));
+      const view = pickerView(tongue, { brand: flow.brand, choices: step.choices, csrf });
+      return await sendFrameAnswer(reply, shell, view, { ...extra.answer, view: "picker", ...timeOf(flow) });
+    }
+    case "form": {
+      const { slot, number, count, canChoose } = step;
+      const page = {
+        ...(await formPage(services, slot, extra)),
+        returnHost: new URL(flow.session.origin).host,
+        action: `${flow.session.id}/submit`,
+        framed: {
+          step: renderStepOf(tongue, number, count),
+          slot: html` data-slot="${slot.session.slot}"`,
+          ways: renderWays(tongue, canChoose),
+        },
+      };
+      const view = formView(shell, page);
+      return await sendFrameAnswer(reply, shell, view, { ...extra.answer, view: "form", ...timeOf(flow) });
+    }
+  }
+}
+
+const completionOf = ({ session }: Flow): NonNullable<FrameAnswer["completed"]> => ({
+  session_id: session.id,
+  credential_id: session.credentialId,
+  credential_ids: session.credentialIds,
+  blueprint_key: session.selectedBlueprintKey,
+});
+
+/** What nothing more can be done about, in the customer's colours. */
+export async function sendEnd(
+  { services, request, reply, flow }: Ask,
+  end: Exclude<FrameEnd, "network">,
+  typed: readonly Typed[] = [],
+): Promise<FastifyReply> {
+  const shell = frameShell(services, request, flow);
+  const view = endView(shell.tongue, end, typed);
+  return await sendFrameAnswer(reply, shell, view, { view: "error", error: errorOf(end) });
+}

@@ -1,0 +1,175 @@
+import type { Brand } from "#domain/branding.ts";
+import { textIn, type LocalText } from "#domain/language.ts";
+import { html, type Html } from "#lib/html.ts";
+import { assetPath, themesPath } from "#hosted/assets.ts";
+import { directionOf, say, type TextKey, type Tongue } from "#hosted/texts/texts.ts";
+import { renderAccent, renderContent, type Shell, type View } from "./document.ts";
+import { messageView, renderTyped, saySuccess, type Typed } from "./message-pages.ts";
+
+/** What the frame's script must know before anybody has told it anything. Nothing of it is a secret. */
+export interface FrameStart {
+  readonly sessionId: string;
+  /** The page that may frame it, and that it talks to. */
+  readonly origin: string;
+  /** Where it sends its requests. */
+  readonly path: string;
+}
+
+/** The page that the widget frames. It shows nothing of the session until its page has sent the client token. */
+export function renderFrame({ tongue, base }: Shell, { sessionId, origin, path }: FrameStart): Html {
+  const { language, texts } = tongue;
+  return html`<!doctype html>
+    <html lang="${language}" dir="${directionOf(language)}">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="robots" content="noindex" />
+        <title>${texts.loading}</title>
+        <link rel="stylesheet" href="${assetPath(base, "style.css")}" />
+        <link rel="stylesheet" href="${assetPath(base, "frame.css")}" />
+        <script type="module" src="${assetPath(base, "frame.js")}"></script>
+      </head>
+      <body class="framed" data-session="${sessionId}" data-origin="${origin}" data-path="${path}">
+        <div id="frame" aria-busy="true">
+          <main class="card"><p class="lead waiting">${texts.loading}</p></main>
+        </div>
+        <noscript><p class="lead">${texts.needs_script}</p></noscript>
+      </body>
+    </html>`;
+}
+
+/** A view for the frame, to stand in the place of the one before. */
+export const renderFrameView = (shell: Shell, view: View): Html =>
+  html`${renderAccent(shell, themesPath)}${renderContent(shell, view)}`;
+
+const button = (does: string, label: Html | string, style = "way"): Html =>
+  html`<button type="button" class="${style}" data-does="${does}">${label}</button>`;
+
+/** The ways out of a view: to the choice, and out of all of it (design, page 1, Cancelling). */
+export const renderWays = ({ texts }: Tongue, canChoose: boolean): Html =>
+  html`<div class="ways">
+    ${canChoose && button("pick", texts.choose_other)} ${button("cancel", texts.cancel)}
+  </div>`;
+
+export const renderStepOf = (tongue: Tongue, number: number, count: number): Html | false =>
+  count > 1 &&
+  html`<p class="step">
+    ${say(tongue, "step_of", { number: String(number), count: String(count) }, (text) => html`${text}`)}
+  </p>`;
+
+export interface Choice {
+  readonly key: string;
+  readonly name: string;
+  /** What it needs a login for. */
+  readonly systems: readonly LocalText[];
+}
+
+/** The picker of Blueprints. */
+export function pickerView(
+  tongue: Tongue,
+  page: { readonly brand: Brand; readonly choices: readonly Choice[]; readonly csrf: string },
+): View {
+  const { texts } = tongue;
+  const body = html`<h1 tabindex="-1">${texts.picker_heading}</h1>
+    <p class="lead">${say(tongue, "picker_lead", { account: page.brand.name })}</p>
+    <form class="choices" method="post">
+      <input type="hidden" name="_csrf" value="${page.csrf}" />
+      ${page.choices.map(
+        ({ key, name, systems }) =>
+          html`<button type="submit" class="choice" name="blueprint_key" value="${key}">
+            <strong><bdi>${name}</bdi></strong>
+            <span><bdi>${listOf(tongue, systems)}</bdi></span>
+          </button>`,
+      )}
+      <p class="sending unseen" role="status"></p>
+    </form>
+    ${renderWays(tongue, false)}`;
+  return { title: texts.picker_heading, body };
+}
+
+const listOf = ({ language }: Tongue, systems: readonly LocalText[]): string =>
+  new Intl.ListFormat(language).format(new Set(systems.map((system) => textIn(system, language))));
+
+/** Where the window is sent, and what shows that we have said so. */
+export interface Departure {
+  readonly path: string;
+  readonly state: string;
+  readonly url: string;
+  readonly proof: string;
+  /** Of the target's own login, for people. */
+  readonly host: string;
+}
+
+/** While the end user is in the window. The form opens it, also where the browser has kept script from doing so. */
+export function windowView(tongue: Tongue, departure: Departure): View {
+  const { texts } = tongue;
+  const { host } = departure;
+  const body = html`<h1 tabindex="-1">${texts.window_heading}</h1>
+    <p class="lead if-open">${say(tongue, "window_lead", { host })}</p>
+    <p class="lead if-blocked" role="alert" hidden>${texts.window_blocked}</p>
+    <form class="leave" method="post" action="${departure.path}" target="_blank" rel="opener">
+      <input type="hidden" name="state" value="${departure.state}" />
+      <input type="hidden" name="url" value="${departure.url}" />
+      <input type="hidden" name="proof" value="${departure.proof}" />
+      <button type="submit">
+        <span class="if-open">${texts.window_again}</span>
+        <span class="if-blocked" hidden>${say(tongue, "window_open", { host })}</span>
+      </button>
+    </form>
+    <div class="ways">${button("again", texts.start_over)} ${button("cancel", texts.cancel)}</div>`;
+  return { title: texts.window_heading, body };
+}
+
+export function successView(tongue: Tongue, account: string, systems: readonly LocalText[]): View {
+  const { texts } = tongue;
+  return messageView("done", texts.success_heading, saySuccess(tongue, account, listOf(tongue, systems)));
+}
+
+/** What ends a flow, by the code that its page is told. */
+const ENDS = {
+  session_expired: ["frame_expired_heading", "frame_expired"],
+  session_used: ["frame_used_heading", "frame_used"],
+  too_many_attempts: ["frame_limit_heading", "frame_limit"],
+  internal: ["frame_unknown_heading", "frame_unknown"],
+  failed: ["problem_heading", "frame_problem"],
+  network: ["offline_heading", "offline"],
+} as const satisfies Record<string, readonly [TextKey, TextKey]>;
+
+export type FrameEnd = keyof typeof ENDS;
+
+export function endView(tongue: Tongue, end: FrameEnd, typed: readonly Typed[] = []): View {
+  const { texts } = tongue;
+  const [heading, text] = ENDS[end];
+  const view = messageView("notice", texts[heading], texts[text]);
+  const isPassing = end === "network" || end === "failed";
+  return {
+    ...view,
+    body: html`${view.body} ${renderTyped(tongue, typed)}
+      <div class="ways">
+        ${isPassing && button("again", texts.try_again)} ${button("cancel", texts.cancel)}
+      </div>`,
+  };
+}
+
+/** In the window, when it is back from the target. It closes itself where it can. */
+export function renderWindow(shell: Shell, kind: "done" | "notice", heading: string): Html {
+  const { texts, language } = shell.tongue;
+  const text = kind === "done" ? texts.window_back : texts.window_refused;
+  return html`<!doctype html>
+    <html lang="${language}" dir="${directionOf(language)}">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="robots" content="noindex" />
+        <title>${heading}</title>
+        <link rel="stylesheet" href="${assetPath(shell.base, "style.css")}" />
+        ${renderAccent(shell)}
+        ${kind === "done" && html`<script type="module" src="${assetPath(shell.base, "window.js")}"></script>`}
+      </head>
+      <body>
+        ${renderContent({ ...shell, isRepeatable: false }, messageView(kind, heading, text))}
+      </body>
+    </html>`;
+}
