@@ -21,7 +21,7 @@ export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBa
  * Lines of JSON as the items of a list, without its brackets: several at a time, up to about so many bytes. A line break inside of
  * JSON's texts is an escape, so those that stand there are between the lines.
  */
-export async function* listsOfLines(
+async function* listsOfLines(
   bytes: AsyncIterable<Uint8Array>,
   bytesMax: number,
 ): AsyncGenerator<Buffer, void, undefined> {

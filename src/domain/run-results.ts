@@ -2,7 +2,7 @@ import { limits } from "./limits.ts";
 
 export type DeliveryMethod = "direct" | "presigned_url";
 
-/** One stored result key: the JSON `{"totalRecords":n,"records":[…]}`, kept as a Brotli object, or as it is when it is small. */
+/** One stored result key: the JSON of `totalRecords` and `records`, in whatever order, kept as a Brotli object, or as it is when it is small. */
 export interface StoredResult {
   readonly key: string;
   readonly totalRecords: number;

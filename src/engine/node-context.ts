@@ -60,7 +60,6 @@ export function nodeContext(
         { accountId: run.run.accountId, runId: run.run.id },
         key,
         batches,
-        run.scratch,
         run.redact,
       );
       run.results.set(key, result);
