@@ -468,7 +468,7 @@ CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_blocked ON public.run USING btree (account_id, waits_for, ((resumed_at IS NULL)), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
 CREATE INDEX run_blueprint ON public.run USING btree (blueprint_id, created_at, id);
-CREATE INDEX run_lease ON public.run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX run_leased ON public.run USING btree (lease_owner) WHERE ((lease_owner IS NOT NULL) AND (admitted_at IS NOT NULL));
 CREATE INDEX run_list ON public.run USING btree (created_at, id);
 CREATE INDEX run_metadata ON public.run USING gin (run_metadata_pairs(metadata)) WHERE (metadata <> '\x7b7d'::bytea);
 CREATE INDEX run_name ON public.run USING btree (name) WHERE (name IS NOT NULL);

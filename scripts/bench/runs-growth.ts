@@ -42,10 +42,7 @@ export async function measureGrowth(
     const [ofFew, ofMany] = [await beside(few, options.few), await beside(many, options.many)];
     const rounds: { readonly few: Drain; readonly many: Drain }[] = [];
     for (let round = 0; round < options.rounds; round++) {
-      const drains = {
-        few: await measureDrain(ofFew, 1, options, GUESS),
-        many: await measureDrain(ofMany, 1, options, GUESS),
-      };
+      const drains = await drainInTurn(ofFew, ofMany, round, options);
       say(
         `${blueprint}: ${Math.round(drains.few.perSecond)}/s beside ${options.few}, ` +
           `${Math.round(drains.many.perSecond)}/s beside ${options.many} finished runs`,
@@ -60,6 +57,23 @@ export async function measureGrowth(
     });
   }
   return rows;
+}
+
+/** Each goes first in every other round: what comes second finds the machine warmer, or others busier. */
+async function drainInTurn(
+  ofFew: Contender,
+  ofMany: Contender,
+  round: number,
+  timing: DrainTiming,
+): Promise<{ readonly few: Drain; readonly many: Drain }> {
+  const drain = async (contender: Contender): Promise<Drain> =>
+    await measureDrain(contender, 1, timing, GUESS);
+  if (round % 2 === 0) {
+    const few = await drain(ofFew);
+    return { few, many: await drain(ofMany) };
+  }
+  const many = await drain(ofMany);
+  return { few: await drain(ofFew), many };
 }
 
 async function plantFinished(stage: RunStage, count: number, say: (text: string) => void): Promise<void> {

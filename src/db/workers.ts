@@ -35,6 +35,9 @@ export async function takeLivenessLock(connection: Database, lockKey: number): P
   await connection.query(`select pg_advisory_lock($1)`, [lockKey]);
 }
 
+/** The condition of the index: what has a lease is admitted. */
+const LEASED = `lease_owner is not null and admitted_at is not null`;
+
 /**
  * Frees runs of workers that are not there any more: one that was frozen may have claimed a run after it had been taken over, and
  * before it noticed.
@@ -44,7 +47,7 @@ export async function freeRunsOfNobody(db: Database): Promise<void> {
     name: "free_runs_of_nobody",
     text: `update run set lease_owner = null, lease_epoch = lease_epoch + 1, lost_leases = lost_leases + 1
       where id in (select id from run
-        where lease_owner is not null and not exists (select from worker where worker.id = run.lease_owner)
+        where ${LEASED} and not exists (select from worker where worker.id = run.lease_owner)
         order by id for no key update)`,
   });
 }
@@ -78,7 +81,7 @@ export async function takeOverDeadWorkers(
       `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
          lost_leases = lost_leases + (worker.heartbeat_at > pg_postmaster_start_time())::int
        from worker where worker.id = run.lease_owner
-         and run.id in (select id from run where lease_owner = any($1) order by id for no key update) returning run.id`,
+         and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.id`,
       [ids],
     );
     await tx.query(`select graphile_worker.force_unlock_workers($1::text[])`, [
@@ -92,7 +95,8 @@ export async function takeOverDeadWorkers(
 /** A run that could not be handed back (the database was away just then) is freed here: without the row nobody would find it. */
 export async function deleteWorker(db: Database, workerId: string): Promise<void> {
   await db.query(
-    `with freed as (update run set lease_owner = null, lease_epoch = lease_epoch + 1 where lease_owner = $1)
+    `with freed as (update run set lease_owner = null, lease_epoch = lease_epoch + 1
+       where ${LEASED} and lease_owner = $1)
      delete from worker where id = $1`,
     [workerId],
   );
@@ -130,7 +134,7 @@ export async function releaseOrphans(
 ): Promise<number> {
   const rows = await db.query(
     `update run set lease_owner = null, lease_epoch = lease_epoch + 1
-     where id in (select id from run where lease_owner = $1 and not id = any($2) order by id for no key update)
+     where id in (select id from run where ${LEASED} and lease_owner = $1 and not id = any($2) order by id for no key update)
      returning 1`,
     [workerId, carriedRunIds],
   );
