@@ -185,6 +185,7 @@ create table credential_session (
   created_at timestamp with time zone default app_now() not null,
   expires_at timestamp with time zone not null,
   completed_at timestamp with time zone,
+  expiry_noted_at timestamp with time zone,
   embedded_session_id text,
   blueprint_key text,
   slot text,
@@ -201,6 +202,7 @@ create table credential_session (
   constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
 );
 CREATE INDEX credential_session_account ON public.credential_session USING btree (account_id, created_at);
+CREATE INDEX credential_session_expiring ON public.credential_session USING btree (expires_at) WHERE ((status = 'pending'::text) AND (expiry_noted_at IS NULL));
 CREATE INDEX credential_session_list ON public.credential_session USING btree (created_at, id);
 CREATE UNIQUE INDEX credential_session_slot ON public.credential_session USING btree (embedded_session_id, blueprint_key, slot) WHERE (embedded_session_id IS NOT NULL);
 

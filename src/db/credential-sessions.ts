@@ -130,3 +130,21 @@ export async function completeSession(
   );
   return true;
 }
+
+/**
+ * Of the sessions that have expired without a credential, those that are not on record as such: some of them, which are from here on.
+ * Part of a transaction.
+ */
+export async function noteExpiredSessions(
+  tx: Database,
+  limit: number,
+): Promise<readonly { readonly id: string; readonly accountId: string; readonly strategyId: string }[]> {
+  return await tx.query<{ id: string; accountId: string; strategyId: string }>(
+    `update credential_session set expiry_noted_at = app_now()
+     where id in (select id from credential_session
+       where status = 'pending' and expiry_noted_at is null and expires_at <= app_now()
+       order by expires_at limit $1 for no key update skip locked)
+     returning id, account_id as "accountId", strategy_id as "strategyId"`,
+    [limit],
+  );
+}

@@ -18,7 +18,8 @@ export async function listSeenWorkers(db: Database, staleMs: number): Promise<re
          and exists (select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 1
            and database = (select oid from pg_database where datname = current_database())
            and ((classid::bigint << 32) | objid::bigint) = worker.lock_key) as "isAlive",
-       (select count(*)::int from run where lease_owner = worker.id) as runs
+       -- What has a lease is admitted: the index of leased runs.
+       (select count(*)::int from run where lease_owner = worker.id and admitted_at is not null) as runs
      from worker order by started_at, worker.id`,
     [staleMs],
   );

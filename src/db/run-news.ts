@@ -192,7 +192,11 @@ export async function sendRunNews(
       [sender, kind, ...ids.slice(index * IDS_PER_PAYLOAD, (index + 1) * IDS_PER_PAYLOAD)].join(" "),
     ),
   );
-  await db.query(`select pg_notify($1, payload) from unnest($2::text[]) as payload`, [CHANNEL, payloads]);
+  // NOTIFY makes a transaction that would wait for the disk, between the commits that runs wait for: a hint needs to survive nothing.
+  await db.query(
+    `select set_config('synchronous_commit', 'off', true), pg_notify($1, payload) from unnest($2::text[]) as payload`,
+    [CHANNEL, payloads],
+  );
 }
 
 async function waitUnless(signal: AbortSignal, ms: number): Promise<void> {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 /** What is audited. Closed: a name that is not here does not compile; docs/audit.md says what each one means. */
 export const AUDIT_ACTIONS = [
   "session.create",
+  "session.expire",
   "embedded_session.create",
   "credential.submit",
   "credential.open",

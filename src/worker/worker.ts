@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from "graphile-worker";
 import { EventEmitter } from "node:events";
+import { noteExpired } from "#actions/note-expired-sessions.ts";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
@@ -312,6 +313,7 @@ export class Worker {
   }
 
   async #keepHouse(): Promise<void> {
+    await noteExpired(this.#services);
     await deleteOutdatedKeys(this.#services.db);
     await purgeOldRuns(this.#services);
   }

@@ -101,6 +101,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   deleteWorker: "a worker's own runs, by its name",
   listRunsToStop: "reads",
   isSuspect: "reads",
+  listSeenWorkers: "reads",
+  countWaitingRuns: "reads",
   findDetailedRun: "reads",
   listHeldClaims: "reads",
   addMissingJobs: "adds jobs and changes no run",

@@ -44,6 +44,10 @@ test("sessions expire, keys are free again and runs are purged when their time i
     await caller.post("/blueprints/rows/trigger", { rows: '[{"a":1}]' }, { "idempotency-key": "k" });
   const count = async (sql: string): Promise<number> => (await db.query(sql)).length;
   const session = (await caller.post("/credential-sessions", { strategy_id: "strat_it" })).body.id;
+  const noted = async (): Promise<number> =>
+    await count(
+      `select 1 from audit_entry where action = 'session.expire' and subject_id = '${session}' and actor_kind = 'service'`,
+    );
   const statusOf = async (): Promise<string> =>
     (await caller.get(`/credential-sessions/${session}`)).body.status;
   const first = await trigger();
@@ -54,17 +58,18 @@ test("sessions expire, keys are free again and runs are purged when their time i
   await moveClock(db, "1 hour 50 minutes");
   await keepHouse(db);
   assert.deepEqual(
-    [await statusOf(), await results(), (await trigger()).body.id],
-    ["pending", 200, first.body.id],
+    [await statusOf(), await noted(), await results(), (await trigger()).body.id],
+    ["pending", 0, 200, first.body.id],
   );
   await moveClock(db, "2 hours 1 minute");
-  assert.equal(await statusOf(), "expired");
+  assert.deepEqual([await statusOf(), await noted()], ["expired", 0], "by the clock, whoever has noted it");
   await moveClock(db, "3 hours 10 minutes");
   assert.equal(await results(), 200, "purged by housekeeping, and not before");
   await keepHouse(db);
-  assert.equal(await results(), 400);
+  assert.deepEqual([await results(), await noted()], [400, 1]);
   await moveClock(db, "23 hours 50 minutes");
   await keepHouse(db);
+  assert.equal(await noted(), 1, "once");
   assert.equal((await trigger()).body.id, first.body.id, "within 24 hours");
   await moveClock(db, "24 hours 10 minutes");
   const second = await trigger();
