@@ -34,6 +34,7 @@ export function addDoctor(program: Command, composition: Composition): void {
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
+          for (const finding of await checkTypesInUse(db)) show(finding);
           show(await checkObjectStore(composition, db));
           if (options.deep) for (const finding of await checkDeeply(composition, db)) show(finding);
         });
@@ -67,6 +68,12 @@ async function checkNodeFiles(composition: Composition): Promise<readonly Findin
   } catch (error) {
     return [{ ok: false, text: (error as Error).message }];
   }
+}
+
+/** The files are loaded by now. Without one its Blueprints take triggers, and their runs fail. */
+async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
+  const { describeMissingType, listMissingTypes } = await import("#actions/list-missing-types.ts");
+  return (await listMissingTypes(db)).map((each) => ({ ok: false, text: describeMissingType(each) }));
 }
 
 async function checkKeys(composition: Composition): Promise<readonly Finding[]> {

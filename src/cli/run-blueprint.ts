@@ -7,7 +7,8 @@ import { ID_PREFIX } from "#domain/ids.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
 import type { LocalReview } from "#engine/local-journal.ts";
-import type { LocalCredential, LocalOutcome, LocalRun } from "#engine/local-run.ts";
+import type { LocalCredential } from "#engine/local-login.ts";
+import type { LocalOutcome, LocalRun } from "#engine/local-run.ts";
 import type { Recording } from "#engine/recording.ts";
 import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
@@ -24,7 +25,7 @@ import {
   type NodeReport,
   type ResultContent,
 } from "./run-report.ts";
-import { readCredential, readInputs, readMetadata, readPairs } from "./run-request.ts";
+import { readAccessToken, readCredential, readInputs, readMetadata, readPairs } from "./run-request.ts";
 
 const DIFFERENCES_SHOWN = 20;
 
@@ -174,7 +175,8 @@ function readCredentials(
     slots.map((slot) => {
       const strategy = must(strategies.get(slot), `the strategy of ${slot}`);
       const fields = readCredential(slot, strategy, given.get(slot), composition.environmentSecret);
-      return [slot, { strategy, fields }];
+      const accessToken = readAccessToken(slot, strategy, composition.environmentSecret);
+      return [slot, { strategy, fields, accessToken }];
     }),
   );
 }

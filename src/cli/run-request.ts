@@ -12,6 +12,8 @@ import type { Value } from "#domain/value.ts";
 import { Secret } from "#lib/secret.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 import { checkInput } from "#nodes/input.ts";
+import { grantOf } from "#strategies/oauth-schema.ts";
+import { readOAuthConfig } from "#strategies/oauth-server.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed } from "./output.ts";
 import { USAGE } from "./run.ts";
@@ -101,7 +103,7 @@ export function readCredential(
   from: string | undefined,
   environment: Composition["environmentSecret"],
 ): Secret<ReadonlyMap<string, string>> {
-  const variable = (key: string): string => `CREDENTIAL_${slot}_${key}`.toUpperCase().replaceAll("-", "_");
+  const variable = (key: string): string => variableOf(slot, key);
   if (from === undefined && strategy.fields.some(({ required }) => required))
     throw usage(
       `The slot ${slot} needs a credential of ${strategy.id}: --credential ${slot}=fields.yaml, a file with ` +
@@ -123,6 +125,27 @@ export function readCredential(
       [...errors].map(([key, issue]) => `--credential ${slot}: ${explainIssue(issue, key)}`).join("\n"),
     );
   return new Secret(values);
+}
+
+const variableOf = (slot: string, key: string): string =>
+  `CREDENTIAL_${slot}_${key}`.toUpperCase().replaceAll("-", "_");
+
+/** For a login on the target's own pages, which nobody does here: an access token that its author has from elsewhere. */
+export function readAccessToken(
+  slot: string,
+  strategy: Strategy,
+  environment: Composition["environmentSecret"],
+): Secret | null {
+  if (strategy.login.type !== "oauth2" || grantOf(readOAuthConfig(strategy)) !== "authorization_code")
+    return null;
+  const variable = variableOf(slot, "access_token");
+  const token = environment(variable);
+  if (token === null)
+    throw usage(
+      `The slot ${slot}: ${strategy.id} signs in on the target's own pages, which a run from a file can't. Set ${variable} to an ` +
+        "access token of a test account; it is used as it is, and not renewed.",
+    );
+  return token;
 }
 
 /** No message quotes what stands there. */

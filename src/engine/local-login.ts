@@ -23,14 +23,21 @@ export interface LocalLoginServices {
   readonly nowMs: () => number;
 }
 
+/** A credential for a slot. */
+export interface LocalCredential {
+  readonly strategy: Strategy;
+  readonly fields: Secret<CredentialFields>;
+  /** Of a login on the target's own pages. */
+  readonly accessToken: Secret | null;
+}
+
 /**
  * Logs in for an author's own run, with the same login type as the service and nothing kept: no cached login, no count of what
  * the target rejects. Throws RunFailure.
  */
 export async function logInLocally(
   services: LocalLoginServices,
-  strategy: Strategy,
-  fields: Secret<CredentialFields>,
+  { strategy, fields, accessToken }: LocalCredential,
   signal: AbortSignal,
 ): Promise<Secret<LoginSession>> {
   const { type: name, ...config } = strategy.login;
@@ -38,7 +45,7 @@ export async function logInLocally(
   const place = { strategy: { strategy }, origins: strategy.hosts, beforeHop: null };
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
   try {
-    const context = loginContext(meansOf(services), place, fields, openJar(), bounded);
+    const context = loginContext(meansOf(services, accessToken), place, fields, openJar(), bounded);
     return new Secret(await type.login(context, config));
   } catch (error) {
     signal.throwIfAborted();
@@ -50,7 +57,10 @@ export async function logInLocally(
   }
 }
 
-function meansOf({ gate, loginExpressions, environmentSecret, nowMs }: LocalLoginServices): LoginMeans {
+function meansOf(
+  { gate, loginExpressions, environmentSecret, nowMs }: LocalLoginServices,
+  accessToken: Secret | null,
+): LoginMeans {
   const used = new Set<string>();
   const steps: TotpSteps = {
     nowMs: async () => nowMs(),
@@ -60,7 +70,11 @@ function meansOf({ gate, loginExpressions, environmentSecret, nowMs }: LocalLogi
       return isFresh;
     },
   };
-  let kept: TokenSet | null = null;
+  let kept: TokenSet | null = accessToken && {
+    accessToken: accessToken.reveal(),
+    refreshToken: null,
+    expiresAtMs: null,
+  };
   return {
     gate,
     expressions: loginExpressions,

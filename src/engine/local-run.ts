@@ -8,13 +8,11 @@ import type { Value } from "#domain/value.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
 import { describeError, type Log } from "#lib/log.ts";
-import type { Secret } from "#lib/secret.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { carryNode } from "./carry-node.ts";
 import { carryNodes } from "./carry-nodes.ts";
 import { localJournal, type LocalRules } from "./local-journal.ts";
-import { logInLocally, type LocalLoginServices } from "./local-login.ts";
-import type { CredentialFields } from "./login-context.ts";
+import { logInLocally, type LocalCredential, type LocalLoginServices } from "./local-login.ts";
 import { secretsOfAllFields, secretValues, sessionSecrets } from "./login-secrets.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { recordTarget, replayTarget, type Exchange } from "./recording.ts";
@@ -31,12 +29,6 @@ export interface LocalServices extends Omit<LocalLoginServices, "gate"> {
   readonly expressions: Evaluator;
   readonly log: Log;
   readonly scratchFolder: string;
-}
-
-/** A credential for a slot. */
-export interface LocalCredential {
-  readonly strategy: Strategy;
-  readonly fields: Secret<CredentialFields>;
 }
 
 export interface LocalRun {
@@ -190,8 +182,9 @@ async function openTargets(
   const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
   const [secrets, all]: [string[], string[]] = [[], []];
   for (const { slot } of asked.blueprint.credentials) {
-    const { strategy, fields } = must(asked.credentials.get(slot), `the credential of ${slot}`);
-    const session = await logInLocally({ ...services, gate }, strategy, fields, signal);
+    const credential = must(asked.credentials.get(slot), `the credential of ${slot}`);
+    const { strategy, fields } = credential;
+    const session = await logInLocally({ ...services, gate }, credential, signal);
     secrets.push(...secretValues(strategy, fields, session));
     all.push(...secretsOfAllFields(strategy, fields), ...sessionSecrets(session));
     const target = openTarget(gate, strategy.hosts, session);

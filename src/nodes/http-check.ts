@@ -202,7 +202,10 @@ function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
   if (config.parse !== undefined && config.parse.format !== "json")
     findings.push({
       path: ["parse", "format"],
-      message: "the answer of a write is read as JSON: use `records`, or a later `parse` node",
+      message:
+        config.for_each === undefined
+          ? "the answer of a write is read as JSON: use `records`, or a later `parse` node; say `effect: read` if this request only reads"
+          : "the answer of a write is read as JSON: use `records`; say `effect: read` if this request only reads",
     });
   if (config.verify !== undefined) {
     const { request } = config.verify;

@@ -209,6 +209,7 @@ async function dispatch(
   const headers = headersOf(hop.headers, added, DEFAULT_HEADERS, url.host).flat();
   const isStream = body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array);
   if (isStream) headers.push("content-length", String(body.sizeBytes));
+  const content = isStream ? watchFailure(body.open()) : null;
   try {
     // The library would still connect for it.
     deadline.signal.throwIfAborted();
@@ -217,10 +218,15 @@ async function dispatch(
       path: `${url.pathname}${url.search}`,
       method,
       headers,
-      body: isStream ? Readable.from(body.open(), { objectMode: false }) : (body ?? null),
+      body:
+        content === null
+          ? ((body as string | Uint8Array | undefined) ?? null)
+          : Readable.from(content.chunks, { objectMode: false }),
       signal: deadline.signal,
     });
   } catch (error) {
+    // Of the place where the body is kept, and not of the other side.
+    if (content !== null && content.failure !== null && deadline.failure === null) throw content.failure;
     throw gateError(error, url.host, policy, deadline);
   }
 }
@@ -237,10 +243,10 @@ async function readResponse(
       headers.set(name, typeof value === "string" ? value : value.join(", "));
   }
   const coding = readCoding(headers.get("content-encoding") ?? "", url.host);
+  const content = watchFailure(readBody(answer.body, coding, policy.maxBytes, url.host));
   try {
-    const chunks = readBody(answer.body, coding, policy.maxBytes, url.host);
-    const kept = policy.keep ? await keepBody(chunks, policy.keep) : null;
-    const body = kept === null ? await wholeBody(chunks) : new Uint8Array();
+    const kept = policy.keep ? await keepBody(content.chunks, policy.keep) : null;
+    const body = kept === null ? await wholeBody(content.chunks) : new Uint8Array();
     return {
       status: answer.statusCode,
       url: url.href,
@@ -250,8 +256,35 @@ async function readResponse(
       text: () => decodeText(body, headers.get("content-type")),
     };
   } catch (error) {
+    // Of the place where it is kept.
+    if (policy.keep && content.failure === null && deadline.failure === null) throw error;
     throw gateError(error, url.host, policy, deadline);
   }
+}
+
+interface WatchedChunks {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** What they ended with, when that was an error. */
+  readonly failure: Error | null;
+}
+
+/** Tells a failure of who gives the bytes from one of who takes them. */
+function watchFailure(bytes: AsyncIterable<Uint8Array>): WatchedChunks {
+  let failure: Error | null = null;
+  async function* watched(): AsyncIterable<Uint8Array> {
+    try {
+      yield* bytes;
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error("bytes could not be read", { cause: error });
+      throw failure;
+    }
+  }
+  return {
+    chunks: watched(),
+    get failure() {
+      return failure;
+    },
+  };
 }
 
 async function keepBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Promise<KeptBody> {

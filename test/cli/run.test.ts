@@ -234,3 +234,47 @@ test("a request that can't be run says what is missing, with exit code 2", async
   ];
   for (const [options, says] of wrong) assert.match((await run(2, ...options)).stderr, says);
 });
+
+test("a login on the target's own pages is run with an access token of the author's, which no recording holds", async () => {
+  const token = "canary-access-token-4711";
+  const seen: (string | undefined)[] = [];
+  target.on("GET /me", ({ headers }) => {
+    seen.push(headers.authorization);
+    return { json: { name: "Ana", echo: headers.authorization ?? "" } };
+  });
+  const file = join(folder, "oauth.yaml");
+  const recorded = join(folder, "oauth.recording.json");
+  writeFileSync(
+    file,
+    `strategy: strat_bank
+account: acme
+name: Bank
+hosts: [${target.url}]
+fields: [{ key: label, label: Label, type: text, required: false }]
+login:
+  type: oauth2
+  client_id: latchkey
+  authorization_url: ${target.url}/authorize
+  token_url: ${target.url}/token
+---
+blueprint: profile
+account: acme
+name: Profile
+credentials: { bank: { strategy: strat_bank } }
+nodes:
+  - { id: me, type: http, credential: bank, request: { url: /me }, records: $ }
+  - { id: out, type: output, refKey: me, from: me }
+`,
+  );
+  const environment = { LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8", LATCHKEY_LOG_FORMAT: "json" };
+  const without = await latchkey(["run", file], environment);
+  assert.equal(without.code, 2, without.stdout + without.stderr);
+  assert.match(without.stderr, /strat_bank signs in on the target's own pages.*CREDENTIAL_BANK_ACCESS_TOKEN/);
+  const result = await latchkey(["run", file, "--record", recorded], {
+    ...environment,
+    CREDENTIAL_BANK_ACCESS_TOKEN: token,
+  });
+  assert.equal(result.code, 0, result.stdout + result.stderr);
+  assert.deepEqual(seen, [`Bearer ${token}`]);
+  assert.equal(result.stdout.includes(token) || readFileSync(recorded, "utf8").includes(token), false);
+});

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { startPortal } from "../../examples/portal/portal.ts";
 import { connect, openCaller } from "../caller.ts";
+import { latchkey } from "../cli/program.ts";
 import { exampleDocument, install } from "../service.ts";
 
 const FOLDER = join(import.meta.dirname, "../../examples/nodes");
@@ -59,6 +60,15 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
     'Node sums: this worker has no node type "running_total"; a type of your own needs its file in LATCHKEY_NODE_FILES. ' +
       "Add it there, and start the worker again.",
   );
+
+  // `doctor` says it before a run fails; with the file it has nothing to say.
+  const doctor = async (files: string) =>
+    await latchkey(["doctor"], { ...installation.environment, LATCHKEY_NODE_FILES: files });
+  assert.match(
+    (await doctor("")).stdout,
+    /^wrong node type running_total: the node sums of the Blueprint acme\/invoice-totals has it, and this process does not\. Name its file in LATCHKEY_NODE_FILES/m,
+  );
+  assert.doesNotMatch((await doctor(setting.LATCHKEY_NODE_FILES)).stdout, /node type running_total/);
 
   // A file that is wrong stops the start.
   await without.end();

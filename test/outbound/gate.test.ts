@@ -39,6 +39,25 @@ test("a request arrives as it was given, and its response comes back whole", asy
   assert.equal(seen?.headers.host, new URL(target.origin).host);
 });
 
+test("a body that can't be read, or an answer that can't be kept, is no failure of the target", async (context) => {
+  const target = await startTarget(context, (_seen, response) => response.end("an answer"));
+  const gate = openTestGate(context, loopback);
+  const failure = Object.assign(new Error("the object store can't be reached"), { code: "ECONNREFUSED" });
+  const open = async function* (): AsyncIterable<Uint8Array> {
+    yield Buffer.from("abc");
+    throw failure;
+  };
+  const policy = policyFor([target.origin]);
+  await assert.rejects(
+    send(gate, `${target.origin}/`, policy, { method: "POST", body: { sizeBytes: 6, open } }),
+    failure,
+  );
+  const keep = async (): Promise<never> => {
+    throw failure;
+  };
+  await assert.rejects(send(gate, `${target.origin}/`, { ...policy, keep }), failure);
+});
+
 test("only the policy's exact origins are reached: another port, scheme, host or a user name is refused without a connection", async (context) => {
   const trap = await startTcp(context);
   const gate = openTestGate(context, loopback);
