@@ -28,20 +28,24 @@ export async function startApp({ port, latchkeyUrl, apiKey }: AppOptions): Promi
   const latchkey = openLatchkey(latchkeyUrl, apiKey);
   const book = openBook();
   let url = "";
-  guard(app);
-  addHome(app, latchkey, book);
+  guard(app, latchkeyUrl);
+  addHome(app, latchkey, book, latchkeyUrl);
   addConnecting(app, latchkey, book, () => url);
+  addEmbedding(app, latchkey, book, () => url);
   addFetching(app, latchkey, book);
   url = await app.listen({ host: "127.0.0.1", port });
   return { url, close: async () => await app.close() };
 }
 
-function guard(app: FastifyInstance): void {
+function guard(app: FastifyInstance, latchkeyUrl: string): void {
   const style = readFileSync(new URL("./style.css", import.meta.url), "utf8");
+  const script = readFileSync(new URL("./connect.js", import.meta.url), "utf8");
+  const { origin } = new URL(latchkeyUrl);
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({
       "cache-control": "no-store",
-      "content-security-policy": "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'",
+      // The widget and its frame are Latchkey's; nothing else is from elsewhere.
+      "content-security-policy": `default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; script-src 'self' ${origin}; frame-src ${origin}; connect-src 'self'`,
       "x-content-type-options": "nosniff",
     });
     // No other site's page may press our buttons.
@@ -50,6 +54,7 @@ function guard(app: FastifyInstance): void {
       return await page(reply.code(403), messagePage("Not from here", "Please use Ledgerly's own pages."));
   });
   app.get("/style.css", (_request, reply) => reply.type("text/css; charset=utf-8").send(style));
+  app.get("/connect.js", (_request, reply) => reply.type("text/javascript; charset=utf-8").send(script));
   app.setErrorHandler(async (error, _request, reply) => {
     if (error instanceof LatchkeyRefused)
       return await page(reply.code(502), messagePage("That did not work", error.message));
@@ -58,13 +63,13 @@ function guard(app: FastifyInstance): void {
   });
 }
 
-function addHome(app: FastifyInstance, latchkey: Latchkey, book: Book): void {
+function addHome(app: FastifyInstance, latchkey: Latchkey, book: Book, latchkeyUrl: string): void {
   app.get("/", async (_request, reply) => {
     const fetches = [...book.fetches.values()].toReversed();
     const runs = await Promise.all(
       fetches.map(async (fetch) => ({ fetch, run: await latchkey.readStatus(fetch.runId) })),
     );
-    return await page(reply, homePage(book, runs));
+    return await page(reply, homePage(book, runs, latchkeyUrl));
   });
 }
 
@@ -80,7 +85,8 @@ function addConnecting(app: FastifyInstance, latchkey: Latchkey, book: Book, url
       returnUrl: `${url()}/connected?connection=${id}`,
       key: `connect-${id}`,
     });
-    book.connections.set(id, { id, integration, credentialId: null, sessionId: session.id });
+    const by = "hosted";
+    book.connections.set(id, { id, integration, credentialId: null, sessionId: session.id, by });
     return reply.redirect(session.hosted_url ?? "/", 303);
   });
   // And back. The session's id in the address is only a hint: what counts is the session that Ledgerly began.
@@ -104,10 +110,42 @@ function addConnecting(app: FastifyInstance, latchkey: Latchkey, book: Book, url
   });
 }
 
+function addEmbedding(app: FastifyInstance, latchkey: Latchkey, book: Book, url: () => string): void {
+  // For a frame in Ledgerly's own page, which gets what opens it and nothing else.
+  app.post("/embed", async (request, reply) => {
+    const integration = INTEGRATIONS.find(({ strategyId }) => strategyId === field(request, "strategy"));
+    if (!integration) return await missing(reply);
+    const id = newId();
+    const session = await latchkey.createEmbeddedSession({
+      origin: url(),
+      blueprintKeys: integration.fetches.map(({ blueprint }) => blueprint),
+      name: `Ledgerly ${id.slice(0, 8)}`,
+      key: `embed-${id}`,
+    });
+    const by = "embedded";
+    book.connections.set(id, { id, integration, credentialId: null, sessionId: session.id, by });
+    return await reply.send({
+      connection: id,
+      clientToken: session.client_token,
+      embedUrl: session.embed_url,
+    });
+  });
+  // The page says that it is done. Whether it is, says the session that Ledgerly began.
+  app.post<{ Params: { id: string } }>("/connections/:id/confirm", async (request, reply) => {
+    const connection = book.connections.get(request.params.id);
+    if (!connection) return await missing(reply);
+    await finish(latchkey, connection);
+    return await reply.send({ isConnected: connection.credentialId !== null });
+  });
+}
+
 /** Spec, States: `completed` alone is usable; whatever else is not terminal, and not known, may still become it. */
 async function finish(latchkey: Latchkey, connection: Connection): Promise<void> {
   for (let polls = 0; polls < SESSION_POLLS_MAX && connection.credentialId === null; polls++) {
-    const session = await latchkey.readSession(connection.sessionId);
+    const session =
+      connection.by === "hosted"
+        ? await latchkey.readSession(connection.sessionId)
+        : await latchkey.readEmbeddedSession(connection.sessionId);
     if (session.status === "pending" || session.status === "expired") return;
     if (session.status === "completed") connection.credentialId = session.credential_id;
     else await sleep(SESSION_POLL_MS);

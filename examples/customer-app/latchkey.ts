@@ -1,4 +1,4 @@
-/** The six operations of Latchkey's interface, as a customer's backend calls them. The API key stays here, in the backend. */
+/** The six operations of Latchkey's interface and the embedded flow's two, as a customer's backend calls them. The API key stays here, in the backend. */
 export interface Latchkey {
   createSession(request: {
     strategyId: string;
@@ -7,6 +7,13 @@ export interface Latchkey {
     key: string;
   }): Promise<Session>;
   readSession(id: string): Promise<Session>;
+  createEmbeddedSession(request: {
+    origin: string;
+    blueprintKeys: readonly string[];
+    name: string;
+    key: string;
+  }): Promise<EmbeddedSession & { readonly client_token: string; readonly embed_url: string }>;
+  readEmbeddedSession(id: string): Promise<EmbeddedSession>;
   deleteCredential(id: string, key: string): Promise<void>;
   trigger(blueprint: string, body: Readonly<Record<string, unknown>>, key: string): Promise<Run>;
   readStatus(runId: string): Promise<Run>;
@@ -17,6 +24,12 @@ export interface Session {
   readonly id: string;
   readonly status: string;
   readonly hosted_url: string | null;
+  readonly credential_id: string | null;
+}
+
+export interface EmbeddedSession {
+  readonly id: string;
+  readonly status: string;
   readonly credential_id: string | null;
 }
 
@@ -76,6 +89,14 @@ export function openLatchkey(baseUrl: string, apiKey: string): Latchkey {
         key,
       ),
     readSession: async (id) => await call("GET", `/credential-sessions/${at(id)}`),
+    createEmbeddedSession: async ({ origin, blueprintKeys, name, key }) =>
+      await call(
+        "POST",
+        "/embedded-credential-sessions",
+        { origin, blueprint_keys: blueprintKeys, name },
+        key,
+      ),
+    readEmbeddedSession: async (id) => await call("GET", `/embedded-credential-sessions/${at(id)}`),
     deleteCredential: async (id, key) => await call("DELETE", `/credentials/${at(id)}`, undefined, key),
     trigger: async (blueprint, body, key) =>
       await call("POST", `/blueprints/${at(blueprint)}/trigger`, body, key),

@@ -33,7 +33,9 @@ export interface Connection {
   readonly integration: Integration;
   /** Null while the end user is away to connect it. */
   credentialId: string | null;
-  sessionId: string;
+  readonly sessionId: string;
+  /** How it is connected: on Latchkey's own page, or in a frame of ours. */
+  readonly by: "hosted" | "embedded";
 }
 
 export interface Fetch {

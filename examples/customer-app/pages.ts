@@ -10,7 +10,7 @@ export interface ShownRun {
   readonly run: Run;
 }
 
-export function homePage(book: Book, runs: readonly ShownRun[]): Html {
+export function homePage(book: Book, runs: readonly ShownRun[], latchkeyUrl: string): Html {
   const connections = [...book.connections.values()];
   return document(
     "Ledgerly",
@@ -22,9 +22,15 @@ export function homePage(book: Book, runs: readonly ShownRun[]): Html {
       ${INTEGRATIONS.map(
         ({ strategyId, name }) =>
           html`<form method="post" action="/connect">
-            <button name="strategy" value="${strategyId}">Connect ${name}</button>
-          </form>`,
+              <button name="strategy" value="${strategyId}">Connect ${name}</button>
+            </form>
+            <button class="here" data-strategy="${strategyId}" data-name="${name}" hidden>
+              Connect ${name} without leaving this page
+            </button>`,
       )}
+      <p class="told" role="status"></p>
+      <script src="${latchkeyUrl}/embed/v1/latchkey.js"></script>
+      <script src="/connect.js"></script>
       <h2>Fetched</h2>
       ${
         runs.length === 0

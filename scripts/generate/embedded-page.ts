@@ -9,3 +9,7 @@ export async function embeddedPage(root: URL): Promise<string> {
   if (!INTEGRITY.test(page)) throw new Error("docs/embedded.md names the widget's integrity nowhere");
   return page.replace(INTEGRITY, `integrity="${WIDGET_INTEGRITY}"`);
 }
+
+/** The widget's types, for the React wrapper, which is published by itself. */
+export const widgetTypes = async (root: URL): Promise<string> =>
+  await readFile(new URL("src/hosted/browser/widget-types.ts", root), "utf8");

@@ -1,4 +1,4 @@
-import { embeddedPage } from "./embedded-page.ts";
+import { embeddedPage, widgetTypes } from "./embedded-page.ts";
 import { configurationPage } from "./configuration.ts";
 import type { Generated } from "./generated.ts";
 import { lintConfig } from "./lint-config.ts";
@@ -16,6 +16,7 @@ export const GENERATED: readonly Generated[] = [
   { path: "ARCHITECTURE.md", content: () => architecturePage(ROOT) },
   { path: "docs/configuration.md", content: configurationPage },
   { path: "docs/embedded.md", content: () => embeddedPage(ROOT) },
+  { path: "sdk/react/widget-types.ts", content: () => widgetTypes(ROOT) },
   { path: "openapi.json", content: openApiJson },
   ...typePages,
   { path: "operator-openapi.json", content: operatorOpenApiJson },

@@ -1,4 +1,4 @@
-// What the widget is called with and what it says: docs/embedded.md. The React wrapper in sdk/ has a copy of this file.
+// What the widget is called with and what it says: docs/embedded.md. sdk/react/ has a copy, which is generated.
 
 export type Theme = "light" | "dark" | "auto";
 export type View = "picker" | "form" | "oauth" | "otp" | "verifying" | "success" | "error";

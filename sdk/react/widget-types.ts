@@ -1,0 +1,94 @@
+// What the widget is called with and what it says: docs/embedded.md. sdk/react/ has a copy, which is generated.
+
+export type Theme = "light" | "dark" | "auto";
+export type View = "picker" | "form" | "oauth" | "otp" | "verifying" | "success" | "error";
+
+/** An open set: treat an unknown code as `internal`. */
+export type ErrorCode =
+  | "origin_not_allowed"
+  | "session_expired"
+  | "session_used"
+  | "popup_blocked"
+  | "oauth_denied"
+  | "oauth_failed"
+  | "too_many_attempts"
+  | "network"
+  | "internal";
+
+/** Confirm it on your server: what the session's GET says is what counts. */
+export interface Completed {
+  session_id: string;
+  credential_id: string;
+  /** By the Blueprint's slots. */
+  credential_ids: Record<string, string>;
+  blueprint_key: string;
+}
+
+export interface Exited {
+  at_view: View | null;
+  reason: "cancelled" | "closed" | "escape" | "error";
+}
+
+export interface Failure {
+  code: ErrorCode;
+  /** For developers, in English. */
+  message: string;
+  recoverable: boolean;
+}
+
+/** Every event with its payload. None ever holds what was typed. */
+export interface Events {
+  ready: Record<string, never>;
+  opened: { view: View };
+  resize: { height: number };
+  view_changed: { view: View };
+  blueprint_selected: { blueprint_key: string };
+  submitted: { attempt: number };
+  field_error: { fields: string[] };
+  challenge_required: { kind: string };
+  oauth_opened: Record<string, never>;
+  oauth_closed: Record<string, never>;
+  popup_blocked: Record<string, never>;
+  /** Once, and the last. */
+  completed: Completed;
+  error: Failure;
+  expired: Record<string, never>;
+  exited: Exited;
+}
+
+export type EventType = keyof Events;
+export type AnyEvent = { [Type in EventType]: { type: Type; payload: Events[Type] } }[EventType];
+
+export interface OpenOptions {
+  /** `client_token` and `embed_url` of the session that your server has created. */
+  clientToken: string;
+  embedUrl: string;
+  /** Where the frame stands in the page; without one it is a dialog above it. */
+  container?: Element | null | undefined;
+  /** A language tag. Without it: the session's, else the browser's. */
+  locale?: string | undefined;
+  /** Without it, or `auto`: the system's. */
+  theme?: Theme | undefined;
+  /** The accessible name of the frame. */
+  title?: string | undefined;
+  onReady?: (() => void) | undefined;
+  onEvent?: ((event: AnyEvent) => void) | undefined;
+  onCompleted?: ((payload: Completed) => void) | undefined;
+  onExit?: ((payload: Exited) => void) | undefined;
+  onError?: ((payload: Failure) => void) | undefined;
+}
+
+export interface Handle {
+  /** Asks the frame to end: `exited` follows. */
+  close(): void;
+  /** Removes the frame at once, and says nothing. */
+  destroy(): void;
+  /** Gives what takes the listener away again. */
+  on<Type extends EventType>(type: Type, listener: (payload: Events[Type]) => void): () => void;
+  setLocale(locale: string): void;
+  setTheme(theme: Theme): void;
+}
+
+export interface Widget {
+  open(options: OpenOptions): Handle;
+}
