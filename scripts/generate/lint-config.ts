@@ -181,6 +181,12 @@ const DASHBOARD: Rules = {
   "react/jsx-key": "error",
   // The one field of a step that has taken the place of the step before.
   "jsx-a11y/no-autofocus": "off",
+  // What scrolls must be reached by keyboard (WCAG 2.1.1).
+  "jsx-a11y/no-noninteractive-tabindex": "off",
+  // Takes an empty cell of a table for a control.
+  "jsx-a11y/control-has-associated-label": "off",
+  // Of React's compiler, which is not used.
+  "react/incompatible-library": "off",
 };
 
 /** The text of `.oxlintrc.json`. */

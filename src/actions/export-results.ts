@@ -64,10 +64,11 @@ export async function exportResults(stored: Stored, wanted: WantedExport): Promi
   }
 }
 
-async function findResult(db: Database, wanted: WantedExport) {
+/** What has been recorded under a key of a run, of whatever account. Throws OperatorError. */
+export async function findResult(db: Database, wanted: Pick<WantedExport, "run" | "key">) {
   const reference = readRunReference(wanted.run);
   const found = reference && (await findRunOfAnyAccount(db, reference));
-  if (!found) throw new OperatorError(`There is no run ${wanted.run}.`);
+  if (!found) throw new OperatorError(`There is no run ${wanted.run}.`, "missing");
   const run = must(await findRun(db, found.accountId, { id: found.id }), "the run");
   if (run.purgedAt !== null) throw purged(wanted.run);
   if (run.status !== "completed")
@@ -79,15 +80,16 @@ async function findResult(db: Database, wanted: WantedExport) {
       `The run has ${results.length} results. Choose one with --key: ${keys.join(", ")}.`,
     );
   const result = results.find(({ key }) => wanted.key === null || key === wanted.key);
-  if (!result) throw new OperatorError(`The run has no result ${wanted.key}. It has: ${keys.join(", ")}.`);
+  if (!result)
+    throw new OperatorError(`The run has no result ${wanted.key}. It has: ${keys.join(", ")}.`, "missing");
   return { run, result };
 }
 
 const purged = (run: string): OperatorError =>
   new OperatorError(`The data of ${run} has been purged; \`latchkey runs show\` says when.`);
 
-/** The JSON as it was written, decompressed as it is read. */
-async function* contentOf(
+/** The JSON as it was written, decompressed as it is read. Throws OperatorError when the data is purged meanwhile. */
+export async function* contentOf(
   blobs: Pick<BlobStore, "open">,
   { content, blobKey }: StoredResult,
   run: string,

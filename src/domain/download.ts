@@ -7,11 +7,16 @@ export interface DownloadHeaders {
 
 /** No `Content-Encoding`, so that no client decompresses it twice. */
 export function downloadHeaders(resultKey: string): DownloadHeaders {
-  // For clients that don't read `filename*`: what a quoted string may hold.
-  const ascii = resultKey.replace(/[^\w.-]/g, "_");
   return {
     contentType: "application/octet-stream",
-    contentDisposition: `attachment; filename="${ascii}.json.br"; filename*=UTF-8''${encodeURIComponent(`${resultKey}.json.br`)}`,
+    contentDisposition: attachment(`${resultKey}.json.br`),
     cacheControl: "private, no-store",
   };
+}
+
+/** Saved, and never shown by a browser. */
+export function attachment(filename: string): string {
+  // For clients that don't read `filename*`: what a quoted string may hold.
+  const ascii = filename.replace(/[^\w.-]/g, "_");
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encodeURIComponent(filename)}`;
 }

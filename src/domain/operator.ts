@@ -22,6 +22,8 @@ export const PERMISSIONS = {
   /** One's own sign-in, sessions, password and second factor; also before the second factor is there. */
   "self.manage": { roles: ALL },
   "run.read": { roles: ALL },
+  /** What runs gave is end users' data, like the records of a review. */
+  "run.results": { roles: ["admin", "operator", "reviewer"] },
   "run.cancel": { roles: ["admin", "operator"] },
   "run.purge": { roles: ["admin", "operator"], stepUp: true },
   "review.read": { roles: ALL },

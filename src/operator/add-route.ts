@@ -25,7 +25,7 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
         reply.code(operation.status);
         if (body === undefined) return await reply.send();
         if (operation.streams)
-          return await sendStream(reply, operation.streams, body as AsyncIterable<string>);
+          return await sendStream(reply, operation.streams, body as AsyncIterable<string | Uint8Array>);
         return await reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
       },
     });
@@ -55,11 +55,16 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
 const AHEAD_BYTES = 16_384;
 
 /** What fails half-way can't be told any more: the connection is cut, so that nobody takes it for the whole. */
-function sendStream(reply: FastifyReply, type: string, texts: AsyncIterable<string>): FastifyReply {
+function sendStream(
+  reply: FastifyReply,
+  type: string,
+  parts: AsyncIterable<string | Uint8Array>,
+): FastifyReply {
+  // A file's own type is set by its handler.
+  if (!reply.hasHeader("Content-Type")) reply.type(`${type}; charset=utf-8`);
   return reply
-    .type(`${type}; charset=utf-8`)
     .header("X-Accel-Buffering", "no")
-    .send(Readable.from(texts, { objectMode: false, highWaterMark: AHEAD_BYTES }));
+    .send(Readable.from(parts, { objectMode: false, highWaterMark: AHEAD_BYTES }));
 }
 
 /** Actions that the command line shares speak to operators. */

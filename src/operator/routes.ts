@@ -82,6 +82,9 @@ function addWork({ route }: Adder): void {
   route(ofEvents.watchChanges, events.getEvents);
   route(ofRuns.cancelRun, runs.postCancel);
   route(ofRuns.purgeRun, runs.postPurge);
+  route(ofRuns.readRunGraph, runs.getGraph);
+  route(ofRuns.listResultRecords, runs.getResultRecords);
+  route(ofRuns.downloadResult, runs.getResultFile);
 
   route(ofReviews.listReviews, reviews.getReviews);
   route(ofReviews.readReview, reviews.getReview);

@@ -1,5 +1,8 @@
 import { cancelRunOf, purgeRunOf } from "#actions/operators/end-runs.ts";
 import { lookAtRun, lookAtRuns } from "#actions/operators/look-at-runs.ts";
+import { lookAtRunGraph } from "#actions/operators/look-at-run-graph.ts";
+import * as results from "#actions/operators/look-at-results.ts";
+import { attachment } from "#domain/download.ts";
 import type * as contract from "#contract/operator/runs.ts";
 import type { Handler } from "./context.ts";
 
@@ -14,3 +17,25 @@ export const postCancel: Handler<typeof contract.cancelRun> = async ({ services,
 
 export const postPurge: Handler<typeof contract.purgeRun> = async ({ services, caller }, { params }) =>
   await purgeRunOf(services, caller, params["runId"] ?? "");
+
+export const getGraph: Handler<typeof contract.readRunGraph> = async ({ services }, { params }) =>
+  await lookAtRunGraph(services.db, params["runId"] ?? "");
+
+const namedIn = (params: Readonly<Record<string, string>>) => ({
+  run: params["runId"] ?? "",
+  key: params["resultKey"] ?? "",
+});
+
+export const getResultRecords: Handler<typeof contract.listResultRecords> = async (
+  { services },
+  { params, query },
+) => await results.lookAtResult(services, namedIn(params), query);
+
+export const getResultFile: Handler<typeof contract.downloadResult> = async (
+  { services, reply },
+  { params, query },
+) => {
+  const { filename, contentType, bytes } = await results.downloadResult(services, namedIn(params), query);
+  reply.headers({ "Content-Type": contentType, "Content-Disposition": attachment(filename) });
+  return bytes;
+};

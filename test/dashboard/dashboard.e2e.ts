@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { axe } from "./axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 const RECORDS = [
@@ -96,6 +97,7 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   const secret = (await page.locator("code").first().textContent()) ?? "";
   await page.getByLabel("Code", { exact: true }).fill(nextCode(secret));
   await page.getByRole("button", { name: "Confirm" }).click();
+  await page.getByRole("button", { name: "I have kept them" }).waitFor();
   assert.equal(await page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem").count(), 10);
   await page.getByRole("button", { name: "I have kept them" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
@@ -114,6 +116,220 @@ test("a session that is over leads to the sign-in, and back to the same page", a
   await viewer.getByRole("link", { name: "Nightly list" }).waitFor();
   await viewer.context().close();
 });
+
+test("a run is watched live, from its trigger to its review", async () => {
+  const page = await stage.openPage("operator", "/runs?run_name=Live");
+  await page.getByRole("heading", { name: "No run is like that" }).waitFor();
+  const run = await stage.trigger("supplier-invoices", RECORDS, {
+    run_name: "Live run",
+    purchase_order: "PO-7",
+    purchase_ordr: "typed wrongly",
+  });
+  // The list finds it by itself.
+  await page.getByRole("link", { name: "Live run" }).click();
+  await page.getByRole("heading", { name: "Live run", level: 1 }).waitFor();
+  await page.getByText("It waits for a person").waitFor();
+  assert.equal(new URL(page.url()).pathname, `/dashboard/runs/${run}`);
+  const ignored = page.getByRole("region", { name: "Ignored keys" });
+  assert.match(await ignored.getByRole("row").last().innerText(), /purchase_ordr\s+purchase_order/);
+  assert.match(await page.getByRole("region", { name: "Metadata" }).innerText(), /PO-7/);
+  await page.getByText("Graph", { exact: true }).click();
+  await page.getByRole("button", { name: "A look at the invoices" }).click();
+  await page.getByText("It wrote nothing down.").waitFor();
+  await page.getByRole("button", { name: "Cancel the run" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
+  await page.getByText("Cancelled", { exact: true }).waitFor();
+  await page.context().close();
+});
+
+test("a reviewer edits a record, leaves one out, approves by keyboard, and sees what came of it", async () => {
+  const run = await stage.trigger(
+    "supplier-invoices",
+    [...RECORDS, { number: "RE-3", supplier: "", total: -4 }],
+    {
+      run_name: "To be reviewed",
+    },
+  );
+  const review = await stage.waitForReview(run);
+  const page = await stage.openPage("reviewer", `/reviews/${review}`);
+  await page.getByLabel("supplier of record 2").fill("Southgate");
+  await page.getByLabel("total of record 2").fill("three");
+  await page.getByText("A number is needed here.").waitFor();
+  assert.ok(await page.getByRole("button", { name: "Approve" }).isDisabled());
+  await page.getByLabel("total of record 2").fill("7");
+  await page.getByRole("button", { name: "Leave out record 3" }).press("Enter");
+  await page.getByText("1 edited, 1 left out").waitFor();
+  await page.getByRole("button", { name: "Approve" }).press("Enter");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("The supplier was missing");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByText("Who decided what").waitFor();
+  await page.getByText("The supplier was missing").waitFor();
+  await page.getByRole("link", { name: run }).click();
+  const records = page.getByRole("region", { name: "Records" });
+  await records.getByRole("cell", { name: "Southgate" }).waitFor();
+  assert.equal(await records.getByRole("row").count(), 3);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: "CSV" }).click(),
+  ]);
+  assert.match(download.suggestedFilename(), /^run_\w+-invoices\.csv$/);
+  assert.match(readFileSync(await download.path(), "utf8"), /RE-2"?,"?Southgate"?,7,true/);
+  await page.context().close();
+});
+
+test("a viewer sees that a review waits, and neither its records nor a way to decide", async () => {
+  const run = await stage.trigger("supplier-invoices", RECORDS, { run_name: "Not for viewers" });
+  const review = await stage.waitForReview(run);
+  const page = await stage.openPage("viewer", "/reviews");
+  await page.locator(`a[href$="/reviews/${review}"]`).click();
+  await page.getByText("Your role sees that this review waits").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0);
+  assert.equal(await page.getByText("RE-1").count(), 0);
+  await page.goto(`${url}/dashboard/runs/${run}`);
+  await page.getByText("It waits for a person").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Cancel the run" }).count(), 0);
+  await page.context().close();
+});
+
+test("what is for ever wants the second factor, and goes on when it is given", async () => {
+  const admin = await stage.withApp("operator");
+  const run = await stage.trigger("plain-list", RECORDS, { run_name: "To be purged" });
+  await stage.caller.waitForRun(run, 100_000);
+  const context = await stage.newContext();
+  const page = await context.newPage();
+  await page.goto(`${url}/dashboard/runs/${run}`);
+  await page.getByLabel("Sign-in name").fill(admin.email);
+  await page.getByLabel("Password", { exact: true }).fill(admin.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByLabel("Code").fill(nextCode(admin.secret));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Purge now" }).waitFor();
+  // As after a longer look at the page.
+  await stage.operators.db.query("update operator_session set stepped_up_at = null");
+  await page.getByRole("button", { name: "Purge now" }).click();
+  await page.getByRole("button", { name: "Purge for ever" }).click();
+  const asking = page.getByRole("dialog", { name: "Confirm that it is you" });
+  await asking.getByLabel("Code").fill("000000");
+  await asking.getByRole("button", { name: "Confirm" }).click();
+  await asking.getByRole("alert").waitFor();
+  await stage.operators.db.query("update operator set totp_step = 0 where id = $1", [admin.id]);
+  await asking.getByLabel("Code").fill(nextCode(admin.secret));
+  await asking.getByRole("button", { name: "Confirm" }).click();
+  await page.getByText("Its data was taken away").waitFor();
+  await context.close();
+});
+
+/** Each as a name, metadata, a value and a key of a record: what is typed here comes back as text, or not at all. */
+const HOSTILE = [
+  "<img src=x onerror=hostile()>",
+  "<script>hostile()</script>",
+  `"><svg onload=hostile()>`,
+  "javascript:hostile()",
+  "{{constructor.constructor('hostile()')()}}",
+  "</title><script>hostile()</script>",
+  "<a href='https://evil.example/'>click</a>",
+  "\u202Egnp.exe",
+];
+
+test("what comes from outside is text, wherever it is shown", async () => {
+  const run = await stage.trigger(
+    "supplier-invoices",
+    HOSTILE.map((text) => ({ number: text, supplier: "", total: -1, [text]: text })),
+    { run_name: HOSTILE.join(" ").slice(0, 250), note: HOSTILE.join(" "), [HOSTILE[0] ?? ""]: "x" },
+  );
+  const review = await stage.waitForReview(run);
+  const page = await stage.openPage("admin", `/runs/${run}`);
+  // Whoever reaches it has broken out of the text.
+  await page.evaluate("window.hostile = () => { document.title = 'hostile'; window.isBroken = true; }");
+  await page
+    .getByText(HOSTILE[1] ?? "")
+    .first()
+    .waitFor();
+  for (const path of ["/runs", `/runs/${run}`, `/reviews/${review}`, "/reviews", ""]) {
+    await page.evaluate(`history.pushState(null, "", ${JSON.stringify(`${url}/dashboard${path}`)})`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await page.waitForLoadState("networkidle");
+    const seen = await page.evaluate(
+      "[window.isBroken === true, document.querySelectorAll('#root img, #root script, #root a[href*=evil], #root [onload], #root [onerror]').length]",
+    );
+    assert.deepEqual(seen, [false, 0], path);
+  }
+  await page.goto(`${url}/dashboard/reviews/${review}`);
+  assert.equal(await page.getByLabel("number of record 2").inputValue(), HOSTILE[1]);
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await page.getByText("Who decided what").waitFor();
+  await page.goto(`${url}/dashboard/runs/${run}`);
+  await page
+    .getByRole("region", { name: "Records" })
+    .getByRole("cell", { name: HOSTILE[1] ?? "" })
+    .first()
+    .waitFor();
+  assert.equal(await page.locator("#root img, #root script").count(), 0);
+  await page.context().close();
+});
+
+/** Every page, with something on it and with nothing. */
+const PAGES = [
+  "",
+  "/runs",
+  "/runs?status=failed",
+  "/runs/RUN",
+  "/reviews",
+  "/reviews/REVIEW",
+  "/me",
+  "/none",
+];
+
+for (const [width, height] of [
+  [1440, 900],
+  [390, 844],
+] as const) {
+  test(`axe finds nothing and nothing sticks out, ${width} px wide, light and dark`, async () => {
+    const run = await stage.trigger("supplier-invoices", RECORDS, {
+      run_name: "For axe",
+      note: "n",
+      nte: "n",
+    });
+    const review = await stage.waitForReview(run);
+    const page = await stage.openPage("admin", "", { viewport: { width, height }, colorScheme: "light" });
+    const found: string[] = [];
+    const look = async (what: string): Promise<void> => {
+      found.push(...(await axe(page)).map((each) => `${what}: ${each}`));
+      await page.emulateMedia({ colorScheme: "dark" });
+      found.push(...(await axe(page, ["color-contrast"])).map((each) => `${what}, dark: ${each}`));
+      await page.emulateMedia({ colorScheme: "light" });
+      if (await page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+        found.push(`${what}: wider`);
+    };
+    for (const path of PAGES) {
+      await page.goto(`${url}/dashboard${path.replace("RUN", run).replace("REVIEW", review)}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.waitForLoadState("networkidle");
+      await look(path);
+    }
+    await page.goto(`${url}/dashboard/reviews/${review}`);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("dialog").waitFor();
+    await look("dialog");
+    await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+    await stage.caller.waitForRun(run, 100_000);
+    await page.goto(`${url}/dashboard/runs/${run}`);
+    await page.getByRole("region", { name: "Records" }).getByRole("cell", { name: "RE-1" }).waitFor();
+    await page.getByText("Graph", { exact: true }).click();
+    await page.getByRole("button", { name: "A look at the invoices" }).click();
+    await look("results and graph");
+    await page.context().clearCookies();
+    await page.goto(`${url}/dashboard`);
+    await page.getByLabel("Sign-in name").waitFor();
+    await look("sign-in");
+    assert.deepEqual(found, []);
+    await page.context().close();
+  });
+}
 
 test("no browser has complained, of the policy, of a script, or of a request elsewhere", () => {
   assert.deepEqual(stage.problems, []);

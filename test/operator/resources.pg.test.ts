@@ -20,6 +20,12 @@ nodes:
   - { id: list, type: parse, from: data, format: json }
   - { id: look, type: review, from: list, title: Look at it, editable: true }
   - { id: out, type: output, refKey: out, from: look }`,
+  `blueprint: plain
+account: acme
+nodes:
+  - { id: data, type: input, refKey: data }
+  - { id: list, type: parse, from: data, format: json }
+  - { id: out, type: output, refKey: out, from: list }`,
 ];
 
 let stage: OperatorStage;
@@ -129,12 +135,19 @@ test("a run shows its steps, and names and sizes of what it got", async () => {
   assert.equal(body.credentials[0].credential_id, credential);
   assert.deepEqual([body.progress_step, body.reviews.length], ["awaiting_review", 1]);
   assert.equal((await browser.send("GET", "/runs/run_nothing")).status, 404);
+  const graph = await good("readRunGraph", "GET", `/runs/${runs[0]}/graph`);
+  assert.deepEqual(
+    graph.body.edges.map(({ from, to }: any) => `${from} ${to}`),
+    ["data list", "list look", "look out"],
+  );
+  assert.equal((await browser.send("GET", "/runs/run_nothing/graph")).status, 404);
 });
 
 test("a review is decided once, with what is changed, by whom", async () => {
   const inbox = await good("listReviews", "GET", "/reviews?account=acme");
   assert.equal(inbox.body.items.length, 3);
-  const [{ id, run_id: runId }] = inbox.body.items;
+  // Which of them began first is chance.
+  const { id, run_id: runId } = inbox.body.items.find(({ run_id: each }: any) => each === runs[0]);
   const records = await good("listReviewRecords", "GET", `/reviews/${id}/records?limit=1`);
   assert.deepEqual([records.body.items[0].ordinal, records.body.next_cursor], [0, null]);
   const unfit = await browser.send("POST", `/reviews/${id}/approve`, { exclude: [7] });
@@ -162,6 +175,40 @@ test("a review is decided once, with what is changed, by whom", async () => {
   assert.deepEqual(await stage.actions(id), ["review.decide"]);
 });
 
+test("what a run gave is read from any place on, and downloaded as a file", async () => {
+  const { body } = await caller.post("/blueprints/plain/trigger", {
+    data: JSON.stringify(Array.from({ length: 300 }, (_, n) => ({ n, note: "=1+1" }))),
+  });
+  assert.equal(
+    (await browser.send("GET", `/runs/${runs[2]}/results/out/records`)).status,
+    409,
+    "not completed",
+  );
+  await caller.waitForRun(body.id, 100_000);
+  const path = `/runs/${body.id}/results/out`;
+  const middle = await good("listResultRecords", "GET", `${path}/records?from=297&limit=2`);
+  assert.deepEqual(middle.body, {
+    total_records: 300,
+    items: [297, 298].map((n) => ({ ordinal: n, data: { n, note: "=1+1" }, errors: [], is_valid: true })),
+  });
+  const end = await good("listResultRecords", "GET", `${path}/records?from=299`);
+  assert.deepEqual([end.body.items.length, end.body.items[0].ordinal], [1, 299]);
+  assert.deepEqual((await good("listResultRecords", "GET", `${path}/records?from=300`)).body.items, []);
+  assert.equal((await browser.send("GET", `/runs/${body.id}/results/other/records`)).status, 404);
+  const csv = await browser.send("GET", `${path}/download?format=csv`);
+  assert.equal(csv.headers["content-type"], "text/csv; charset=utf-8");
+  assert.match(String(csv.headers["content-disposition"]), /^attachment; filename="run_\w+-out\.csv"/);
+  assert.equal(csv.headers["x-content-type-options"], "nosniff");
+  const lines = csv.text.split("\r\n");
+  assert.deepEqual(
+    [lines[0], lines[300], lines.length],
+    [`"n","note","is_valid","errors"`, `299,"'=1+1",true,`, 302],
+  );
+  assert.equal((await browser.send("GET", `${path}/download?format=ndjson`)).text.split("\n").length, 301);
+  assert.equal((await browser.send("GET", `${path}/download?format=xlsx`)).text.slice(0, 2), "PK");
+  assert.equal((await browser.send("GET", `${path}/download?format=html`)).status, 422);
+});
+
 test("runs are cancelled and purged, once, on record", async () => {
   const id = runs[2] ?? "";
   assert.equal((await browser.send("POST", `/runs/${id}/purge`)).status, 409, "it has not ended");
@@ -185,11 +232,16 @@ test("API keys are made, rotated and revoked; each is shown once", async () => {
   assert.equal((await browser.send("POST", "/keys", { account: "nobody" })).status, 404);
 });
 
+/** What an operation can't be asked without. */
+const QUERIES: Readonly<Record<string, string>> = { downloadResult: "?format=ndjson" };
+
 test("no answer to a GET holds a secret, whoever asks", async () => {
   const reviews = await stage.db.query<{ id: string }>("select id from review limit 1");
   const ids: Readonly<Record<string, string>> = {
-    runId: runs[1] ?? "",
+    // The one that was approved.
+    runId: runs[0] ?? "",
     reviewId: reviews[0]?.id ?? "",
+    resultKey: "out",
     account: "acme",
     blueprintKey: "list-it",
     strategyId: "strat_acme",
@@ -205,7 +257,7 @@ test("no answer to a GET holds a secret, whoever asks", async () => {
   ];
   for (const operation of OPERATOR_OPERATIONS.filter(({ method }) => method === "get")) {
     const path = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? "");
-    const answer = await good(operation.id, "GET", path);
+    const answer = await good(operation.id, "GET", `${path}${QUERIES[operation.id] ?? ""}`);
     for (const secret of secrets) assert.ok(!answer.text.includes(secret), operation.id);
     // The records of a review are what a reviewer decides on; nothing else shows what runs work with.
     const shown = answer.text.replaceAll(

@@ -18,5 +18,24 @@ export const endOwnSession = endpoint<typeof session.endOwnSession>("delete", "/
 export const changePassword = endpoint<typeof session.changePassword>("post", "/me/password");
 
 export const listRuns = endpoint<typeof runs.listRuns>("get", "/runs");
+export const readRun = endpoint<typeof runs.readRun>("get", "/runs/{runId}");
+export const cancelRun = endpoint<typeof runs.cancelRun>("post", "/runs/{runId}/cancel");
+export const purgeRun = endpoint<typeof runs.purgeRun>("post", "/runs/{runId}/purge");
+export const readRunGraph = endpoint<typeof runs.readRunGraph>("get", "/runs/{runId}/graph");
+export const listResultRecords = endpoint<typeof runs.listResultRecords>(
+  "get",
+  "/runs/{runId}/results/{resultKey}/records",
+);
+export const downloadResult = endpoint<typeof runs.downloadResult>(
+  "get",
+  "/runs/{runId}/results/{resultKey}/download",
+);
 
 export const listReviews = endpoint<typeof reviews.listReviews>("get", "/reviews");
+export const readReview = endpoint<typeof reviews.readReview>("get", "/reviews/{reviewId}");
+export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(
+  "get",
+  "/reviews/{reviewId}/records",
+);
+export const approveReview = endpoint<typeof reviews.approveReview>("post", "/reviews/{reviewId}/approve");
+export const rejectReview = endpoint<typeof reviews.rejectReview>("post", "/reviews/{reviewId}/reject");

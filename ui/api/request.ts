@@ -51,7 +51,7 @@ export function keepCsrfToken(token: string | null): void {
 const API = new URL("../operator/v1", document.baseURI).href;
 
 /** An address of the API, for links that download. */
-function addressOf<O extends OperatorOperation>({ path }: Endpoint<O>, input: InputOf<O>): string {
+export function addressOf<O extends OperatorOperation>({ path }: Endpoint<O>, input: InputOf<O>): string {
   const { params = {}, query = {} } = input as Given;
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
   const search = new URLSearchParams();

@@ -9,7 +9,7 @@ export function NotFoundPage() {
       <PageHead title="Not found" />
       <EmptyState title="There is no such page for you">
         The address is wrong, or your role does not see it. Go to the{" "}
-        <Anchor component={Link} href="/">
+        <Anchor component={Link} href="/" underline="always">
           overview
         </Anchor>
         .

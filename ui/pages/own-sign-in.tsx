@@ -1,4 +1,14 @@
-import { Button, Paper, PasswordInput, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import {
+  Button,
+  Paper,
+  PasswordInput,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+  Title,
+  VisuallyHidden,
+} from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState, type FormEvent } from "react";
 import { changePassword, endOwnSession, listOwnSessions } from "../api/operations.ts";
@@ -104,7 +114,9 @@ function OwnSessions() {
                   <Table.Th>Browser</Table.Th>
                   <Table.Th visibleFrom="xs">Address</Table.Th>
                   <Table.Th>Last used</Table.Th>
-                  <Table.Th />
+                  <Table.Th>
+                    <VisuallyHidden>What to do</VisuallyHidden>
+                  </Table.Th>
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody>

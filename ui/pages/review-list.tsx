@@ -1,7 +1,7 @@
 import { Anchor, Group, Paper, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/reviews.ts";
+
+import type { Review } from "../parts/answers.ts";
 import { listReviews } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
@@ -9,8 +9,6 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
-
-type Review = OperatorAnswer<typeof contract.readReview>;
 
 export function ReviewListPage() {
   const reviews = useRead(listReviews, {}, { live: true });

@@ -1,5 +1,95 @@
+import { Anchor, Stack, Text } from "@mantine/core";
+import { Link, useParams } from "wouter";
+import { readReview } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import type { Review } from "../parts/answers.ts";
+import { Facts } from "../parts/facts.tsx";
+import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Time } from "../parts/time.tsx";
+import { ReviewDesk } from "./review-desk.tsx";
 
 export function ReviewPage() {
-  return <PageHead title="Review" />;
+  const { reviewId = "" } = useParams();
+  const review = useRead(readReview, { params: { reviewId } }, { live: true });
+  return (
+    <>
+      {review.data === undefined && <PageHead title="Review" />}
+      <Reading of={review}>{(data) => <ReviewDetail review={data} />}</Reading>
+    </>
+  );
+}
+
+const STATES: Readonly<Record<Review["status"], readonly [tone: string, text: string]>> = {
+  open: ["waiting", "Waits for a decision"],
+  approved: ["good", "Approved"],
+  rejected: ["bad", "Rejected"],
+  timed_out: ["bad", "Nobody decided in time"],
+  closed: ["quiet", "Its run has ended"],
+};
+
+function ReviewDetail({ review }: { readonly review: Review }) {
+  const { may } = useSignedIn();
+  const [tone, text] = STATES[review.status];
+  return (
+    <>
+      <PageHead title={review.title} about={<Mark tone={tone}>{text}</Mark>} />
+      <Stack gap="lg">
+        {review.instructions !== null && (
+          <Text size="sm" className="any-break keep-lines">
+            {review.instructions}
+          </Text>
+        )}
+        <Facts
+          of={[
+            [
+              "Run",
+              <Anchor key="run" component={Link} href={`/runs/${review.run_id}`} size="sm">
+                {review.run_id}
+              </Anchor>,
+            ],
+            ["Blueprint", review.blueprint],
+            ["Account", review.account],
+            ["Waits since", <Time key="since" at={review.created_at} isExact />],
+            [
+              "Records",
+              `${review.records_total}, ${review.records_total - review.records_valid} with errors`,
+            ],
+            [
+              review.on_timeout === "approve" ? "Approves itself" : "Fails",
+              review.status === "open" && review.expires_at !== null ? (
+                <Time key="end" at={review.expires_at} />
+              ) : null,
+            ],
+          ]}
+        />
+        {review.status !== "open" && <Decision review={review} />}
+        {may("review.records") ? (
+          <ReviewDesk key={review.status} review={review} />
+        ) : (
+          <Text size="sm" c="dimmed">
+            Your role sees that this review waits, and not its records.
+          </Text>
+        )}
+      </Stack>
+    </>
+  );
+}
+
+function Decision({ review }: { readonly review: Review }) {
+  return (
+    <Note tone="quiet" title="Who decided what">
+      <Facts
+        of={[
+          ["Decided by", review.decided_by ?? "nobody"],
+          ["When", review.decided_at === null ? null : <Time key="at" at={review.decided_at} isExact />],
+          ["Records edited", review.edited],
+          ["Records left out", review.excluded],
+          ["Reason", review.reason],
+        ]}
+      />
+    </Note>
+  );
 }

@@ -1,7 +1,7 @@
 import { Anchor, Paper, Table, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/runs.ts";
+
+import type { ListedRun } from "../parts/answers.ts";
 import { listRuns } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
@@ -11,8 +11,6 @@ import { Reading } from "../parts/reading.tsx";
 import { RunStatusMark } from "../parts/run-status.tsx";
 import { Elapsed, Time } from "../parts/time.tsx";
 import { readRunFilters, RunFilters } from "./run-filters.tsx";
-
-type ListedRun = OperatorAnswer<typeof contract.listRuns>["items"][number];
 
 export function RunListPage() {
   const [search] = useSearchParams();

@@ -1,5 +1,109 @@
+import { Anchor, Stack } from "@mantine/core";
+import { Link, useParams } from "wouter";
+import { readRun } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import type { Run } from "../parts/answers.ts";
+import { Copyable } from "../parts/copyable.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { RunStatusMark } from "../parts/run-status.tsx";
+import { Section } from "../parts/section.tsx";
+import { Elapsed, Time } from "../parts/time.tsx";
+import { RunActions } from "./run-actions.tsx";
+import { RunGot } from "./run-got.tsx";
+import { RunResults } from "./run-results.tsx";
+import { RunSteps } from "./run-steps.tsx";
+
+const isOver = ({ status }: Run): boolean => ["completed", "failed", "cancelled"].includes(status);
 
 export function RunPage() {
-  return <PageHead title="Run" />;
+  const { runId = "" } = useParams();
+  const first = useRead(readRun, { params: { runId } });
+  const isLive = first.data === undefined || !isOver(first.data);
+  const run = useRead(readRun, { params: { runId } }, { live: isLive });
+  return (
+    <>
+      {run.data === undefined && <PageHead title="Run" />}
+      <Reading of={run}>{(data) => <RunDetail run={data} />}</Reading>
+    </>
+  );
+}
+
+function RunDetail({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
+  return (
+    <>
+      <PageHead
+        title={run.name ?? run.id}
+        windowTitle={`${run.name ?? run.id}, ${run.status}`}
+        about={<RunStatusMark status={run.status} step={run.progress_step} />}
+      >
+        <RunActions run={run} />
+      </PageHead>
+      <Stack gap="xl">
+        <RunNotes run={run} />
+        <Section title="About">
+          <RunFacts run={run} />
+        </Section>
+        <RunSteps run={run} />
+        {run.results.length > 0 && may("run.results") && <RunResults run={run} />}
+        <RunGot run={run} />
+      </Stack>
+    </>
+  );
+}
+
+/** What somebody should know before anything else. */
+function RunNotes({ run }: { readonly run: Run }) {
+  const review = run.reviews.find(({ status }) => status === "open");
+  return (
+    <>
+      {run.status === "failed" && (
+        <Note tone="bad" title={`It failed: ${run.failure ?? "for a reason that was not recorded"}`}>
+          {run.failure_story ?? "The step that failed says more below."}
+        </Note>
+      )}
+      {review && (
+        <Note tone="waiting" title="It waits for a person">
+          <Anchor component={Link} href={`/reviews/${review.id}`} size="sm">
+            Open the review
+          </Anchor>
+        </Note>
+      )}
+      {run.waits_for !== null && (
+        <Note tone="quiet" title="It waits for another run">
+          Runs with the credential {run.waits_for} take turns; this one begins when the other has ended.
+        </Note>
+      )}
+      {run.purged_at !== null && (
+        <Note tone="quiet" title="Its data was taken away">
+          Inputs, results and what the steps gave are gone since <Time at={run.purged_at} isExact />.
+        </Note>
+      )}
+    </>
+  );
+}
+
+function RunFacts({ run }: { readonly run: Run }) {
+  return (
+    <Facts
+      of={[
+        ["Blueprint", `${run.blueprint}, version ${run.blueprint_version}`],
+        ["Account", run.account],
+        ["Triggered", <Time key="at" at={run.created_at} isExact />],
+        ["Took", <Elapsed key="took" from={run.started_at} to={run.ended_at} />],
+        ["Run id", <Copyable key="id" text={run.id} name="the run id" />],
+        ["Run key", <Copyable key="key" text={run.run_key} name="the run key" />],
+        ["API key", run.api_key_id],
+        ["Requests sent again", run.retries === 0 ? null : run.retries],
+        ["Workers lost", run.lost_leases === 0 ? null : run.lost_leases],
+        [
+          "Timeout",
+          run.deadline_at === null || run.ended_at !== null ? null : <Time key="end" at={run.deadline_at} />,
+        ],
+      ]}
+    />
+  );
 }

@@ -65,8 +65,9 @@ export function Frame() {
 
 function TopBar({ isOpen, onToggle }: { readonly isOpen: boolean; readonly onToggle: () => void }) {
   return (
-    <AppShell.Header hiddenFrom="sm" px="md">
-      <Group h="100%" justify="space-between">
+    // No landmark of its own: the header of a dialog would be a second one.
+    <AppShell.Header hiddenFrom="sm" px="md" role="none">
+      <Group component="nav" aria-label="Top" h="100%" justify="space-between">
         <Brand />
         <Burger opened={isOpen} onClick={onToggle} aria-label="Navigation" aria-expanded={isOpen} size="sm" />
       </Group>

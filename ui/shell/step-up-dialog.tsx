@@ -37,6 +37,8 @@ export function StepUpDialog() {
       onClose={cancel}
       title="Confirm that it is you"
       closeButtonProps={{ "aria-label": "Close" }}
+      // Above the dialog whose action wants it.
+      zIndex={400}
     >
       <form onSubmit={submit}>
         <Stack gap="md">

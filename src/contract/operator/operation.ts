@@ -22,8 +22,8 @@ export interface OperatorOperation {
   readonly bodyBytesMax?: number;
   readonly status: 200 | 201 | 204;
   readonly answer?: TSchema;
-  /** The type of an answer that is written while it comes: texts, one after the other. */
-  readonly streams?: "application/x-ndjson" | "text/event-stream";
+  /** The type of an answer that is written while it comes: texts or bytes, one after the other. */
+  readonly streams?: "application/x-ndjson" | "text/event-stream" | "application/octet-stream";
   /** Beyond those that every operation has. */
   readonly failures?: readonly Failure[];
 }
@@ -40,7 +40,7 @@ export interface OperatorInput<O extends OperatorOperation> {
 export type OperatorAnswer<O extends OperatorOperation> = O["answer"] extends TSchema
   ? Static<O["answer"]>
   : O["streams"] extends string
-    ? AsyncIterable<string>
+    ? AsyncIterable<string | Uint8Array>
     : void;
 
 const PARAMETERS: Readonly<Record<string, string>> = {
@@ -57,6 +57,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   chain: "The account's id, or `installation`.",
   node: "The node's id.",
   record: "The record's place, from 0.",
+  resultKey: "The output's key.",
 };
 
 /** Left out of a schema that wants none. */

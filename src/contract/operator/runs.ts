@@ -1,5 +1,6 @@
 import Type from "typebox";
 import { RUN_STATUSES } from "#domain/run.ts";
+import { graph } from "./config.ts";
 import {
   closed,
   conflict,
@@ -161,4 +162,69 @@ export const purgeRun = defineOperation({
   permission: "run.purge",
   status: 204,
   failures: [missing("run"), conflict("The run has not ended yet, or is purged already.")],
+});
+
+export const readRunGraph = defineOperation({
+  id: "readRunGraph",
+  method: "get",
+  path: "/runs/{runId}/graph",
+  tag: TAG,
+  summary: "Read how the nodes of a run are connected",
+  description: "Of the Blueprint's version that it executes.",
+  permission: "run.read",
+  status: 200,
+  answer: graph,
+  failures: [missing("run")],
+});
+
+export const listResultRecords = defineOperation({
+  id: "listResultRecords",
+  method: "get",
+  path: "/runs/{runId}/results/{resultKey}/records",
+  tag: TAG,
+  summary: "List records of a result, from any place on",
+  permission: "run.results",
+  query: closed({
+    from: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "The first record's place." }),
+    ),
+    limit: paging.limit,
+  }),
+  status: 200,
+  answer: closed(
+    {
+      total_records: count("Of the whole result."),
+      items: Type.Array(
+        closed(
+          {
+            ordinal: count("Its place."),
+            data: Type.Unknown({ description: "The record." }),
+            errors: Type.Array(Type.Unknown(), { description: "What is wrong with it." }),
+            is_valid: Type.Boolean({ description: "Whether nothing is." }),
+          },
+          { title: "ResultRecord" },
+        ),
+      ),
+    },
+    { title: "ResultRecords" },
+  ),
+  failures: [missing("run or result"), conflict("The run is not completed, or its data was purged.")],
+});
+
+export const downloadResult = defineOperation({
+  id: "downloadResult",
+  method: "get",
+  path: "/runs/{runId}/results/{resultKey}/download",
+  tag: TAG,
+  summary: "Download a result as a file",
+  description:
+    "Streamed. `csv` and `xlsx` have a column a key, and two for validity and errors; `ndjson` has the records as they are.",
+  permission: "run.results",
+  query: closed({
+    format: oneOf(["ndjson", "csv", "xlsx"], "Form of the file."),
+    bom: Type.Optional(Type.Boolean({ description: "csv: begin with the mark by which Excel knows UTF-8." })),
+  }),
+  status: 200,
+  streams: "application/octet-stream",
+  failures: [missing("run or result"), conflict("The run is not completed, or its data was purged.")],
 });

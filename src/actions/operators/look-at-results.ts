@@ -1,0 +1,45 @@
+import { contentOf, exportResults, findResult, type ExportFormat } from "#actions/export-results.ts";
+import type { Services } from "#actions/services.ts";
+import { limits } from "#domain/limits.ts";
+import { splitJsonItems } from "#lib/split-json-items.ts";
+
+type Stored = Pick<Services, "db" | "blobs">;
+
+/** A record as results show it. */
+interface StoredRecord {
+  readonly data: unknown;
+  readonly errors: unknown[];
+  readonly isValid: boolean;
+}
+
+/** Some records from a place on. What comes before them is read, and not parsed. Throws OperatorError. */
+export async function lookAtResult(
+  { db, blobs }: Stored,
+  named: { readonly run: string; readonly key: string },
+  query: { from?: number; limit?: number },
+) {
+  const { run, result } = await findResult(db, named);
+  const from = query.from ?? 0;
+  const end = from + (query.limit ?? limits.pageItems);
+  const items = [];
+  let ordinal = 0;
+  for await (const batch of splitJsonItems(contentOf(blobs, result, run.id))) {
+    for (const item of batch.slice(Math.max(from - ordinal, 0), Math.max(end - ordinal, 0))) {
+      // As this service wrote it.
+      const { data, errors, isValid } = JSON.parse(item.toString("utf8")) as StoredRecord;
+      items.push({ ordinal: from + items.length, data, errors, is_valid: isValid });
+    }
+    ordinal += batch.length;
+    if (ordinal >= end) break;
+  }
+  return { total_records: result.totalRecords, items };
+}
+
+/** Throws OperatorError. */
+export async function downloadResult(
+  { db, blobs }: Stored,
+  named: { readonly run: string; readonly key: string },
+  query: { format: ExportFormat; bom?: boolean },
+) {
+  return await exportResults({ db, blobs }, { ...named, format: query.format, bom: query.bom ?? false });
+}

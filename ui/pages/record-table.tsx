@@ -1,0 +1,130 @@
+import { Text } from "@mantine/core";
+import { useQueries } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useRef } from "react";
+import { listResultRecords } from "../api/operations.ts";
+import { keyOf } from "../api/queries.ts";
+import { call } from "../api/request.ts";
+import { fieldsOf, problemsOf, textOf, type ResultRecord } from "../parts/answers.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import styles from "./record-table.module.css";
+
+const PAGE = 200;
+const ROW_PX = 37;
+const COLUMNS_MAX = 50;
+
+/** Records as a table, however many: only the rows in sight exist, and only the pages in sight are asked for. */
+export function RecordTable(props: {
+  readonly runId: string;
+  readonly resultKey: string;
+  readonly total: number;
+}) {
+  const box = useRef<HTMLElement>(null);
+  const rows = useVirtualizer({
+    count: props.total,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+  });
+  const seen = rows.getVirtualItems();
+  const [first, last] = [seen[0], seen.at(-1)];
+  const { recordAt, columns, failure } = useRecords(props, first?.index ?? 0, last?.index ?? 0);
+  if (props.total === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        There are no records under this key.
+      </Text>
+    );
+  return (
+    <>
+      {failure && <FailureNote error={failure} />}
+      {/* Scrolled by keyboard, too. */}
+      <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
+        <table className={styles["table"]} aria-rowcount={props.total + 1}>
+          <thead>
+            <tr aria-rowindex={1}>
+              <th scope="col">#</th>
+              {columns.map((name) => (
+                <th key={name} scope="col" title={name}>
+                  {name}
+                </th>
+              ))}
+              <th scope="col">Errors</th>
+            </tr>
+          </thead>
+          <tbody>
+            <Gap px={first?.start ?? 0} />
+            {seen.map(({ index }) => (
+              <RecordRow key={index} at={index} columns={columns} record={recordAt(index)} />
+            ))}
+            <Gap px={rows.getTotalSize() - (last?.end ?? 0)} />
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}
+
+/** The place of rows that are not in sight. */
+const Gap = ({ px }: { readonly px: number }) =>
+  px > 0 ? (
+    <tr aria-hidden="true">
+      <td style={{ height: px, padding: 0 }} />
+    </tr>
+  ) : null;
+
+function RecordRow(props: {
+  readonly at: number;
+  readonly columns: readonly string[];
+  readonly record: ResultRecord | undefined;
+}) {
+  const { record } = props;
+  const fields = record ? fieldsOf(record.data) : {};
+  const problems = record ? problemsOf(record.errors) : [];
+  return (
+    <tr aria-rowindex={props.at + 2} data-invalid={record?.is_valid === false}>
+      <th scope="row">{props.at + 1}</th>
+      {props.columns.map((name) => (
+        <td
+          key={name}
+          data-invalid={problems.some(({ field }) => field === name)}
+          title={textOf(fields[name])}
+        >
+          {record ? textOf(fields[name]) : "…"}
+        </td>
+      ))}
+      <td>
+        {problems.map(({ field, message }) => (field === null ? message : `${field}: ${message}`)).join("; ")}
+      </td>
+    </tr>
+  );
+}
+
+/** The pages around what is in sight; the first one always, because the columns are its keys. */
+function useRecords(of: { readonly runId: string; readonly resultKey: string }, first: number, last: number) {
+  const wanted = new Set([0]);
+  for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) wanted.add(page);
+  const pages = [...wanted];
+  const answers = useQueries({
+    queries: pages.map((page) => {
+      const input = {
+        params: { runId: of.runId, resultKey: of.resultKey },
+        query: { from: page * PAGE, limit: PAGE },
+      };
+      return {
+        queryKey: keyOf(listResultRecords, input),
+        // What a run gave never changes.
+        staleTime: Infinity,
+        queryFn: async ({ signal }: { signal: AbortSignal }) => await call(listResultRecords, input, signal),
+      };
+    }),
+  });
+  const byPage = new Map(pages.map((page, at) => [page, answers[at]?.data?.items]));
+  const names = new Set((byPage.get(0) ?? []).flatMap(({ data }) => Object.keys(fieldsOf(data))));
+  return {
+    columns: [...names].slice(0, COLUMNS_MAX),
+    recordAt: (index: number): ResultRecord | undefined =>
+      byPage.get(Math.floor(index / PAGE))?.[index % PAGE],
+    failure: answers.find(({ error }) => error)?.error,
+  };
+}

@@ -1,0 +1,37 @@
+import { Button, Group } from "@mantine/core";
+import type { ReviewRecord } from "../parts/answers.ts";
+import type { Drafts } from "./review-drafts.ts";
+
+/** Leave a record out or take it back; undo what was typed. */
+export function ReviewButtons({
+  record,
+  drafts,
+}: {
+  readonly record: ReviewRecord;
+  readonly drafts: Drafts;
+}) {
+  const isOut = drafts.excluded.has(record.ordinal);
+  const name = `record ${record.ordinal + 1}`;
+  return (
+    <Group gap={4} justify="flex-end" wrap="nowrap">
+      {drafts.isEdited(record) && !isOut && (
+        <Button
+          size="compact-sm"
+          variant="subtle"
+          aria-label={`Undo the changes of ${name}`}
+          onClick={() => drafts.undo(record)}
+        >
+          Undo
+        </Button>
+      )}
+      <Button
+        size="compact-sm"
+        variant={isOut ? "filled" : "default"}
+        aria-label={isOut ? `Take back ${name}` : `Leave out ${name}`}
+        onClick={() => drafts.exclude(record, !isOut)}
+      >
+        {isOut ? "Take back" : "Leave out"}
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,91 @@
+import { useState } from "react";
+import { fieldsOf, textOf, type ReviewRecord } from "../parts/answers.ts";
+
+/** What somebody has typed into a record's fields, by their names. */
+type RecordDraft = Readonly<Record<string, string>>;
+
+/** What was typed, as a value of the kind that stood there; or why it is none. */
+export type Typed = { readonly value: unknown } | { readonly problem: string };
+
+function readTyped(before: unknown, text: string): Typed {
+  if (before === null || before === undefined) return { value: text === "" ? before : text };
+  if (typeof before === "string") return { value: text };
+  if (typeof before === "number") {
+    const value = Number(text);
+    return text.trim() === "" || !Number.isFinite(value)
+      ? { problem: "A number is needed here." }
+      : { value };
+  }
+  if (typeof before === "boolean")
+    return text === "true" || text === "false"
+      ? { value: text === "true" }
+      : { problem: "true or false is needed." };
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return { problem: "JSON is needed here." };
+  }
+}
+
+/** Changes that are not decided yet. They live in the page alone: nothing is changed before somebody approves. */
+export interface Drafts {
+  readonly excluded: ReadonlySet<number>;
+  readonly editedCount: number;
+  readonly hasProblem: boolean;
+  textIn(record: ReviewRecord, field: string): string;
+  problemIn(record: ReviewRecord, field: string): string | null;
+  isEdited(record: ReviewRecord): boolean;
+  type(record: ReviewRecord, field: string, text: string): void;
+  exclude(record: ReviewRecord, isOut: boolean): void;
+  undo(record: ReviewRecord): void;
+  /** As an approval sends them. A record that is left out is not edited besides. */
+  edits(): { ordinal: number; data: object }[];
+}
+
+export function useDrafts(records: readonly ReviewRecord[]): Drafts {
+  const [typed, setTyped] = useState<ReadonlyMap<number, RecordDraft>>(new Map());
+  const [excluded, setExcluded] = useState<ReadonlySet<number>>(new Set());
+  const byOrdinal = new Map(records.map((record) => [record.ordinal, record]));
+  const draftOf = ({ ordinal }: ReviewRecord): RecordDraft => typed.get(ordinal) ?? {};
+  const before = (record: ReviewRecord, field: string): unknown => fieldsOf(record.data)[field];
+  const problemIn = (record: ReviewRecord, field: string): string | null => {
+    const text = draftOf(record)[field];
+    const read = text === undefined ? null : readTyped(before(record, field), text);
+    return read && "problem" in read ? read.problem : null;
+  };
+  const isEdited = (record: ReviewRecord): boolean => Object.keys(draftOf(record)).length > 0;
+  const edited = [...typed.keys()].flatMap((ordinal) => byOrdinal.get(ordinal) ?? []).filter(isEdited);
+  const kept = edited.filter(({ ordinal }) => !excluded.has(ordinal));
+  return {
+    excluded,
+    editedCount: kept.length,
+    hasProblem: kept.some((record) =>
+      Object.keys(draftOf(record)).some((field) => problemIn(record, field) !== null),
+    ),
+    textIn: (record, field) => draftOf(record)[field] ?? textOf(before(record, field) ?? ""),
+    problemIn,
+    isEdited,
+    type: (record, field, text) => {
+      const { [field]: _, ...others } = draftOf(record);
+      const isSame = text === textOf(before(record, field) ?? "");
+      setTyped(new Map(typed).set(record.ordinal, isSame ? others : { ...others, [field]: text }));
+    },
+    exclude: (record, isOut) => {
+      const next = new Set(excluded);
+      if (isOut) next.add(record.ordinal);
+      else next.delete(record.ordinal);
+      setExcluded(next);
+    },
+    undo: ({ ordinal }) => setTyped(new Map([...typed].filter(([each]) => each !== ordinal))),
+    edits: () => kept.map((record) => ({ ordinal: record.ordinal, data: applied(record, draftOf(record)) })),
+  };
+}
+
+function applied(record: ReviewRecord, draft: RecordDraft): object {
+  const fields = fieldsOf(record.data);
+  const changed = Object.entries(draft).flatMap(([name, text]) => {
+    const read = readTyped(fields[name], text);
+    return "value" in read && read.value !== undefined ? [[name, read.value] as const] : [];
+  });
+  return { ...fields, ...Object.fromEntries(changed) };
+}

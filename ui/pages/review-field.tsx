@@ -1,0 +1,67 @@
+import { useId } from "react";
+import { fieldsOf, problemsOf, textOf, type ReviewRecord } from "../parts/answers.ts";
+import type { Drafts } from "./review-drafts.ts";
+import styles from "./review-record.module.css";
+
+export interface RecordView {
+  readonly records: readonly ReviewRecord[];
+  readonly fields: readonly string[];
+  readonly drafts: Drafts;
+  readonly mayEdit: boolean;
+  readonly mayExclude: boolean;
+}
+
+/** One value: to be typed over where that is allowed, with what is wrong with it. */
+export function ReviewField(props: {
+  readonly record: ReviewRecord;
+  readonly field: string;
+  readonly drafts: Drafts;
+  readonly mayEdit: boolean;
+}) {
+  const { record, field, drafts } = props;
+  const id = useId();
+  const isOut = drafts.excluded.has(record.ordinal);
+  const typing = drafts.problemIn(record, field);
+  const problems = [
+    ...(typing === null ? [] : [typing]),
+    ...problemsOf(record.errors).flatMap((each) => (each.field === field ? [each.message] : [])),
+  ];
+  return (
+    <>
+      {props.mayEdit ? (
+        <input
+          className={styles["input"]}
+          aria-label={`${field} of record ${record.ordinal + 1}`}
+          aria-invalid={problems.length > 0}
+          aria-describedby={problems.length > 0 ? id : undefined}
+          disabled={isOut}
+          value={drafts.textIn(record, field)}
+          onChange={(event) => drafts.type(record, field, event.currentTarget.value)}
+        />
+      ) : (
+        <span className={styles["value"]}>{textOf(fieldsOf(record.data)[field])}</span>
+      )}
+      {problems.length > 0 && (
+        <span id={id} className={styles["problem"]}>
+          {problems.join(" ")}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** What is wrong with a record as a whole, or with something that it does not have. */
+export function RecordProblems({
+  record,
+  fields,
+}: {
+  readonly record: ReviewRecord;
+  readonly fields: readonly string[];
+}) {
+  const others = problemsOf(record.errors).filter(({ field }) => field === null || !fields.includes(field));
+  return others.length === 0 ? null : (
+    <span className={styles["problem"]}>
+      {others.map(({ field, message }) => (field === null ? message : `${field}: ${message}`)).join(" ")}
+    </span>
+  );
+}

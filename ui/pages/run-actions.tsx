@@ -1,0 +1,80 @@
+import { Button } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState } from "react";
+import { cancelRun, listRuns, purgeRun, readRun } from "../api/operations.ts";
+import { keyOf, useDo, useSignedIn } from "../api/queries.ts";
+import type { Run } from "../parts/answers.ts";
+import { Confirm } from "../parts/confirm.tsx";
+
+/** What may be done with a run as it stands, by whoever looks. */
+export function RunActions({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
+  const isOver = run.ended_at !== null;
+  return (
+    <>
+      {!isOver && may("run.cancel") && <CancelButton run={run} />}
+      {isOver && run.purged_at === null && may("run.purge") && <PurgeButton run={run} />}
+    </>
+  );
+}
+
+const changes = [keyOf(readRun), keyOf(listRuns)];
+
+function CancelButton({ run }: { readonly run: Run }) {
+  const [isAsking, setIsAsking] = useState(false);
+  const cancelling = useDo(cancelRun, {
+    changes,
+    onDone: () => {
+      setIsAsking(false);
+      notifications.show({ message: "The run is cancelled." });
+    },
+  });
+  return (
+    <>
+      <Button variant="default" onClick={() => setIsAsking(true)}>
+        Cancel the run
+      </Button>
+      <Confirm
+        isOpen={isAsking}
+        title="Cancel the run?"
+        action="Cancel the run"
+        isBusy={cancelling.isPending}
+        failure={cancelling.failure}
+        onConfirm={() => cancelling.mutate({ params: { runId: run.id } })}
+        onClose={() => setIsAsking(false)}
+      >
+        It ends at the next safe point. What it has written to other systems stays written.
+      </Confirm>
+    </>
+  );
+}
+
+function PurgeButton({ run }: { readonly run: Run }) {
+  const [isAsking, setIsAsking] = useState(false);
+  const purging = useDo(purgeRun, {
+    changes,
+    onDone: () => {
+      setIsAsking(false);
+      notifications.show({ message: "The run's data is gone." });
+    },
+  });
+  return (
+    <>
+      <Button variant="default" onClick={() => setIsAsking(true)}>
+        Purge now
+      </Button>
+      <Confirm
+        isOpen={isAsking}
+        title="Take the run's data away now?"
+        action="Purge for ever"
+        isBusy={purging.isPending}
+        failure={purging.failure}
+        onConfirm={() => purging.mutate({ params: { runId: run.id } })}
+        onClose={() => setIsAsking(false)}
+      >
+        Inputs, results, reviews and what the steps gave are deleted at once, before the retention is over,
+        and can't be brought back. The run stays in the list.
+      </Confirm>
+    </>
+  );
+}

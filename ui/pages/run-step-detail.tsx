@@ -1,0 +1,66 @@
+import { Stack, Text } from "@mantine/core";
+import type { RunStep } from "../parts/answers.ts";
+import { textOf } from "../parts/answers.ts";
+import { Facts } from "../parts/facts.tsx";
+import { Note } from "../parts/note.tsx";
+import { Time } from "../parts/time.tsx";
+import styles from "./run-step-detail.module.css";
+
+export function RunStepDetail({ step }: { readonly step: RunStep }) {
+  return (
+    <Stack gap="md" className={styles["detail"] ?? ""}>
+      {step.error !== null && (
+        <Note tone="bad" title="Why it failed">
+          {step.error}
+        </Note>
+      )}
+      <Facts
+        of={[
+          ["Began", <Time key="began" at={step.started_at} isExact />],
+          ["Attempts", step.attempts],
+          ["Gave", step.output],
+          ["Records", step.records_total],
+          [
+            "With errors",
+            step.records_total === null ? null : step.records_total - (step.records_valid ?? 0),
+          ],
+        ]}
+      />
+      <StepLog step={step} />
+    </Stack>
+  );
+}
+
+function StepLog({ step }: { readonly step: RunStep }) {
+  if (step.log.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        It wrote nothing down.
+      </Text>
+    );
+  return (
+    <ol className={styles["log"]} aria-label={`Log of ${step.node}`}>
+      {step.log.map((entry, line) => (
+        <li key={line}>
+          <LogLine entry={entry} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** A message and its fields; a line of another kind as its JSON. */
+function LogLine({ entry }: { readonly entry: unknown }) {
+  const { message, ...fields } = (entry ?? {}) as { readonly message?: unknown };
+  if (typeof message !== "string") return <>{JSON.stringify(entry)}</>;
+  return (
+    <>
+      {message}
+      {Object.entries(fields).map(([name, value]) => (
+        <span key={name} className={styles["field"]}>
+          {name}={textOf(value)}
+        </span>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import { FailureNote } from "./failure-note.tsx";
+
+/** Before what can't be undone: says what will happen, and stays until it has. */
+export function Confirm(props: {
+  readonly isOpen: boolean;
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly failure: Error | null;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}) {
+  return (
+    <Modal
+      opened={props.isOpen}
+      onClose={props.onClose}
+      title={props.title}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Stack gap="md">
+        <Text size="sm" component="div">
+          {props.children}
+        </Text>
+        {props.failure && <FailureNote error={props.failure} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={props.onClose} data-autofocus>
+            Leave it
+          </Button>
+          <Button color="red.9" loading={props.isBusy} onClick={props.onConfirm}>
+            {props.action}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

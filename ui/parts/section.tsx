@@ -1,0 +1,30 @@
+import { Group, Paper, Title } from "@mantine/core";
+import { useId, type ReactNode } from "react";
+
+/** A part of a page with a heading of its own. */
+export function Section(props: {
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly actions?: ReactNode;
+  /** Without a card around it: what is in it has its own. */
+  readonly isBare?: boolean;
+}) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id}>
+      <Group justify="space-between" mb="sm" gap="sm">
+        <Title order={2} id={id}>
+          {props.title}
+        </Title>
+        {props.actions}
+      </Group>
+      {props.isBare === true ? (
+        props.children
+      ) : (
+        <Paper withBorder radius="lg" p="md">
+          {props.children}
+        </Paper>
+      )}
+    </section>
+  );
+}
