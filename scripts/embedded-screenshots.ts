@@ -18,7 +18,6 @@ const WANTED = process.argv[2] ?? "";
 /** State, language, scheme. */
 const PICTURES = [
   ...Object.keys(EMBEDDED_STATES).map((state) => [state, "en", "light"] as const),
-  ["picker", "en", "dark"],
   ["mistakes", "ar", "light"],
 ] as const;
 

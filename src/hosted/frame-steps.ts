@@ -84,7 +84,9 @@ export async function submit(
       const departing = prepareToLeave(services, flow.session.id, outcome);
       const shell = frameShell(services, request, flow);
       const path = `${flow.session.id}/leave?lang=${shell.tongue.language}`;
-      const view = windowView(shell.tongue, { ...departing, path, host: signInHost(slot.strategy) });
+      const { strategy } = slot;
+      const target = { host: signInHost(strategy), system: strategy.name };
+      const view = windowView(shell.tongue, { ...departing, ...target, path });
       return await sendFrameAnswer(reply, shell, view, { view: "oauth", ...timeOf(flow) });
     }
     case "failed":

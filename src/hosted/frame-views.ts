@@ -52,7 +52,9 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
     case "completed": {
       if (extra.isOwn !== true) return await sendEnd(ask, "session_used");
       const view = successView(tongue, flow.brand.name, step.systems);
-      return await sendFrameAnswer(reply, shell, view, { view: "success", completed: completionOf(flow) });
+      // Nothing more is asked for, in whatever language.
+      const last = { ...shell, isRepeatable: false };
+      return await sendFrameAnswer(reply, last, view, { view: "success", completed: completionOf(flow) });
     }
     case "picker": {
       const csrf = await issueCsrf(services, clientTokenOf(services, flow));

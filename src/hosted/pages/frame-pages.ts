@@ -99,13 +99,19 @@ export interface Departure {
   readonly proof: string;
   /** Of the target's own login, for people. */
   readonly host: string;
+  /** What is to be connected. */
+  readonly system: LocalText;
 }
 
 /** While the end user is in the window. The form opens it, also where the browser has kept script from doing so. */
 export function windowView(tongue: Tongue, departure: Departure): View {
+  const system = textIn(departure.system, tongue.language);
   const { texts } = tongue;
   const { host } = departure;
-  const body = html`<h1 tabindex="-1">${texts.window_heading}</h1>
+  const body = html`<h1 tabindex="-1">
+      <span class="if-open">${texts.window_heading}</span>
+      <span class="if-blocked" hidden>${say(tongue, "connect_title", { system })}</span>
+    </h1>
     <p class="lead if-open">${say(tongue, "window_lead", { host })}</p>
     <p class="lead if-blocked" role="alert" hidden>${texts.window_blocked}</p>
     <form class="leave" method="post" action="${departure.path}" target="_blank" rel="opener">
@@ -147,7 +153,7 @@ export function endView(tongue: Tongue, end: FrameEnd, typed: readonly Typed[] =
     ...view,
     body: html`${view.body} ${renderTyped(tongue, typed)}
       <div class="ways">
-        ${isPassing && button("again", texts.try_again)} ${button("cancel", texts.cancel)}
+        ${isPassing && button("again", texts.try_again)} ${button("cancel", texts.close)}
       </div>`,
   };
 }

@@ -79,6 +79,7 @@ export const ar: Texts = {
   choose_other: "اختيار شيء آخر",
   step_of: "الخطوة {number} من {count}",
   cancel: "إلغاء",
+  close: "إغلاق",
   needs_script: "يحتاج هذا النموذج إلى JavaScript. اسمح به لهذه الصفحة ثم أعد تحميلها.",
   loading: "جارٍ التحميل…",
   window_heading: "تابع في النافذة الأخرى",

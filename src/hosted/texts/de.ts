@@ -92,6 +92,7 @@ export const de: Texts = {
   choose_other: "Etwas anderes wählen",
   step_of: "Schritt {number} von {count}",
   cancel: "Abbrechen",
+  close: "Schließen",
   needs_script:
     "Dieses Formular braucht JavaScript. Bitte erlauben Sie es für diese Seite und laden Sie sie neu.",
   loading: "Wird geladen …",

@@ -82,6 +82,7 @@ export const en = {
   choose_other: "Choose something else",
   step_of: "Step {number} of {count}",
   cancel: "Cancel",
+  close: "Close",
   needs_script:
     "This form works with JavaScript only. Please allow it for this page and load the page again.",
   loading: "Loading…",

@@ -87,6 +87,7 @@ export const es: Texts = {
   choose_other: "Elegir otra cosa",
   step_of: "Paso {number} de {count}",
   cancel: "Cancelar",
+  close: "Cerrar",
   needs_script: "Este formulario necesita JavaScript. Permítalo para esta página y vuelva a cargarla.",
   loading: "Cargando…",
   window_heading: "Continúe en la otra ventana",

@@ -88,6 +88,7 @@ export const fr: Texts = {
   choose_other: "Choisir autre chose",
   step_of: "Étape {number} sur {count}",
   cancel: "Annuler",
+  close: "Fermer",
   needs_script:
     "Ce formulaire a besoin de JavaScript. Veuillez l’autoriser pour cette page, puis la recharger.",
   loading: "Chargement…",

@@ -85,6 +85,7 @@ export const it: Texts = {
   choose_other: "Scegliere altro",
   step_of: "Passo {number} di {count}",
   cancel: "Annulla",
+  close: "Chiudi",
   needs_script: "Questo modulo ha bisogno di JavaScript. Lo consenta per questa pagina e la ricarichi.",
   loading: "Caricamento…",
   window_heading: "Continui nell’altra finestra",

@@ -86,6 +86,7 @@ export const ja: Texts = {
   choose_other: "別のものを選ぶ",
   step_of: "ステップ {number}／{count}",
   cancel: "キャンセル",
+  close: "閉じる",
   needs_script: "このフォームには JavaScript が必要です。このページで許可してから、再読み込みしてください。",
   loading: "読み込み中…",
   window_heading: "別のウィンドウで続けてください",

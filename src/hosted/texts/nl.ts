@@ -87,6 +87,7 @@ export const nl: Texts = {
   choose_other: "Iets anders kiezen",
   step_of: "Stap {number} van {count}",
   cancel: "Annuleren",
+  close: "Sluiten",
   needs_script:
     "Dit formulier heeft JavaScript nodig. Sta het toe voor deze pagina en laad de pagina opnieuw.",
   loading: "Laden…",

@@ -86,6 +86,7 @@ export const pl: Texts = {
   choose_other: "Wybierz coś innego",
   step_of: "Krok {number} z {count}",
   cancel: "Anuluj",
+  close: "Zamknij",
   needs_script: "Ten formularz wymaga JavaScriptu. Zezwól na niego na tej stronie i wczytaj ją ponownie.",
   loading: "Wczytywanie…",
   window_heading: "Przejdź do drugiego okna",

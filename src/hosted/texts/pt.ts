@@ -87,6 +87,7 @@ export const pt: Texts = {
   choose_other: "Escolher outra coisa",
   step_of: "Passo {number} de {count}",
   cancel: "Cancelar",
+  close: "Fechar",
   needs_script: "Este formulário precisa de JavaScript. Permita-o para esta página e volte a carregá-la.",
   loading: "A carregar…",
   window_heading: "Continue na outra janela",
