@@ -4,6 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { shrinkPng } from "./small-png.ts";
 import { launchChromium } from "../test/hosted/chromium.ts";
 import { openFlow, toldOf } from "../test/hosted/embed-stage.ts";
@@ -29,7 +30,7 @@ async function take(
   name: string,
   viewport: typeof PHONE,
   colorScheme: "light" | "dark",
-  show: (page: import("playwright-core").Page) => Promise<unknown>,
+  show: (page: Page) => Promise<unknown>,
 ): Promise<void> {
   if (!new RegExp(WANTED).test(name)) return;
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
