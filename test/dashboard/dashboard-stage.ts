@@ -44,7 +44,7 @@ export interface DashboardStage extends AsyncDisposable {
   /** Triggers a Blueprint with records; gives the run's id. */
   trigger(
     blueprint: string,
-    records: readonly unknown[],
+    records: readonly unknown[] | string,
     more?: Readonly<Record<string, unknown>>,
   ): Promise<string>;
   /** Resolves when a review of the run is open; gives its id. */
@@ -90,7 +90,7 @@ export async function openDashboardStage(): Promise<DashboardStage> {
     newContext,
     trigger: async (blueprint, records, more = {}) => {
       const { status, text, body } = await caller.post(`/blueprints/${blueprint}/trigger`, {
-        data: JSON.stringify(records),
+        data: typeof records === "string" ? records : JSON.stringify(records),
         ...more,
       });
       if (status !== 202) throw new Error(text);

@@ -1,6 +1,8 @@
+import type * as events from "#contract/operator/events.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
 import type * as session from "#contract/operator/session.ts";
+import type * as system from "#contract/operator/system.ts";
 import { endpoint } from "./request.ts";
 
 /** The operations that pages use: one line each. A method or a path that is not the contract's does not compile. */
@@ -30,6 +32,9 @@ export const downloadResult = endpoint<typeof runs.downloadResult>(
   "get",
   "/runs/{runId}/results/{resultKey}/download",
 );
+
+export const watchChanges = endpoint<typeof events.watchChanges>("get", "/events");
+export const readOverview = endpoint<typeof system.readOverview>("get", "/overview");
 
 export const listReviews = endpoint<typeof reviews.listReviews>("get", "/reviews");
 export const readReview = endpoint<typeof reviews.readReview>("get", "/reviews/{reviewId}");

@@ -17,8 +17,14 @@ export type Me = OperatorAnswer<NonNullable<typeof readMe.operation>>;
 
 const ME = ["me"] as const;
 const TRIES_MAX = 2;
-/** How often pages look again that show what moves. */
-const LIVE_MS = 3_000;
+/** How often pages look again that show what moves: by themselves, and while they are told of changes. */
+const LIVE_MS = { alone: 3_000, told: 30_000 } as const;
+let isStreaming = false;
+
+/** Whether changes are told; see watch.ts. */
+export function setStreaming(is: boolean): void {
+  isStreaming = is;
+}
 
 /** A 401 of anything means that the session is over: whoever shows pages sees it, and asks to sign in again in their place. */
 function noteFailure(error: unknown): void {
@@ -95,7 +101,10 @@ export function useRead<O extends OperatorOperation>(
     queryKey: keyOf(from, input),
     queryFn: async ({ signal }) => await call(from, input, signal),
     enabled: options.enabled ?? true,
-    refetchInterval: options.live === true ? LIVE_MS : false,
+    refetchInterval: () => {
+      if (options.live !== true) return false;
+      return isStreaming ? LIVE_MS.told : LIVE_MS.alone;
+    },
   });
 }
 

@@ -1,48 +1,194 @@
-import { Anchor, Stack, Title } from "@mantine/core";
+import { Anchor, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { listReviews, listRuns } from "../api/operations.ts";
+import { listReviews, listRuns, readOverview } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import type { Overview } from "../parts/answers.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
+import { Facts } from "../parts/facts.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { ReviewCards } from "./review-list.tsx";
+import { Section } from "../parts/section.tsx";
+import { formatDuration, Time } from "../parts/time.tsx";
+import { HourChart } from "./hour-chart.tsx";
+import { ReviewList } from "./review-list.tsx";
 import { RunTable } from "./run-list.tsx";
 
-const SHOWN = 8;
+const SHOWN = 5;
 
 export function OverviewPage() {
-  const reviews = useRead(listReviews, {}, { live: true });
-  const runs = useRead(listRuns, { query: { limit: SHOWN } }, { live: true });
+  const overview = useRead(readOverview, {}, { live: true });
   return (
     <>
-      <PageHead title="Overview" />
+      <PageHead title="Overview" about="What needs a person, and how the last 24 hours were." />
       <Stack gap="xl">
-        <section aria-labelledby="needs-you">
-          <Title order={2} id="needs-you" mb="sm">
-            Needs a person
-          </Title>
-          <Reading of={reviews}>
-            {({ items }) =>
-              items.length === 0 ? (
-                <EmptyState title="Nothing waits for you">
-                  Runs that stop for a review are listed here.
-                </EmptyState>
-              ) : (
-                <ReviewCards reviews={items.slice(0, SHOWN)} />
-              )
-            }
-          </Reading>
-        </section>
-        <section aria-labelledby="latest">
-          <Title order={2} id="latest" mb="sm">
-            Latest runs
-          </Title>
-          <Reading of={runs}>{({ items }) => <RunTable runs={items} />}</Reading>
-          <Anchor component={Link} href="/runs" mt="sm" display="inline-block">
-            All runs
-          </Anchor>
-        </section>
+        <NeedsPeople overview={overview.data} />
+        <Reading of={overview}>{(data) => <LastHours overview={data} />}</Reading>
+        <LatestRuns />
       </Stack>
     </>
+  );
+}
+
+function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) {
+  const reviews = useRead(listReviews, {}, { live: true });
+  const others = [
+    count(overview?.needs_people.writes ?? 0, "write may have happened", "writes may have happened"),
+    count(overview?.needs_people.locked_credentials ?? 0, "credential is locked", "credentials are locked"),
+  ].filter((text) => text !== null);
+  return (
+    <Section title="Needs a person" isBare>
+      <Reading of={reviews}>
+        {({ items }) => (
+          <Stack gap="sm">
+            {items.length === 0 && others.length === 0 && (
+              <EmptyState title="Nothing waits for you">
+                Runs that stop for a review are listed here.
+              </EmptyState>
+            )}
+            <ReviewList reviews={items.slice(0, SHOWN)} />
+            {items.length > SHOWN && (
+              <Anchor component={Link} href="/reviews" size="sm">
+                All {items.length} reviews
+              </Anchor>
+            )}
+            {others.length > 0 && <Text size="sm">{others.join("; ")}.</Text>}
+          </Stack>
+        )}
+      </Reading>
+    </Section>
+  );
+}
+
+const count = (number: number, one: string, many: string): string | null =>
+  number === 0 ? null : `${number} ${number === 1 ? one : many}`;
+
+function LastHours({ overview }: { readonly overview: Overview }) {
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
+        <Section title="Runs by hour">
+          <HourChart hours={overview.hours} />
+        </Section>
+        <Section title="How long runs took">
+          <Durations durations={overview.durations} />
+        </Section>
+      </SimpleGrid>
+      <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
+        <Section title="What runs wait for">
+          <Waiting waiting={overview.waiting} />
+        </Section>
+        <Section title="What fails">
+          <Failures overview={overview} />
+        </Section>
+      </SimpleGrid>
+    </>
+  );
+}
+
+function Durations({ durations }: { readonly durations: Overview["durations"] }) {
+  const { p50_ms: half, p90_ms: nine, p99_ms: most } = durations;
+  if (half === null || nine === null || most === null)
+    return <None>No run was completed in these hours.</None>;
+  return (
+    <Facts
+      of={[
+        ["Half of them, at most", formatDuration(half)],
+        ["Nine of ten", formatDuration(nine)],
+        ["All but one of a hundred", formatDuration(most)],
+        ["Completed runs", durations.runs],
+      ]}
+    />
+  );
+}
+
+const REASONS: Readonly<Record<Overview["waiting"][number]["waits_for"], string>> = {
+  place: "Their turn",
+  credential: "Another run with the same credential",
+  review: "A person's review",
+  write: "A word on a write",
+  worker: "A worker",
+  nothing: "Nothing: they are carried",
+};
+
+function Waiting({ waiting }: { readonly waiting: Overview["waiting"] }) {
+  if (waiting.length === 0) return <None>Every run has ended.</None>;
+  return (
+    <Table verticalSpacing="xs">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>For</Table.Th>
+          <Table.Th>Runs</Table.Th>
+          <Table.Th>The oldest since</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {waiting.map(({ waits_for: reason, runs, oldest_at: at }) => (
+          <Table.Tr key={reason}>
+            <Table.Td>{REASONS[reason]}</Table.Td>
+            <Table.Td>{runs}</Table.Td>
+            <Table.Td>
+              <Time at={at} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function Failures({ overview }: { readonly overview: Overview }) {
+  const { failures, failing_logins: logins } = overview;
+  if (failures.length === 0 && logins.length === 0) return <None>Nothing has failed.</None>;
+  return (
+    <Stack gap="sm">
+      {failures.map(({ account, blueprint, failure, runs, last_run_id: last }) => (
+        <Text key={`${account} ${blueprint} ${failure}`} size="sm" className="any-break">
+          {blueprint}: {failure}, {runs} {runs === 1 ? "run" : "runs"};{" "}
+          <Anchor component={Link} href={`/runs/${last}`} size="sm" underline="always">
+            the last one
+          </Anchor>
+        </Text>
+      ))}
+      {logins.map(({ account, strategy, credentials, locked }) => (
+        <Text key={`${account} ${strategy}`} size="sm" className="any-break">
+          {strategy} ({account}): the last login of {credentials}{" "}
+          {credentials === 1 ? "credential" : "credentials"} was rejected
+          {locked > 0 ? `, ${locked} locked` : ""}
+        </Text>
+      ))}
+    </Stack>
+  );
+}
+
+const None = ({ children }: { readonly children: string }) => (
+  <Text size="sm" c="dimmed">
+    {children}
+  </Text>
+);
+
+function LatestRuns() {
+  const runs = useRead(listRuns, { query: { limit: SHOWN } }, { live: true });
+  return (
+    <Section
+      title="Latest runs"
+      isBare
+      actions={
+        <Anchor component={Link} href="/runs" size="sm">
+          All runs
+        </Anchor>
+      }
+    >
+      <Reading of={runs}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <EmptyState title="No run yet">
+              A run begins when a customer's backend triggers a Blueprint.
+            </EmptyState>
+          ) : (
+            <RunTable runs={items} />
+          )
+        }
+      </Reading>
+    </Section>
   );
 }

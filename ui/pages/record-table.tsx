@@ -53,11 +53,11 @@ export function RecordTable(props: {
             </tr>
           </thead>
           <tbody>
-            <Gap px={first?.start ?? 0} />
+            <Gap columns={columns.length + 2} px={first?.start ?? 0} />
             {seen.map(({ index }) => (
               <RecordRow key={index} at={index} columns={columns} record={recordAt(index)} />
             ))}
-            <Gap px={rows.getTotalSize() - (last?.end ?? 0)} />
+            <Gap columns={columns.length + 2} px={rows.getTotalSize() - (last?.end ?? 0)} />
           </tbody>
         </table>
       </section>
@@ -66,10 +66,10 @@ export function RecordTable(props: {
 }
 
 /** The place of rows that are not in sight. */
-const Gap = ({ px }: { readonly px: number }) =>
+const Gap = ({ px, columns }: { readonly px: number; readonly columns: number }) =>
   px > 0 ? (
     <tr aria-hidden="true">
-      <td style={{ height: px, padding: 0 }} />
+      <td colSpan={columns} style={{ height: px, padding: 0 }} />
     </tr>
   ) : null;
 

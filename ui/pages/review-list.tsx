@@ -23,7 +23,7 @@ export function ReviewListPage() {
               records. When one does, it is here.
             </EmptyState>
           ) : (
-            <ReviewCards reviews={items} />
+            <ReviewList reviews={items} />
           )
         }
       </Reading>
@@ -31,7 +31,7 @@ export function ReviewListPage() {
   );
 }
 
-export function ReviewCards({ reviews }: { readonly reviews: readonly Review[] }) {
+export function ReviewList({ reviews }: { readonly reviews: readonly Review[] }) {
   return (
     <Stack component="ul" gap="sm" className="plain-list">
       {reviews.map((review) => (

@@ -47,6 +47,12 @@ export function RunSteps({ run }: { readonly run: Run }) {
   );
 }
 
+function explainNoSteps(run: Run): string {
+  if (run.purged_at !== null) return "What its steps did was taken away.";
+  if (run.started_at === null) return "No step has begun yet.";
+  return "None of its steps has touched the outside; the others leave no record. The graph shows all of them.";
+}
+
 function Timeline(props: {
   readonly run: Run;
   readonly opened: string | null;
@@ -56,7 +62,7 @@ function Timeline(props: {
   if (run.steps.length === 0)
     return (
       <Text size="sm" c="dimmed">
-        {run.started_at === null ? "No step has begun yet." : "Nothing is kept of its steps."}
+        {explainNoSteps(run)}
       </Text>
     );
   return (

@@ -1,6 +1,7 @@
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
+import type * as system from "#contract/operator/system.ts";
 
 /** What pages hand on, under the names that people use. */
 export type ListedRun = OperatorAnswer<typeof runs.listRuns>["items"][number];
@@ -8,6 +9,7 @@ export type Run = OperatorAnswer<typeof runs.readRun>;
 export type RunStep = Run["steps"][number];
 export type RunGraphData = OperatorAnswer<typeof runs.readRunGraph>;
 export type ResultRecord = OperatorAnswer<typeof runs.listResultRecords>["items"][number];
+export type Overview = OperatorAnswer<typeof system.readOverview>;
 export type Review = OperatorAnswer<typeof reviews.readReview>;
 export type ReviewRecord = OperatorAnswer<typeof reviews.listReviewRecords>["items"][number];
 

@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { Suspense, useEffect, useRef } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { useSignedIn } from "../api/queries.ts";
+import { useWatch } from "../api/watch.ts";
 import { NotFoundPage } from "../pages/not-found.tsx";
 import { noteNavigation } from "../parts/page-head.tsx";
 import { ROUTES } from "../routes.tsx";
@@ -18,6 +19,7 @@ export function Frame() {
   const main = useRef<HTMLElement>(null);
   const first = useRef(location);
   useShortcuts();
+  useWatch();
   useEffect(() => {
     if (first.current === location) return;
     first.current = "";
@@ -49,7 +51,7 @@ export function Frame() {
           <PageBoundary key={location}>
             <Suspense
               fallback={
-                <Center mih={240}>
+                <Center mih={240} aria-busy="true">
                   <Loader aria-label="Loading the page" />
                 </Center>
               }

@@ -70,7 +70,9 @@ async function playExamples(surroundings: Surroundings, examples: readonly Examp
   print(`What the portal holds and has seen:  ${surroundings.portalUrl}/__control`);
 }
 
-function showPlaces({ serviceUrl, portalUrl }: Surroundings): void {
+function showPlaces({ serviceUrl, portalUrl, operator }: Surroundings): void {
+  print(`The dashboard:                       ${serviceUrl}/dashboard`);
+  print(`  (sign in with ${operator.email} / ${operator.password})`);
   print(`Health:                              ${serviceUrl}/healthz`);
   print(`Documentation:                       ${serviceUrl}/docs`);
   print(`The portal:                          ${portalUrl}`);

@@ -25,6 +25,8 @@ export interface Surroundings {
   readonly portalUrl: string;
   readonly serviceUrl: string;
   readonly apiKey: string;
+  /** Who may sign in to the dashboard. Of the demo alone: it goes with the throw-away folder. */
+  readonly operator: { readonly email: string; readonly password: string };
   /** Files of the examples. */
   readonly examples: string;
   /** Throw-away, for the demo's own files. */
@@ -87,14 +89,12 @@ export async function openSurroundings(
     const documents = copyDocuments(examples, needs.documents, join(folder, "examples"), origins);
     process.stdout.write(await latchkey("apply", "-f", documents));
     stopped.throwIfAborted();
-    const { key } = JSON.parse(await latchkey("keys", "create", "--account", "acme", "--json")) as {
-      key: string;
-    };
-    stopped.throwIfAborted();
+    const { key, operator } = await makeAccess(latchkey, stopped);
     return {
       portalUrl,
       serviceUrl,
       apiKey: key,
+      operator,
       examples,
       folder,
       latchkey,
@@ -107,6 +107,22 @@ export async function openSurroundings(
     await close();
     throw error;
   }
+}
+
+/** For the customer's backend, and for who looks at the dashboard. */
+async function makeAccess(
+  latchkey: Surroundings["latchkey"],
+  stopped: AbortSignal,
+): Promise<{ readonly key: string; readonly operator: Surroundings["operator"] }> {
+  const made = await latchkey("keys", "create", "--account", "acme", "--json");
+  stopped.throwIfAborted();
+  // Not the first one that `init` makes: an admin has to set up an authenticator app before anything else.
+  const operator = await latchkey("operators", "create", "demo@localhost", "--role", "operator", "--json");
+  stopped.throwIfAborted();
+  return {
+    key: (JSON.parse(made) as { key: string }).key,
+    operator: JSON.parse(operator) as Surroundings["operator"],
+  };
 }
 
 /** All of them, or the first failure when each has ended: nothing is still being started when the cleaning up begins. */

@@ -1,0 +1,107 @@
+/**
+ * Takes the pictures of `docs/dashboard.md`: each page, wide and on a phone, light and dark, at a service that is started for it.
+ * `node scripts/run.mjs scripts/dashboard-screenshots.ts [pattern of names]`.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { shrinkPng } from "./small-png.ts";
+import { openDashboardStage, type DashboardStage } from "../test/dashboard/dashboard-stage.ts";
+
+const FOLDER = join(import.meta.dirname, "../docs/screenshots/dashboard");
+const SCREENS = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;
+/** Of a long page the beginning is enough. */
+const HEIGHT_MAX = 1_600;
+const WANTED = process.argv[2] ?? "";
+
+const SUPPLIERS = ["Northwind", "Southgate Steel", "Eastfield Paper", "Westbrook Tools"];
+const invoice = (n: number) => ({
+  number: `RE-2026-${String(n).padStart(4, "0")}`,
+  supplier: n % 9 === 4 ? "" : SUPPLIERS[n % SUPPLIERS.length],
+  due: `2026-11-${String((n % 28) + 1).padStart(2, "0")}`,
+  currency: "EUR",
+  total: n % 11 === 7 ? -12.5 : Math.round(((n * 7919) % 100_000) + 1) / 100,
+});
+const invoices = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, index) => invoice(from + index));
+
+async function fill(
+  stage: DashboardStage,
+): Promise<{ readonly done: string; readonly review: string; readonly waiting: string }> {
+  for (const month of ["July", "August", "September"])
+    await stage.trigger("plain-list", invoices(40), { run_name: `Price list of ${month}` });
+  const done = await stage.trigger("plain-list", invoices(250), { run_name: "Price list of October" });
+  const cancelled = await stage.trigger("supplier-invoices", invoices(6), {
+    run_name: "Invoices of week 45",
+  });
+  await stage.waitForReview(cancelled);
+  await stage.caller.post(`/blueprint-runs/${cancelled}/cancel`);
+  await stage.trigger("supplier-invoices", "nothing that could be parsed", {
+    run_name: "Invoices of week 46",
+  });
+  const waiting = await stage.trigger("supplier-invoices", invoices(6, 3), {
+    run_name: "Invoices of week 47",
+    purchase_order: "PO-2026-117",
+    purchase_ordr: "typed wrongly",
+  });
+  await stage.caller.waitForRun(done, 100_000);
+  return { done, waiting, review: await stage.waitForReview(waiting) };
+}
+
+await using stage = await openDashboardStage();
+const { done, waiting, review } = await fill(stage);
+
+/** Name, address, and what is done before the picture. */
+const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Page) => Promise<void>])[] = [
+  ["overview", ""],
+  ["runs", "/runs"],
+  ["run-waiting", `/runs/${waiting}`],
+  ["run-results", `/runs/${done}`],
+  ["run-graph", `/runs/${waiting}`, async (page) => await page.getByText("Graph", { exact: true }).click()],
+  ["reviews", "/reviews"],
+  ["review", `/reviews/${review}`],
+  ["own-sign-in", "/me"],
+  [
+    "sign-in",
+    "",
+    async (page) => {
+      await page.context().clearCookies();
+      await page.reload();
+    },
+  ],
+];
+
+mkdirSync(FOLDER, { recursive: true });
+for (const [screen, viewport] of Object.entries(SCREENS)) {
+  for (const colorScheme of ["light", "dark"] as const) {
+    const page = await stage.openPage("admin", "/me", { viewport, colorScheme });
+    for (const [name, path, prepare] of PAGES) {
+      const file = `${name}-${screen}-${colorScheme}`;
+      if (!new RegExp(WANTED).test(file)) continue;
+      await page.goto(`${stage.operators.service.url}/dashboard${path}`);
+      await settle(page);
+      await prepare?.(page);
+      await settle(page);
+      // What sticks to the window's edge would hang in the middle of a long picture.
+      const height = Math.min(
+        Number(await page.evaluate("document.documentElement.scrollHeight")),
+        HEIGHT_MAX,
+      );
+      await page.setViewportSize({ width: viewport.width, height: Math.max(height, viewport.height) });
+      await settle(page);
+      writeFileSync(join(FOLDER, `${file}.png`), shrinkPng(await page.screenshot()));
+      await page.setViewportSize(viewport);
+      console.log(file);
+    }
+    await page.context().close();
+  }
+}
+if (stage.problems.length > 0) throw new Error(stage.problems.join("\n"));
+
+async function settle(page: Page): Promise<void> {
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+  await page.evaluate(
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 300))))",
+  );
+}

@@ -1,0 +1,65 @@
+import { useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { listReviews, listRuns, readReview, readRun, watchChanges } from "./operations.ts";
+import { keyOf, setStreaming } from "./queries.ts";
+import { addressOf } from "./request.ts";
+
+/** Changes come in bursts; what is shown is read again once a while at most. */
+const GATHER_MS = 500;
+/** After a refusal (too many dashboards watch) it is looked at again and again anyway. */
+const AGAIN_MS = 60_000;
+
+interface Changes {
+  readonly runs: readonly { readonly id: string }[];
+  readonly reviews: readonly { readonly id: string }[];
+}
+
+/** While somebody looks: what changes is told, and read again. Without it pages look every few seconds. */
+export function useWatch(): void {
+  const client = useQueryClient();
+  useEffect(() => watch(client), [client]);
+}
+
+function watch(client: QueryClient): () => void {
+  const due = new Map<string, readonly unknown[]>();
+  let source: EventSource | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let again: ReturnType<typeof setTimeout> | undefined;
+  const readAgain = (...keys: (readonly unknown[])[]): void => {
+    for (const key of keys) due.set(JSON.stringify(key), key);
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      for (const queryKey of due.values()) void client.invalidateQueries({ queryKey });
+      due.clear();
+    }, GATHER_MS);
+  };
+  const everything = (): void =>
+    readAgain(keyOf(listRuns), keyOf(readRun), keyOf(listReviews), keyOf(readReview));
+  const open = (): void => {
+    source = new EventSource(addressOf(watchChanges, {}));
+    source.addEventListener("open", () => {
+      setStreaming(true);
+      everything();
+    });
+    source.addEventListener("stale", everything);
+    source.addEventListener("changes", ({ data }: MessageEvent<string>) => {
+      const { runs, reviews } = JSON.parse(data) as Changes;
+      if (runs.length > 0) readAgain(keyOf(listRuns));
+      if (reviews.length > 0) readAgain(keyOf(listReviews));
+      for (const { id } of runs) readAgain(keyOf(readRun, { params: { runId: id } }));
+      for (const { id } of reviews) readAgain(keyOf(readReview, { params: { reviewId: id } }));
+    });
+    source.addEventListener("error", () => {
+      setStreaming(false);
+      // Cut: the browser connects again by itself. Refused: it does not.
+      if (source?.readyState === EventSource.CLOSED) again = setTimeout(open, AGAIN_MS);
+    });
+  };
+  open();
+  return () => {
+    setStreaming(false);
+    source?.close();
+    clearTimeout(timer);
+    clearTimeout(again);
+  };
+}
