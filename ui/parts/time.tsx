@@ -40,7 +40,7 @@ export function Time({ at, isExact = false }: { readonly at: string; readonly is
 }
 
 /** 850 ms, 12.3 s, 4 min 10 s, 2 h 5 min. */
-function formatDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
   const minutes = Math.floor(ms / 60_000);
