@@ -43,5 +43,8 @@ export const theme = createTheme({
   },
   respectReducedMotion: true,
   // What may be left out says so instead.
-  components: { InputWrapper: { defaultProps: { withAsterisk: false } } },
+  components: {
+    InputWrapper: { defaultProps: { withAsterisk: false } },
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": "Close the message" } } },
+  },
 });

@@ -1,40 +1,5 @@
 import { createHash } from "node:crypto";
-
-/** What is audited. Closed: a name that is not here does not compile; docs/audit.md says what each one means. */
-export const AUDIT_ACTIONS = [
-  "session.create",
-  "session.expire",
-  "embedded_session.create",
-  "credential.submit",
-  "credential.open",
-  "credential.send",
-  "credential.delete",
-  "credential.unlock",
-  "key.create",
-  "key.revoke",
-  "key.rotate",
-  "config.apply",
-  "operator.create",
-  "operator.disable",
-  "operator.enable",
-  "operator.role_change",
-  "operator.sign_in",
-  "operator.sign_in_failed",
-  "operator.sign_out",
-  "operator.step_up",
-  "operator.password_change",
-  "operator.password_reset",
-  "operator.totp_enrol",
-  "operator.totp_reset",
-  "operator.recovery_codes",
-  "master_key.change",
-  "run.cancel",
-  "run.purge",
-  "write.decide",
-  "review.decide",
-  "restore.reconcile",
-] as const;
-export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+import type { AuditAction } from "./audit-actions.ts";
 
 /** `id`: the API key, the hosted session that the end user came with, the run, the operator. The shell has none. */
 export type AuditActor =

@@ -30,6 +30,6 @@ test("a change of any member of a line is found by them", () => {
 });
 
 test("every action is described on the page", async () => {
-  const { AUDIT_ACTIONS } = await import("#domain/audit.ts");
+  const { AUDIT_ACTIONS } = await import("#domain/audit-actions.ts");
   for (const action of AUDIT_ACTIONS) assert.ok(page.includes(`\`${action}\``), action);
 });

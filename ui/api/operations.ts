@@ -1,7 +1,15 @@
+import type * as accounts from "#contract/operator/accounts.ts";
+import type * as audit from "#contract/operator/audit.ts";
+import type * as blueprints from "#contract/operator/blueprints.ts";
+import type * as config from "#contract/operator/config.ts";
+import type * as credentials from "#contract/operator/credentials.ts";
 import type * as events from "#contract/operator/events.ts";
+import type * as keys from "#contract/operator/keys.ts";
+import type * as operators from "#contract/operator/operators.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
 import type * as session from "#contract/operator/session.ts";
+import type * as strategies from "#contract/operator/strategies.ts";
 import type * as system from "#contract/operator/system.ts";
 import { endpoint } from "./request.ts";
 
@@ -44,3 +52,109 @@ export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(
 );
 export const approveReview = endpoint<typeof reviews.approveReview>("post", "/reviews/{reviewId}/approve");
 export const rejectReview = endpoint<typeof reviews.rejectReview>("post", "/reviews/{reviewId}/reject");
+
+export const checkConfig = endpoint<typeof config.checkConfig>("post", "/config/check");
+export const planConfig = endpoint<typeof config.planConfig>("post", "/config/plan");
+export const applyConfig = endpoint<typeof config.applyConfig>("post", "/config/apply");
+export const readConfigSchema = endpoint<typeof config.readConfigSchema>("get", "/config/schema");
+export const listBlueprints = endpoint<typeof blueprints.listBlueprints>("get", "/blueprints");
+export const readBlueprint = endpoint<typeof blueprints.readBlueprint>(
+  "get",
+  "/accounts/{account}/blueprints/{blueprintKey}",
+);
+export const listBlueprintVersions = endpoint<typeof blueprints.listBlueprintVersions>(
+  "get",
+  "/accounts/{account}/blueprints/{blueprintKey}/versions",
+);
+export const readBlueprintVersion = endpoint<typeof blueprints.readBlueprintVersion>(
+  "get",
+  "/accounts/{account}/blueprints/{blueprintKey}/versions/{version}",
+);
+export const publishBlueprintVersion = endpoint<typeof blueprints.publishBlueprintVersion>(
+  "post",
+  "/accounts/{account}/blueprints/{blueprintKey}/versions/{version}/publish",
+);
+export const retireBlueprint = endpoint<typeof blueprints.retireBlueprint>(
+  "post",
+  "/accounts/{account}/blueprints/{blueprintKey}/retire",
+);
+export const restoreBlueprint = endpoint<typeof blueprints.restoreBlueprint>(
+  "post",
+  "/accounts/{account}/blueprints/{blueprintKey}/restore",
+);
+export const startRun = endpoint<typeof blueprints.startRun>(
+  "post",
+  "/accounts/{account}/blueprints/{blueprintKey}/runs",
+);
+export const listStrategies = endpoint<typeof strategies.listStrategies>("get", "/strategies");
+export const readStrategy = endpoint<typeof strategies.readStrategy>(
+  "get",
+  "/accounts/{account}/strategies/{strategyId}",
+);
+export const listStrategyVersions = endpoint<typeof strategies.listStrategyVersions>(
+  "get",
+  "/accounts/{account}/strategies/{strategyId}/versions",
+);
+export const readStrategyVersion = endpoint<typeof strategies.readStrategyVersion>(
+  "get",
+  "/accounts/{account}/strategies/{strategyId}/versions/{version}",
+);
+export const publishStrategyVersion = endpoint<typeof strategies.publishStrategyVersion>(
+  "post",
+  "/accounts/{account}/strategies/{strategyId}/versions/{version}/publish",
+);
+export const retireStrategy = endpoint<typeof strategies.retireStrategy>(
+  "post",
+  "/accounts/{account}/strategies/{strategyId}/retire",
+);
+export const restoreStrategy = endpoint<typeof strategies.restoreStrategy>(
+  "post",
+  "/accounts/{account}/strategies/{strategyId}/restore",
+);
+export const listCredentials = endpoint<typeof credentials.listCredentials>("get", "/credentials");
+export const unlockCredential = endpoint<typeof credentials.unlockCredential>(
+  "post",
+  "/credentials/{credentialId}/unlock",
+);
+export const deleteCredential = endpoint<typeof credentials.deleteCredential>(
+  "delete",
+  "/credentials/{credentialId}",
+);
+export const listCredentialSessions = endpoint<typeof credentials.listCredentialSessions>(
+  "get",
+  "/credential-sessions",
+);
+export const listAccounts = endpoint<typeof accounts.listAccounts>("get", "/accounts");
+export const readAccount = endpoint<typeof accounts.readAccount>("get", "/accounts/{account}");
+export const changeAccount = endpoint<typeof accounts.changeAccount>("post", "/accounts/{account}");
+export const listKeys = endpoint<typeof keys.listKeys>("get", "/keys");
+export const createKey = endpoint<typeof keys.createKey>("post", "/keys");
+export const rotateKey = endpoint<typeof keys.rotateKey>("post", "/keys/{keyId}/rotate");
+export const revokeKey = endpoint<typeof keys.revokeKey>("post", "/keys/{keyId}/revoke");
+export const listAudit = endpoint<typeof audit.listAudit>("get", "/audit");
+export const listAuditChains = endpoint<typeof audit.listAuditChains>("get", "/audit/chains");
+export const verifyAuditChain = endpoint<typeof audit.verifyAuditChain>(
+  "get",
+  "/audit/chains/{chain}/verify",
+);
+export const exportAudit = endpoint<typeof audit.exportAudit>("get", "/audit/export");
+export const listOperators = endpoint<typeof operators.listOperators>("get", "/operators");
+export const createOperator = endpoint<typeof operators.createOperator>("post", "/operators");
+export const disableOperator = endpoint<typeof operators.disableOperator>(
+  "post",
+  "/operators/{operatorId}/disable",
+);
+export const enableOperator = endpoint<typeof operators.enableOperator>(
+  "post",
+  "/operators/{operatorId}/enable",
+);
+export const changeRole = endpoint<typeof operators.changeRole>("post", "/operators/{operatorId}/role");
+export const resetPassword = endpoint<typeof operators.resetPassword>(
+  "post",
+  "/operators/{operatorId}/reset-password",
+);
+export const resetSecondFactor = endpoint<typeof operators.resetSecondFactor>(
+  "post",
+  "/operators/{operatorId}/reset-second-factor",
+);
+export const readSystem = endpoint<typeof system.readSystem>("get", "/system");

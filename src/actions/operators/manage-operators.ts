@@ -11,7 +11,8 @@ import {
   type StoredOperator,
 } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
-import type { AuditAction, AuditActor, AuditEvent } from "#domain/audit.ts";
+import type { AuditAction } from "#domain/audit-actions.ts";
+import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { ID_PREFIX, isId } from "#domain/ids.ts";
 import { isOperatorName, normaliseOperatorName, type OperatorRole } from "#domain/operator.ts";
 import { newId, randomBase62 } from "#lib/new-id.ts";

@@ -11,7 +11,7 @@ import {
   saveTotpNonce,
 } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
-import type { AuditAction } from "#domain/audit.ts";
+import type { AuditAction } from "#domain/audit-actions.ts";
 import { limits } from "#domain/limits.ts";
 import { explainPassword } from "#domain/operator.ts";
 import { invalidField, Problem } from "#domain/problem.ts";

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { AUDIT_ACTIONS } from "#domain/audit.ts";
+import { AUDIT_ACTIONS } from "#domain/audit-actions.ts";
 import {
   closed,
   count,

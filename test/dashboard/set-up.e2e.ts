@@ -1,0 +1,226 @@
+// The pages that set things up, in a real Chromium at a real service: an operator writes a Blueprint, tries it, and looks after the rest.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { submitHostedForm } from "../caller.ts";
+import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+
+const STRATEGY = `strategy: strat_portal
+account: acme
+name: Supplier portal
+fields: [{ key: token, type: password, label: Access token }]
+login: { type: none }`;
+
+const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+let stage: DashboardStage;
+let page: Page;
+/** The hash of a style sheet of the checker's own, which the page's policy refuses. */
+const OF_CHECKER = "sha256-3r7HnoR+uqL7q2e6WrR/oFTT+zlV6uKAkAouguSacn0=";
+
+before(async () => {
+  stage = await openDashboardStage();
+  await stage.operators.installation.apply(STRATEGY);
+  const { body: session } = await stage.caller.post("/credential-sessions", {
+    strategy_id: "strat_portal",
+    name: "Portal of Northwind",
+  });
+  await submitHostedForm(session.hosted_url, { token: "canary-value" });
+  page = await stage.openPage("admin", "/blueprints");
+});
+
+after(async () => await stage?.[Symbol.asyncDispose]());
+
+const goTo = async (path: string, heading: string): Promise<void> => {
+  await page.goto(`${stage.operators.service.url}/dashboard${path}`);
+  await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+};
+
+/** WCAG 2.2 AA, as far as a program can tell. Asked by the browser's debugger: the page's policy lets no script in. */
+async function assertAccessible(what: string): Promise<void> {
+  await page.evaluate(axe);
+  const violations = await page.evaluate(async () => {
+    const { axe: checker } = globalThis as unknown as {
+      axe: {
+        run(
+          where: string,
+          options: unknown,
+        ): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+      };
+    };
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+    // Reading style sheets anew would be refused by the page's policy.
+    const { violations: found } = await checker.run("html", { runOnly: tags, preload: false });
+    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" ")}`);
+  });
+  assert.deepEqual(violations, [], what);
+}
+
+test("a Blueprint is written with its problems beside it, published, tried, and published again as it was", async () => {
+  await page.getByRole("link", { name: "New Blueprint" }).click();
+  const editor = page.getByRole("textbox", { name: "The new document" });
+  await editor.waitFor();
+  await page.getByText("No problem.").waitFor();
+  await assertAccessible("the editor");
+  await editor.press("Control+a");
+  await page.keyboard.insertText(
+    "blueprint: written-here\naccount: acme\nname: Written here\nnodes:\n  - { id: data, type: input, refKey: data }\n  - { id: rows, type: parse, from: dta, format: json }\n  - { id: out, type: output, refKey: rows, from: rows }\n",
+  );
+  const problem = page.getByRole("button", { name: /^Line 6: nodes\[1\]\.from there is no node `dta`/ });
+  await problem.waitFor();
+  await assertAccessible("problems");
+  await problem.click();
+  assert.equal(await page.getByRole("button", { name: "Publish…" }).isDisabled(), true);
+  // The cursor stands where the problem is: what is typed goes there.
+  await page.keyboard.press("Delete");
+  await page.keyboard.press("Delete");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText("data");
+  await page.getByText("No problem.").waitFor();
+  await page.getByRole("region", { name: "Drawing of the Blueprint" }).waitFor();
+  await page.getByRole("button", { name: "Publish…" }).click();
+  await page.getByText("Make the blueprint written-here of acme").waitFor();
+  await page.getByRole("button", { name: "Publish", exact: true }).click();
+  await page.getByRole("heading", { name: "Written here", level: 1 }).waitFor();
+  await assertAccessible("a Blueprint");
+
+  await page.getByRole("tab", { name: "Document" }).click();
+  const document = page.getByRole("textbox", { name: "The Blueprint's document" });
+  await document.press("Control+End");
+  await page.keyboard.insertText("timeout: 5m\n");
+  await page.getByRole("button", { name: "Publish…" }).click();
+  await page.getByRole("dialog").getByText("timeout", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Publish", exact: true }).click();
+  await page.getByText("5 min 0 s").waitFor();
+
+  await page.getByRole("tab", { name: "Versions" }).click();
+  await page.getByRole("button", { name: "Look at version 2" }).click();
+  await page.getByText('"5m"').waitFor();
+  await assertAccessible("versions");
+  await page.getByRole("button", { name: "Publish again version 1" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
+  await page.getByRole("button", { name: "Look at version 3" }).waitFor();
+
+  await page.getByRole("tab", { name: "Try it" }).click();
+  await page.getByLabel("data").fill('[{"n": 1}]');
+  await assertAccessible("trying");
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await page.waitForURL(/\/runs\/run_/);
+  const id = /run_\w+/.exec(page.url())?.[0] ?? assert.fail(page.url());
+  assert.equal((await stage.caller.waitForRun(id, 100_000)).body.status, "completed");
+});
+
+test("the editor completes what may stand at a place", async () => {
+  await goTo("/blueprints/new", "New Blueprint");
+  const editor = page.getByRole("textbox", { name: "The new document" });
+  await editor.press("Control+End");
+  await page.keyboard.insertText("  - id: look\n    type: rev");
+  await page.keyboard.press("Control+Space");
+  await page.getByRole("option", { name: "review" }).click();
+  await page.keyboard.press("Enter");
+  await page.keyboard.insertText("instr");
+  await page.keyboard.press("Control+Space");
+  await page.getByRole("option", { name: "instructions" }).waitFor();
+});
+
+test("a strategy shows the form that it makes, also while it is written", async () => {
+  await goTo("/strategies/acme/strat_portal", "Supplier portal");
+  const preview = page.getByRole("region", { name: "Preview of the form" });
+  await preview.getByLabel("Access token").waitFor();
+  await assertAccessible("a strategy");
+  await page.getByRole("tab", { name: "Document" }).click();
+  const editor = page.getByRole("textbox", { name: "The strategy's document" });
+  await editor.press("Control+Home");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.keyboard.insertText("description: Only for reading");
+  await preview.getByText("Only for reading").waitFor();
+  await page.getByRole("button", { name: "Publish…" }).click();
+  await page.getByRole("button", { name: "Publish", exact: true }).click();
+  await page.getByText("Version", { exact: true }).waitFor();
+});
+
+test("an account is changed; what is wrong is said beside its field", async () => {
+  await goTo("/accounts/acme", "Acme Inc.");
+  const origins = page.getByLabel("Origins that a form may return to");
+  await origins.fill("app.example.com");
+  await page.getByRole("button", { name: "Change the account" }).click();
+  await page.getByRole("alert").waitFor();
+  await origins.fill("https://app.example.com");
+  await page.getByRole("button", { name: "Change the account" }).click();
+  await page.getByText("The account is changed.").waitFor();
+  await assertAccessible("an account");
+});
+
+test("an API key is made, shown once, and revoked", async () => {
+  await goTo("/keys", "API keys");
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByLabel("Label").fill("From the dashboard");
+  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByText(/^lk_/).waitFor();
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "Revoke From the dashboard" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("row", { name: /From the dashboard.*Revoked/ }).waitFor();
+  await assertAccessible("keys");
+});
+
+test("a credential is deleted after a question; the audit log knows, and every chain is in order", async () => {
+  await goTo("/sessions", "Sessions");
+  await page.getByText("Completed").waitFor();
+  await assertAccessible("sessions");
+  await goTo("/credentials", "Credentials");
+  await assertAccessible("credentials");
+  assert.ok(!(await page.content()).includes("canary-value"));
+  await page.getByRole("button", { name: "Delete Portal of Northwind" }).click();
+  await assertAccessible("a question");
+  await page.getByRole("button", { name: "Delete for ever" }).click();
+  await page.getByRole("heading", { name: "No credential yet" }).waitFor();
+  await goTo("/audit", "Audit log");
+  await page.getByLabel("Action").fill("credential.delete");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByRole("cell", { name: /credential\.delete/ }).waitFor();
+  await page.getByRole("button", { name: "Check every chain" }).click();
+  await page.getByText("In order").waitFor();
+  await assertAccessible("the audit log");
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Export" }).click();
+  assert.equal((await download).suggestedFilename(), "latchkey-audit.ndjson");
+});
+
+test("an operator is made, gets another role, and is disabled; the system tells how it is", async () => {
+  await goTo("/operators", "Operators");
+  await page.getByRole("button", { name: "New operator" }).click();
+  await page.getByLabel("Sign-in name").fill("new@example.com");
+  await page.getByRole("button", { name: "Make the operator" }).click();
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByLabel("Role of new@example.com").selectOption("reviewer");
+  await page.getByRole("button", { name: "Disable new@example.com" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
+  await page.getByRole("row", { name: /new@example\.com.*Disabled/ }).waitFor();
+  await assertAccessible("operators");
+  await goTo("/system", "System");
+  await page.getByText("Alive").first().waitFor();
+  await assertAccessible("the system");
+  await goTo("/accounts", "Accounts");
+  await assertAccessible("accounts");
+  await goTo("/blueprints", "Blueprints");
+  await assertAccessible("Blueprints");
+  await goTo("/strategies", "Strategies");
+  await assertAccessible("strategies");
+});
+
+test("a viewer sees documents and can change nothing", async () => {
+  const viewer = await stage.openPage("viewer", "/blueprints/acme/plain-list?tab=document");
+  await viewer.getByText("blueprint: plain-list").waitFor();
+  assert.equal(await viewer.getByRole("button", { name: /Publish|Retire/ }).count(), 0);
+  assert.equal(await viewer.getByRole("tab", { name: "Try it" }).count(), 0);
+  assert.equal(await viewer.getByRole("link", { name: "API keys" }).count(), 0);
+  await viewer.context().close();
+});
+
+test("no browser has complained, of the policy, of a script, or of a request elsewhere", () => {
+  const ofPages = stage.problems.filter((problem) => !problem.includes(OF_CHECKER));
+  assert.deepEqual(ofPages, []);
+});

@@ -1,0 +1,91 @@
+import { Button, Group, Progress, Stack, Text } from "@mantine/core";
+import { useEffect, useState } from "react";
+import { listAuditChains, verifyAuditChain } from "../api/operations.ts";
+import { call } from "../api/request.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Note } from "../parts/note.tsx";
+
+interface Check {
+  readonly chains: number;
+  readonly done: number;
+  readonly entries: number;
+  readonly findings: readonly string[];
+  readonly isOver: boolean;
+}
+
+/** Chain after chain, part after part; says after each how far it is. */
+async function checkAll(onStep: (check: Check) => void, signal: AbortSignal): Promise<void> {
+  const { items } = await call(listAuditChains, {}, signal);
+  let check: Check = { chains: items.length, done: 0, entries: 0, findings: [], isOver: items.length === 0 };
+  onStep(check);
+  for (const { chain, account } of items) {
+    for (let after: string | null | undefined; after !== null;) {
+      const part = await call(verifyAuditChain, { params: { chain }, query: { after } }, signal);
+      const found = part.findings.map(({ fault, message }) => `${account ?? chain}: ${fault}: ${message}`);
+      check = { ...check, entries: check.entries + part.checked, findings: [...check.findings, ...found] };
+      onStep(check);
+      after = part.next;
+    }
+    check = { ...check, done: check.done + 1, isOver: check.done + 1 === items.length };
+    onStep(check);
+  }
+}
+
+/** Recomputes every chain with keys that the database does not have. */
+export function AuditCheck() {
+  const [check, setCheck] = useState<Check | null>(null);
+  const [failure, setFailure] = useState<unknown>(null);
+  const [running, setRunning] = useState<AbortController | null>(null);
+  useEffect(() => () => running?.abort(), [running]);
+  const start = (): void => {
+    const stop = new AbortController();
+    setRunning(stop);
+    setFailure(null);
+    checkAll(setCheck, stop.signal)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) setFailure(error);
+      })
+      .finally(() => setRunning(null));
+  };
+  return (
+    <Stack gap="sm" mb="md">
+      <Group gap="md">
+        <Button variant="default" loading={running !== null} onClick={start}>
+          Check every chain
+        </Button>
+        {running !== null && check && (
+          <Text size="sm" c="dimmed" component="output">
+            {check.entries} entries of {check.done} of {check.chains} chains so far
+          </Text>
+        )}
+      </Group>
+      {running !== null && check && (
+        <Progress
+          value={(100 * check.done) / Math.max(check.chains, 1)}
+          aria-label="Chains that are checked"
+        />
+      )}
+      {failure !== null && <FailureNote error={failure} />}
+      {check?.isOver === true && <Outcome check={check} />}
+    </Stack>
+  );
+}
+
+function Outcome({ check }: { readonly check: Check }) {
+  if (check.findings.length === 0)
+    return (
+      <Note tone="good" title="In order" isAlert>
+        {check.entries} entries in {check.chains} chains are what was written. The command line compares them
+        with checkpoint files as well: <code>latchkey audit verify</code>.
+      </Note>
+    );
+  return (
+    <Note tone="bad" title="The audit log is not what was written" isAlert>
+      <ul>
+        {check.findings.map((finding) => (
+          <li key={finding}>{finding}</li>
+        ))}
+      </ul>
+    </Note>
+  );
+}

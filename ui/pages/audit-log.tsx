@@ -1,0 +1,161 @@
+import { Anchor, Button, Code, Group, Paper, Text, TextInput } from "@mantine/core";
+import type { FormEvent } from "react";
+import { Link, useSearchParams } from "wouter";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/audit.ts";
+import type { AuditAction } from "#domain/audit-actions.ts";
+import { exportAudit, listAudit } from "../api/operations.ts";
+import { useRead } from "../api/queries.ts";
+import { addressOf } from "../api/request.ts";
+import { DataTable } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Time } from "../parts/time.tsx";
+import { AuditCheck } from "./audit-check.tsx";
+
+type Entry = OperatorAnswer<typeof contract.listAudit>["items"][number];
+
+const FILTERS = [
+  ["action", "Action", "run.cancel"],
+  ["operator", "Operator", "ana@example.com"],
+  ["subject", "Done to", "an id"],
+  ["account", "Account", "name"],
+] as const;
+
+export function AuditLogPage() {
+  const [search] = useSearchParams();
+  const given = (name: string): string | undefined => search.get(name) ?? undefined;
+  const entries = useRead(listAudit, {
+    query: {
+      // The API refuses what is none, by name.
+      action: given("action") as AuditAction | undefined,
+      operator: given("operator"),
+      subject: given("subject"),
+      account: given("account"),
+      cursor: given("cursor"),
+    },
+  });
+  return (
+    <>
+      <PageHead title="Audit log" about="Who did what. Written with each effect, chained, never changed.">
+        <Button
+          component="a"
+          variant="default"
+          href={addressOf(exportAudit, { query: { account: given("account") } })}
+          download
+        >
+          Export
+        </Button>
+      </PageHead>
+      <AuditCheck />
+      <AuditFilters />
+      <Reading of={entries}>
+        {({ items, next_cursor: next }) =>
+          items.length === 0 ? (
+            <EmptyState title="No entry is like that">Take a filter away.</EmptyState>
+          ) : (
+            <>
+              <EntryTable entries={items} />
+              <Pager next={next} />
+            </>
+          )
+        }
+      </Reading>
+    </>
+  );
+}
+
+function AuditFilters() {
+  const [search, setSearch] = useSearchParams();
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const next = new URLSearchParams();
+    for (const [name, value] of new FormData(event.currentTarget))
+      if (typeof value === "string" && value.trim() !== "") next.set(name, value.trim());
+    setSearch(next);
+  };
+  return (
+    <Paper withBorder radius="lg" p="md" mb="md">
+      {/* Made anew when the address changes: its fields show what is asked. */}
+      <form key={search.toString()} onSubmit={submit} aria-label="Filters">
+        <div className="filters" data-open="true">
+          {FILTERS.map(([name, label, placeholder]) => (
+            <TextInput
+              key={name}
+              name={name}
+              label={label}
+              placeholder={placeholder}
+              defaultValue={search.get(name) ?? ""}
+            />
+          ))}
+          <Group gap="xs">
+            <Button type="submit" variant="default">
+              Filter
+            </Button>
+            {search.size > 0 && (
+              <Button variant="subtle" onClick={() => setSearch(new URLSearchParams())}>
+                Clear
+              </Button>
+            )}
+          </Group>
+        </div>
+      </form>
+    </Paper>
+  );
+}
+
+function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
+  return (
+    <DataTable
+      name="Audit log"
+      rows={entries}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: "What",
+          cell: (entry) => (
+            <>
+              <Text size="sm" fw={600}>
+                {entry.action}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {entry.subject_id}
+              </Text>
+            </>
+          ),
+        },
+        {
+          title: "Who",
+          cell: (entry) => (
+            <>
+              <Text size="sm">{entry.operator ?? entry.actor_kind.replace("_", " ")}</Text>
+              {entry.operator === null && entry.actor_id !== null && (
+                <Text size="xs" c="dimmed">
+                  {entry.actor_id}
+                </Text>
+              )}
+            </>
+          ),
+        },
+        { title: "When", from: "xs", cell: ({ occurred_at: at }) => <Time at={at} /> },
+        {
+          title: "Detail",
+          from: "md",
+          cell: ({ detail, run_id: run }) => (
+            <>
+              <Code>{JSON.stringify(detail)}</Code>
+              {run !== null && (
+                <Anchor component={Link} href={`/runs/${run}`} size="xs" display="block">
+                  The run
+                </Anchor>
+              )}
+            </>
+          ),
+        },
+        { title: "No.", from: "md", cell: ({ sequence }) => sequence ?? "–" },
+      ]}
+    />
+  );
+}

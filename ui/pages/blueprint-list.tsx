@@ -1,0 +1,95 @@
+import { Anchor, Button, Text } from "@mantine/core";
+import { Link } from "wouter";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/blueprints.ts";
+import { listBlueprints } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark, RunStatusMark } from "../parts/run-status.tsx";
+import { Time } from "../parts/time.tsx";
+
+type Blueprint = OperatorAnswer<typeof contract.listBlueprints>["items"][number];
+
+const COLUMNS: readonly Column<Blueprint>[] = [
+  {
+    title: "Blueprint",
+    cell: ({ account, key, name, retired }) => (
+      <>
+        <Anchor component={Link} href={`/blueprints/${account}/${key}`} fw={600} size="sm">
+          {name}
+        </Anchor>
+        <Text size="xs" c="dimmed" component="div">
+          {key} {retired && <Mark tone="quiet">Retired</Mark>}
+        </Text>
+      </>
+    ),
+  },
+  { title: "Account", from: "sm", cell: ({ account }) => account },
+  { title: "Version", from: "xs", cell: ({ version }) => version },
+  {
+    title: "Last run",
+    cell: ({ last_run: run }) =>
+      run === null ? (
+        <Text size="sm" c="dimmed">
+          None yet
+        </Text>
+      ) : (
+        <Anchor component={Link} href={`/runs/${run.id}`} size="sm">
+          <RunStatusMark status={run.status} step={run.status} /> <Time at={run.created_at} />
+        </Anchor>
+      ),
+  },
+  {
+    title: "Applied",
+    from: "md",
+    cell: (each) => (
+      <>
+        <Time at={each.applied_at} />
+        <Text size="xs" c="dimmed">
+          {each.applied_by ?? "by the command line"}
+        </Text>
+      </>
+    ),
+  },
+];
+
+export function BlueprintListPage() {
+  const { may } = useSignedIn();
+  const blueprints = useRead(listBlueprints, { query: useListQuery() });
+  return (
+    <>
+      <PageHead title="Blueprints" about="What runs do: a graph of nodes, in versions that never change.">
+        {may("config.apply") && (
+          <Button component={Link} href="/blueprints/new">
+            New Blueprint
+          </Button>
+        )}
+      </PageHead>
+      <AccountFilter />
+      <Reading of={blueprints}>
+        {({ items, next_cursor: next }) =>
+          items.length === 0 ? (
+            <EmptyState title="No Blueprint yet" command="latchkey apply -f examples">
+              Write one here with “New Blueprint”, or apply a folder of documents.
+            </EmptyState>
+          ) : (
+            <>
+              <DataTable
+                name="Blueprints"
+                rows={items}
+                keyOf={({ account, key }) => `${account}/${key}`}
+                columns={COLUMNS}
+              />
+              <Pager next={next} />
+            </>
+          )
+        }
+      </Reading>
+    </>
+  );
+}

@@ -1,0 +1,153 @@
+import { Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { useState, type FormEvent } from "react";
+import { useLocation } from "wouter";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/blueprints.ts";
+import { listCredentials, listRuns, startRun } from "../api/operations.ts";
+import { ApiFailure } from "../api/failure.ts";
+import { keyOf, useDo, useRead } from "../api/queries.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Note } from "../parts/note.tsx";
+import { Section } from "../parts/section.tsx";
+
+export type Blueprint = OperatorAnswer<typeof contract.readBlueprint>;
+
+/** What the form holds of each kind, by name. */
+type Values = Readonly<Record<string, string>>;
+
+const CREDENTIALS_SHOWN = 200;
+
+/** A run by hand: everything that a trigger would give. */
+export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
+  const { account, key } = blueprint;
+  const [, go] = useLocation();
+  const [inputs, setInputs] = useState<Values>({});
+  const [metadata, setMetadata] = useState<Values>({});
+  const [chosen, setChosen] = useState<Values>({});
+  const starting = useDo(startRun, {
+    changes: [keyOf(listRuns)],
+    onDone: ({ id }) => go(`/runs/${id}`),
+  });
+  const filled = (values: Values): Values =>
+    Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    starting.mutate({
+      params: { account, blueprintKey: key },
+      body: {
+        inputs: filled(inputs),
+        metadata: filled(metadata),
+        credential_ids: Object.values(filled(chosen)),
+      },
+    });
+  };
+  const { failure } = starting;
+  const wrong = (field: string): string | undefined =>
+    failure instanceof ApiFailure ? failure.ofField(field) : undefined;
+  return (
+    <Section title="Try it">
+      <form onSubmit={submit}>
+        <Stack gap="md">
+          <Note tone="waiting" title="It is a run like any other">
+            What the Blueprint writes to other systems is really written.
+          </Note>
+          {failure && <FailureNote error={failure} />}
+          {blueprint.credentials.map(({ slot, strategy }) => (
+            <CredentialSelect
+              key={slot}
+              account={account}
+              slot={slot}
+              strategy={strategy}
+              value={chosen[slot] ?? ""}
+              onChange={(id) => setChosen({ ...chosen, [slot]: id })}
+            />
+          ))}
+          <TryFields
+            blueprint={blueprint}
+            metadata={metadata}
+            inputs={inputs}
+            wrong={wrong}
+            onMetadata={setMetadata}
+            onInputs={setInputs}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" loading={starting.isPending}>
+              Start the run
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Section>
+  );
+}
+
+function TryFields(props: {
+  readonly blueprint: Blueprint;
+  readonly metadata: Values;
+  readonly inputs: Values;
+  readonly wrong: (field: string) => string | undefined;
+  readonly onMetadata: (metadata: Values) => void;
+  readonly onInputs: (inputs: Values) => void;
+}) {
+  const { blueprint, metadata, inputs, wrong, onMetadata, onInputs } = props;
+  return (
+    <>
+      {blueprint.metadata.map(({ name, label, is_required: isRequired }) => (
+        <TextInput
+          key={name}
+          label={label ?? name}
+          description={isRequired ? "Metadata, required" : "Metadata"}
+          value={metadata[name] ?? ""}
+          error={wrong(name)}
+          onChange={(event) => onMetadata({ ...metadata, [name]: event.currentTarget.value })}
+        />
+      ))}
+      {blueprint.inputs.map(({ ref_key: name, name: label, accepts, is_required: isRequired }) => (
+        <Textarea
+          key={name}
+          label={label ?? name}
+          description={`Input: ${TAKES[accepts]}${isRequired ? ", required" : ""}`}
+          autosize
+          minRows={3}
+          maxRows={16}
+          value={inputs[name] ?? ""}
+          error={wrong(name)}
+          onChange={(event) => onInputs({ ...inputs, [name]: event.currentTarget.value })}
+        />
+      ))}
+    </>
+  );
+}
+
+const TAKES = { text: "a text", json: "JSON", file: "a file's content", any: "a text or JSON" } as const;
+
+function CredentialSelect(props: {
+  readonly account: string;
+  readonly slot: string;
+  readonly strategy: string;
+  readonly value: string;
+  readonly onChange: (id: string) => void;
+}) {
+  const credentials = useRead(listCredentials, {
+    query: { account: props.account, limit: CREDENTIALS_SHOWN },
+  });
+  const fitting = (credentials.data?.items ?? []).filter(({ strategy }) => strategy === props.strategy);
+  if (credentials.data !== undefined && fitting.length === 0)
+    return (
+      <Text size="sm">
+        The slot <b>{props.slot}</b> needs a credential of {props.strategy}, and there is none yet: an end
+        user fills in a hosted form first.
+      </Text>
+    );
+  return (
+    <NativeSelect
+      label={`Credential for ${props.slot}`}
+      value={props.value}
+      onChange={(event) => props.onChange(event.currentTarget.value)}
+      data={[
+        { value: "", label: "Choose one" },
+        ...fitting.map(({ id, name }) => ({ value: id, label: name ?? id })),
+      ]}
+    />
+  );
+}

@@ -1,0 +1,190 @@
+import { Anchor, Code, Loader, Stack, Tabs, Text } from "@mantine/core";
+import { lazy, Suspense } from "react";
+import { Link, useParams, useSearchParams } from "wouter";
+import {
+  listBlueprintVersions,
+  publishBlueprintVersion,
+  readBlueprint,
+  readBlueprintVersion,
+  restoreBlueprint,
+  retireBlueprint,
+} from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import { AskButton } from "../parts/ask-button.tsx";
+import { DocumentEditor } from "../parts/document-editor.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { DOCUMENT_KEYS } from "../parts/publish-dialog.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Section } from "../parts/section.tsx";
+import { formatDuration, Time } from "../parts/time.tsx";
+import { VersionList } from "../parts/version-list.tsx";
+import { TryForm, type Blueprint } from "./blueprint-try.tsx";
+
+const GraphDrawing = lazy(async () => ({ default: (await import("../parts/graph.tsx")).GraphDrawing }));
+
+export function BlueprintPage() {
+  const { account = "", name = "" } = useParams();
+  const params = { account, blueprintKey: name };
+  const blueprint = useRead(readBlueprint, { params });
+  const { may } = useSignedIn();
+  const { data } = blueprint;
+  return (
+    <>
+      <PageHead
+        title={data?.name ?? name}
+        about={data?.retired === true ? <Mark tone="quiet">Retired</Mark> : `${name} · ${account}`}
+      >
+        {data && may("config.apply") && <RetireButton of={data} params={params} />}
+      </PageHead>
+      <Reading of={blueprint}>{(read) => <BlueprintTabs blueprint={read} params={params} />}</Reading>
+    </>
+  );
+}
+
+function RetireButton({
+  of: { retired, name },
+  params,
+}: {
+  readonly of: Blueprint;
+  readonly params: { readonly account: string; readonly blueprintKey: string };
+}) {
+  const common = { input: { params }, changes: DOCUMENT_KEYS, size: "sm", of: name } as const;
+  if (retired)
+    return (
+      <AskButton
+        {...common}
+        to={restoreBlueprint}
+        label="Bring back"
+        title="Bring the Blueprint back?"
+        action="Bring back"
+        done="It can be used again."
+      >
+        Triggers of it are taken again.
+      </AskButton>
+    );
+  return (
+    <AskButton
+      {...common}
+      to={retireBlueprint}
+      label="Retire"
+      title="Retire the Blueprint?"
+      action="Retire"
+      done="It is retired."
+    >
+      Triggers of it are refused from now on; runs that have begun go on. It can be brought back.
+    </AskButton>
+  );
+}
+
+function BlueprintTabs(props: {
+  readonly blueprint: Blueprint;
+  readonly params: { readonly account: string; readonly blueprintKey: string };
+}) {
+  const { blueprint, params } = props;
+  const { may } = useSignedIn();
+  const [search, setSearch] = useSearchParams();
+  return (
+    <Tabs
+      value={search.get("tab") ?? "graph"}
+      keepMounted={false}
+      onChange={(tab) => setSearch(tab === null || tab === "graph" ? {} : { tab })}
+    >
+      <Tabs.List mb="lg">
+        <Tabs.Tab value="graph">Graph</Tabs.Tab>
+        <Tabs.Tab value="document">Document</Tabs.Tab>
+        <Tabs.Tab value="versions">Versions</Tabs.Tab>
+        {may("run.trigger") && !blueprint.retired && <Tabs.Tab value="try">Try it</Tabs.Tab>}
+      </Tabs.List>
+      <Tabs.Panel value="graph">
+        <Stack gap="xl">
+          <Section title="Graph">
+            <Drawing graph={blueprint.graph} />
+          </Section>
+          <Section title="About">
+            <BlueprintFacts of={blueprint} />
+          </Section>
+        </Stack>
+      </Tabs.Panel>
+      <Tabs.Panel value="document">
+        {may("config.apply") ? (
+          <DocumentEditor
+            key={blueprint.version}
+            label="The Blueprint's document"
+            initial={blueprint.yaml}
+            onPublished={() => setSearch({})}
+          >
+            {({ graph }) =>
+              graph && (
+                <Section title="As it is written">
+                  <Drawing graph={graph} />
+                </Section>
+              )
+            }
+          </DocumentEditor>
+        ) : (
+          <Code block tabIndex={0}>
+            {blueprint.yaml}
+          </Code>
+        )}
+      </Tabs.Panel>
+      <Tabs.Panel value="versions">
+        <VersionList
+          list={listBlueprintVersions}
+          listInput={{ params, query: {} }}
+          read={readBlueprintVersion}
+          inputOf={(version) => ({ params: { ...params, version: String(version) }, query: {} })}
+          publish={publishBlueprintVersion}
+          publishInputOf={(version) => ({ params: { ...params, version: String(version) } })}
+        />
+      </Tabs.Panel>
+      <Tabs.Panel value="try">
+        <TryForm blueprint={blueprint} />
+      </Tabs.Panel>
+    </Tabs>
+  );
+}
+
+export function Drawing({ graph }: { readonly graph: Blueprint["graph"] }) {
+  return (
+    <Suspense fallback={<Loader aria-label="Drawing" />}>
+      <GraphDrawing graph={graph} />
+    </Suspense>
+  );
+}
+
+function BlueprintFacts({ of: blueprint }: { readonly of: Blueprint }) {
+  const run = blueprint.last_run;
+  return (
+    <Facts
+      of={[
+        ["Version", String(blueprint.version)],
+        [
+          "Applied",
+          <Text key="applied" size="sm" component="span">
+            <Time at={blueprint.applied_at} /> by {blueprint.applied_by ?? "the command line"}
+          </Text>,
+        ],
+        [
+          "Last run",
+          run === null ? (
+            "none yet"
+          ) : (
+            <Anchor key="run" component={Link} href={`/runs/${run.id}`} size="sm">
+              {run.status} <Time at={run.created_at} />
+            </Anchor>
+          ),
+        ],
+        [
+          "Credentials",
+          blueprint.credentials.map(({ slot, strategy }) => `${slot}: ${strategy}`).join(", ") || null,
+        ],
+        ["Inputs", blueprint.inputs.map((input) => input.ref_key).join(", ") || null],
+        ["Metadata", blueprint.metadata.map((item) => item.name).join(", ") || null],
+        ["May ask without a credential", blueprint.hosts.join(", ") || null],
+        ["May take", formatDuration(blueprint.timeout_ms)],
+      ]}
+    />
+  );
+}

@@ -1,0 +1,152 @@
+import { Anchor, Group, Text } from "@mantine/core";
+import { Link } from "wouter";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/credentials.ts";
+import { deleteCredential, listCredentials, unlockCredential } from "../api/operations.ts";
+import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
+import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
+import { AskButton } from "../parts/ask-button.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Time } from "../parts/time.tsx";
+
+type Credential = OperatorAnswer<typeof contract.listCredentials>["items"][number];
+
+export function CredentialListPage() {
+  const credentials = useRead(listCredentials, { query: useListQuery() });
+  return (
+    <>
+      <PageHead
+        title="Credentials"
+        about="End users' logins, sealed. Nobody sees a value, here or elsewhere."
+      />
+      <AccountFilter />
+      <Reading of={credentials}>
+        {({ items, next_cursor: next }) =>
+          items.length === 0 ? (
+            <EmptyState title="No credential yet">
+              One comes when an end user fills in a hosted form. A customer&apos;s backend makes the link to
+              it with <code>POST /api/v1/credential-sessions</code>; it is then in the list of sessions.
+            </EmptyState>
+          ) : (
+            <>
+              <CredentialTable credentials={items} />
+              <Pager next={next} />
+            </>
+          )
+        }
+      </Reading>
+    </>
+  );
+}
+
+function CredentialTable({ credentials }: { readonly credentials: readonly Credential[] }) {
+  return (
+    <DataTable
+      name="Credentials"
+      rows={credentials}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: "Credential",
+          cell: ({ id, name }) => (
+            <>
+              <Text size="sm" fw={600}>
+                {name ?? "No label"}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {id}
+              </Text>
+            </>
+          ),
+        },
+        {
+          title: "Strategy",
+          from: "sm",
+          cell: ({ account, strategy }) => (
+            <Anchor component={Link} href={`/strategies/${account}/${strategy}`} size="sm">
+              {strategy}
+            </Anchor>
+          ),
+        },
+        { title: "State", cell: (each) => <State of={each} /> },
+        {
+          title: "Used by",
+          from: "md",
+          cell: ({ last_run_id: run }) =>
+            run === null ? (
+              "No run yet"
+            ) : (
+              <Anchor component={Link} href={`/runs/${run}`} size="sm">
+                Last run
+              </Anchor>
+            ),
+        },
+        { title: "Vaulted", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
+        { title: "Do", cell: (each) => <Actions of={each} /> },
+      ]}
+    />
+  );
+}
+
+function State({
+  of: { locked_until: until, login_rejections: count, session_until: session },
+}: {
+  readonly of: Credential;
+}) {
+  if (until !== null)
+    return (
+      <>
+        <Mark tone="bad">Locked</Mark>
+        <Text size="xs" c="dimmed">
+          {count} logins were rejected; tried again <Time at={until} />
+        </Text>
+      </>
+    );
+  if (count > 0) return <Mark tone="waiting">{`${count} rejected`}</Mark>;
+  if (session !== null) return <Mark tone="good">Logged in</Mark>;
+  return <Mark tone="quiet">Ready</Mark>;
+}
+
+function Actions({ of: credential }: { readonly of: Credential }) {
+  const { may } = useSignedIn();
+  const name = credential.name ?? credential.id;
+  const input = { params: { credentialId: credential.id } };
+  return (
+    <Group gap="xs">
+      {may("credential.unlock") && credential.login_rejections > 0 && (
+        <AskButton
+          to={unlockCredential}
+          input={input}
+          changes={[keyOf(listCredentials)]}
+          label="Unlock"
+          of={name}
+          title="Let runs log in again?"
+          action="Unlock"
+          done="Runs may log in with it again."
+        >
+          If the login is still wrong, the target may lock its user out.
+        </AskButton>
+      )}
+      {may("credential.delete") && (
+        <AskButton
+          to={deleteCredential}
+          input={input}
+          changes={[keyOf(listCredentials)]}
+          label="Delete"
+          of={name}
+          title="Delete the credential for ever?"
+          action="Delete for ever"
+          done="The credential is gone."
+        >
+          <b>{name}</b> can&apos;t be brought back, also not from a backup. Runs that wait for it fail. The
+          end user can fill in a new form.
+        </AskButton>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,212 @@
+import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { useState, type FormEvent } from "react";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/keys.ts";
+import { createKey, listAccounts, listKeys, revokeKey, rotateKey } from "../api/operations.ts";
+import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
+import { AskButton } from "../parts/ask-button.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { ShownOnce } from "../parts/shown-once.tsx";
+import { Time } from "../parts/time.tsx";
+
+type Key = OperatorAnswer<typeof contract.listKeys>["items"][number];
+
+const changes = [keyOf(listKeys)];
+/** How long the old key works beside the new one. */
+const OVERLAP_SECONDS = 86_400;
+
+export function KeyListPage() {
+  const { may } = useSignedIn();
+  const { account } = useListQuery();
+  const keys = useRead(listKeys, { query: { account } });
+  const [isMaking, setIsMaking] = useState(false);
+  const [made, setMade] = useState<string | null>(null);
+  return (
+    <>
+      <PageHead title="API keys" about="What customers' backends call the API with.">
+        {may("key.manage") && <Button onClick={() => setIsMaking(true)}>New key</Button>}
+      </PageHead>
+      <AccountFilter />
+      <Reading of={keys}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <EmptyState title="No key yet" command="latchkey keys create --account acme">
+              A customer&apos;s backend needs one to make sessions and to trigger Blueprints.
+            </EmptyState>
+          ) : (
+            <KeyTable keys={items} onMade={setMade} />
+          )
+        }
+      </Reading>
+      <NewKey isOpen={isMaking} onClose={() => setIsMaking(false)} onMade={setMade} />
+      <ShownOnce
+        title="The new key"
+        text={made}
+        about="It is shown this once and stored nowhere. Keep it where the customer's backend keeps its secrets."
+        onKept={() => setMade(null)}
+      />
+    </>
+  );
+}
+
+function stateOf(key: Key): readonly [tone: string, name: string] {
+  if (key.revoked_at !== null) return ["quiet", "Revoked"];
+  if (key.expires_at !== null && Date.parse(key.expires_at) < Date.now()) return ["quiet", "Expired"];
+  return key.expires_at === null ? ["good", "Works"] : ["waiting", "Works, and ends"];
+}
+
+function KeyTable({
+  keys,
+  onMade,
+}: {
+  readonly keys: readonly Key[];
+  readonly onMade: (key: string) => void;
+}) {
+  return (
+    <DataTable
+      name="API keys"
+      rows={keys}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: "Key",
+          cell: ({ id, name }) => (
+            <>
+              <Text size="sm" fw={600}>
+                {name || "No label"}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {id}
+              </Text>
+            </>
+          ),
+        },
+        { title: "Account", from: "sm", cell: ({ account }) => account },
+        {
+          title: "State",
+          cell: (key) => {
+            const [tone, name] = stateOf(key);
+            return (
+              <>
+                <Mark tone={tone}>{name}</Mark>
+                {tone === "waiting" && key.expires_at !== null && (
+                  <Text size="xs" c="dimmed">
+                    <Time at={key.expires_at} />
+                  </Text>
+                )}
+              </>
+            );
+          },
+        },
+        { title: "Blueprints", from: "md", cell: ({ blueprints }) => blueprints?.join(", ") ?? "all" },
+        {
+          title: "Last used",
+          from: "md",
+          cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} />),
+        },
+        { title: "Do", cell: (key) => <KeyActions of={key} onMade={onMade} /> },
+      ]}
+    />
+  );
+}
+
+function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (key: string) => void }) {
+  const { may } = useSignedIn();
+  const rotating = useDo(rotateKey, { changes, onDone: (answer) => onMade(answer.key) });
+  if (!may("key.manage") || stateOf(key)[0] === "quiet") return null;
+  const name = key.name || key.id;
+  return (
+    <>
+      <Group gap="xs">
+        {key.replaced_by === null && (
+          <Button
+            size="xs"
+            variant="default"
+            loading={rotating.isPending}
+            aria-label={`Rotate ${name}`}
+            onClick={() =>
+              rotating.mutate({ params: { keyId: key.id }, body: { overlap_seconds: OVERLAP_SECONDS } })
+            }
+          >
+            Rotate
+          </Button>
+        )}
+        <AskButton
+          to={revokeKey}
+          input={{ params: { keyId: key.id } }}
+          changes={changes}
+          label="Revoke"
+          of={name}
+          title="Revoke the key at once?"
+          action="Revoke"
+          done="The key is revoked."
+        >
+          Whoever calls with <b>{name}</b> is refused from now on. To give them time, rotate it: the old key
+          works for another day.
+        </AskButton>
+      </Group>
+      {rotating.failure && <FailureNote error={rotating.failure} />}
+    </>
+  );
+}
+
+function NewKey(props: {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly onMade: (key: string) => void;
+}) {
+  const accounts = useRead(listAccounts, {}, { enabled: props.isOpen });
+  const [name, setName] = useState("");
+  const [account, setAccount] = useState("");
+  const making = useDo(createKey, {
+    changes,
+    onDone: ({ key }) => {
+      setName("");
+      props.onClose();
+      props.onMade(key);
+    },
+  });
+  const items = accounts.data?.items ?? [];
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    making.mutate({ body: { account: account || (items[0]?.account ?? ""), name } });
+  };
+  return (
+    <Modal
+      opened={props.isOpen}
+      onClose={props.onClose}
+      title="New API key"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <form onSubmit={submit}>
+        <Stack gap="md">
+          {making.failure && <FailureNote error={making.failure} />}
+          <NativeSelect
+            label="Account"
+            value={account}
+            onChange={(event) => setAccount(event.currentTarget.value)}
+            data={items.map((each) => ({ value: each.account, label: each.name }))}
+          />
+          <TextInput
+            label="Label"
+            description="For people, such as where it is used"
+            value={name}
+            maxLength={255}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" loading={making.isPending} disabled={items.length === 0}>
+              Make the key
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

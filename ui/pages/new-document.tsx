@@ -1,0 +1,110 @@
+import { useLocation } from "wouter";
+import { listAccounts } from "../api/operations.ts";
+import { useRead } from "../api/queries.ts";
+import { DocumentEditor } from "../parts/document-editor.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { FormPreview } from "../parts/form-preview.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Section } from "../parts/section.tsx";
+import { Drawing } from "./blueprint.tsx";
+
+const blueprintOf = (account: string): string => `blueprint: my-blueprint
+account: ${account}
+name: My Blueprint
+nodes:
+  - id: data
+    type: input
+    refKey: data
+  - id: rows
+    type: parse
+    from: data
+    format: json
+  - id: out
+    type: output
+    refKey: rows
+    from: rows
+`;
+
+const strategyOf = (account: string): string => `strategy: strat_my_portal
+account: ${account}
+name: My portal
+hosts: [https://portal.example.com]
+fields:
+  - { key: username, label: User name, type: text }
+  - { key: password, label: Password, type: password }
+login:
+  type: basic
+  username: username
+  password: password
+`;
+
+/** Something that is right, to begin from. */
+function NewDocument(props: {
+  readonly title: string;
+  readonly about: string;
+  readonly begin: (account: string) => string;
+}) {
+  const [, go] = useLocation();
+  const accounts = useRead(listAccounts, {});
+  return (
+    <>
+      <PageHead title={props.title} about={props.about} />
+      <Reading of={accounts}>
+        {({ items: [first] }) =>
+          first === undefined ? (
+            <EmptyState
+              title="There is no account yet"
+              command={'echo "account: acme" > acme.yaml\nlatchkey apply -f acme.yaml'}
+            >
+              Every document belongs to one. Make it first.
+            </EmptyState>
+          ) : (
+            <DocumentEditor
+              label="The new document"
+              initial={props.begin(first.account)}
+              onPublished={({ kind, account, id }) =>
+                go(
+                  kind === "account"
+                    ? `/accounts/${id}`
+                    : `/${kind === "strategy" ? "strategies" : "blueprints"}/${account}/${id}`,
+                )
+              }
+            >
+              {({ graph, form }) => (
+                <>
+                  {graph && (
+                    <Section title="As it is written">
+                      <Drawing graph={graph} />
+                    </Section>
+                  )}
+                  {form && (
+                    <Section title="The form as it is written" isBare>
+                      <FormPreview form={form} />
+                    </Section>
+                  )}
+                </>
+              )}
+            </DocumentEditor>
+          )
+        }
+      </Reading>
+    </>
+  );
+}
+
+export const NewBlueprintPage = () => (
+  <NewDocument
+    title="New Blueprint"
+    about="Change what stands here: Ctrl and space shows what may stand at a place."
+    begin={blueprintOf}
+  />
+);
+
+export const NewStrategyPage = () => (
+  <NewDocument
+    title="New strategy"
+    about="Change what stands here: Ctrl and space shows what may stand at a place."
+    begin={strategyOf}
+  />
+);

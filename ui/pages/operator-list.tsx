@@ -1,0 +1,228 @@
+import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { useState, type FormEvent } from "react";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/operators.ts";
+import type { OperatorRole } from "#domain/operator.ts";
+import {
+  changeRole,
+  createOperator,
+  disableOperator,
+  enableOperator,
+  listOperators,
+  resetPassword,
+  resetSecondFactor,
+} from "../api/operations.ts";
+import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { AskButton } from "../parts/ask-button.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { OPERATOR_ROLE_NAMES } from "../parts/roles.ts";
+import { ShownOnce } from "../parts/shown-once.tsx";
+
+type Operator = OperatorAnswer<typeof contract.listOperators>["items"][number];
+
+const changes = [keyOf(listOperators)];
+
+export function OperatorListPage() {
+  const { may } = useSignedIn();
+  const operators = useRead(listOperators, {});
+  const [isMaking, setIsMaking] = useState(false);
+  const [password, setPassword] = useState<string | null>(null);
+  return (
+    <>
+      <PageHead title="Operators" about="Who works with this installation, and what they may do.">
+        {may("operator.manage") && <Button onClick={() => setIsMaking(true)}>New operator</Button>}
+      </PageHead>
+      <Reading of={operators}>
+        {({ items }) => <OperatorTable operators={items} onPassword={setPassword} />}
+      </Reading>
+      <NewOperator isOpen={isMaking} onClose={() => setIsMaking(false)} onPassword={setPassword} />
+      <ShownOnce
+        title="The new password"
+        text={password}
+        about="It is shown this once. Give it to its owner by another way than mail; they change it at “Your sign-in”."
+        onKept={() => setPassword(null)}
+      />
+    </>
+  );
+}
+
+function OperatorTable(props: {
+  readonly operators: readonly Operator[];
+  readonly onPassword: (password: string) => void;
+}) {
+  return (
+    <DataTable
+      name="Operators"
+      rows={props.operators}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: "Operator",
+          cell: ({ email, disabled_at: disabled }) => (
+            <>
+              <Text size="sm" fw={600}>
+                {email}
+              </Text>
+              {disabled !== null && <Mark tone="quiet">Disabled</Mark>}
+            </>
+          ),
+        },
+        { title: "Role", cell: (operator) => <RoleSelect of={operator} /> },
+        {
+          title: "Second factor",
+          from: "sm",
+          cell: ({ has_second_factor: has }) =>
+            has ? <Mark tone="good">Set up</Mark> : <Mark tone="waiting">Not yet</Mark>,
+        },
+        {
+          title: "Do",
+          cell: (operator) => <OperatorActions of={operator} onPassword={props.onPassword} />,
+        },
+      ]}
+    />
+  );
+}
+
+function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
+  const me = useSignedIn();
+  const changing = useDo(changeRole, { changes });
+  if (!me.may("operator.manage") || id === me.id) return <>{role}</>;
+  return (
+    <>
+      <NativeSelect
+        size="xs"
+        aria-label={`Role of ${email}`}
+        value={role}
+        disabled={changing.isPending}
+        data={OPERATOR_ROLE_NAMES.map((name) => name)}
+        onChange={(event) =>
+          changing.mutate({
+            params: { operatorId: id },
+            body: { role: event.currentTarget.value as OperatorRole },
+          })
+        }
+      />
+      {changing.failure && <FailureNote error={changing.failure} />}
+    </>
+  );
+}
+
+function OperatorActions(props: { readonly of: Operator; readonly onPassword: (password: string) => void }) {
+  const me = useSignedIn();
+  const { id, email, disabled_at: disabled, has_second_factor: hasFactor } = props.of;
+  const input = { params: { operatorId: id } };
+  const resetting = useDo(resetPassword, { changes, onDone: ({ password }) => props.onPassword(password) });
+  if (!me.may("operator.manage") || id === me.id) return null;
+  return (
+    <Group gap="xs">
+      <Button
+        size="xs"
+        variant="default"
+        loading={resetting.isPending}
+        aria-label={`New password for ${email}`}
+        onClick={() => resetting.mutate(input)}
+      >
+        New password
+      </Button>
+      {hasFactor && (
+        <AskButton
+          to={resetSecondFactor}
+          input={input}
+          changes={changes}
+          label="Take app away"
+          of={`of ${email}`}
+          title="Take the second factor away?"
+          action="Take it away"
+          done="The second factor is gone; their sessions have ended."
+        >
+          For a lost phone. Make sure that it is <b>{email}</b> who asks.
+        </AskButton>
+      )}
+      {disabled === null ? (
+        <AskButton
+          to={disableOperator}
+          input={input}
+          changes={changes}
+          label="Disable"
+          of={email}
+          title="Disable the operator?"
+          action="Disable"
+          done="They can't sign in any more; their sessions have ended."
+        >
+          <b>{email}</b> is out at once. It can be undone.
+        </AskButton>
+      ) : (
+        <AskButton
+          to={enableOperator}
+          input={input}
+          changes={changes}
+          label="Enable"
+          of={email}
+          title="Let the operator in again?"
+          action="Enable"
+          done="They can sign in again."
+        >
+          <b>{email}</b> can sign in with the password that they had.
+        </AskButton>
+      )}
+      {resetting.failure && <FailureNote error={resetting.failure} />}
+    </Group>
+  );
+}
+
+function NewOperator(props: {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly onPassword: (password: string) => void;
+}) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState<OperatorRole>("viewer");
+  const making = useDo(createOperator, {
+    changes,
+    onDone: ({ password }) => {
+      setEmail("");
+      props.onClose();
+      props.onPassword(password);
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    making.mutate({ body: { email, role } });
+  };
+  return (
+    <Modal
+      opened={props.isOpen}
+      onClose={props.onClose}
+      title="New operator"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <form onSubmit={submit}>
+        <Stack gap="md">
+          {making.failure && <FailureNote error={making.failure} />}
+          <TextInput
+            label="Sign-in name"
+            description="Looks like an e-mail address"
+            required
+            value={email}
+            onChange={(event) => setEmail(event.currentTarget.value)}
+          />
+          <NativeSelect
+            label="Role"
+            value={role}
+            data={OPERATOR_ROLE_NAMES.map((name) => name)}
+            onChange={(event) => setRole(event.currentTarget.value as OperatorRole)}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" loading={making.isPending}>
+              Make the operator
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

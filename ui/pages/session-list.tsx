@@ -1,0 +1,80 @@
+import { Text } from "@mantine/core";
+import { listCredentialSessions } from "../api/operations.ts";
+import { useRead } from "../api/queries.ts";
+import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Time } from "../parts/time.tsx";
+
+const STATES: Readonly<Record<string, readonly [tone: string, name: string]>> = {
+  pending: ["waiting", "Open"],
+  completed: ["good", "Completed"],
+  expired: ["quiet", "Expired"],
+};
+
+export function SessionListPage() {
+  const sessions = useRead(listCredentialSessions, { query: useListQuery() }, { live: true });
+  return (
+    <>
+      <PageHead title="Sessions" about="Links to hosted forms. Each collects one credential." />
+      <AccountFilter />
+      <Reading of={sessions}>
+        {({ items, next_cursor: next }) =>
+          items.length === 0 ? (
+            <EmptyState
+              title="No session yet"
+              command={
+                'curl -X POST "$LATCHKEY_URL/api/v1/credential-sessions" \\\n  -H "Authorization: Bearer $LATCHKEY_API_KEY" \\\n  -H "Content-Type: application/json" -d \'{"strategy_id": "strat_…"}\''
+              }
+            >
+              A customer&apos;s backend makes one with an API key, and sends its end user to the link.
+            </EmptyState>
+          ) : (
+            <>
+              <DataTable
+                name="Sessions"
+                rows={items}
+                keyOf={({ id }) => id}
+                columns={[
+                  {
+                    title: "Session",
+                    cell: ({ id, name }) => (
+                      <>
+                        <Text size="sm" fw={600}>
+                          {name ?? "No label"}
+                        </Text>
+                        <Text size="xs" c="dimmed">
+                          {id}
+                        </Text>
+                      </>
+                    ),
+                  },
+                  {
+                    title: "State",
+                    cell: ({ status }) => {
+                      const [tone, name] = STATES[status] ?? ["quiet", status];
+                      return <Mark tone={tone}>{name}</Mark>;
+                    },
+                  },
+                  { title: "Strategy", from: "sm", cell: ({ strategy }) => strategy },
+                  { title: "Account", from: "md", cell: ({ account }) => account },
+                  { title: "Made", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
+                  {
+                    title: "Ends",
+                    from: "md",
+                    cell: ({ completed_at: done, expires_at: at }) => <Time at={done ?? at} />,
+                  },
+                ]}
+              />
+              <Pager next={next} />
+            </>
+          )
+        }
+      </Reading>
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+import { Anchor, Button, Text } from "@mantine/core";
+import { Link } from "wouter";
+import { listStrategies } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Time } from "../parts/time.tsx";
+
+export function StrategyListPage() {
+  const { may } = useSignedIn();
+  const strategies = useRead(listStrategies, { query: useListQuery() });
+  return (
+    <>
+      <PageHead title="Strategies" about="What a login needs, how it is done, and where a credential may go.">
+        {may("config.apply") && (
+          <Button component={Link} href="/strategies/new">
+            New strategy
+          </Button>
+        )}
+      </PageHead>
+      <AccountFilter />
+      <Reading of={strategies}>
+        {({ items, next_cursor: next }) =>
+          items.length === 0 ? (
+            <EmptyState title="No strategy yet" command="latchkey new strategy acme">
+              A strategy makes the form that collects a credential. Write one with “New strategy”.
+            </EmptyState>
+          ) : (
+            <>
+              <DataTable
+                name="Strategies"
+                rows={items}
+                keyOf={({ account, id }) => `${account}/${id}`}
+                columns={[
+                  {
+                    title: "Strategy",
+                    cell: ({ account, id, name, retired }) => (
+                      <>
+                        <Anchor component={Link} href={`/strategies/${account}/${id}`} fw={600} size="sm">
+                          {name}
+                        </Anchor>
+                        <Text size="xs" c="dimmed" component="div">
+                          {id} {retired && <Mark tone="quiet">Retired</Mark>}
+                        </Text>
+                      </>
+                    ),
+                  },
+                  { title: "Account", from: "sm", cell: ({ account }) => account },
+                  { title: "Login", cell: ({ login_type: type }) => type },
+                  { title: "May go to", from: "sm", cell: ({ hosts }) => hosts.join(", ") || "nowhere" },
+                  { title: "Applied", from: "md", cell: ({ applied_at: at }) => <Time at={at} /> },
+                ]}
+              />
+              <Pager next={next} />
+            </>
+          )
+        }
+      </Reading>
+    </>
+  );
+}

@@ -1,0 +1,158 @@
+import { Code, Stack, Tabs } from "@mantine/core";
+import { useParams, useSearchParams } from "wouter";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/strategies.ts";
+import {
+  listStrategyVersions,
+  publishStrategyVersion,
+  readStrategy,
+  readStrategyVersion,
+  restoreStrategy,
+  retireStrategy,
+} from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import { AskButton } from "../parts/ask-button.tsx";
+import { DocumentEditor } from "../parts/document-editor.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { FormPreview } from "../parts/form-preview.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { DOCUMENT_KEYS } from "../parts/publish-dialog.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Section } from "../parts/section.tsx";
+import { Time } from "../parts/time.tsx";
+import { VersionList } from "../parts/version-list.tsx";
+
+type Strategy = OperatorAnswer<typeof contract.readStrategy>;
+
+export function StrategyPage() {
+  const { account = "", name = "" } = useParams();
+  const params = { account, strategyId: name };
+  const strategy = useRead(readStrategy, { params });
+  const { may } = useSignedIn();
+  const { data } = strategy;
+  return (
+    <>
+      <PageHead
+        title={data?.name ?? name}
+        about={data?.retired === true ? <Mark tone="quiet">Retired</Mark> : `${name} · ${account}`}
+      >
+        {data && may("config.apply") && <RetireButton of={data} params={params} />}
+      </PageHead>
+      <Reading of={strategy}>{(read) => <StrategyTabs strategy={read} params={params} />}</Reading>
+    </>
+  );
+}
+
+function RetireButton({
+  of: { retired, name },
+  params,
+}: {
+  readonly of: Strategy;
+  readonly params: { readonly account: string; readonly strategyId: string };
+}) {
+  const common = { input: { params }, changes: DOCUMENT_KEYS, size: "sm", of: name } as const;
+  if (retired)
+    return (
+      <AskButton
+        {...common}
+        to={restoreStrategy}
+        label="Bring back"
+        title="Bring the strategy back?"
+        action="Bring back"
+        done="It can be used again."
+      >
+        Sessions can be made with it again.
+      </AskButton>
+    );
+  return (
+    <AskButton
+      {...common}
+      to={retireStrategy}
+      label="Retire"
+      title="Retire the strategy?"
+      action="Retire"
+      done="It is retired."
+    >
+      No session begins with it any more; credentials that are there go on. It can be brought back.
+    </AskButton>
+  );
+}
+
+function StrategyTabs(props: {
+  readonly strategy: Strategy;
+  readonly params: { readonly account: string; readonly strategyId: string };
+}) {
+  const { strategy, params } = props;
+  const { may } = useSignedIn();
+  const [search, setSearch] = useSearchParams();
+  return (
+    <Tabs
+      value={search.get("tab") ?? "form"}
+      keepMounted={false}
+      onChange={(tab) => setSearch(tab === null || tab === "form" ? {} : { tab })}
+    >
+      <Tabs.List mb="lg">
+        <Tabs.Tab value="form">Form</Tabs.Tab>
+        <Tabs.Tab value="document">Document</Tabs.Tab>
+        <Tabs.Tab value="versions">Versions</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="form">
+        <Stack gap="xl">
+          <Section title="About">
+            <StrategyFacts of={strategy} />
+          </Section>
+          <Section title="What end users see" isBare>
+            <FormPreview form={strategy.form} />
+          </Section>
+        </Stack>
+      </Tabs.Panel>
+      <Tabs.Panel value="document">
+        {may("config.apply") ? (
+          <DocumentEditor
+            key={strategy.version}
+            label="The strategy's document"
+            initial={strategy.yaml}
+            onPublished={() => setSearch({})}
+          >
+            {({ form }) =>
+              form && (
+                <Section title="The form as it is written" isBare>
+                  <FormPreview form={form} />
+                </Section>
+              )
+            }
+          </DocumentEditor>
+        ) : (
+          <Code block tabIndex={0}>
+            {strategy.yaml}
+          </Code>
+        )}
+      </Tabs.Panel>
+      <Tabs.Panel value="versions">
+        <VersionList
+          list={listStrategyVersions}
+          listInput={{ params, query: {} }}
+          read={readStrategyVersion}
+          inputOf={(version) => ({ params: { ...params, version: String(version) }, query: {} })}
+          publish={publishStrategyVersion}
+          publishInputOf={(version) => ({ params: { ...params, version: String(version) } })}
+        />
+      </Tabs.Panel>
+    </Tabs>
+  );
+}
+
+function StrategyFacts({ of: strategy }: { readonly of: Strategy }) {
+  return (
+    <Facts
+      of={[
+        ["Version", String(strategy.version)],
+        ["Applied", <Time key="applied" at={strategy.applied_at} />],
+        ["Applied by", strategy.applied_by ?? "the command line"],
+        ["Login", strategy.login_type],
+        ["A credential may go to", strategy.hosts.join(", ") || "nowhere"],
+      ]}
+    />
+  );
+}

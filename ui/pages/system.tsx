@@ -1,0 +1,127 @@
+import { Stack, Text } from "@mantine/core";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/system.ts";
+import { readSystem } from "../api/operations.ts";
+import { useRead } from "../api/queries.ts";
+import { DataTable } from "../parts/data-table.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { Note } from "../parts/note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Section } from "../parts/section.tsx";
+import { Time } from "../parts/time.tsx";
+
+type System = OperatorAnswer<typeof contract.readSystem>;
+
+const WAITS: Readonly<Record<System["queue"][number]["waits_for"], string>> = {
+  place: "Wait for their turn",
+  credential: "Wait for another run's login",
+  review: "Wait for a review",
+  write: "Wait for a word on a write",
+  worker: "Wait for a worker to carry them",
+  nothing: "Are carried",
+};
+
+export function SystemPage() {
+  const system = useRead(readSystem, {}, { live: true });
+  return (
+    <>
+      <PageHead title="System" about="Who works, what waits, and what everything is kept in." />
+      <Reading of={system}>{(data) => <SystemParts system={data} />}</Reading>
+    </>
+  );
+}
+
+function SystemParts({ system }: { readonly system: System }) {
+  return (
+    <Stack gap="xl">
+      {!system.workers.some(({ is_alive: isAlive }) => isAlive) && (
+        <Note tone="bad" title="No worker is alive">
+          Runs wait until one is there: start <code>latchkey serve</code> with the role <code>worker</code>.
+        </Note>
+      )}
+      <Section title="Workers" isBare>
+        <Workers workers={system.workers} />
+      </Section>
+      <Section title="Runs that have not ended" isBare>
+        {system.queue.length === 0 ? (
+          <Text size="sm" c="dimmed">
+            None.
+          </Text>
+        ) : (
+          <DataTable
+            name="Queue"
+            rows={system.queue}
+            keyOf={({ waits_for: reason }) => reason}
+            columns={[
+              { title: "Runs that", cell: ({ waits_for: reason }) => WAITS[reason] },
+              { title: "How many", cell: ({ runs }) => runs },
+              { title: "The oldest since", cell: ({ oldest_at: at }) => <Time at={at} /> },
+            ]}
+          />
+        )}
+      </Section>
+      <Section title="Installation">
+        <Facts of={factsOf(system)} />
+      </Section>
+      <Section title="Master keys" isBare>
+        <DataTable
+          name="Master keys"
+          rows={system.keys}
+          keyOf={({ id }) => id}
+          columns={[
+            { title: "Key", cell: ({ id }) => id },
+            {
+              title: "State",
+              cell: ({ is_primary: isPrimary }) =>
+                isPrimary ? <Mark tone="good">Seals</Mark> : <Mark tone="quiet">Opens only</Mark>,
+            },
+            { title: "Made", cell: ({ created_at: at }) => <Time at={at} /> },
+          ]}
+        />
+      </Section>
+    </Stack>
+  );
+}
+
+function Workers({ workers }: { readonly workers: System["workers"] }) {
+  return (
+    <DataTable
+      name="Workers"
+      rows={workers}
+      keyOf={({ id }) => id}
+      columns={[
+        { title: "Worker", cell: ({ hostname, pid }) => `${hostname}, process ${pid}` },
+        {
+          title: "State",
+          cell: ({ is_alive: isAlive }) =>
+            isAlive ? <Mark tone="good">Alive</Mark> : <Mark tone="bad">Silent</Mark>,
+        },
+        { title: "Carries", cell: ({ runs }) => runs },
+        { title: "Last sign", from: "xs", cell: ({ heartbeat_at: at }) => <Time at={at} /> },
+        { title: "Since", from: "md", cell: ({ started_at: at }) => <Time at={at} /> },
+      ]}
+    />
+  );
+}
+
+function factsOf({ database, store, version, public_url: url, can_open_credentials: canOpen }: System) {
+  return [
+    ["Version", version],
+    ["Reached at", url],
+    ["PostgreSQL", database.version],
+    ["Database", formatBytes(database.size_bytes)],
+    ["Connections", `${database.connections} of ${database.connections_max}`],
+    ["Migration", String(database.migration)],
+    ["Audit entries without a number yet", String(database.unchained_audit_entries)],
+    ["Objects", store === "s3" ? "S3" : "a folder of this machine"],
+    ["This process opens credentials", canOpen ? "yes" : "no, it only seals"],
+  ] as const;
+}
+
+function formatBytes(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const unit = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
+  return `${(bytes / 1_000 ** unit).toFixed(unit === 0 ? 0 : 1)} ${units[unit]}`;
+}

@@ -1,0 +1,55 @@
+import { Button } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState, type ReactNode } from "react";
+import type { OperatorOperation } from "#contract/operator/operation.ts";
+import { useDo } from "../api/queries.ts";
+import type { Endpoint, InputOf } from "../api/request.ts";
+import { Confirm } from "./confirm.tsx";
+
+/** A button for what is better asked about first. */
+export function AskButton<O extends OperatorOperation>(props: {
+  readonly to: Endpoint<O>;
+  readonly input: InputOf<O>;
+  readonly changes: readonly (readonly unknown[])[];
+  /** On the button; with `of` for those who hear it. */
+  readonly label: string;
+  readonly of: string;
+  readonly title: string;
+  readonly action: string;
+  /** What is said when it is done. */
+  readonly done: string;
+  readonly children: ReactNode;
+  readonly size?: "xs" | "sm";
+}) {
+  const [isAsking, setIsAsking] = useState(false);
+  const doing = useDo(props.to, {
+    changes: props.changes,
+    onDone: () => {
+      setIsAsking(false);
+      notifications.show({ message: props.done });
+    },
+  });
+  return (
+    <>
+      <Button
+        variant="default"
+        size={props.size ?? "xs"}
+        aria-label={`${props.label} ${props.of}`}
+        onClick={() => setIsAsking(true)}
+      >
+        {props.label}
+      </Button>
+      <Confirm
+        isOpen={isAsking}
+        title={props.title}
+        action={props.action}
+        isBusy={doing.isPending}
+        failure={doing.failure}
+        onConfirm={() => doing.mutate(props.input)}
+        onClose={() => setIsAsking(false)}
+      >
+        {props.children}
+      </Confirm>
+    </>
+  );
+}

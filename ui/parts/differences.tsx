@@ -1,0 +1,27 @@
+import { Text } from "@mantine/core";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/blueprints.ts";
+import styles from "./differences.module.css";
+
+type Difference = OperatorAnswer<typeof contract.readBlueprintVersion>["differences"][number];
+
+/** Place by place: what was there, and what is. */
+export function Differences({ of }: { readonly of: readonly Difference[] }) {
+  if (of.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        No place differs.
+      </Text>
+    );
+  return (
+    <ul className={styles["places"]}>
+      {of.map(({ path, before, after }) => (
+        <li key={path}>
+          <b>{path}</b>
+          {before !== null && <del>{before}</del>}
+          {after !== null && <ins>{after}</ins>}
+        </li>
+      ))}
+    </ul>
+  );
+}

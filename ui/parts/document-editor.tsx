@@ -1,0 +1,103 @@
+import { Button, Group, Loader, Stack, Text } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { lazy, Suspense, useState, type ReactNode } from "react";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/config.ts";
+import { checkConfig, readConfigSchema } from "../api/operations.ts";
+import { useRead } from "../api/queries.ts";
+import type { EditorProblem } from "./code-editor.tsx";
+import { FailureNote } from "./failure-note.tsx";
+import { PublishDialog } from "./publish-dialog.tsx";
+
+const CodeEditor = lazy(async () => ({ default: (await import("./code-editor.tsx")).CodeEditor }));
+
+type Checked = OperatorAnswer<typeof contract.checkConfig>;
+
+const PAUSE_MS = 400;
+const NONE: Checked["problems"] = [];
+
+/** A document while it is typed: its problems with their places, what it makes, and the way to publish it. */
+export function DocumentEditor(props: {
+  readonly label: string;
+  readonly initial: string;
+  readonly onPublished: (change: {
+    readonly kind: string;
+    readonly account: string;
+    readonly id: string;
+  }) => void;
+  /** What a document without a problem makes. */
+  readonly children: (checked: Checked["documents"][number]) => ReactNode;
+}) {
+  const [text, setText] = useState(props.initial);
+  const [typed] = useDebouncedValue(text, PAUSE_MS);
+  const [goTo, setGoTo] = useState<EditorProblem | null>(null);
+  const [isAsking, setIsAsking] = useState(false);
+  const schema = useRead(readConfigSchema, {});
+  const file = "document.yaml";
+  const checked = useRead(checkConfig, { body: { documents: [{ file, text: typed }] } });
+  const problems = checked.data?.problems ?? NONE;
+  const isChecked = checked.data !== undefined && typed === text;
+  return (
+    <Stack gap="md">
+      <Suspense fallback={<Loader aria-label="Loading the editor" />}>
+        <CodeEditor
+          label={props.label}
+          initial={props.initial}
+          problems={problems}
+          schema={schema.data ?? null}
+          onChange={setText}
+          goTo={goTo}
+        />
+      </Suspense>
+      {checked.error && <FailureNote error={checked.error} />}
+      <Group justify="space-between" gap="sm">
+        <Text size="sm" component="output">
+          {isChecked ? describe(problems.length) : "Checking…"}
+        </Text>
+        <Button
+          disabled={!isChecked || problems.length > 0 || text === props.initial}
+          onClick={() => setIsAsking(true)}
+        >
+          Publish…
+        </Button>
+      </Group>
+      {problems.length > 0 && <Problems problems={problems} onGo={(problem) => setGoTo({ ...problem })} />}
+      {checked.data?.documents.map((document) => (
+        <div key={`${document.kind} ${document.id}`}>{props.children(document)}</div>
+      ))}
+      <PublishDialog
+        text={isAsking ? text : null}
+        onClose={() => setIsAsking(false)}
+        onPublished={(changes) => {
+          setIsAsking(false);
+          const [change] = changes;
+          if (change) props.onPublished(change);
+        }}
+      />
+    </Stack>
+  );
+}
+
+function describe(count: number): string {
+  if (count === 0) return "No problem.";
+  return count === 1 ? "One problem." : `${count} problems.`;
+}
+
+function Problems(props: {
+  readonly problems: Checked["problems"];
+  readonly onGo: (problem: EditorProblem) => void;
+}) {
+  return (
+    <ul className="plain-list" aria-label="Problems">
+      {props.problems.map((problem) => (
+        <li key={`${problem.line}:${problem.column} ${problem.message}`}>
+          <Button variant="subtle" size="compact-sm" className="problem" onClick={() => props.onGo(problem)}>
+            <span>
+              Line {problem.line}: {problem.path !== "" && <code>{problem.path}</code>} {problem.message}
+            </span>
+          </Button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,118 @@
+import dagre from "@dagrejs/dagre";
+import { Box } from "@mantine/core";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/blueprints.ts";
+import styles from "./graph.module.css";
+
+export type Graph = OperatorAnswer<typeof contract.readBlueprint>["graph"];
+
+const NODE = { width: 172, height: 58 };
+const MARGIN = 12;
+const SHOWN_CHARACTERS = 18;
+
+interface Placed {
+  readonly width: number;
+  readonly height: number;
+  readonly nodes: readonly {
+    readonly node: Graph["nodes"][number];
+    readonly x: number;
+    readonly y: number;
+  }[];
+  readonly edges: readonly { readonly key: string; readonly kind: string; readonly path: string }[];
+}
+
+function place({ nodes, edges }: Graph): Placed {
+  const drawing = new dagre.graphlib.Graph({ multigraph: true });
+  drawing.setGraph({ rankdir: "LR", nodesep: 24, ranksep: 34, marginx: MARGIN, marginy: MARGIN });
+  drawing.setDefaultEdgeLabel(() => ({}));
+  for (const { id } of nodes) drawing.setNode(id, { ...NODE });
+  const known = new Set(nodes.map(({ id }) => id));
+  const drawn = edges.filter(({ from, to }) => known.has(from) && known.has(to));
+  for (const { from, to, kind } of drawn) drawing.setEdge(from, to, {}, kind);
+  dagre.layout(drawing);
+  const { width = 0, height = 0 } = drawing.graph() as { width?: number; height?: number };
+  return {
+    width,
+    height,
+    nodes: nodes.map((node) => {
+      const { x, y } = drawing.node(node.id) as { x: number; y: number };
+      return { node, x: x - NODE.width / 2, y: y - NODE.height / 2 };
+    }),
+    edges: drawn.map(({ from, to, kind }) => {
+      const { points } = drawing.edge(from, to, kind) as { points: readonly { x: number; y: number }[] };
+      const path = points.map(
+        ({ x, y }, index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`,
+      );
+      return { key: `${from} ${kind} ${to}`, kind, path: path.join("") };
+    }),
+  };
+}
+
+const shown = (text: string): string =>
+  text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS - 1)}…` : text;
+
+/** A Blueprint's nodes from left to right, in the order of what they read. Whoever hears it is told the same as a list. */
+export function GraphDrawing({ graph }: { readonly graph: Graph }) {
+  const placed = place(graph);
+  return (
+    <>
+      <Box
+        component="section"
+        className={styles["scroller"] ?? ""}
+        tabIndex={0}
+        aria-label="Drawing of the Blueprint"
+      >
+        <svg width={placed.width} height={placed.height} aria-hidden="true">
+          <defs>
+            <marker
+              id="arrow"
+              viewBox="0 0 8 8"
+              refX="8"
+              refY="4"
+              markerWidth="8"
+              markerHeight="8"
+              orient="auto"
+            >
+              <path d="M0 0L8 4L0 8z" className={styles["arrow"]} />
+            </marker>
+          </defs>
+          {placed.edges.map(({ key, kind, path }) => (
+            <path key={key} d={path} data-kind={kind} className={styles["edge"]} markerEnd="url(#arrow)" />
+          ))}
+          {placed.nodes.map(({ node, x, y }) => (
+            <g
+              key={node.id}
+              transform={`translate(${x} ${y})`}
+              className={styles["node"]}
+              data-type={node.type}
+            >
+              <title>{node.name ?? node.id}</title>
+              <rect width={NODE.width} height={NODE.height} rx="10" />
+              <text x="14" y="24" className={styles["name"]}>
+                {shown(node.name ?? node.id)}
+              </text>
+              <text x="14" y="43" className={styles["type"]}>
+                {shown([node.type, node.credential && `as ${node.credential}`].filter(Boolean).join(" · "))}
+              </text>
+              {node.when !== null && <circle cx={NODE.width - 14} cy="14" r="4" className={styles["when"]} />}
+            </g>
+          ))}
+        </svg>
+      </Box>
+      <ul className={styles["heard"]}>
+        {graph.nodes.map(({ id, type, when }) => (
+          <li key={id}>
+            {id}, {type}
+            {sourcesOf(graph, id)}
+            {when === null ? "" : `, when ${when}`}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function sourcesOf({ edges }: Graph, id: string): string {
+  const sources = edges.filter(({ to }) => to === id).map(({ from }) => from);
+  return sources.length === 0 ? "" : `, reads ${sources.join(" and ")}`;
+}

@@ -1,0 +1,97 @@
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/config.ts";
+import {
+  applyConfig,
+  listBlueprints,
+  listBlueprintVersions,
+  listStrategies,
+  listStrategyVersions,
+  planConfig,
+  readBlueprint,
+  readStrategy,
+} from "../api/operations.ts";
+import { keyOf, useDo, useRead } from "../api/queries.ts";
+import { Differences } from "./differences.tsx";
+import { FailureNote } from "./failure-note.tsx";
+import { Reading } from "./reading.tsx";
+
+type Changes = OperatorAnswer<typeof contract.applyConfig>["changes"];
+
+/** What another version of a document changes on pages. */
+export const DOCUMENT_KEYS = [
+  keyOf(listBlueprints),
+  keyOf(readBlueprint),
+  keyOf(listBlueprintVersions),
+  keyOf(listStrategies),
+  keyOf(readStrategy),
+  keyOf(listStrategyVersions),
+] as const;
+
+/** What would change, place by place, before it does. */
+export function PublishDialog(props: {
+  /** Null: it is closed. */
+  readonly text: string | null;
+  readonly onClose: () => void;
+  readonly onPublished: (changes: Changes) => void;
+}) {
+  const documents = [{ file: "document.yaml", text: props.text ?? "" }];
+  const plan = useRead(planConfig, { body: { documents } }, { enabled: props.text !== null });
+  const publishing = useDo(applyConfig, {
+    changes: DOCUMENT_KEYS,
+    onDone: ({ changes, warnings }) => {
+      notifications.show({ message: ["Published.", ...warnings].join(" ") });
+      props.onPublished(changes);
+    },
+  });
+  return (
+    <Modal
+      opened={props.text !== null}
+      onClose={props.onClose}
+      title="What publishing changes"
+      size="lg"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Stack gap="md">
+        <Reading of={plan}>
+          {({ changes }) => (
+            <>
+              {changes.map((change) => (
+                <section key={`${change.kind} ${change.id}`} aria-label={change.id}>
+                  <Text fw={600} size="sm">
+                    {VERBS[change.change]} {change.kind} {change.id} of {change.account}
+                  </Text>
+                  <Differences of={change.differences} />
+                </section>
+              ))}
+            </>
+          )}
+        </Reading>
+        <Text size="sm" c="dimmed">
+          It is a new version. Runs that have begun go on with theirs.
+        </Text>
+        {publishing.failure && <FailureNote error={publishing.failure} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={props.onClose}>
+            Go on writing
+          </Button>
+          <Button
+            loading={publishing.isPending}
+            disabled={plan.data === undefined}
+            onClick={() => publishing.mutate({ body: { documents } })}
+          >
+            Publish
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+const VERBS = {
+  create: "Make the",
+  update: "Change the",
+  retire: "Retire the",
+  unchanged: "Leave the",
+} as const;

@@ -1,0 +1,10 @@
+import type { OperatorRole } from "#domain/operator.ts";
+
+/** All there are, or it does not compile. */
+const NAMES: Readonly<Record<OperatorRole, true>> = {
+  admin: true,
+  operator: true,
+  reviewer: true,
+  viewer: true,
+};
+export const OPERATOR_ROLE_NAMES = Object.keys(NAMES) as readonly OperatorRole[];

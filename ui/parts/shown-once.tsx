@@ -1,0 +1,36 @@
+import { Button, Code, Group, Modal, Stack, Text } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
+
+/** A secret that is shown this once: it closes only when the person says that it is kept. */
+export function ShownOnce(props: {
+  readonly title: string;
+  readonly text: string | null;
+  readonly about: string;
+  readonly onKept: () => void;
+}) {
+  const clipboard = useClipboard({ timeout: 1_500 });
+  const { text } = props;
+  return (
+    <Modal
+      opened={text !== null}
+      onClose={props.onKept}
+      title={props.title}
+      withCloseButton={false}
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+    >
+      <Stack gap="md">
+        <Text size="sm">{props.about}</Text>
+        <Code block className="any-break">
+          {text}
+        </Code>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={() => clipboard.copy(text ?? "")}>
+            {clipboard.copied ? "Copied" : "Copy"}
+          </Button>
+          <Button onClick={props.onKept}>I have kept it</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,144 @@
+import { Button, Code, Group, Stack, Tabs, Text } from "@mantine/core";
+import { useState } from "react";
+import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/blueprints.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import type { Endpoint, InputOf } from "../api/request.ts";
+import { AskButton } from "./ask-button.tsx";
+import { DataTable, type Column } from "./data-table.tsx";
+import { Differences } from "./differences.tsx";
+import { DOCUMENT_KEYS } from "./publish-dialog.tsx";
+import { Reading } from "./reading.tsx";
+import { Mark } from "./run-status.tsx";
+import { Section } from "./section.tsx";
+import { Time } from "./time.tsx";
+
+type Versions = OperatorAnswer<typeof contract.listBlueprintVersions>;
+type Version = OperatorAnswer<typeof contract.readBlueprintVersion>;
+type Listing = OperatorOperation & { readonly answer: typeof contract.listBlueprintVersions.answer };
+type One = OperatorOperation & { readonly answer: typeof contract.readBlueprintVersion.answer };
+
+const COLUMNS: readonly Column<Versions["items"][number]>[] = [
+  {
+    title: "Version",
+    cell: ({ version, is_in_force: isInForce }) => (
+      <>
+        <Text size="sm" fw={600}>
+          {version}
+        </Text>
+        {isInForce && <Mark tone="good">In force</Mark>}
+      </>
+    ),
+  },
+  {
+    title: "Applied",
+    cell: (each) => (
+      <>
+        <Time at={each.applied_at} />
+        <Text size="xs" c="dimmed">
+          {each.applied_by ?? "by the command line"}
+        </Text>
+      </>
+    ),
+  },
+];
+
+/** A document's versions; one of them is compared with the one before, and can be published again. */
+export function VersionList<L extends Listing, O extends One, P extends OperatorOperation>(props: {
+  readonly list: Endpoint<L>;
+  readonly listInput: InputOf<L>;
+  readonly read: Endpoint<O>;
+  readonly inputOf: (version: number) => InputOf<O>;
+  readonly publish: Endpoint<P>;
+  readonly publishInputOf: (version: number) => InputOf<P>;
+}) {
+  const { may } = useSignedIn();
+  const versions = useRead(props.list, props.listInput);
+  const [chosen, setChosen] = useState<number | null>(null);
+  return (
+    <Stack gap="xl">
+      <Reading of={versions}>
+        {(data) => (
+          <DataTable
+            name="Versions"
+            rows={(data as Versions).items}
+            keyOf={({ version }) => String(version)}
+            columns={[
+              ...COLUMNS,
+              {
+                title: "Do",
+                cell: ({ version, is_in_force: isInForce }) => (
+                  <Group gap="xs">
+                    <Button
+                      size="xs"
+                      variant="default"
+                      aria-label={`Look at version ${version}`}
+                      onClick={() => setChosen(version)}
+                    >
+                      Look
+                    </Button>
+                    {!isInForce && may("config.apply") && (
+                      <AskButton
+                        to={props.publish}
+                        input={props.publishInputOf(version)}
+                        changes={DOCUMENT_KEYS}
+                        label="Publish again"
+                        of={`version ${version}`}
+                        title={`Publish version ${version} again?`}
+                        action="Publish"
+                        done="Published as a new version."
+                      >
+                        Its document becomes a new version, the one in force. Runs that have begun go on with
+                        theirs.
+                      </AskButton>
+                    )}
+                  </Group>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Reading>
+      {chosen !== null && <OneVersion read={props.read} input={props.inputOf(chosen)} version={chosen} />}
+    </Stack>
+  );
+}
+
+function OneVersion<O extends One>(props: {
+  readonly read: Endpoint<O>;
+  readonly input: InputOf<O>;
+  readonly version: number;
+}) {
+  const version = useRead(props.read, props.input);
+  return (
+    <Section title={`Version ${props.version}`}>
+      <Reading of={version}>
+        {(data) => {
+          const { against, differences, yaml } = data as Version;
+          return (
+            <Tabs defaultValue="changes">
+              <Tabs.List>
+                <Tabs.Tab value="changes">
+                  {against === null ? "Changes" : `Since version ${against}`}
+                </Tabs.Tab>
+                <Tabs.Tab value="document">Document</Tabs.Tab>
+              </Tabs.List>
+              <Tabs.Panel value="changes" pt="md">
+                {against === null ? (
+                  <Text size="sm">It is the first.</Text>
+                ) : (
+                  <Differences of={differences} />
+                )}
+              </Tabs.Panel>
+              <Tabs.Panel value="document" pt="md">
+                <Code block tabIndex={0}>
+                  {yaml}
+                </Code>
+              </Tabs.Panel>
+            </Tabs>
+          );
+        }}
+      </Reading>
+    </Section>
+  );
+}
