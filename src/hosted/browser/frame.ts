@@ -166,8 +166,10 @@ function render(html: string, moveFocus: boolean): void {
     });
   }
   listenToButtons(place);
-  if (moveFocus || isModal)
-    place.querySelector<HTMLElement>(".summary, h1")?.focus({ preventScroll: !moveFocus });
+  const first = place.querySelector<HTMLElement>(".summary") ?? place.querySelector<HTMLElement>("h1");
+  if (!first || !(moveFocus || isModal)) return;
+  first.tabIndex = -1;
+  first.focus({ preventScroll: !moveFocus });
 }
 
 /** By a person, in this frame. */

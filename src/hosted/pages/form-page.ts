@@ -58,7 +58,7 @@ export function formView({ tongue, base }: Shell, page: FormPage): View {
       ><span class="line"></span>${renderTile(base, system, null, "tile-target")}
     </div>
     ${page.framed?.step}
-    <h1 tabindex="-1">${say(tongue, "connect_title", { system })}</h1>
+    <h1>${say(tongue, "connect_title", { system })}</h1>
     <p class="lead">${say(tongue, "asks", { account, system }, strong)}</p>
     ${page.description !== null && html`<p class="description">${textIn(page.description, tongue.language)}</p>`}
     ${signInHost !== null && html`<p class="description">${say(tongue, "sign_in_there", { host: signInHost }, strong)}</p>`}

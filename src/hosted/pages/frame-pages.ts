@@ -71,7 +71,7 @@ export function pickerView(
   page: { readonly brand: Brand; readonly choices: readonly Choice[]; readonly csrf: string },
 ): View {
   const { texts } = tongue;
-  const body = html`<h1 tabindex="-1">${texts.picker_heading}</h1>
+  const body = html`<h1>${texts.picker_heading}</h1>
     <p class="lead">${say(tongue, "picker_lead", { account: page.brand.name })}</p>
     <form class="choices" method="post">
       <input type="hidden" name="_csrf" value="${page.csrf}" />
@@ -108,7 +108,7 @@ export function windowView(tongue: Tongue, departure: Departure): View {
   const system = textIn(departure.system, tongue.language);
   const { texts } = tongue;
   const { host } = departure;
-  const body = html`<h1 tabindex="-1">
+  const body = html`<h1>
       <span class="if-open">${texts.window_heading}</span>
       <span class="if-blocked" hidden>${say(tongue, "connect_title", { system })}</span>
     </h1>

@@ -12,7 +12,7 @@ export function messageView(
   return {
     title: heading,
     body: html`<div class="${style}" aria-hidden="true">${sign}</div>
-      <h1 tabindex="-1">${heading}</h1>
+      <h1>${heading}</h1>
       ${paragraphs.map((paragraph) => html`<p class="lead">${paragraph}</p>`)}`,
   };
 }
@@ -88,7 +88,7 @@ export function renderExpired(shell: Shell, typed: readonly Typed[] = []): Html 
   return renderDocument(shell, {
     title: texts.expired_heading,
     body: html`<div class="sign" aria-hidden="true">${EXCLAMATION}</div>
-      <h1 tabindex="-1">${texts.expired_heading}</h1>
+      <h1>${texts.expired_heading}</h1>
       <p class="lead">${texts.ask_again}</p>
       ${renderTyped(shell.tongue, typed)}`,
   });
