@@ -4,8 +4,10 @@ import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 
-/** Our own hidden inputs, which no strategy counts: `_csrf`. */
-const OWN_FIELDS = 1;
+/** Asks for the same form again, in another language. */
+export const AGAIN = "_again";
+/** Our own hidden inputs, which no strategy counts: `_csrf` and the one above. */
+const OWN_FIELDS = 2;
 
 /** How a strategy's form is sent, and how much of it is read. */
 export interface FormShape {

@@ -23,7 +23,7 @@ import {
   renderUnknown,
   renderUsed,
 } from "./pages/message-pages.ts";
-import { formShape, readForm } from "./read-form.ts";
+import { AGAIN, formShape, readForm } from "./read-form.ts";
 import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor } from "./send-page.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
 import { listTyped } from "./typed-values.ts";
@@ -129,6 +129,9 @@ async function postForm(
   const sendExpired = async (): Promise<FastifyReply> =>
     await sendPage(reply, 410, renderExpired(shell, listTyped(hosted.strategy, submitted, shell.tongue)));
   if (status === "expired") return await sendExpired();
+  // In another language, with what was typed; it changes nothing.
+  if (submitted.has(AGAIN) && status === "pending")
+    return await sendForm(services, request, reply, { hosted, status: 200, values: submitted });
   if (csrf === "stale") {
     return status === "pending"
       ? await sendForm(services, request, reply, { hosted, status: 403, values: submitted, notice: "stale" })

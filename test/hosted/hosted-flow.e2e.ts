@@ -176,6 +176,66 @@ test("the keyboard alone is enough", async () => {
   await page.getByRole("heading", { name: "You are all set" }).waitFor();
 });
 
+test("in another language what was typed is there again, but no secret; nothing was sent but that", async () => {
+  const session = await hosted.session();
+  await using visitor = await openPage();
+  const { page, complaints } = visitor;
+  const bodies: string[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "POST") bodies.push(request.postData() ?? "");
+  });
+  await page.goto(session.hosted_url);
+  await page.getByLabel("Email address").fill("ada at acme & <b>");
+  await page.getByLabel("Password").fill(GOOD.password);
+  // As it is sent when it is shown, it is a secret still.
+  await page.getByRole("button", { name: "Show Password" }).click();
+  for (const [language, heading] of [
+    ["Deutsch", /Northwind Portal verbinden/],
+    ["Polski", /Northwind Portal/],
+  ] as const) {
+    await page.locator(".languages summary").click();
+    await page.getByRole("link", { name: language }).click();
+    await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+    assert.equal(await page.locator("input[name=email]").inputValue(), "ada at acme & <b>");
+    assert.equal(await page.locator("input[name=password]").inputValue(), "");
+  }
+  assert.equal(await page.locator("html").getAttribute("lang"), "pl");
+  assert.equal(bodies.length, 2);
+  for (const body of bodies) assert.ok(!body.includes("password") && !body.includes("correct"), body);
+  assert.equal(await hosted.credentialsOf(session.id), 0);
+  await page.locator("input[name=email]").fill(GOOD.email);
+  await page.locator("input[name=password]").fill(GOOD.password);
+  await page.locator("form.connect button[type=submit]").click();
+  await page.locator("form.connect").waitFor({ state: "detached" });
+  // Its own page is in the language that was chosen last, too.
+  assert.equal(await page.locator("html").getAttribute("lang"), "pl");
+  assert.equal((await hosted.read(session.id)).status, "completed");
+  assert.deepEqual(complaints, []);
+});
+
+test("at 200 %, of the page and of its text alone, all of it is there and nothing scrolls sideways", async () => {
+  const session = await hosted.session();
+  for (const [viewport, text] of [
+    // What a window of 1280 px is at 200 %.
+    [{ width: 640, height: 400 }, "100%"],
+    [{ width: 1280, height: 800 }, "200%"],
+  ] as const) {
+    await using visitor = await openPage({ viewport });
+    const { page } = visitor;
+    await page.goto(session.hosted_url);
+    await page.evaluate(`document.documentElement.style.fontSize = "${text}"`);
+    await page.getByRole("button", { name: "Connect" }).click();
+    await page.getByRole("alert").waitFor();
+    await page.evaluate(`document.documentElement.style.fontSize = "${text}"`);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), viewport.width, text);
+    const cut = await page.evaluate(`[...document.querySelectorAll("main *")]
+      .filter((element) => getComputedStyle(element).overflow === "hidden" && !element.closest(".unseen"))
+      .filter((element) => element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1)
+      .map((element) => element.outerHTML.slice(0, 200))`);
+    assert.deepEqual(cut, []);
+  }
+});
+
 test("a double click makes one credential and arrives", async () => {
   const session = await hosted.session({ return_url: `${application.origin}/back` });
   await using visitor = await openPage();

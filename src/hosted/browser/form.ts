@@ -19,6 +19,42 @@ const form = document.querySelector<HTMLFormElement>("form.connect");
 if (form) {
   improveForm(form);
   document.querySelector<HTMLElement>(".summary")?.focus();
+  for (const link of all<HTMLAnchorElement>(".languages a")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      askAgain(form, link);
+    });
+  }
+}
+
+/** The same form in another language, with what was typed and is no secret; the link alone would begin anew. */
+function askAgain({ action, enctype, elements }: HTMLFormElement, link: HTMLAnchorElement): void {
+  const again = document.createElement("form");
+  Object.assign(again, {
+    method: "post",
+    action: action.replace(/\?.*|$/, link.search),
+    enctype,
+    hidden: true,
+  });
+  const csrf = (elements.namedItem("_csrf") as HTMLInputElement).value;
+  const values = [["_csrf", csrf], ["_again", "1"], ...typedIn(elements)] as const;
+  for (const [name, value] of values) add(again, "textarea", { name, value });
+  document.body.append(again);
+  again.submit();
+}
+
+/** What stands in a form's controls and is no secret. */
+export function typedIn(elements: HTMLFormControlsCollection): [string, string][] {
+  return [...elements].flatMap((control): [string, string][] => {
+    if (control instanceof HTMLSelectElement) return [[control.name, control.value]];
+    if (!(control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement)) return [];
+    const isPlain = ["text", "email", "url", "textarea", "checkbox"].includes(control.type);
+    // A secret that is shown has a plain control as well.
+    if (!isPlain || control.closest(".secret, .rows, .totp") !== null || control.name === "") return [];
+    const isUnchecked =
+      control instanceof HTMLInputElement && control.type === "checkbox" && !control.checked;
+    return isUnchecked ? [] : [[control.name, control.value]];
+  });
 }
 
 /** Also of a frame, each time that it shows a form. */

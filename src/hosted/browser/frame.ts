@@ -1,6 +1,6 @@
 // The frame of an embedded flow. It shows what the service renders, sends what is typed to the service alone, and tells its
 // page codes and ids. The client token is in this script's memory and nowhere else. Design, page 6, 5.5.
-import { improveForm } from "./form.ts";
+import { improveForm, typedIn } from "./form.ts";
 import { listen, post, pageOrigin, isModal } from "./frame-messages.ts";
 import type { Completed, Failure, View } from "./widget-types.ts";
 
@@ -196,19 +196,7 @@ async function refresh(): Promise<void> {
 /** What stands in the form and is no secret: it is there again in another language. */
 function typed(): URLSearchParams {
   const form = place.querySelector<HTMLFormElement>("form.connect");
-  const values = new URLSearchParams();
-  for (const control of form?.elements ?? []) {
-    if (!(control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement)) {
-      if (control instanceof HTMLSelectElement) values.append(control.name, control.value);
-      continue;
-    }
-    const isPlain = ["text", "email", "url", "textarea", "checkbox"].includes(control.type);
-    const isShownSecret = control.closest(".secret, .rows") !== null;
-    if (!isPlain || isShownSecret || control.name === "") continue;
-    if (!(control instanceof HTMLInputElement && control.type === "checkbox" && !control.checked))
-      values.append(control.name, control.value);
-  }
-  return values;
+  return new URLSearchParams(form ? typedIn(form.elements) : []);
 }
 
 function speak(locale: string): void {
