@@ -15,6 +15,7 @@ import { install } from "../service.ts";
 import { BLUEPRINT, DOCUMENTS, STRATEGY } from "./documents.ts";
 
 const run = promisify(execFile);
+const ORIGIN = "https://app.example.com";
 const TRIGGER = { purchase_order: "PO-7", period: { from: "2026-11-01" } };
 
 let installation: Awaited<ReturnType<typeof install>>;
@@ -33,6 +34,7 @@ before(async () => {
   caller = openCaller(url, key);
   const credential = await connect(caller, STRATEGY, { note: "n" });
   const { body: session } = await caller.post("/credential-sessions", { strategy_id: STRATEGY });
+  const { body: embedded } = await caller.post("/embedded-credential-sessions", { origin: ORIGIN });
   const { body: made } = await caller.post(`/blueprints/${BLUEPRINT}/trigger`, {
     ...TRIGGER,
     credential_id: credential,
@@ -46,6 +48,8 @@ before(async () => {
     API_KEY: key,
     STRATEGY_ID: STRATEGY,
     SESSION_ID: session.id,
+    ORIGIN,
+    EMBEDDED_SESSION_ID: embedded.id,
     CREDENTIAL_ID: credential,
     BLUEPRINT_KEY: BLUEPRINT,
     RUN_ID: made.id,

@@ -148,7 +148,7 @@ function BlueprintTabs(props: {
 
 export function Drawing({ graph }: { readonly graph: Blueprint["graph"] }) {
   return (
-    <Suspense fallback={<Loader aria-label="Drawing" />}>
+    <Suspense fallback={<Loader role="status" aria-label="Drawing" />}>
       <GraphDrawing graph={graph} />
     </Suspense>
   );

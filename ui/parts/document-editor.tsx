@@ -39,7 +39,7 @@ export function DocumentEditor(props: {
   const isChecked = checked.data !== undefined && typed === text;
   return (
     <Stack gap="md">
-      <Suspense fallback={<Loader aria-label="Loading the editor" />}>
+      <Suspense fallback={<Loader role="status" aria-label="Loading the editor" />}>
         <CodeEditor
           label={props.label}
           initial={props.initial}

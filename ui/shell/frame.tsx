@@ -52,7 +52,7 @@ export function Frame() {
             <Suspense
               fallback={
                 <Center mih={240} aria-busy="true">
-                  <Loader aria-label="Loading the page" />
+                  <Loader role="status" aria-label="Loading the page" />
                 </Center>
               }
             >

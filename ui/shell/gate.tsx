@@ -13,7 +13,7 @@ export function Gate() {
   if (me.isPending)
     return (
       <Center mih="100vh">
-        <Loader aria-label="Loading" />
+        <Loader role="status" aria-label="Loading" />
       </Center>
     );
   if (me.isError)
