@@ -1,18 +1,28 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
+import { eventually } from "../flow/run-history.ts";
 import { assertNothingLeft, BY_NPM, BY_SCRIPT, pressCtrlC, startDemo } from "./demo-process.ts";
 
-/** Takes a port that something else may have already. */
+/** Demos are over in less. */
+const TAKE_MS = 60_000;
+
+/** Takes a port; a demo of another test may have it just now. */
 async function take(port: number): Promise<Server> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.once("error", () => resolve());
-    server.listen(port, "127.0.0.1", () => resolve());
-  });
-  return server;
+  return await eventually(
+    `port ${port} is free`,
+    async () => {
+      const server = createServer().listen(port, "127.0.0.1");
+      return await once(server, "listening").then(
+        () => server,
+        () => undefined,
+      );
+    },
+    TAKE_MS,
+  );
 }
 
 describe("npm run demo", () => {
