@@ -1,4 +1,4 @@
-import { Anchor, Code, Loader, Stack, Tabs, Text } from "@mantine/core";
+import { Anchor, Code, Stack, Tabs, Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { Link, useParams, useSearchParams } from "wouter";
 import {
@@ -13,6 +13,7 @@ import { useRead, useSignedIn } from "../api/queries.ts";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DocumentEditor } from "../parts/document-editor.tsx";
 import { Facts } from "../parts/facts.tsx";
+import { Loading } from "../parts/loading.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { DOCUMENT_KEYS } from "../parts/publish-dialog.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -148,7 +149,7 @@ function BlueprintTabs(props: {
 
 export function Drawing({ graph }: { readonly graph: Blueprint["graph"] }) {
   return (
-    <Suspense fallback={<Loader role="status" aria-label="Drawing" />}>
+    <Suspense fallback={<Loading what="Drawing" />}>
       <GraphDrawing graph={graph} />
     </Suspense>
   );

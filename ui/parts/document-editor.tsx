@@ -1,4 +1,4 @@
-import { Button, Group, Loader, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { lazy, Suspense, useState, type ReactNode } from "react";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
@@ -7,6 +7,7 @@ import { checkConfig, readConfigSchema } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { EditorProblem } from "./code-editor.tsx";
 import { FailureNote } from "./failure-note.tsx";
+import { Loading } from "./loading.tsx";
 import { PublishDialog } from "./publish-dialog.tsx";
 
 const CodeEditor = lazy(async () => ({ default: (await import("./code-editor.tsx")).CodeEditor }));
@@ -39,7 +40,7 @@ export function DocumentEditor(props: {
   const isChecked = checked.data !== undefined && typed === text;
   return (
     <Stack gap="md">
-      <Suspense fallback={<Loader role="status" aria-label="Loading the editor" />}>
+      <Suspense fallback={<Loading what="Loading the editor" />}>
         <CodeEditor
           label={props.label}
           initial={props.initial}

@@ -1,4 +1,4 @@
-import { ActionIcon, AppShell, Burger, Center, Group, Loader } from "@mantine/core";
+import { ActionIcon, AppShell, Burger, Center, Group } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Suspense, useEffect, useRef } from "react";
 import { Route, Switch, useLocation } from "wouter";
@@ -6,6 +6,7 @@ import { useSignedIn } from "../api/queries.ts";
 import { useWatch } from "../api/watch.ts";
 import { NotFoundPage } from "../pages/not-found.tsx";
 import { noteNavigation } from "../parts/page-head.tsx";
+import { Loading } from "../parts/loading.tsx";
 import { ROUTES } from "../routes.tsx";
 import { Brand } from "./brand.tsx";
 import { Navigation } from "./navigation.tsx";
@@ -52,7 +53,7 @@ export function Frame() {
             <Suspense
               fallback={
                 <Center mih={240} aria-busy="true">
-                  <Loader role="status" aria-label="Loading the page" />
+                  <Loading what="Loading the page" />
                 </Center>
               }
             >

@@ -1,6 +1,7 @@
-import { Center, Loader } from "@mantine/core";
+import { Center } from "@mantine/core";
 import { useMe } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Loading } from "../parts/loading.tsx";
 import { Frame } from "./frame.tsx";
 import { NewSecondFactor } from "./new-second-factor.tsx";
 import { OuterPage } from "./outer-page.tsx";
@@ -13,7 +14,7 @@ export function Gate() {
   if (me.isPending)
     return (
       <Center mih="100vh">
-        <Loader role="status" aria-label="Loading" />
+        <Loading what="Loading" />
       </Center>
     );
   if (me.isError)
