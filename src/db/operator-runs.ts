@@ -58,9 +58,8 @@ export async function listRuns(
        and ($3::text is null or run.status = $3) and ($4::text is null or run.account_id = $4)
        and ($5::text is null or run.blueprint_id = $5) and ($6::text[] is null or run.blueprint_id = any($6))
        and ($7::bytea is null or (run.name >= $7 and run.name < $8))
-       and ($9::text is null or (run.metadata <> '\\x7b7d'
-         and position($10::bytea in run.metadata) > 0
-         and (run_metadata_pairs(run.metadata) @> array[hashtextextended($9, 0)]) is true))
+       and ($9::text is null or case when position($10::bytea in run.metadata) > 0
+         then run_metadata_pairs(run.metadata) @> array[hashtextextended($9, 0)] else false end)
        and ($16::text[] is null or run.id = any($16))
        and ($11::timestamptz is null or run.created_at >= $11) and ($12::timestamptz is null or run.created_at < $12)
        and ($13::bigint is null or (run.created_at, run.id) < (timestamptz 'epoch' + $13 * interval '1 ms', $14))
@@ -92,11 +91,11 @@ const pairOf = (metadata: RunFilter["metadata"]) =>
     text: `${metadata.name}=${JSON.stringify(metadata.value)}`,
   };
 
-/** More runs than these with one piece of metadata are met soon enough on the way through all. */
+/** More runs than these with one piece of metadata are met on the way through all: soon, unless all of them are old. */
 const FEW = 500;
 /** Of the newest so many runs so many: then it is met so often that nothing need be looked up. */
-const NEWEST = 1_000;
-const OFTEN = 50;
+const NEWEST = 200;
+const OFTEN = 10;
 
 /**
  * The runs with a piece of metadata when they are few, else null. Asked by itself: the planner takes what it has no statistics

@@ -7,6 +7,8 @@ import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
 const ROUNDS = 20;
+/** More than are looked up by their ids, and none of the newest. */
+const OLD = 1_500;
 let database: TestDatabase;
 
 before(async () => {
@@ -30,7 +32,7 @@ const PLANTS = [
   `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys, status,
      progress_step, created_at, started_at, ended_at, timeout_ms, retention_ms, error_kind, response_bytes)
    select 'run_' || lpad(n::text, 28, '0'), gen_random_uuid(), 'acct_' || n % 2, 'bp_' || n % 10, 1, 'key_1',
-     convert_to('run ' || n, 'UTF8'), convert_to('{"po":"po-' || n || '","kind":"same"}', 'UTF8'), '[]',
+     convert_to('run ' || n, 'UTF8'), convert_to('{"po":"po-' || n || '","kind":"same"' || case when n > ${RUNS - OLD} then ',"era":"old"' else '' end || '}', 'UTF8'), '[]',
      case when n % 1000 = 7 then 'failed' else 'completed' end, 'x', at, at, at, 1, 1,
      case when n % 1000 = 7 then 'target' end, case when n % 1000 <> 7 then 2 end
    from (select n, app_now() - n * interval '1 second' as at from generate_series(1, ${RUNS}) n) planted`,
@@ -72,6 +74,18 @@ test("every filter finds what it should", async () => {
     "one id": 1,
     "a time": 5,
   });
+});
+
+test("metadata that many old runs have finds all of them, newest first", async () => {
+  const first = await lookAtRuns(database.db, { metadata: "era=old", limit: 200 });
+  const rest = await lookAtRuns(database.db, {
+    metadata: "era=old",
+    limit: 200,
+    cursor: first.next_cursor ?? "",
+  });
+  const ids = [...first.items, ...rest.items].map(({ id }) => Number(id.slice("run_".length)));
+  const expected = Array.from({ length: 400 }, (_, index) => RUNS - OLD + 1 + index);
+  assert.deepEqual(ids, expected);
 });
 
 test("pages follow each other without a gap, also deep in the list", async () => {
