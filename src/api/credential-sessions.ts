@@ -1,19 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { createCredentialSession, type SessionRequest } from "#actions/create-credential-session.ts";
 import { readCredentialSession } from "#actions/read-credential-session.ts";
-import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
-import { fingerprint } from "#domain/idempotency.ts";
-import { limits } from "#domain/limits.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import type { JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
-import { sendAnswer, sendJson } from "./answer.ts";
-import { writeCanonical } from "./large-bodies.ts";
+import { sendJson } from "./answer.ts";
+import { postSession } from "./post-session.ts";
 import { pathParameter } from "./request.ts";
-import { readJsonObject } from "./read-body.ts";
-import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { reportIgnoredKeys } from "./report-ignored-keys.ts";
 
 /** Spec, POST /credential-sessions. */
 export async function postCredentialSession(
@@ -21,26 +15,12 @@ export async function postCredentialSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
-  const key = readIdempotencyKey(request);
-  const body = await readJsonObject(request, limits.jsonBodyBytesMax);
-  reportIgnoredKeys(
-    request,
-    reply,
-    [...body.keys()].filter((key) => !SESSION_KEYS.includes(key)),
-  );
-  // Without a key nothing is compared.
-  const canonical = key === null ? "" : await writeCanonical(body);
-  const outcome = await replayOrRun(
-    services,
-    {
-      accountId: caller.account.id,
-      key,
-      fingerprint: () => fingerprint("POST", ["credential-sessions"], { kind: "json", canonical }),
-    },
-    async (tx) => await createCredentialSession(services, tx, caller, readSessionRequest(body)),
-  );
-  return sendAnswer(reply, outcome);
+  return await postSession(services, request, reply, {
+    collection: "credential-sessions",
+    keys: SESSION_KEYS,
+    create: (caller, body) => async (tx) =>
+      await createCredentialSession(services, tx, caller, readSessionRequest(body)),
+  });
 }
 
 const SESSION_KEYS: readonly string[] = ["strategy_id", "name", "return_url"];

@@ -4,19 +4,13 @@ import {
   readEmbeddedSession,
   type EmbeddedSessionRequest,
 } from "#actions/create-embedded-session.ts";
-import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
-import { fingerprint } from "#domain/idempotency.ts";
-import { limits } from "#domain/limits.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import { NumberText, type JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
-import { sendAnswer, sendJson } from "./answer.ts";
-import { writeCanonical } from "./large-bodies.ts";
+import { sendJson } from "./answer.ts";
+import { postSession } from "./post-session.ts";
 import { pathParameter } from "./request.ts";
-import { readJsonObject } from "./read-body.ts";
-import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { reportIgnoredKeys } from "./report-ignored-keys.ts";
 
 const KEYS: readonly string[] = ["origin", "blueprint_keys", "name", "locale", "expires_in_seconds"];
 
@@ -26,26 +20,12 @@ export async function postEmbeddedSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
-  const key = readIdempotencyKey(request);
-  const body = await readJsonObject(request, limits.jsonBodyBytesMax);
-  reportIgnoredKeys(
-    request,
-    reply,
-    [...body.keys()].filter((name) => !KEYS.includes(name)),
-  );
-  // Without a key nothing is compared.
-  const canonical = key === null ? "" : await writeCanonical(body);
-  const outcome = await replayOrRun(
-    services,
-    {
-      accountId: caller.account.id,
-      key,
-      fingerprint: () => fingerprint("POST", ["embedded-credential-sessions"], { kind: "json", canonical }),
-    },
-    async (tx) => await createEmbeddedSession(services, tx, caller, readRequest(body)),
-  );
-  return sendAnswer(reply, outcome);
+  return await postSession(services, request, reply, {
+    collection: "embedded-credential-sessions",
+    keys: KEYS,
+    create: (caller, body) => async (tx) =>
+      await createEmbeddedSession(services, tx, caller, readRequest(body)),
+  });
 }
 
 /** As for credential sessions: an explicit `null` is an omitted field. Throws Problem 422. */

@@ -1,0 +1,51 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { replayOrRun } from "#actions/replay-or-run.ts";
+import type { Caller, Services } from "#actions/services.ts";
+import { fingerprint } from "#domain/idempotency.ts";
+import { limits } from "#domain/limits.ts";
+import type { JsonTree } from "#lib/json-text.ts";
+import { enter } from "./enter.ts";
+import { sendAnswer } from "./answer.ts";
+import { writeCanonical } from "./large-bodies.ts";
+import { readJsonObject } from "./read-body.ts";
+import { readIdempotencyKey } from "./read-idempotency-key.ts";
+import { reportIgnoredKeys } from "./report-ignored-keys.ts";
+
+/** A collection of sessions, and how one is made from a body. */
+export interface SessionKind {
+  /** The path's last part. */
+  readonly collection: string;
+  /** Keys of a body that mean something. */
+  readonly keys: readonly string[];
+  /** Throws Problem 422. Called where the body's effect happens: a replay is not checked again. */
+  readonly create: (caller: Caller, body: ReadonlyMap<string, JsonTree>) => Parameters<typeof replayOrRun>[2];
+}
+
+/** A session of either kind from a JSON body, once for an `Idempotency-Key`. */
+export async function postSession(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { collection, keys, create }: SessionKind,
+): Promise<FastifyReply> {
+  const caller = await enter(services, request, reply, "calls");
+  const key = readIdempotencyKey(request);
+  const body = await readJsonObject(request, limits.jsonBodyBytesMax);
+  reportIgnoredKeys(
+    request,
+    reply,
+    [...body.keys()].filter((name) => !keys.includes(name)),
+  );
+  // Without a key nothing is compared.
+  const canonical = key === null ? "" : await writeCanonical(body);
+  const outcome = await replayOrRun(
+    services,
+    {
+      accountId: caller.account.id,
+      key,
+      fingerprint: () => fingerprint("POST", [collection], { kind: "json", canonical }),
+    },
+    create(caller, body),
+  );
+  return sendAnswer(reply, outcome);
+}
