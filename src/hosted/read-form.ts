@@ -6,8 +6,8 @@ import type { StrategyField } from "#domain/strategy.ts";
 
 /** Asks for the same form again, in another language. */
 export const AGAIN = "_again";
-/** Our own hidden inputs, which no strategy counts: `_csrf` and the one above. */
-const OWN_FIELDS = 2;
+/** Our own inputs, which no strategy has and the limit of its fields doesn't count. */
+const OWN_NAMES: ReadonlySet<string> = new Set(["_csrf", AGAIN]);
 
 /** How a strategy's form is sent, and how much of it is read. */
 export interface FormShape {
@@ -24,7 +24,7 @@ export function formShape(fields: readonly StrategyField[]): FormShape {
   return {
     encoding: files > 0 ? "multipart/form-data" : "application/x-www-form-urlencoded",
     bytesMax: limits.formBodyBytesMax + files * limits.formFileBytesMax,
-    fieldsMax: limits.formFieldsMax + rows.length * 2 + OWN_FIELDS,
+    fieldsMax: limits.formFieldsMax + rows.length * 2,
   };
 }
 
@@ -46,9 +46,12 @@ export async function readForm(
       : [...new URLSearchParams(body.toString("utf8"))];
   body.fill(0);
   const values = new Map<string, string>();
+  let fields = 0;
   for (const [name, value] of pairs) {
-    if (!values.has(name)) values.set(name, value);
-    if (values.size > shape.fieldsMax) throw tooLarge();
+    if (values.has(name)) continue;
+    values.set(name, value);
+    if (!OWN_NAMES.has(name)) fields += 1;
+    if (fields > shape.fieldsMax) throw tooLarge();
   }
   return values;
 }

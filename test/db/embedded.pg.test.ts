@@ -18,6 +18,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isRunning } from "#db/embedded/process-mark.ts";
 import type { EmbeddedConnection } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { assertDurable } from "#db/durable.ts";
@@ -91,7 +92,13 @@ function modeOf(path: string): number {
 
 async function killHard(pid: number): Promise<void> {
   process.kill(pid, "SIGKILL");
-  for (let waited = 0; waited < 200 && existsSync(`/proc/${pid}`); waited += 1) await sleep(10);
+  await gone(pid);
+}
+
+/** A server that has ended stays a zombie until the process that started it has taken its exit: gone all the same. */
+async function gone(pid: number): Promise<void> {
+  for (let waited = 0; waited < 1_000 && isRunning(pid); waited += 1) await sleep(10);
+  assert.ok(!isRunning(pid), `process ${pid} still runs`);
 }
 
 test("starts a durable server, for its owner alone, on no TCP port, and stops it", async () => {
@@ -130,7 +137,7 @@ test("starts a durable server, for its owner alone, on no TCP port, and stops it
   await server.stop();
   await server.stop();
   assert.equal(postmasterPid(dataDir), null);
-  assert.ok(!existsSync(`/proc/${pid}`));
+  await gone(pid);
   assert.ok(!existsSync(server.connection.host));
 });
 
