@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Browser, FrameLocator, Page } from "playwright-core";
-import { launchChromium } from "../hosted/chromium.ts";
+import { blockThirdPartyCookies, launchChromium } from "../hosted/chromium.ts";
 import {
   hostPage,
   kinds,
@@ -29,7 +29,7 @@ allowed_origins: ["${app.origin}"]`);
   const { url } = bench.service;
   const widget = await (await fetch(`${url}/embed/v1/latchkey.js`)).text();
   app.pages.set("/", hostPage(url, `sha384-${createHash("sha384").update(widget).digest("base64")}`));
-  browser = await launchChromium({ flags: ["--test-third-party-cookie-phaseout"] });
+  browser = await launchChromium();
 });
 after(async () => {
   await browser?.close();
@@ -39,6 +39,7 @@ after(async () => {
 
 async function visit() {
   const visitor = await openVisitor(browser);
+  await blockThirdPartyCookies(visitor.page);
   // The provider's own pages ask for a font from elsewhere.
   await visitor.page.context().route(/fonts\.googleapis\.com/, async (route) => await route.abort());
   await visitor.page.goto(app.origin);
