@@ -15,6 +15,7 @@ const FILES: ReadonlyMap<string, { readonly type: string; readonly text: string 
   ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
   ["frame.js", { type: "text/javascript", text: readScript("browser/frame.ts") }],
   ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
+  ["opening.js", { type: "text/javascript", text: readScript("browser/opening.ts") }],
   ["window.js", { type: "text/javascript", text: readScript("browser/window.ts") }],
   // The decoder of QR codes is loaded when somebody gives a picture, and never before.
   ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],

@@ -8,7 +8,7 @@ import { languageOf, sendFrameEnd } from "./frame-answer.ts";
 import { choose, refresh, submit, watchSignIn } from "./frame-steps.ts";
 import { sendToTarget } from "./oauth-routes.ts";
 import { renderForbidden, renderUnknown } from "./pages/message-pages.ts";
-import { renderFrame } from "./pages/frame-pages.ts";
+import { renderFrame, renderOpening } from "./pages/frame-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
 import { isSameOrigin, sendPage, shellFor } from "./send-page.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
@@ -40,6 +40,7 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
         url: "/:session",
         handler: async (request, reply) => await getFrame(services, request, reply),
       });
+      pages.get("/opening", async (request, reply) => await getOpening(services, request, reply));
       const step = (name: string, take: FrameStep): void => {
         pages.post(
           `/:session/${name}`,
@@ -74,6 +75,13 @@ async function getFrame(
   const path = `${new URL(services.publicUrl()).pathname.replace(/\/$/, "")}${EMBED_PREFIX}/${id}`;
   return await sendPage(reply, 200, renderFrame(shell, { sessionId: id, origin, path }), { frameOf: origin });
 }
+
+/** What a window shows before it is sent to the target: nothing of a session. */
+const getOpening = async (
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> => await sendPage(reply, 200, renderOpening(shellFor(services, request)), "window");
 
 type FrameStep = (
   services: Services,

@@ -1,51 +1,18 @@
 // Design, page 3, the table of login types: query and mtls, from the form to what the target gets.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
-import type { TLSSocket } from "node:tls";
-import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 import { submitHostedForm } from "../caller.ts";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 import { openTarget, to, type Target } from "./target.ts";
+import { CA_FILE, certificate, openTlsTarget, type TlsTarget } from "./tls-target.ts";
 
-const CERTIFICATES = new URL("../strategies/certificates/", import.meta.url);
-const fixture = (name: string): string => readFileSync(new URL(name, CERTIFICATES), "utf8");
 const KEY = "k-canary 7&=";
 
 let bench: Bench;
 let second: Target;
 let outside: Target;
-let tls: { readonly url: string; readonly clients: string[]; readonly close: () => void };
-
-/** A target that wants a client certificate of the test's CA, and notes who presented one. */
-async function openTlsTarget(): Promise<typeof tls> {
-  const clients: string[] = [];
-  const server = createServer(
-    {
-      cert: fixture("server.pem"),
-      key: fixture("server.key.pem"),
-      ca: fixture("ca.pem"),
-      requestCert: true,
-      rejectUnauthorized: true,
-    },
-    (request, response) => {
-      clients.push(String((request.socket as TLSSocket).getPeerCertificate().subject.CN));
-      if (request.url === "/away") response.writeHead(302, { location: `${outside.url}/trap` }).end();
-      else response.setHeader("content-type", "application/json").end('[{"ok":true}]');
-    },
-  );
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    clients,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
+let tls: TlsTarget;
 
 const read = (url: string, more = "") => `
 - { id: read, type: http, credential: it, request: { url: "${url}" }, records: $ ${more} }
@@ -53,7 +20,11 @@ const read = (url: string, more = "") => `
 const slot = (id: string) => `credentials: { it: { strategy: ${id} } }`;
 
 before(async () => {
-  [second, outside, tls] = await Promise.all([openTarget(), openTarget(), openTlsTarget()]);
+  [second, outside] = await Promise.all([openTarget(), openTarget()]);
+  tls = await openTlsTarget((request, response) => {
+    if (request.url === "/away") response.writeHead(302, { location: `${outside.url}/trap` }).end();
+    else response.setHeader("content-type", "application/json").end('[{"ok":true}]');
+  });
   const query = `
 strategy: strat_query
 account: acme
@@ -92,7 +63,7 @@ login: { type: mtls, certificate: cert, key: key, passphrase: word }`;
       ),
     ],
     undefined,
-    { NODE_EXTRA_CA_CERTS: fileURLToPath(new URL("ca.pem", CERTIFICATES)) },
+    { NODE_EXTRA_CA_CERTS: CA_FILE },
   );
   const echo = ({ query: seen }: { readonly query: URLSearchParams }) => ({
     json: [{ key: seen.get("api_key"), count: seen.getAll("api_key").length, q: seen.get("q") }],
@@ -161,10 +132,13 @@ test("query: it never leaves the hosts, and stands in no message, log or table",
     assert.ok(!everything.includes(form), form);
 });
 
-const FILES = { cert: fixture("client.pem"), key: fixture("client.key.pem") };
+const FILES = { cert: certificate("client.pem"), key: certificate("client.key.pem") };
 
 test("mtls: the certificate is presented to the strategy's host, with and without a passphrase, and to nobody else", async () => {
-  for (const files of [FILES, { ...FILES, key: fixture("client.locked.key.pem"), word: "correct-horse" }]) {
+  for (const files of [
+    FILES,
+    { ...FILES, key: certificate("client.locked.key.pem"), word: "correct-horse" },
+  ]) {
     const before = tls.clients.length;
     const run = await bench.run("tls", { credential_id: await bench.connect("strat_mtls", files) });
     assert.deepEqual(dataOf(run), [{ ok: true }], String(run.detail));
@@ -183,7 +157,7 @@ test("mtls: no other request of the process gets a connection with the certifica
 });
 
 test("mtls: a certificate of a stranger is refused by the target, and the run says how", async () => {
-  const stranger = { cert: fixture("stranger.pem"), key: fixture("stranger.key.pem") };
+  const stranger = { cert: certificate("stranger.pem"), key: certificate("stranger.key.pem") };
   const run = await bench.run("tls", { credential_id: await bench.connect("strat_mtls", stranger) });
   assert.equal(run.status.status, "failed");
   assert.match(
@@ -195,12 +169,18 @@ test("mtls: a certificate of a stranger is refused by the target, and the run sa
 test("mtls: what can't be presented is refused when it is submitted, beside its field, and logged nowhere", async () => {
   const { body } = await bench.caller.post("/credential-sessions", { strategy_id: "strat_mtls" });
   for (const [files, says] of [
-    [{ ...FILES, key: fixture("stranger.key.pem") }, /does not belong to the certificate/],
+    [{ ...FILES, key: certificate("stranger.key.pem") }, /does not belong to the certificate/],
     [
-      { ...FILES, key: fixture("client.locked.key.pem"), word: "wrong-word" },
+      { ...FILES, key: certificate("client.locked.key.pem"), word: "wrong-word" },
       /does not open with this passphrase/,
     ],
-    [{ ...FILES, cert: readFileSync(new URL("client.p12", CERTIFICATES), "latin1") }, /PKCS#12/],
+    [
+      {
+        ...FILES,
+        cert: readFileSync(new URL("../strategies/certificates/client.p12", import.meta.url), "latin1"),
+      },
+      /PKCS#12/,
+    ],
   ] as const) {
     const answer = await submitHostedForm(body.hosted_url, files);
     const page = await answer.text();

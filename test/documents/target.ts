@@ -1,4 +1,10 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -41,13 +47,13 @@ export interface Target extends AsyncDisposable {
   readonly all: readonly Seen[];
 }
 
-export async function openTarget(): Promise<Target> {
+export async function openTarget(options: ServerOptions = {}): Promise<Target> {
   const routes = new Map<string, Handler>();
   const all: Seen[] = [];
   let underWay = 0;
   const seenOf = (route: string): readonly Seen[] =>
     all.filter(({ method, path }) => `${method} ${path}` === route);
-  const server = createServer((request, response) => {
+  const server = createServer(options, (request, response) => {
     underWay += 1;
     response.once("close", () => (underWay -= 1));
     const mine = underWay;

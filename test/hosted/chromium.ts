@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { chromium, type Browser } from "playwright-core";
+import { chromium, type Browser, type Page } from "playwright-core";
 
 const run = promisify(execFile);
 
@@ -30,17 +30,14 @@ interface Program {
 
 /**
  * A real Chromium: the one that LATCHKEY_CHROMIUM names, else the system's, else the one of the npm package
- * `@sparticuz/chromium` (x64 only), which needs nothing from the system. `packaged` takes the last one in any case; `flags` are its
- * command line's.
+ * `@sparticuz/chromium` (x64 only), which needs nothing from the system. `packaged` takes the last one in any case.
  */
-export async function launchChromium(
-  options: { readonly packaged?: boolean; readonly flags?: readonly string[] } = {},
-): Promise<Browser> {
+export async function launchChromium(options: { readonly packaged?: boolean } = {}): Promise<Browser> {
   const program = options.packaged === true ? await unpack() : (findInstalled() ?? (await unpack()));
   try {
     const browser = await chromium.launch({
       executablePath: program.path,
-      args: [...FLAGS, ...(options.flags ?? [])],
+      args: FLAGS,
       env: { ...ownEnvironment(), ...program.environment },
       // As root Chromium refuses to start with its sandbox.
       chromiumSandbox: process.getuid?.() !== 0,
@@ -51,6 +48,17 @@ export async function launchChromium(
     program.remove();
     throw error;
   }
+}
+
+/**
+ * From its next load on, frames of other sites in this page neither send cookies nor have any. By the protocol: a headless
+ * Chromium has no settings, and ignores `--test-third-party-cookie-phaseout` without a word.
+ */
+export async function blockThirdPartyCookies(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  // Without `enable` it is answered, and nothing is blocked.
+  await session.send("Network.enable");
+  await session.send("Network.setCookieControls", { enableThirdPartyCookieRestriction: true });
 }
 
 const ownEnvironment = (): Record<string, string> =>

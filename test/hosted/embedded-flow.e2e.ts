@@ -5,7 +5,8 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { readFileSync } from "node:fs";
 import type { Browser, BrowserContextOptions, FrameLocator } from "playwright-core";
-import { launchChromium } from "./chromium.ts";
+import { must } from "#lib/assert.ts";
+import { blockThirdPartyCookies, launchChromium } from "./chromium.ts";
 import {
   hostPage,
   kinds,
@@ -18,6 +19,7 @@ import {
   type Site,
 } from "./embed-stage.ts";
 import { GOOD, setUpEmbedded, type Embedded } from "./embedded-setup.ts";
+import { listen } from "./hosted-setup.ts";
 
 const DONE = { name: "You are all set" };
 const WIDGET_BYTES_MAX = 6 * 1_024;
@@ -35,7 +37,7 @@ before(async () => {
   widget = await answer.text();
   integrity = `sha384-${createHash("sha384").update(widget).digest("base64")}`;
   app.pages.set("/", hostPage(embedded.service.url, integrity));
-  browser = await launchChromium({ flags: ["--test-third-party-cookie-phaseout"] });
+  browser = await launchChromium();
 });
 after(async () => {
   await browser?.close();
@@ -45,6 +47,7 @@ after(async () => {
 
 async function visit(options: BrowserContextOptions = {}) {
   const visitor = await openVisitor(browser, options);
+  await blockThirdPartyCookies(visitor.page);
   await visitor.page.goto(app.origin);
   return visitor;
 }
@@ -54,6 +57,35 @@ async function fillIn(frame: FrameLocator, values = GOOD): Promise<void> {
   await frame.getByLabel("Password", { exact: true }).fill(values.password);
   await frame.getByRole("button", { name: "Connect" }).click();
 }
+
+test("third-party cookies are really blocked here: a frame of another site neither sends nor sees one", async () => {
+  const sent: (string | undefined)[] = [];
+  const other = await listen((request, response) => {
+    if (request.url === "/asked") sent.push(request.headers.cookie);
+    response.setHeader("set-cookie", "kept=1; SameSite=None; Secure").end();
+  });
+  app.pages.set("/around", { html: `<!doctype html><iframe src="${other.origin}"></iframe>` });
+  try {
+    for (const [isBlocked, cookie] of [
+      [false, "kept=1"],
+      [true, undefined],
+    ] as const) {
+      await using visitor = await openVisitor(browser);
+      const { page } = visitor;
+      if (isBlocked) await blockThirdPartyCookies(page);
+      // What the site has set as a page of its own counts no more than what it sets in the frame.
+      for (const url of [`${app.origin}/around`, other.origin, `${app.origin}/around`])
+        await page.goto(url, { waitUntil: "load" });
+      const frame = must(page.frames()[1], "the frame of another site");
+      await frame.evaluate("fetch('/asked', { credentials: 'include' }).then((answer) => answer.text())");
+      assert.equal(sent.at(-1), cookie);
+      assert.equal(await frame.evaluate("document.cookie"), cookie ?? "");
+      assert.equal((await page.context().cookies()).length, 1, "its own page set one");
+    }
+  } finally {
+    other.close();
+  }
+});
 
 test("the widget is one small script that any page may load and pin, and its documentation has its hash", async () => {
   assert.ok(gzipSync(widget).length <= WIDGET_BYTES_MAX, `${gzipSync(widget).length} bytes`);
@@ -227,6 +259,7 @@ test("double click, two tabs, reload, back, and a browser closed and opened agai
   await using visitor = await visit();
   const first = visitor.page;
   const second = await first.context().newPage();
+  await blockThirdPartyCookies(second);
   await second.goto(app.origin);
   for (const page of [first, second]) {
     await openFlow(page, session);

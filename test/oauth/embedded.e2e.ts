@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Browser, FrameLocator, Page } from "playwright-core";
-import { launchChromium } from "../hosted/chromium.ts";
+import { must } from "#lib/assert.ts";
+import { blockThirdPartyCookies, launchChromium } from "../hosted/chromium.ts";
 import {
   hostPage,
   kinds,
@@ -29,7 +30,7 @@ allowed_origins: ["${app.origin}"]`);
   const { url } = bench.service;
   const widget = await (await fetch(`${url}/embed/v1/latchkey.js`)).text();
   app.pages.set("/", hostPage(url, `sha384-${createHash("sha384").update(widget).digest("base64")}`));
-  browser = await launchChromium({ flags: ["--test-third-party-cookie-phaseout"] });
+  browser = await launchChromium();
 });
 after(async () => {
   await browser?.close();
@@ -39,6 +40,7 @@ after(async () => {
 
 async function visit() {
   const visitor = await openVisitor(browser);
+  await blockThirdPartyCookies(visitor.page);
   // The provider's own pages ask for a font from elsewhere.
   await visitor.page.context().route(/fonts\.googleapis\.com/, async (route) => await route.abort());
   await visitor.page.goto(app.origin);
@@ -139,6 +141,33 @@ test("a browser that opens no window by script: a button does it, and the flow g
   const { events } = await told(page);
   assert.ok(events.some(({ type, payload }) => type === "error" && payload.code === "popup_blocked"));
   assert.equal((await read(session.id)).status, "completed");
+});
+
+test("a page that isolates itself cuts the window off: that one goes, a button opens another, and the flow goes on", async () => {
+  const session = await create();
+  await using visitor = await visit();
+  const { page, complaints } = visitor;
+  const host = must(app.pages.get("/"), "the page of the others");
+  const isolation = { "cross-origin-opener-policy": "same-origin" };
+  app.pages.set("/isolated", { ...host, headers: { ...host.headers, ...isolation } });
+  await page.goto(`${app.origin}/isolated`);
+  const frame = await openFlow(page, session);
+  const cutOff = await leave(page, frame);
+  const gone = cutOff.isClosed() ? Promise.resolve() : cutOff.waitForEvent("close");
+  await frame.getByRole("alert").getByText("Open it with the button below").waitFor();
+  assert.deepEqual(await toldOf(page, "popup_blocked"), {});
+  // Nothing empty is left over for somebody to wonder about.
+  await gone;
+  assert.deepEqual(page.context().pages(), [page]);
+  const opened = await leave(page, frame, /^Open /);
+  await signIn(opened);
+  const closed = opened.waitForEvent("close");
+  await agree(opened);
+  await closed;
+  await frame.getByRole("heading", { name: "You are all set" }).waitFor();
+  await toldOf(page, "completed");
+  assert.equal((await read(session.id)).status, "completed");
+  assert.deepEqual(complaints, []);
 });
 
 test("nobody is sent anywhere that we have not said, and a window is sent only by our own frame", async () => {

@@ -211,7 +211,9 @@ async function send(form: HTMLFormElement): Promise<void> {
   // Now, while the click counts; where it goes is known later.
   const name = `latchkey-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const leaves = form.dataset["leaves"] !== undefined;
-  const opened = leaves ? window.open("about:blank", name, WINDOW) : null;
+  // A page of ours, which closes itself when a page around this frame has cut it off.
+  const opening = `${path.replace(/[^/]*$/, "opening")}?lang=${encodeURIComponent(language)}`;
+  const opened = leaves ? window.open(opening, name, WINDOW) : null;
   const content = new FormData(form);
   const isMultipart = form.enctype === "multipart/form-data";
   const body = isMultipart ? content : new URLSearchParams([...content] as [string, string][]);

@@ -158,10 +158,9 @@ export function endView(tongue: Tongue, end: FrameEnd, typed: readonly Typed[] =
   };
 }
 
-/** In the window, when it is back from the target. It closes itself where it can. */
-export function renderWindow(shell: Shell, kind: "done" | "notice", heading: string): Html {
-  const { texts, language } = shell.tongue;
-  const text = kind === "done" ? texts.window_back : texts.window_refused;
+/** Of a window that a frame has opened: what is in it, and what its script does. */
+const renderWindowDocument = (shell: Shell, title: string, script: string | null, body: Html): Html => {
+  const { language } = shell.tongue;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
       <head>
@@ -169,13 +168,28 @@ export function renderWindow(shell: Shell, kind: "done" | "notice", heading: str
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
-        <title>${heading}</title>
+        <title>${title}</title>
         <link rel="stylesheet" href="${assetPath(shell.base, "style.css")}" />
         ${renderAccent(shell)}
-        ${kind === "done" && html`<script type="module" src="${assetPath(shell.base, "window.js")}"></script>`}
+        ${script !== null && html`<script type="module" src="${assetPath(shell.base, script)}"></script>`}
       </head>
       <body>
-        ${renderContent({ ...shell, isRepeatable: false }, messageView(kind, heading, text))}
+        ${renderContent({ ...shell, isRepeatable: false }, { title, body })}
       </body>
     </html>`;
+};
+
+/** When it is back from the target. It closes itself where it can. */
+export function renderWindow(shell: Shell, kind: "done" | "notice", heading: string): Html {
+  const { texts } = shell.tongue;
+  const { body } = messageView(kind, heading, kind === "done" ? texts.window_back : texts.window_refused);
+  return renderWindowDocument(shell, heading, kind === "done" ? "window.js" : null, body);
+}
+
+/** Until it is known where it goes. One that is cut off from its frame goes nowhere, and closes itself where it can. */
+export function renderOpening(shell: Shell): Html {
+  const { texts } = shell.tongue;
+  const body = html`<p class="lead waiting" role="status">${texts.loading}</p>
+    <p class="lead cut-off" hidden>${texts.window_back}</p>`;
+  return renderWindowDocument(shell, texts.loading, "opening.js", body);
 }
