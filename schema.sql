@@ -220,6 +220,7 @@ create table embedded_credential_session (
   created_at timestamp with time zone default app_now() not null,
   expires_at timestamp with time zone not null,
   completed_at timestamp with time zone,
+  expiry_noted_at timestamp with time zone,
   constraint embedded_credential_session_pkey PRIMARY KEY (id),
   constraint embedded_credential_session_account_id_id_key UNIQUE (account_id, id),
   constraint embedded_credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -233,6 +234,7 @@ create table embedded_credential_session (
   constraint embedded_credential_session_submits_check CHECK ((submits >= 0))
 );
 CREATE INDEX embedded_credential_session_account ON public.embedded_credential_session USING btree (account_id, created_at);
+CREATE INDEX embedded_credential_session_expiring ON public.embedded_credential_session USING btree (expires_at) WHERE ((status = 'pending'::text) AND (expiry_noted_at IS NULL));
 
 create table idempotency_key (
   account_id text not null,

@@ -160,3 +160,28 @@ export async function countSubmit(
   );
   return rows.length > 0;
 }
+
+/**
+ * Of the flows that have expired before they were complete, those that are not on record as such: some of them, which are from here on.
+ * Part of a transaction.
+ */
+export async function noteExpiredFlows(
+  tx: Database,
+  limit: number,
+): Promise<
+  readonly {
+    readonly id: string;
+    readonly accountId: string;
+    readonly origin: string;
+    readonly blueprints: number;
+  }[]
+> {
+  return await tx.query<{ id: string; accountId: string; origin: string; blueprints: number }>(
+    `update embedded_credential_session set expiry_noted_at = app_now()
+     where id in (select id from embedded_credential_session
+       where status = 'pending' and expiry_noted_at is null and expires_at <= app_now()
+       order by expires_at limit $1 for no key update skip locked)
+     returning id, account_id as "accountId", origin, cardinality(blueprint_keys) as blueprints`,
+    [limit],
+  );
+}

@@ -3,6 +3,7 @@ export const AUDIT_ACTIONS = [
   "session.create",
   "session.expire",
   "embedded_session.create",
+  "embedded_session.expire",
   "credential.submit",
   "credential.open",
   "credential.send",

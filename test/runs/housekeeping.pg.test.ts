@@ -7,10 +7,17 @@ import { assertInvariants } from "../invariants.ts";
 import { install } from "../service.ts";
 
 const DOCUMENTS = [
-  "account: acme\nsession_lifetime: 2h\nretention: 3h",
+  "account: acme\nsession_lifetime: 2h\nretention: 3h\nembed_origins: [https://app.acme.example]",
   "strategy: strat_it\naccount: acme\nhosts: [https://it.example]\nfields: [{ key: token, type: password }]\nlogin: { type: bearer, token: token }",
   `blueprint: rows
 account: acme
+nodes:
+  - { id: rows, type: input, refKey: rows }
+  - { id: parsed, type: parse, from: rows, format: json }
+  - { id: out, type: output, refKey: rows, from: parsed }`,
+  `blueprint: slotted
+account: acme
+credentials: { it: { strategy: strat_it } }
 nodes:
   - { id: rows, type: input, refKey: rows }
   - { id: parsed, type: parse, from: rows, format: json }
@@ -44,9 +51,16 @@ test("sessions expire, keys are free again and runs are purged when their time i
     await caller.post("/blueprints/rows/trigger", { rows: '[{"a":1}]' }, { "idempotency-key": "k" });
   const count = async (sql: string): Promise<number> => (await db.query(sql)).length;
   const session = (await caller.post("/credential-sessions", { strategy_id: "strat_it" })).body.id;
+  const embedded = {
+    origin: "https://app.acme.example",
+    blueprint_keys: ["slotted"],
+    expires_in_seconds: 7_200,
+  };
+  const flow = (await caller.post("/embedded-credential-sessions", embedded)).body.id;
   const noted = async (): Promise<number> =>
     await count(
-      `select 1 from audit_entry where action = 'session.expire' and subject_id = '${session}' and actor_kind = 'service'`,
+      `select 1 from audit_entry where actor_kind = 'service'
+       and (action, subject_id) in (('session.expire', '${session}'), ('embedded_session.expire', '${flow}'))`,
     );
   const statusOf = async (): Promise<string> =>
     (await caller.get(`/credential-sessions/${session}`)).body.status;
@@ -66,10 +80,14 @@ test("sessions expire, keys are free again and runs are purged when their time i
   await moveClock(db, "3 hours 10 minutes");
   assert.equal(await results(), 200, "purged by housekeeping, and not before");
   await keepHouse(db);
-  assert.deepEqual([await results(), await noted()], [400, 1]);
+  assert.deepEqual([await results(), await noted()], [400, 2]);
+  const [entry] = await db.query<{ detail: string }>(
+    `select detail from audit_entry where action = 'embedded_session.expire'`,
+  );
+  assert.deepEqual(JSON.parse(entry?.detail ?? ""), { origin: "https://app.acme.example", blueprints: 1 });
   await moveClock(db, "23 hours 50 minutes");
   await keepHouse(db);
-  assert.equal(await noted(), 1, "once");
+  assert.equal(await noted(), 2, "once");
   assert.equal((await trigger()).body.id, first.body.id, "within 24 hours");
   await moveClock(db, "24 hours 10 minutes");
   const second = await trigger();
