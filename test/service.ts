@@ -15,6 +15,8 @@ const FLAGS = [
   "--disable-warning=ExperimentalWarning",
 ];
 
+const MEMORY = { MALLOC_ARENA_MAX: "1" };
+
 /** What a command printed and how it ended. */
 export interface CommandResult {
   readonly code: number | null;
@@ -120,7 +122,7 @@ function start(arguments_: readonly string[], environment: Record<string, string
     ([name]) => !name.startsWith("LATCHKEY_") && name !== "DATABASE_URL",
   );
   return spawn(process.execPath, [...FLAGS, MAIN, ...arguments_], {
-    env: { ...Object.fromEntries(inherited), ...environment },
+    env: { ...MEMORY, ...Object.fromEntries(inherited), ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
 }

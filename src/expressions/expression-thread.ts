@@ -1,6 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
+import { ownThreadId, standBack } from "#lib/thread-priority.ts";
 import { guardedJsonata } from "./guarded-jsonata.ts";
 import type { Evaluated } from "./guarded-jsonata.ts";
 import { hardenThread } from "./harden.ts";
@@ -35,6 +36,7 @@ interface Row {
   readonly variables?: unknown;
 }
 
+if (data.standsBack) standBack(ownThreadId());
 hardenThread({ charactersMax: limits.responseBytesMax, itemsMax: ITEMS_MAX });
 const evaluate = await guardedJsonata({
   timeoutMs: data.timeoutMs,

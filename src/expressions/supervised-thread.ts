@@ -135,7 +135,7 @@ export class SupervisedThread {
     const { timeoutMs, memoryMiB, overdue } = this.#limits;
     const taskMs = overdue?.taskMs ?? null;
     const worker = new Worker(new URL("./expression-thread.ts", import.meta.url), {
-      workerData: { progress: shared, timeoutMs, taskMs } satisfies ThreadData,
+      workerData: { progress: shared, timeoutMs, taskMs, standsBack: overdue === null } satisfies ThreadData,
       // Nothing of the host's surroundings belongs in there.
       env: {},
       argv: [],

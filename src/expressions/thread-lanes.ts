@@ -11,7 +11,8 @@ export interface LaneLimits {
   readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
 }
 
-interface SlowThread {
+/** One that comes and goes. */
+interface PassingThread {
   readonly thread: SupervisedThread;
   /** Ends the thread when it has had nothing to do for a while. */
   ending: NodeJS.Timeout | undefined;
@@ -20,44 +21,44 @@ interface SlowThread {
 /** Two threads at least, so that one expression of a second is not in the way of the next; more than processors help nobody. */
 const SLOW_THREADS_MIN = 2;
 const SLOW_THREADS_MAX = 8;
-const SLOW_IDLE_MS = 10_000;
+const IDLE_MS = 10_000;
 /** How long an expression that was slow is taken to be slow, whoever evaluates it. */
 const SUSPECT_MS = 60_000;
 const SUSPECTS_MAX = 1_000;
+const PROVEN_MAX = 10_000;
 
 /**
  * Who takes long does not keep others waiting. Everything begins in the quick lane, where an evaluation has a tenth of a second; what
  * needs more begins anew in the slow lane, with all that its run asks from then on, and fails there after the full time. The slow lane
- * has few threads and takes one task of a run at a time. Design, page 6, G17.
+ * has few threads, which leave processors to everybody else, and takes one task of a run at a time. What nobody has seen to be quick
+ * does not stand before what is: it is tried in a thread of its own while there is anything else to do. Design, page 6, G17.
  */
 export class ThreadLanes {
   readonly #limits: LaneLimits;
   readonly #quick: readonly SupervisedThread[];
-  readonly #slow: SlowThread[] = [];
+  #trial: PassingThread | null = null;
+  readonly #slow: PassingThread[] = [];
   readonly #slowMax = Math.min(SLOW_THREADS_MAX, Math.max(SLOW_THREADS_MIN, availableParallelism()));
   /** Of the bindings that were slow: what waits until their task in the slow lane is over. */
   readonly #waiting = new Map<number, Task[]>();
   readonly #underWay = new Set<number>();
   /** When each expression that was slow is forgiven, the one noted longest ago first. */
   readonly #suspects = new Map<string, number>();
+  /** When the last of them is. */
+  #guardUntil = 0;
+  /** Expressions that were quick, the one seen first before the others. */
+  readonly #proven = new Set<string>();
 
   constructor(given: LaneLimits) {
     this.#limits = given;
-    const overdue = {
-      taskMs: limits.expressionTaskMs,
-      giveBack: (task: Task, source: string) => this.#moveToSlow(task, source),
-    };
-    const timeoutMs = Math.min(limits.expressionQuickMs, given.timeoutMs);
-    this.#quick = Array.from(
-      { length: given.threads },
-      () => new SupervisedThread({ ...given, timeoutMs, overdue }),
-    );
+    this.#quick = Array.from({ length: given.threads }, () => this.#quickThread());
   }
 
   submit(task: Task): void {
     if (this.#waiting.has(task.binding.id)) this.#submitSlow(task);
     else if (task.sources.some((source) => this.#isSuspect(source))) this.#submitSlow(task);
-    else idlest(this.#quick).submit(task);
+    else if (task.sources.every((source) => this.#proven.has(source))) idlest(this.#quick).submit(task);
+    else this.#try(task);
   }
 
   release(binding: Binding): void {
@@ -65,14 +66,66 @@ export class ThreadLanes {
     this.#waiting.delete(binding.id);
     for (const task of waiting) dropTask(task);
     for (const thread of this.#quick) thread.release(binding);
-    for (const { thread } of this.#slow) thread.release(binding);
+    for (const { thread } of this.#passing()) thread.release(binding);
   }
 
   async close(): Promise<void> {
-    for (const each of this.#slow) clearTimeout(each.ending);
+    for (const each of this.#passing()) clearTimeout(each.ending);
     await Promise.all(
-      [...this.#quick, ...this.#slow.map(({ thread }) => thread)].map((each) => each.close()),
+      [...this.#quick, ...this.#passing().map(({ thread }) => thread)].map((each) => each.close()),
     );
+  }
+
+  #passing(): readonly PassingThread[] {
+    return this.#trial === null ? this.#slow : [this.#trial, ...this.#slow];
+  }
+
+  #quickThread(): SupervisedThread {
+    return new SupervisedThread({
+      ...this.#limits,
+      timeoutMs: Math.min(limits.expressionQuickMs, this.#limits.timeoutMs),
+      overdue: {
+        taskMs: limits.expressionTaskMs,
+        giveBack: (task: Task, source: string) => this.#moveToSlow(task, source),
+      },
+    });
+  }
+
+  /** Beside the others when one of them is at work, or when something was slow a moment ago; a calm service has one thread. */
+  #try(task: Task): void {
+    const quick = idlest(this.#quick);
+    const isCalm = quick.pending === 0 && this.#trial === null && performance.now() > this.#guardUntil;
+    const proving: Task = {
+      ...task,
+      resolve: (cells) => {
+        // Not what the slow lane has answered.
+        if (!cells.some(({ x }) => x) && !task.sources.some((source) => this.#isSuspect(source)))
+          this.#noteProven(task.sources);
+        task.resolve(cells);
+      },
+    };
+    if (isCalm) return quick.submit(proving);
+    const trial = (this.#trial ??= { thread: this.#quickThread(), ending: undefined });
+    clearTimeout(trial.ending);
+    trial.ending = setTimeout(() => this.#endTrial(trial), IDLE_MS).unref();
+    trial.thread.submit(proving);
+  }
+
+  #endTrial(trial: PassingThread): void {
+    if (trial.thread.pending > 0) {
+      trial.ending = setTimeout(() => this.#endTrial(trial), IDLE_MS).unref();
+      return;
+    }
+    this.#trial = null;
+    void trial.thread.close();
+  }
+
+  #noteProven(sources: readonly string[]): void {
+    for (const source of sources) this.#proven.add(source);
+    for (const oldest of this.#proven) {
+      if (this.#proven.size <= PROVEN_MAX) break;
+      this.#proven.delete(oldest);
+    }
   }
 
   #isSuspect(source: string): boolean {
@@ -81,8 +134,10 @@ export class ThreadLanes {
   }
 
   #moveToSlow(task: Task, source: string): void {
+    this.#proven.delete(source);
     this.#suspects.delete(source);
-    this.#suspects.set(source, performance.now() + SUSPECT_MS);
+    this.#guardUntil = performance.now() + SUSPECT_MS;
+    this.#suspects.set(source, this.#guardUntil);
     for (const oldest of this.#suspects.keys()) {
       if (this.#suspects.size <= SUSPECTS_MAX) break;
       this.#suspects.delete(oldest);
@@ -105,7 +160,7 @@ export class ThreadLanes {
     this.#underWay.add(id);
     clearTimeout(slow.ending);
     const over = (): void => {
-      slow.ending = setTimeout(() => this.#endIfIdle(slow), SLOW_IDLE_MS).unref();
+      slow.ending = setTimeout(() => this.#endIfIdle(slow), IDLE_MS).unref();
       this.#underWay.delete(id);
       const next = this.#waiting.get(id)?.shift();
       if (next !== undefined) this.#startSlow(next);
@@ -116,7 +171,7 @@ export class ThreadLanes {
   }
 
   /** One without work, or a new one; the one with the least when there are as many as may be. */
-  #slowThread(): SlowThread {
+  #slowThread(): PassingThread {
     const least = this.#slow.toSorted((a, b) => a.thread.pending - b.thread.pending)[0];
     if (least !== undefined && (least.thread.pending === 0 || this.#slow.length >= this.#slowMax))
       return least;
@@ -126,7 +181,7 @@ export class ThreadLanes {
     return slow;
   }
 
-  #endIfIdle(slow: SlowThread): void {
+  #endIfIdle(slow: PassingThread): void {
     if (slow.thread.pending > 0) return;
     this.#slow.splice(this.#slow.indexOf(slow), 1);
     void slow.thread.close();

@@ -9,6 +9,8 @@ export interface ThreadData {
   readonly timeoutMs: number;
   /** CPU time of a whole task after which it goes to another thread, as it does when an evaluation takes too long; null: it stays. */
   readonly taskMs: number | null;
+  /** It is for what takes long, and leaves processors to everybody else. */
+  readonly standsBack: boolean;
 }
 
 /** Where the thread is, readable even when it hangs or is dead. */

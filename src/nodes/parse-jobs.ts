@@ -36,6 +36,12 @@ export type ParseReply =
   | { readonly names: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
   | { readonly problem: string };
 
+export interface ParseThreadData {
+  readonly threadOf: typeof PARSE_THREAD;
+  /** The thread writes here what the kernel calls it; 0: it has no such name, or none yet. */
+  readonly threadId: Int32Array;
+}
+
 export const PARSE_THREAD = "parse-thread";
 /** Of all values that a reply holds. */
 export const REPLY_CHARACTERS_MAX = 50_000_000;

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { PARSE_THREAD, type ParseJob, type ParseReply } from "./parse-jobs.ts";
+import { ownThreadId } from "#lib/thread-priority.ts";
+import { PARSE_THREAD, type ParseJob, type ParseReply, type ParseThreadData } from "./parse-jobs.ts";
 
 /** Each parser is loaded when it is first needed: that of PDFs alone has 1.7 MB. */
 async function parse(job: ParseJob): Promise<ParseReply> {
@@ -17,7 +18,9 @@ async function answer(job: ParseJob): Promise<ParseReply> {
   }
 }
 
-if (workerData === PARSE_THREAD) {
+const data = workerData as Partial<ParseThreadData> | null;
+if (data?.threadOf === PARSE_THREAD) {
+  if (data.threadId) Atomics.store(data.threadId, 0, ownThreadId() ?? 0);
   parentPort?.on("message", (job: ParseJob) => {
     void answer(job).then((reply) => parentPort?.postMessage(reply));
   });

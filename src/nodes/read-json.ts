@@ -10,6 +10,8 @@ export type ReadJson =
  * the value later would overflow its stack (design, page 6, finding 10). The problem holds no part of the text.
  */
 export function readJson(text: string): ReadJson {
+  // `JSON.parse` keeps everybody waiting for 0.8 s with 5 MB of open brackets before it says that they are none.
+  if (text.length > UNCHECKED_CHARACTERS && opensDeeperThan(text, limits.dataDepthMax)) return TOO_DEEP;
   let json: Json;
   try {
     // A byte order mark is no part of JSON, but exports carry it.
@@ -17,10 +19,39 @@ export function readJson(text: string): ReadJson {
   } catch {
     return { ok: false, problem: text.trim() === "" ? "is empty, not JSON" : "is not JSON" };
   }
-  if (isDeeperThan(json, limits.dataDepthMax)) {
-    return { ok: false, problem: `is nested deeper than ${limits.dataDepthMax} levels` };
-  }
+  if (isDeeperThan(json, limits.dataDepthMax)) return TOO_DEEP;
   return { ok: true, json };
+}
+
+const TOO_DEEP: ReadJson = { ok: false, problem: `is nested deeper than ${limits.dataDepthMax} levels` };
+/** So little costs little. */
+const UNCHECKED_CHARACTERS = 65_536;
+
+/** Whether JSON opens more brackets than it closes at some place by so many. Of what is no JSON it may say anything. */
+function opensDeeperThan(text: string, levels: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfText(text, at + 1);
+    } else if (code === LIST || code === OBJECT) {
+      if (++depth > levels) return true;
+    } else if (code === LIST_END || code === OBJECT_END) depth--;
+  }
+  return false;
+}
+
+const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+
+/** The place of the quote that ends the text, or behind the last character. */
+function endOfText(text: string, from: number): number {
+  for (let quote = text.indexOf('"', from); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(quote - 1 - backslashes) === BACKSLASH && quote - 1 - backslashes >= from)
+      backslashes++;
+    if (backslashes % 2 === 0) return quote;
+  }
+  return text.length;
 }
 
 function isDeeperThan(json: Json, levels: number): boolean {

@@ -1,7 +1,8 @@
 import { Worker } from "node:worker_threads";
+import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
+import { standBack } from "#lib/thread-priority.ts";
 import { NodeFailure } from "./define-node.ts";
-import { PARSE_THREAD, type ParseJob, type ParseReply } from "./parse-jobs.ts";
-import { ParsePlaces, type ParsePlaceHeld } from "./parse-places.ts";
+import { PARSE_THREAD, type ParseJob, type ParseReply, type ParseThreadData } from "./parse-jobs.ts";
 
 /** CPU time that any file has, and what it has for each of its MB: ordinary ones need a fifth of it. */
 const PARSE_MS = 1_500;
@@ -20,7 +21,9 @@ const MIB = 1_048_576;
 /** Threads without work, kept for the next jobs: starting one costs 150 ms. They don't keep the process alive. */
 const idle: Worker[] = [];
 const IDLE_MAX = 2;
-const places = new ParsePlaces();
+const places = new ThreadPlaces();
+/** Where each thread writes its name. */
+const threadIds = new WeakMap<Worker, Int32Array>();
 
 /**
  * Design, page 2, Isolation: parsed in a thread that can be killed. `what` follows the place in messages: `the HTML`.
@@ -53,7 +56,7 @@ async function runInThread(
   job: ParseJob,
   what: string,
   signal: AbortSignal,
-  place: ParsePlaceHeld,
+  place: PlaceHeld,
 ): Promise<ParseReply | null> {
   const thread = idle.pop() ?? startThread();
   thread.ref();
@@ -63,7 +66,8 @@ async function runInThread(
       clearTimeout(timer);
       clearInterval(watch);
       signal.removeEventListener("abort", onAbort);
-      release(thread, isUsable);
+      // One that stands back does so for ever.
+      release(thread, isUsable && place.lane === "quick");
     };
     const fail = (error: unknown) => {
       end(false);
@@ -80,7 +84,7 @@ async function runInThread(
       else if (usedMs > QUICK_MS && !place.becomeSlow()) {
         end(false);
         resolve(null);
-      }
+      } else if (place.lane === "slow") letStandBack(thread);
     };
     const watch = setInterval(() => {
       void cpuMsOf(thread).then(look);
@@ -139,11 +143,20 @@ function release(thread: Worker, isUsable: boolean): void {
 }
 
 function startThread(): Worker {
-  return new Worker(new URL("./parse-thread.ts", import.meta.url), {
-    workerData: PARSE_THREAD,
+  const threadId = new Int32Array(new SharedArrayBuffer(4));
+  const thread = new Worker(new URL("./parse-thread.ts", import.meta.url), {
+    workerData: { threadOf: PARSE_THREAD, threadId } satisfies ParseThreadData,
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: THREAD_MIB },
   });
+  threadIds.set(thread, threadId);
+  return thread;
+}
+
+/** Asked at each look: one that has only been started has no name yet. */
+function letStandBack(thread: Worker): void {
+  const threadId = threadIds.get(thread);
+  standBack((threadId && Atomics.load(threadId, 0)) || null);
 }
 
 function forget(thread: Worker): void {

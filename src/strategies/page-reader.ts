@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { OutboundError } from "#domain/http-exchange.ts";
+import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
+import { standBack } from "#lib/thread-priority.ts";
 
 /** What to look for in a page. */
 export type PageQuery =
@@ -14,20 +16,36 @@ export interface PageJob {
   readonly queries: readonly PageQuery[];
 }
 
+/** What a thread says when it has loaded what it needs. */
+export interface PageThreadReady {
+  /** The kernel's name of it. */
+  readonly threadId: number | null;
+}
+
 /** The first match of each query, or null where nothing matches. */
 export type PageAnswers = readonly (string | null)[];
 
 /**
  * 400 kB of nested `<div>` keep the HTML parser busy for 47 s; a page comes from a target that may mean harm, so it is read
- * where it can be stopped (design, page 2, Isolation).
+ * where it can be stopped (design, page 2, Isolation), and what takes long is not in the way of other logins (page 6, G17).
  */
-const PAGE_MS = 3_000;
+const PAGE_MS = 1_500;
+/** CPU time after which a page goes on as one of those that take long. Ordinary ones need a tenth of it. */
+const QUICK_MS = 300;
+/** By the clock a page may take so many times as long: much of it is waiting for a processor. */
+const CLOCK_FACTOR = 10;
+const WATCH_MS = 50;
 const MEMORY_MIB = 256;
-const THREADS_MAX = 2;
+const IDLE_MAX = 2;
 
-const idle: Worker[] = [];
-const waiting: (() => void)[] = [];
-let threads = 0;
+interface PageThread {
+  readonly worker: Worker;
+  /** The kernel's name of it. */
+  readonly threadId: number | null;
+}
+
+const idle: PageThread[] = [];
+const places = new ThreadPlaces();
 
 /** Reads a page in a thread. Null: it took too much time or memory. Throws OutboundError `cancelled` when the signal aborts. */
 export async function readPage(
@@ -35,25 +53,49 @@ export async function readPage(
   queries: readonly PageQuery[],
   signal: AbortSignal,
 ): Promise<PageAnswers | null> {
-  while (threads >= THREADS_MAX && idle.length === 0)
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  const thread = idle.pop() ?? (await startThread());
-  thread.ref();
-  const answers = await runJob(thread, { text, queries }, signal);
-  if (answers === null) await thread.terminate();
-  else {
-    // An idle thread keeps no process alive.
-    thread.unref();
-    idle.push(thread);
+  let lane: "quick" | "slow" = "quick";
+  for (;;) {
+    // The signal is the login's.
+    const place = await places.take(lane, signal, signal).catch(() => null);
+    if (place === null || signal.aborted) {
+      place?.release();
+      throw cancelled();
+    }
+    try {
+      const answers = await readInThread({ text, queries }, signal, place);
+      if (signal.aborted) throw cancelled();
+      if (answers !== "later") return answers;
+      lane = "slow";
+    } finally {
+      place.release();
+    }
   }
-  waiting.shift()?.();
-  if (signal.aborted) throw new OutboundError("cancelled", "the login was cancelled");
+}
+
+const cancelled = (): OutboundError => new OutboundError("cancelled", "the login was cancelled");
+
+/** `later`: it takes long, others do so already, and it must begin again when one of them is over. */
+async function readInThread(
+  job: PageJob,
+  signal: AbortSignal,
+  place: PlaceHeld,
+): Promise<PageAnswers | "later" | null> {
+  const thread = idle.pop() ?? (await startThread());
+  if (thread === null) return null;
+  thread.worker.ref();
+  const answers = await runJob(thread, job, signal, place);
+  // One that stands back does so for ever.
+  if (Array.isArray(answers) && place.lane === "quick" && idle.length < IDLE_MAX) {
+    // An idle thread keeps no process alive.
+    thread.worker.unref();
+    idle.push(thread);
+  } else await thread.worker.terminate();
   return answers;
 }
 
-async function startThread(): Promise<Worker> {
-  threads++;
-  const thread = new Worker(new URL("./page-thread.ts", import.meta.url), {
+/** Null: it can't be started. */
+async function startThread(): Promise<PageThread | null> {
+  const worker = new Worker(new URL("./page-thread.ts", import.meta.url), {
     name: "page-reader",
     execArgv: [],
     // The thread has no use for the service's secrets.
@@ -61,31 +103,47 @@ async function startThread(): Promise<Worker> {
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
   });
   // Running out of memory is an error event; without a listener it would end the process.
-  thread.on("error", () => undefined);
-  thread.once("exit", () => {
-    threads--;
-    const index = idle.indexOf(thread);
+  worker.on("error", () => undefined);
+  worker.once("exit", () => {
+    const index = idle.findIndex((each) => each.worker === worker);
     if (index >= 0) idle.splice(index, 1);
   });
   // It says when it has loaded what it needs: on a busy machine that takes longer than a page may.
-  await Promise.race([once(thread, "message"), once(thread, "exit")]).catch(() => undefined);
-  return thread;
+  const ready = once(worker, "message").catch(() => null) as Promise<[PageThreadReady] | null>;
+  const first = await Promise.race([ready, once(worker, "exit").then(() => null)]);
+  return first === null ? null : { worker, threadId: first[0].threadId };
 }
 
-async function runJob(thread: Worker, job: PageJob, signal: AbortSignal): Promise<PageAnswers | null> {
-  const over = new AbortController();
-  const until = AbortSignal.any([signal, over.signal]);
-  const timer = setTimeout(() => over.abort(), PAGE_MS);
+async function runJob(
+  { worker, threadId }: PageThread,
+  job: PageJob,
+  signal: AbortSignal,
+  place: PlaceHeld,
+): Promise<PageAnswers | "later" | null> {
+  const { promise, resolve } = Promise.withResolvers<PageAnswers | "later" | null>();
+  const stop = (): void => resolve(null);
+  let cpuBeforeMs: number | null = null;
+  const look = async (): Promise<void> => {
+    const usage = await worker.cpuUsage().catch(() => null);
+    if (usage === null) return;
+    const cpuMs = (usage.user + usage.system) / 1_000;
+    const usedMs = cpuMs - (cpuBeforeMs ??= cpuMs);
+    if (usedMs > PAGE_MS) resolve(null);
+    else if (usedMs > QUICK_MS && !place.becomeSlow()) resolve("later");
+    else if (place.lane === "slow") standBack(threadId);
+  };
+  const watch = setInterval(() => void look(), WATCH_MS);
+  const timer = setTimeout(stop, CLOCK_FACTOR * PAGE_MS);
+  signal.addEventListener("abort", stop, { once: true });
+  worker.once("message", resolve);
+  worker.once("exit", stop);
+  worker.postMessage(job);
   try {
-    const answered = once(thread, "message", { signal: until }) as Promise<[PageAnswers]>;
-    const ended = once(thread, "exit", { signal: until }).then(() => null);
-    thread.postMessage(job);
-    const first = await Promise.race([answered, ended]);
-    return first === null ? null : first[0];
-  } catch {
-    return null;
+    return await promise;
   } finally {
+    clearInterval(watch);
     clearTimeout(timer);
-    over.abort();
+    signal.removeEventListener("abort", stop);
+    worker.off("message", resolve).off("exit", stop);
   }
 }

@@ -3,13 +3,14 @@ import { parentPort } from "node:worker_threads";
 import { load, type CheerioAPI } from "cheerio";
 import { RE2JS } from "re2js";
 import { must } from "#lib/assert.ts";
+import { ownThreadId } from "#lib/thread-priority.ts";
 import { readPageForm } from "./page-form.ts";
-import type { PageAnswers, PageJob, PageQuery } from "./page-reader.ts";
+import type { PageAnswers, PageJob, PageQuery, PageThreadReady } from "./page-reader.ts";
 
 const port = must(parentPort, "the port of a thread");
 
 port.on("message", (job: PageJob) => port.postMessage(readJob(job)));
-port.postMessage("ready");
+port.postMessage({ threadId: ownThreadId() } satisfies PageThreadReady);
 
 function readJob({ text, queries }: PageJob): PageAnswers {
   let page: CheerioAPI | null = null;

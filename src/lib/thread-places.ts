@@ -1,12 +1,12 @@
-import { must } from "#lib/assert.ts";
+import { must } from "./assert.ts";
 
-/** Threads that parse at once: as many for what has only begun, or is quick, as for what takes long. */
+/** Threads that work at once: as many for what has only begun, or is quick, as for what takes long. */
 const PLACES = { quick: 2, slow: 2 } as const;
 
 type Lane = keyof typeof PLACES;
 
 /** A place that a job has. It is given back whatever becomes of the job. */
-export interface ParsePlaceHeld {
+export interface PlaceHeld {
   readonly lane: Lane;
   /** The job takes long: true when it goes on in a place of those. False: there is none, and it must begin again when one is free. */
   becomeSlow(): boolean;
@@ -17,21 +17,21 @@ interface Waiting {
   readonly lane: Lane;
   /** What the job is for. */
   readonly owner: object;
-  readonly start: (place: ParsePlaceHeld) => void;
+  readonly start: (place: PlaceHeld) => void;
 }
 
 /**
- * Who may parse now. A job that takes long does not keep others from beginning, and whoever has many of them has one at a time:
- * otherwise a few hostile pages would keep everybody waiting. Design, page 6, G17.
+ * Who may have a thread now that reads what a target sent. A job that takes long does not keep others from beginning, and whoever has
+ * many of them has one at a time: otherwise a few hostile pages would keep everybody waiting. Design, page 6, G17.
  */
-export class ParsePlaces {
+export class ThreadPlaces {
   readonly #taken: Record<Lane, number> = { quick: 0, slow: 0 };
   readonly #owners = new Set<object>();
   readonly #waiting: Waiting[] = [];
 
   /** Rejects with the signal's reason when it aborts before there is a place. */
-  async take(lane: Lane, owner: object, signal: AbortSignal): Promise<ParsePlaceHeld> {
-    const { promise, resolve, reject } = Promise.withResolvers<ParsePlaceHeld>();
+  async take(lane: Lane, owner: object, signal: AbortSignal): Promise<PlaceHeld> {
+    const { promise, resolve, reject } = Promise.withResolvers<PlaceHeld>();
     const waiting: Waiting = { lane, owner, start: resolve };
     const onAbort = (): void => {
       const index = this.#waiting.indexOf(waiting);
@@ -59,7 +59,7 @@ export class ParsePlaces {
     }
   }
 
-  #give({ lane: first, owner }: Waiting): ParsePlaceHeld {
+  #give({ lane: first, owner }: Waiting): PlaceHeld {
     let lane = first;
     let isHeld = true;
     this.#taken[lane]++;

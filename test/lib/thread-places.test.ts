@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ParsePlaces } from "#nodes/parse-places.ts";
+import { ThreadPlaces } from "#lib/thread-places.ts";
 
 const never = new AbortController().signal;
 const settled = async (promise: Promise<unknown>): Promise<boolean> =>
@@ -13,7 +13,7 @@ const settled = async (promise: Promise<unknown>): Promise<boolean> =>
   ]);
 
 test("what takes long leaves its place to what has not begun, and there are few such places", async () => {
-  const places = new ParsePlaces();
+  const places = new ThreadPlaces();
   const [one, two] = await Promise.all([places.take("quick", {}, never), places.take("quick", {}, never)]);
   const third = places.take("quick", {}, never);
   assert.equal(await settled(third), false);
@@ -29,7 +29,7 @@ test("what takes long leaves its place to what has not begun, and there are few 
 });
 
 test("whoever has many jobs has one at a time, and others pass them", async () => {
-  const places = new ParsePlaces();
+  const places = new ThreadPlaces();
   const run = {};
   const first = await places.take("quick", run, never);
   const more = Array.from({ length: 3 }, async () => await places.take("quick", run, never));
@@ -44,7 +44,7 @@ test("whoever has many jobs has one at a time, and others pass them", async () =
 });
 
 test("who is stopped while waiting waits no more, and takes nobody's place", async () => {
-  const places = new ParsePlaces();
+  const places = new ThreadPlaces();
   const held = await Promise.all([places.take("quick", {}, never), places.take("quick", {}, never)]);
   const stop = new AbortController();
   const stopped = places.take("quick", {}, stop.signal);
