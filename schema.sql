@@ -319,13 +319,33 @@ create table operator (
   totp_nonce bytea,
   totp_confirmed_at timestamp with time zone,
   totp_step bigint,
+  oidc_issuer text,
+  oidc_subject text,
+  oidc_linked_at timestamp with time zone,
   constraint operator_pkey PRIMARY KEY (id),
   constraint operator_email_key UNIQUE (email),
   constraint operator_check CHECK (((totp_confirmed_at IS NULL) OR (totp_nonce IS NOT NULL))),
   constraint operator_check1 CHECK (((totp_step IS NULL) OR (totp_confirmed_at IS NOT NULL))),
+  constraint operator_check2 CHECK ((num_nonnulls(oidc_issuer, oidc_subject, oidc_linked_at) = ANY (ARRAY[0, 3]))),
+  constraint operator_oidc_issuer_check CHECK (((char_length(oidc_issuer) >= 1) AND (char_length(oidc_issuer) <= 500))),
+  constraint operator_oidc_subject_check CHECK (((char_length(oidc_subject) >= 1) AND (char_length(oidc_subject) <= 255))),
   constraint operator_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'reviewer'::text, 'viewer'::text]))),
   constraint operator_totp_nonce_check CHECK ((octet_length(totp_nonce) = 16))
 );
+CREATE UNIQUE INDEX operator_oidc ON public.operator USING btree (oidc_issuer, oidc_subject);
+
+create table operator_oidc_attempt (
+  state_hash bytea not null,
+  session_id text,
+  return_to text not null,
+  expires_at timestamp with time zone not null,
+  constraint operator_oidc_attempt_pkey PRIMARY KEY (state_hash),
+  constraint operator_oidc_attempt_session_id_fkey FOREIGN KEY (session_id) REFERENCES operator_session(id) ON DELETE CASCADE,
+  constraint operator_oidc_attempt_return_to_check CHECK ((char_length(return_to) <= 2000)),
+  constraint operator_oidc_attempt_state_hash_check CHECK ((octet_length(state_hash) = 32))
+);
+CREATE INDEX operator_oidc_attempt_expires ON public.operator_oidc_attempt USING btree (expires_at);
+CREATE INDEX operator_oidc_attempt_session ON public.operator_oidc_attempt USING btree (session_id) WHERE (session_id IS NOT NULL);
 
 create table operator_recovery_code (
   operator_id text not null,
@@ -345,10 +365,12 @@ create table operator_session (
   stepped_up_at timestamp with time zone,
   address text not null,
   user_agent text not null,
+  signed_in_by text default 'password'::text not null,
   constraint operator_session_pkey PRIMARY KEY (id),
   constraint operator_session_token_hash_key UNIQUE (token_hash),
   constraint operator_session_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
   constraint operator_session_check CHECK ((expires_at > created_at)),
+  constraint operator_session_signed_in_by_check CHECK ((signed_in_by = ANY (ARRAY['password'::text, 'oidc'::text]))),
   constraint operator_session_token_hash_check CHECK ((octet_length(token_hash) = 32)),
   constraint operator_session_user_agent_check CHECK ((char_length(user_agent) <= 200))
 );

@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { listMissingVariables } from "#actions/list-missing-variables.ts";
+import { OidcProvider } from "#actions/operators/oidc-provider.ts";
 import { OperatorWatch } from "#actions/operators/watch-changes.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
-import type { Services } from "#actions/services.ts";
+import type { OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/tombstones.ts";
 import { RunWatch } from "#actions/watch-runs.ts";
 import { RunNews } from "#db/run-news.ts";
@@ -17,7 +18,7 @@ import { describeError, type Log } from "#lib/log.ts";
 import { Passwords } from "#lib/password.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
-import { openGate } from "#outbound/gate.ts";
+import { openGate, type Gate } from "#outbound/gate.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
@@ -70,7 +71,12 @@ export async function startService(
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
     const services = await openServices({ config, log, database, news, publicUrl }, signingKey, privateHalf);
-    closeShared = async () => await Promise.all([services.gate.close(), services.loginExpressions.close()]);
+    closeShared = async () =>
+      await Promise.all([
+        services.gate.close(),
+        services.oidcGate.close(),
+        services.loginExpressions.close(),
+      ]);
     await warnOfRisks(services);
     parts.push(followVaultKeys(database.db, services.vault, log));
     // The port before the worker: a process that can't listen must not have taken runs.
@@ -99,11 +105,12 @@ async function openServices(
   },
   signingKey: ReturnType<typeof readSigningKey>,
   privateHalf: ReadKeys | null,
-): Promise<Services & { readonly vault: Keyring }> {
+): Promise<Services & { readonly vault: Keyring; readonly oidcGate: Gate }> {
   const { config, log, news, publicUrl } = made;
   const { db } = made.database;
   const signing = openSigning(signingKey);
   await checkSigningKey(db, signing);
+  const oidcGate = openOidcGate(config);
   return {
     db,
     blobs: openStore(config),
@@ -113,6 +120,8 @@ async function openServices(
     tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
     buckets: new TokenBuckets(),
     passwords: new Passwords(),
+    operatorSignIn: openOperatorSignIn(config, oidcGate, log),
+    oidcGate,
     news,
     runWatch: new RunWatch(db, news, log),
     operatorWatch: new OperatorWatch(db, news, log),
@@ -121,6 +130,21 @@ async function openServices(
     environmentSecret: (name) => readEnvironmentSecret(name),
     publicUrl,
   };
+}
+
+/** Who names a provider wants it reached, wherever it is: that opens nothing for Blueprints, and what is opened for those counts too. */
+function openOidcGate({ egressAllow, signIn: { oidc } }: Config): Gate {
+  if (oidc === null) return openGate({ allow: egressAllow });
+  const { hostname, port, protocol } = oidc.issuer;
+  const fallback = protocol === "https:" ? 443 : 80;
+  return openGate({ allow: [...egressAllow, `${hostname}:${port || fallback}`] });
+}
+
+function openOperatorSignIn({ signIn }: Config, gate: Gate, log: Log): OperatorSignIn {
+  const { oidc, passwordSignIn: byPassword } = signIn;
+  if (oidc === null) return { byPassword, oidc: null };
+  const { label, requireTotp } = oidc;
+  return { byPassword, oidc: { provider: new OidcProvider(oidc, gate, log), label, requireTotp } };
 }
 
 /** What an operator should know and no reason not to start. */

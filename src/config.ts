@@ -7,6 +7,7 @@ import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import { limits } from "#domain/limits.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
+import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
 import { oneOf, readPlainUrl, type Checked, type Setting } from "./config-values.ts";
 
 /** Everything the environment decides. */
@@ -28,6 +29,8 @@ export interface Config {
   readonly masterKeyKms: string | null;
   /** null: the folder `objects` of the data folder. */
   readonly objectStore: S3Settings | null;
+  /** How operators sign in. */
+  readonly signIn: SignInSettings;
   readonly egressAllow: readonly string[];
   /** Paths of the operator's own node types. */
   readonly nodeFiles: readonly string[];
@@ -105,6 +108,7 @@ export const SETTINGS: readonly Setting[] = [
       "AWS KMS key that the master key's file is wrapped with. Region, credentials and endpoint are the AWS SDK's own settings.",
   },
   ...OBJECT_STORE_SETTINGS,
+  ...SIGN_IN_SETTINGS,
   {
     name: "LATCHKEY_EGRESS_ALLOW",
     type: "list of CIDR or host:port",
@@ -239,6 +243,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     signingKeyFile,
     ...readMasterKeyPlace(environment, masterKeyFile, problems),
     objectStore: readObjectStore(read, checked, problems),
+    signIn: readSignIn(read, cwd, checked, problems),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
     nodeFiles: readNodeFiles(environment, cwd),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),

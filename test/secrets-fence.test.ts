@@ -24,6 +24,8 @@ const REVEALED: Readonly<Record<string, string>> = {
   "actions/oauth-access.ts": "a strategy's client secret, for the exchange of a sign-in's code",
   "actions/begin-oauth.ts": "the key of a sign-in, to encrypt what was typed before leaving",
   "actions/finish-oauth.ts": "the key of a sign-in, to decrypt what was typed before leaving",
+  "actions/operators/oidc-provider.ts":
+    "the client secret of operators' single sign-on, for the exchange of a code",
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
   "assemble.ts": "the signing key, to be read at the start",

@@ -10,6 +10,7 @@ import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
+import type { OidcProvider } from "./operators/oidc-provider.ts";
 import type { OperatorWatch } from "./operators/watch-changes.ts";
 import type { Tombstones } from "./tombstones.ts";
 import type { RunWatch } from "./watch-runs.ts";
@@ -25,6 +26,7 @@ export interface Services {
   /** Of this process. */
   readonly buckets: TokenBuckets;
   readonly passwords: Passwords;
+  readonly operatorSignIn: OperatorSignIn;
   readonly news: RunNews;
   readonly runWatch: RunWatch;
   readonly operatorWatch: OperatorWatch;
@@ -35,6 +37,19 @@ export interface Services {
   readonly environmentSecret: (name: string) => Secret | null;
   /** Without a trailing slash. */
   readonly publicUrl: () => string;
+}
+
+/** The ways in for operators. */
+export interface OperatorSignIn {
+  readonly byPassword: boolean;
+  /** null: there is no single sign-on. */
+  readonly oidc: {
+    readonly provider: OidcProvider;
+    /** On the button. */
+    readonly label: string;
+    /** Our own second factor as well; else the provider answers for it. */
+    readonly requireTotp: boolean;
+  } | null;
 }
 
 /** Who calls: the first thing every action of the public API wants, so that none can be reached without it. */

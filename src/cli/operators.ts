@@ -37,6 +37,7 @@ export function addOperators(program: Command, composition: Composition): void {
   addChange(operators, composition, "enable", "let an operator sign in again");
   addChange(operators, composition, "reset-password", "give an operator a new password; it is shown once");
   addChange(operators, composition, "reset-totp", "take a lost second factor away");
+  addChange(operators, composition, "unlink", "forget who an operator is at the provider of single sign-on");
 }
 
 interface CreateOptions {
@@ -44,7 +45,7 @@ interface CreateOptions {
   json?: boolean;
 }
 
-type Change = "disable" | "enable" | "reset-password" | "reset-totp";
+type Change = "disable" | "enable" | "reset-password" | "reset-totp" | "unlink";
 
 function addChange(operators: Command, composition: Composition, name: Change, description: string): void {
   operators
@@ -82,12 +83,13 @@ async function list(composition: Composition, options: { json?: boolean }): Prom
   if (options.json) return print(JSON.stringify(operators));
   print(
     table(
-      ["id", "email", "role", "second factor", "made", "disabled"],
+      ["id", "email", "role", "second factor", "single sign-on", "made", "disabled"],
       operators.map((each) => [
         each.id,
         each.email,
         each.role,
         each.has_second_factor ? "yes" : "no",
+        each.single_sign_on_since ?? "",
         each.created_at,
         each.disabled_at ?? "",
       ]),
@@ -108,6 +110,7 @@ async function change(composition: Composition, name: Change, operator: string):
     const context = asShell(composition, db);
     if (name === "disable") await manage.disableOperator(context, found.id);
     if (name === "enable") await manage.enableOperator(context, found.id);
+    if (name === "unlink") await manage.unlinkOperator(context, found.id);
     if (name === "reset-totp") await manage.resetSecondFactor(context, found.id);
     if (name !== "reset-password") return tell(`${found.email}: done.`);
     const password = await manage.resetPassword(context, found.id);

@@ -1,4 +1,4 @@
-import type { OperatorRole } from "#domain/operator.ts";
+import type { OperatorRole, SignInWay } from "#domain/operator.ts";
 import type { Database } from "./pool.ts";
 
 /** How long sessions last, by the database's clock. */
@@ -15,6 +15,11 @@ export interface LiveSession {
   readonly role: OperatorRole;
   readonly hasSecondFactor: boolean;
   readonly isSteppedUp: boolean;
+  readonly signedInBy: SignInWay;
+  /** A second factor was given in this session, whenever. */
+  readonly wasSteppedUp: boolean;
+  /** Opened no longer ago than a second factor counts for. */
+  readonly isNew: boolean;
   readonly expiresAt: Date;
 }
 
@@ -26,13 +31,14 @@ export async function insertOperatorSession(
     readonly tokenHash: Uint8Array;
     readonly lifetimeMs: number;
     readonly isSteppedUp: boolean;
+    readonly signedInBy: SignInWay;
     readonly address: string;
     readonly userAgent: string;
   },
 ): Promise<void> {
   await tx.query(
-    `insert into operator_session (id, operator_id, token_hash, expires_at, stepped_up_at, address, user_agent)
-     values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms', case when $5 then app_now() end, $6, $7)`,
+    `insert into operator_session (id, operator_id, token_hash, expires_at, stepped_up_at, address, user_agent, signed_in_by)
+     values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms', case when $5 then app_now() end, $6, $7, $8)`,
     [
       session.id,
       session.operatorId,
@@ -41,6 +47,7 @@ export async function insertOperatorSession(
       session.isSteppedUp,
       session.address,
       session.userAgent,
+      session.signedInBy,
     ],
   );
 }
@@ -55,7 +62,9 @@ export async function findLiveSession(
     name: "find_operator_session",
     text: `select session.id, session.operator_id as "operatorId", operator.email, operator.role,
         operator.totp_confirmed_at is not null as "hasSecondFactor", session.expires_at as "expiresAt",
-        coalesce(session.stepped_up_at > app_now() - $3::bigint * interval '1 ms', false) as "isSteppedUp"
+        coalesce(session.stepped_up_at > app_now() - $3::bigint * interval '1 ms', false) as "isSteppedUp",
+        session.signed_in_by as "signedInBy", session.stepped_up_at is not null as "wasSteppedUp",
+        session.created_at > app_now() - $3::bigint * interval '1 ms' as "isNew"
       from operator_session session join operator on operator.id = session.operator_id
       where session.token_hash = $1 and operator.disabled_at is null and session.expires_at > app_now()
         and session.seen_at > app_now() - $2::bigint * interval '1 ms'`,
@@ -94,6 +103,7 @@ export interface ListedSession {
   readonly expiresAt: Date;
   readonly address: string;
   readonly userAgent: string;
+  readonly signedInBy: SignInWay;
 }
 
 export async function listOperatorSessions(
@@ -103,7 +113,7 @@ export async function listOperatorSessions(
 ): Promise<readonly ListedSession[]> {
   return await db.query<ListedSession>(
     `select id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", address,
-       user_agent as "userAgent"
+       user_agent as "userAgent", signed_in_by as "signedInBy"
      from operator_session where operator_id = $1 and expires_at > app_now()
        and seen_at > app_now() - $2::bigint * interval '1 ms' order by created_at desc, id`,
     [operatorId, idleMs],

@@ -24,7 +24,8 @@ export async function countOperators(db: Database): Promise<number> {
 }
 
 const VIEW_COLUMNS = `operator.id, operator.email, operator.role, operator.created_at as "createdAt",
-  operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor"`;
+  operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor",
+  operator.oidc_linked_at as "oidcLinkedAt"`;
 
 export async function listOperators(db: Database): Promise<readonly OperatorView[]> {
   return await db.query<OperatorView>(`select ${VIEW_COLUMNS} from operator order by email`);
@@ -34,15 +35,31 @@ export async function listOperators(db: Database): Promise<readonly OperatorView
 export interface StoredOperator extends OperatorView {
   readonly passwordHash: string;
   readonly totpNonce: Buffer | null;
+  readonly oidcIssuer: string | null;
+  readonly oidcSubject: string | null;
 }
 
-const STORED_COLUMNS = `${VIEW_COLUMNS}, operator.password_hash as "passwordHash", operator.totp_nonce as "totpNonce"`;
+const STORED_COLUMNS = `${VIEW_COLUMNS}, operator.password_hash as "passwordHash", operator.totp_nonce as "totpNonce",
+  operator.oidc_issuer as "oidcIssuer", operator.oidc_subject as "oidcSubject"`;
 
 /** By a normalised name: names are unlike in more than case. */
 export async function findOperatorByName(db: Database, name: string): Promise<StoredOperator | undefined> {
   const rows = await db.query<StoredOperator>(
     `select ${STORED_COLUMNS} from operator where lower(email) = $1 order by id limit 1`,
     [name],
+  );
+  return rows[0];
+}
+
+/** By who they are at the provider. */
+export async function findOperatorBySubject(
+  db: Database,
+  issuer: string,
+  subject: string,
+): Promise<StoredOperator | undefined> {
+  const rows = await db.query<StoredOperator>(
+    `select ${STORED_COLUMNS} from operator where oidc_issuer = $1 and oidc_subject = $2`,
+    [issuer, subject],
   );
   return rows[0];
 }

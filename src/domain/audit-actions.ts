@@ -20,6 +20,8 @@ export const AUDIT_ACTIONS = [
   "operator.sign_in",
   "operator.sign_in_failed",
   "operator.sign_out",
+  "operator.oidc_link",
+  "operator.oidc_unlink",
   "operator.step_up",
   "operator.password_change",
   "operator.password_reset",

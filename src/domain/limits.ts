@@ -153,6 +153,8 @@ export const limits = {
   operatorIdleMs: 30 * 60_000,
   operatorSessionMs: 12 * 3_600_000,
   operatorStepUpMs: 5 * 60_000,
+  /** One request to the operators' provider: a person waits for it. */
+  oidcRequestMs: 10_000,
   /** Sign-ins by one name: free ones, then a wait that doubles from a second up to the longest. Never a lock for ever. */
   signInFree: 5,
   signInWaitMsMax: 300_000,

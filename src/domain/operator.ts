@@ -69,7 +69,13 @@ export interface OperatorView {
   readonly createdAt: Date;
   readonly disabledAt: Date | null;
   readonly hasSecondFactor: boolean;
+  /** Since when the operator is known by who they are at the provider of single sign-on. */
+  readonly oidcLinkedAt: Date | null;
 }
+
+/** How a session was opened. */
+export const SIGN_IN_WAYS = ["password", "oidc"] as const;
+export type SignInWay = (typeof SIGN_IN_WAYS)[number];
 
 /** Names are compared as they are typed but for case and space around them. */
 export function normaliseOperatorName(text: string): string {

@@ -26,12 +26,30 @@ export type ProblemCode =
   | "idempotency_key_in_use"
   | "run_data_purged";
 
+/** Why a sign-in at the operators' provider came to nothing. */
+export type OidcRefusal =
+  /** Nobody in this browser has left with this `state`, or not in time, or came back before. */
+  | "oidc_state"
+  /** The provider, or the person there, said no. */
+  | "oidc_denied"
+  /** What the provider gave does not hold. */
+  | "oidc_failed"
+  /** The provider names no address of mail that it has verified. */
+  | "oidc_unverified"
+  /** No operator has that address. */
+  | "oidc_unknown"
+  /** The operator with that address is somebody else at the provider. */
+  | "oidc_taken"
+  | "oidc_disabled";
+
 /** Of the operator API alone: what a signed-in operator, or one who signs in, must do first. */
 export type OperatorProblemCode =
   | "second_factor_required"
   | "second_factor_missing"
   | "step_up_required"
-  | "csrf";
+  | "csrf"
+  | "oidc_unavailable"
+  | OidcRefusal;
 
 export interface ProblemDetail {
   readonly message: string;

@@ -103,6 +103,12 @@ export interface OperatorKeys {
   recoveryHash(operatorId: string, code: string): Buffer;
   /** What attempts are counted by. */
   nameHash(name: string): Buffer;
+  /** What a browser holds that has left for the provider with this `state`. */
+  oidcCookie(state: string): string;
+  verifyOidcCookie(state: string, value: string): boolean;
+  /** RFC 7636, and OpenID Connect's `nonce`: 256 bits each, always the same for one `state`, stored nowhere. */
+  oidcVerifier(state: string): string;
+  oidcNonce(state: string): string;
 }
 
 function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
@@ -112,6 +118,9 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
     totp: derive("operator-totp"),
     recovery: derive("operator-recovery"),
     name: derive("operator-name"),
+    oidcCookie: derive("operator-oidc-cookie"),
+    oidcVerifier: derive("operator-oidc-verifier"),
+    oidcNonce: derive("operator-oidc-nonce"),
   };
   const bytes = (key: Buffer, parts: readonly string[]): Buffer =>
     createHmac("sha256", key).update(JSON.stringify(parts)).digest();
@@ -123,6 +132,10 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
       bytes(keys.totp, [operatorId, Buffer.from(nonce).toString("hex")]).subarray(0, TOTP_KEY_BYTES),
     recoveryHash: (operatorId, code) => bytes(keys.recovery, [operatorId, code]),
     nameHash: (name) => bytes(keys.name, [name]),
+    oidcCookie: (state) => mac(keys.oidcCookie, [state]),
+    verifyOidcCookie: (state, value) => isSame(mac(keys.oidcCookie, [state]), value),
+    oidcVerifier: (state) => mac(keys.oidcVerifier, [state]),
+    oidcNonce: (state) => mac(keys.oidcNonce, [state]),
   };
 }
 

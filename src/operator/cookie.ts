@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { hashState, type Departure } from "#actions/operators/oidc-trip.ts";
 import type { Services } from "#actions/services.ts";
+import { limits } from "#domain/limits.ts";
 
 /** Design, page 6, 5.10. The prefix promises TLS, so without TLS there is none. */
 function cookieOf(services: Pick<Services, "publicUrl">): { readonly name: string; readonly secure: string } {
@@ -20,8 +22,10 @@ export function clearSessionCookie(reply: FastifyReply, services: Services): voi
 }
 
 /** Empty when there is none; also when there are two: somebody else may have set one. */
-export function readSessionToken(request: FastifyRequest, services: Services): string {
-  const { name } = cookieOf(services);
+export const readSessionToken = (request: FastifyRequest, services: Services): string =>
+  readCookie(request, cookieOf(services).name);
+
+function readCookie(request: FastifyRequest, name: string): string {
   const values = (request.headers.cookie ?? "")
     .split(";")
     .map((pair) => pair.trim())
@@ -29,3 +33,29 @@ export function readSessionToken(request: FastifyRequest, services: Services): s
     .map((pair) => pair.slice(name.length + 1));
   return values.length === 1 ? (values[0] ?? "") : "";
 }
+
+const STATE_HASH_BYTES = 8;
+
+/** One for each `state`, so that two tabs don't disturb each other. */
+function tripCookieOf(services: Services, state: string): { readonly name: string; readonly secure: string } {
+  const { name, secure } = cookieOf(services);
+  return { name: `${name}_oidc_${hashState(state).subarray(0, STATE_HASH_BYTES).toString("hex")}`, secure };
+}
+
+/**
+ * What a browser keeps while it is at the provider. Strict like the session's: the provider sends the browser back to a page of the
+ * dashboard, which needs no cookie, and that page asks the API, from our own site.
+ */
+export function setTripCookie(reply: FastifyReply, services: Services, { state, cookie }: Departure): void {
+  const { name, secure } = tripCookieOf(services, state);
+  const age = `Max-Age=${limits.oauthStateMs / 1_000}`;
+  reply.header("Set-Cookie", `${name}=${cookie}; Path=/; HttpOnly; SameSite=Strict; ${age}${secure}`);
+}
+
+export function clearTripCookie(reply: FastifyReply, services: Services, state: string): void {
+  const { name, secure } = tripCookieOf(services, state);
+  reply.header("Set-Cookie", `${name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0${secure}`);
+}
+
+export const readTripCookie = (request: FastifyRequest, services: Services, state: string): string =>
+  readCookie(request, tripCookieOf(services, state).name);

@@ -37,3 +37,6 @@ export const postResetSecondFactor: Handler<typeof contract.resetSecondFactor> =
   context,
   { params },
 ) => await manage.resetSecondFactor(as(context), idOf(params));
+
+export const postUnlink: Handler<typeof contract.unlinkOperator> = async (context, { params }) =>
+  await manage.unlinkOperator(as(context), idOf(params));

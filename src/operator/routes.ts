@@ -7,6 +7,7 @@ import * as ofConfig from "#contract/operator/config.ts";
 import * as ofCredentials from "#contract/operator/credentials.ts";
 import * as ofEvents from "#contract/operator/events.ts";
 import * as ofKeys from "#contract/operator/keys.ts";
+import * as ofOidc from "#contract/operator/oidc.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
@@ -22,6 +23,7 @@ import type { SharedHttp } from "./context.ts";
 import * as credentials from "./credentials.ts";
 import * as events from "./events.ts";
 import * as keys from "./keys.ts";
+import * as oidc from "./oidc.ts";
 import * as operators from "./operators.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
@@ -56,6 +58,11 @@ type Adder = ReturnType<typeof routeAdder>;
 /** Who operators are, and how they sign in. */
 function addPeople({ route, openRoute }: Adder): void {
   openRoute(ofSession.signIn, session.postSession);
+  openRoute(ofOidc.readSignInWays, oidc.getWays);
+  openRoute(ofOidc.beginOidcSignIn, oidc.postBegin);
+  openRoute(ofOidc.finishOidcSignIn, oidc.postFinish);
+  route(ofOidc.beginOidcStepUp, oidc.postBeginStepUp);
+  route(ofOidc.finishOidcStepUp, oidc.postFinishStepUp);
   route(ofSession.signOut, session.deleteSession);
   route(ofSession.stepUp, session.postStepUp);
   route(ofSession.readMe, session.getMe);
@@ -73,6 +80,7 @@ function addPeople({ route, openRoute }: Adder): void {
   route(ofOperators.changeRole, operators.postRole);
   route(ofOperators.resetPassword, operators.postResetPassword);
   route(ofOperators.resetSecondFactor, operators.postResetSecondFactor);
+  route(ofOperators.unlinkOperator, operators.postUnlink);
 }
 
 /** Runs, and what they wait for. */

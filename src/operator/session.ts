@@ -14,7 +14,7 @@ import type { Handler, OpenContext } from "./context.ts";
 import { clearSessionCookie, readSessionToken, setSessionCookie } from "./cookie.ts";
 
 /** The session goes on under another token: the browser gets it, and the page its new CSRF value. */
-async function goOn({ services, reply }: OpenContext, token: string) {
+export async function goOn({ services, reply }: OpenContext, token: string) {
   setSessionCookie(reply, services, token);
   return await readMe(services, await authenticateOperator(services, token), token);
 }
@@ -64,7 +64,7 @@ export const postPassword: Handler<typeof contract.changePassword> = async (cont
   );
 
 export const postSecondFactor: Handler<typeof contract.beginSecondFactor> = async (context, { body }) =>
-  await beginSecondFactor(context.services, context.caller, body.current_password);
+  await beginSecondFactor(context.services, context.caller, body.current_password ?? null);
 
 export const postConfirmation: Handler<typeof contract.confirmSecondFactor> = async (context, { body }) => {
   const { token, recoveryCodes } = await confirmSecondFactor(context.services, context.caller, body.code);

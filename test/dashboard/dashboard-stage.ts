@@ -58,10 +58,12 @@ export interface DashboardStage extends AsyncDisposable {
   readonly problems: readonly string[];
 }
 
-export async function openDashboardStage(): Promise<DashboardStage> {
+export async function openDashboardStage(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<DashboardStage> {
   // Nothing to do unless the sources have changed.
   execFileSync(process.execPath, [SETUP, "--dashboard"], { stdio: ["ignore", "inherit", "inherit"] });
-  const operators = await openOperatorStage();
+  const operators = await openOperatorStage(environment);
   await operators.installation.apply(...DOCUMENTS);
   const caller = openCaller(operators.service.url, await operators.installation.createKey("acme"));
   const chromium = await launchChromium();

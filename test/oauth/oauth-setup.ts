@@ -142,7 +142,7 @@ export class Visitor {
   }
 
   /** Logs in and agrees at the provider; gives the address that it sends the browser back to, not opened yet. */
-  async signIn(authorizationUrl: string, decide: "agree" | "cancel" = "agree"): Promise<string> {
+  async signIn(authorizationUrl: string, decide: "agree" | "cancel" = "agree", who = "ada"): Promise<string> {
     const { origin } = new URL(authorizationUrl);
     let url = authorizationUrl;
     for (let step = 0; step < 12; step += 1) {
@@ -160,7 +160,7 @@ export class Visitor {
         continue;
       }
       const prompt = $("input[name=prompt]").attr("value") ?? "";
-      const login = prompt === "login" ? { login: "ada", password: "ada-password" } : {};
+      const login = prompt === "login" ? { login: who, password: `${who}-password` } : {};
       const sent = await this.open(new URL($("form").attr("action") ?? "", url).href, { prompt, ...login });
       if (sent.location === null)
         throw new Error(`the provider's form answered ${sent.status}: ${sent.text}`);

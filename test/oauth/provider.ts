@@ -40,7 +40,16 @@ export interface Hold {
   release(): void;
 }
 
-export async function startProvider(): Promise<ProviderSite> {
+export interface ProviderOptions {
+  /** Its name in the issuer: `localhost` is another site than the service's. */
+  readonly host?: "127.0.0.1" | "localhost";
+  /** What it says of people, by their login; nothing unless given. */
+  readonly people?: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+  /** Says them in the ID token too, and not only at the user info endpoint. */
+  readonly inIdToken?: boolean;
+}
+
+export async function startProvider(options: ProviderOptions = {}): Promise<ProviderSite> {
   let provider: Provider | null = null;
   const tokenRequests: TokenRequest[] = [];
   const used: string[] = [];
@@ -73,10 +82,10 @@ export async function startProvider(): Promise<ProviderSite> {
   };
   const listen = async (each: typeof server): Promise<string> => {
     await new Promise<void>((resolve) => each.listen(0, "127.0.0.1", resolve));
-    return `http://127.0.0.1:${(each.address() as AddressInfo).port}`;
+    return `:${(each.address() as AddressInfo).port}`;
   };
-  const issuer = await listen(server);
-  const apiOrigin = await listen(api);
+  const issuer = `http://${options.host ?? "127.0.0.1"}${await listen(server)}`;
+  const apiOrigin = `http://127.0.0.1${await listen(api)}`;
   return {
     issuer,
     api: apiOrigin,
@@ -96,7 +105,7 @@ export async function startProvider(): Promise<ProviderSite> {
       return { reached: reached.promise, release: released.resolve };
     },
     open: (redirectUris) => {
-      provider = new Provider(issuer, configurationOf(redirectUris, lifetime));
+      provider = new Provider(issuer, configurationOf(redirectUris, lifetime, options));
       const note =
         (ok: boolean) => (context: { oidc: { params?: TokenRequest["parameters"] } }, error?: Error) => {
           const parameters = { ...context.oidc.params };
@@ -115,7 +124,11 @@ export async function startProvider(): Promise<ProviderSite> {
   };
 }
 
-function configurationOf(redirectUris: readonly string[], lifetime: { readonly seconds: number }) {
+function configurationOf(
+  redirectUris: readonly string[],
+  lifetime: { readonly seconds: number },
+  { people, inIdToken = false }: ProviderOptions,
+) {
   const client = {
     client_id: CLIENT.id,
     client_secret: CLIENT.secret,
@@ -126,6 +139,8 @@ function configurationOf(redirectUris: readonly string[], lifetime: { readonly s
   return {
     clients: [client],
     scopes: ["openid", "offline_access", "items"],
+    claims: { openid: ["sub"], email: ["email", "email_verified"] },
+    conformIdTokenClaims: !inIdToken,
     features: {
       devInteractions: { enabled: true },
       clientCredentials: { enabled: true },
@@ -146,6 +161,9 @@ function configurationOf(redirectUris: readonly string[], lifetime: { readonly s
       IdToken: 3_600,
     },
     cookies: { keys: ["a key of the tests"] },
-    findAccount: (_context: unknown, sub: string) => ({ accountId: sub, claims: () => ({ sub }) }),
+    findAccount: (_context: unknown, sub: string) => ({
+      accountId: sub,
+      claims: () => ({ sub, ...people?.get(sub) }),
+    }),
   };
 }

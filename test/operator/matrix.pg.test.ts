@@ -14,6 +14,11 @@ import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts"
 /** By operation: who may; `!`: with a second factor just given. Written by hand: the table in the code is what is tested. */
 const MATRIX: Readonly<Record<string, string>> = {
   signIn: "open",
+  readSignInWays: "open",
+  beginOidcSignIn: "open",
+  finishOidcSignIn: "open",
+  beginOidcStepUp: "admin operator reviewer viewer",
+  finishOidcStepUp: "admin operator reviewer viewer",
   signOut: "admin operator reviewer viewer",
   stepUp: "admin operator reviewer viewer",
   readMe: "admin operator reviewer viewer",
@@ -30,6 +35,7 @@ const MATRIX: Readonly<Record<string, string>> = {
   changeRole: "admin !",
   resetPassword: "admin !",
   resetSecondFactor: "admin !",
+  unlinkOperator: "admin !",
   listRuns: "admin operator reviewer viewer",
   readRun: "admin operator reviewer viewer",
   watchChanges: "admin operator reviewer viewer",

@@ -48,8 +48,10 @@ export interface OperatorStage extends AsyncDisposable {
   actions(subject: string): Promise<readonly string[]>;
 }
 
-export async function openOperatorStage(): Promise<OperatorStage> {
-  const installation = await install();
+export async function openOperatorStage(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<OperatorStage> {
+  const installation = await install(environment);
   const service = await installation.serve();
   const { db } = installation.database;
   const signing = openSigning(
@@ -65,7 +67,13 @@ export async function openOperatorStage(): Promise<OperatorStage> {
       `create or replace function app_now() returns timestamptz language sql stable return ${body}`,
     ));
   const services = (): Services =>
-    ({ db, signing, passwords: new Passwords(), buckets: new TokenBuckets() }) as unknown as Services;
+    ({
+      db,
+      signing,
+      passwords: new Passwords(),
+      buckets: new TokenBuckets(),
+      operatorSignIn: { byPassword: true, oidc: null },
+    }) as unknown as Services;
   return {
     installation,
     service,
@@ -88,6 +96,7 @@ export async function openOperatorStage(): Promise<OperatorStage> {
         tokenHash: signing.operators.sessionHash(token),
         lifetimeMs: 3_600_000,
         isSteppedUp,
+        signedInBy: "password",
         address: "192.0.2.1",
         userAgent: "",
       });

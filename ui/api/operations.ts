@@ -5,6 +5,7 @@ import type * as config from "#contract/operator/config.ts";
 import type * as credentials from "#contract/operator/credentials.ts";
 import type * as events from "#contract/operator/events.ts";
 import type * as keys from "#contract/operator/keys.ts";
+import type * as oidc from "#contract/operator/oidc.ts";
 import type * as operators from "#contract/operator/operators.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
@@ -15,6 +16,11 @@ import { endpoint } from "./request.ts";
 
 /** The operations that pages use: one line each. A method or a path that is not the contract's does not compile. */
 export const signIn = endpoint<typeof session.signIn>("post", "/session");
+export const readSignInWays = endpoint<typeof oidc.readSignInWays>("get", "/session/ways");
+export const beginOidcSignIn = endpoint<typeof oidc.beginOidcSignIn>("post", "/session/oidc/begin");
+export const finishOidcSignIn = endpoint<typeof oidc.finishOidcSignIn>("post", "/session/oidc");
+export const beginOidcStepUp = endpoint<typeof oidc.beginOidcStepUp>("post", "/session/step-up/oidc/begin");
+export const finishOidcStepUp = endpoint<typeof oidc.finishOidcStepUp>("post", "/session/step-up/oidc");
 export const signOut = endpoint<typeof session.signOut>("delete", "/session");
 export const stepUp = endpoint<typeof session.stepUp>("post", "/session/step-up");
 export const readMe = endpoint<typeof session.readMe>("get", "/me");
@@ -152,6 +158,10 @@ export const changeRole = endpoint<typeof operators.changeRole>("post", "/operat
 export const resetPassword = endpoint<typeof operators.resetPassword>(
   "post",
   "/operators/{operatorId}/reset-password",
+);
+export const unlinkOperator = endpoint<typeof operators.unlinkOperator>(
+  "post",
+  "/operators/{operatorId}/unlink",
 );
 export const resetSecondFactor = endpoint<typeof operators.resetSecondFactor>(
   "post",

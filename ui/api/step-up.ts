@@ -32,3 +32,15 @@ export async function askForCode(): Promise<void> {
   });
   await waiting;
 }
+
+const channel = new BroadcastChannel("latchkey step-up");
+
+/** Other tabs of the same session: what waits for the provider may go on. */
+export function tellStepUp(): void {
+  channel.postMessage("done");
+}
+
+export function onToldStepUp(listener: () => void): () => void {
+  channel.addEventListener("message", listener);
+  return () => channel.removeEventListener("message", listener);
+}

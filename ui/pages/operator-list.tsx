@@ -11,6 +11,7 @@ import {
   listOperators,
   resetPassword,
   resetSecondFactor,
+  unlinkOperator,
 } from "../api/operations.ts";
 import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
 import { AskButton } from "../parts/ask-button.tsx";
@@ -21,6 +22,7 @@ import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { OPERATOR_ROLE_NAMES } from "../parts/roles.ts";
 import { ShownOnce } from "../parts/shown-once.tsx";
+import { Time } from "../parts/time.tsx";
 
 type Operator = OperatorAnswer<typeof contract.listOperators>["items"][number];
 
@@ -77,6 +79,11 @@ function OperatorTable(props: {
           from: "sm",
           cell: ({ has_second_factor: has }) =>
             has ? <Mark tone="good">Set up</Mark> : <Mark tone="waiting">Not yet</Mark>,
+        },
+        {
+          title: "Single sign-on",
+          from: "md",
+          cell: ({ single_sign_on_since: since }) => (since === null ? "not yet" : <Time at={since} />),
         },
         {
           title: "Do",
@@ -142,6 +149,7 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           For a lost phone. Make sure that it is <b>{email}</b> who asks.
         </AskButton>
       )}
+      <UnlinkButton of={props.of} />
       {disabled === null ? (
         <AskButton
           to={disableOperator}
@@ -171,6 +179,24 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
       )}
       {resetting.failure && <FailureNote error={resetting.failure} />}
     </Group>
+  );
+}
+
+function UnlinkButton({ of: { id, email, single_sign_on_since: since } }: { readonly of: Operator }) {
+  if (since === null) return null;
+  return (
+    <AskButton
+      to={unlinkOperator}
+      input={{ params: { operatorId: id } }}
+      changes={changes}
+      label="Unlink"
+      of={email}
+      title="Forget who they are at the provider?"
+      action="Unlink"
+      done="They are unlinked; their sessions have ended."
+    >
+      Whoever signs in there with the address <b>{email}</b> next is this operator.
+    </AskButton>
   );
 }
 

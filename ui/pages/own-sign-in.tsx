@@ -122,7 +122,14 @@ function OwnSessions() {
               <Table.Tbody>
                 {items.map((session) => (
                   <Table.Tr key={session.id}>
-                    <Table.Td className="any-break">{session.user_agent}</Table.Td>
+                    <Table.Td className="any-break">
+                      {session.user_agent}
+                      {session.signed_in_by === "oidc" && (
+                        <Text size="xs" c="dimmed">
+                          By single sign-on
+                        </Text>
+                      )}
+                    </Table.Td>
                     <Table.Td visibleFrom="xs">{session.address}</Table.Td>
                     <Table.Td>
                       <Time at={session.seen_at} />

@@ -1,9 +1,12 @@
 import { Center } from "@mantine/core";
+import { useLocation } from "wouter";
 import { useMe } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { Frame } from "./frame.tsx";
+import { GiveCode } from "./give-code.tsx";
 import { NewSecondFactor } from "./new-second-factor.tsx";
+import { OIDC_PATH, OIDC_STEP_UP_PATH, OidcReturn, OidcStepUpStart } from "./oidc-return.tsx";
 import { OuterPage } from "./outer-page.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
 import { StepUpDialog } from "./step-up-dialog.tsx";
@@ -11,6 +14,7 @@ import { StepUpDialog } from "./step-up-dialog.tsx";
 /** Who sees what before any page: the address stays, so that a sign-in leads to the page that was asked for. */
 export function Gate() {
   const me = useMe();
+  const [path] = useLocation();
   if (me.isPending)
     return (
       <Center mih="100vh">
@@ -23,9 +27,17 @@ export function Gate() {
         <FailureNote error={me.error} onRetry={() => void me.refetch()} />
       </OuterPage>
     );
+  if (path === OIDC_PATH) return <OidcReturn me={me.data} />;
   if (!me.data) return <SignInPage />;
+  if (path === OIDC_STEP_UP_PATH) return <OidcStepUpStart />;
   // Design, page 6, 5.10: mandatory for an admin; the API refuses everything else until it is there.
-  if (me.data.role === "admin" && !me.data.has_second_factor)
+  if (me.data.needs === "code")
+    return (
+      <OuterPage title="Your second factor">
+        <GiveCode />
+      </OuterPage>
+    );
+  if (me.data.needs === "second_factor")
     return (
       <OuterPage title="Set up your second factor">
         <NewSecondFactor />

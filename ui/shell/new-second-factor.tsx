@@ -1,7 +1,7 @@
 import { Button, Code, Group, List, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { beginSecondFactor, confirmSecondFactor } from "../api/operations.ts";
-import { endSession, setMe, useDo, type Me } from "../api/queries.ts";
+import { endSession, setMe, useDo, useSignedIn, type Me } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { QrCode } from "../parts/qr-code.tsx";
 
@@ -25,10 +25,12 @@ export function NewSecondFactor() {
 
 function PasswordStep({ onDone }: { readonly onDone: (setUp: SetUp) => void }) {
   const [password, setPassword] = useState("");
+  // Who signs in at the provider alone may have no password.
+  const isOfProvider = useSignedIn().signed_in_by === "oidc";
   const beginning = useDo(beginSecondFactor, { changes: [], onDone });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    beginning.mutate({ body: { current_password: password } });
+    beginning.mutate({ body: isOfProvider && password === "" ? {} : { current_password: password } });
   };
   return (
     <form onSubmit={submit}>
@@ -40,8 +42,9 @@ function PasswordStep({ onDone }: { readonly onDone: (setUp: SetUp) => void }) {
         {beginning.failure && <FailureNote error={beginning.failure} />}
         <PasswordInput
           label="Your password, again"
+          description={isOfProvider ? "Not within five minutes of a sign-in at your provider" : undefined}
           autoComplete="current-password"
-          required
+          required={!isOfProvider}
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
           visibilityToggleButtonProps={{ "aria-label": "Show the password" }}

@@ -1,12 +1,50 @@
-import { Button, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Divider, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
+import { useLocation } from "wouter";
 import { ApiFailure } from "../api/failure.ts";
-import { signIn } from "../api/operations.ts";
-import { setMe, useDo } from "../api/queries.ts";
+import { beginOidcSignIn, readSignInWays, signIn } from "../api/operations.ts";
+import { setMe, useDo, useRead } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Loading } from "../parts/loading.tsx";
 import { OuterPage } from "./outer-page.tsx";
 
 export function SignInPage() {
+  const ways = useRead(readSignInWays, {});
+  // What can't be read is asked by password, as ever.
+  const { password: byPassword, oidc } = ways.data ?? { password: true, oidc: null };
+  if (ways.isPending)
+    return (
+      <OuterPage title="Sign in">
+        <Loading what="Loading" />
+      </OuterPage>
+    );
+  return (
+    <OuterPage title="Sign in">
+      <Stack gap="md">
+        {oidc && <ProviderButton label={oidc.label} />}
+        {oidc && byPassword && <Divider label="or" />}
+        {byPassword && <PasswordForm />}
+      </Stack>
+    </OuterPage>
+  );
+}
+
+/** Leaves for the provider, and comes back to the page that was asked for. */
+function ProviderButton({ label }: { readonly label: string }) {
+  const [path] = useLocation();
+  const leaving = useDo(beginOidcSignIn, { changes: [], onDone: ({ url }) => location.assign(url) });
+  const leave = (): void => leaving.mutate({ body: { return_to: `${path}${location.search}` } });
+  return (
+    <>
+      {leaving.failure && <FailureNote error={leaving.failure} />}
+      <Button variant="default" fullWidth loading={leaving.isPending} onClick={leave}>
+        Sign in with {label}
+      </Button>
+    </>
+  );
+}
+
+function PasswordForm() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
@@ -21,58 +59,56 @@ export function SignInPage() {
     signing.mutate({ body }, { onError: (error) => setWantsCode(wantsCode || needsCode(error)) });
   };
   return (
-    <OuterPage title="Sign in">
-      <form onSubmit={submit}>
-        <Stack gap="md">
-          {signing.failure && !(needsCode(signing.failure) && code === "") && (
-            <FailureNote error={signing.failure} />
-          )}
-          {wantsCode ? (
-            <>
-              <Text size="sm" c="dimmed">
-                {email}: give the code that your authenticator app shows now, or one of your recovery codes.
-              </Text>
-              <TextInput
-                label="Code"
-                autoComplete="one-time-code"
-                inputMode="text"
-                required
-                autoFocus
-                value={code}
-                onChange={(event) => setCode(event.currentTarget.value)}
-              />
-            </>
-          ) : (
-            <>
-              <TextInput
-                label="Sign-in name"
-                placeholder="you@example.com"
-                autoComplete="username"
-                required
-                autoFocus
-                value={email}
-                onChange={(event) => setEmail(event.currentTarget.value)}
-              />
-              <PasswordInput
-                label="Password"
-                autoComplete="current-password"
-                required
-                value={password}
-                onChange={(event) => setPassword(event.currentTarget.value)}
-                visibilityToggleButtonProps={{ "aria-label": "Show the password" }}
-              />
-            </>
-          )}
-          <Button type="submit" loading={signing.isPending} fullWidth>
-            Sign in
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        {signing.failure && !(needsCode(signing.failure) && code === "") && (
+          <FailureNote error={signing.failure} />
+        )}
+        {wantsCode ? (
+          <>
+            <Text size="sm" c="dimmed">
+              {email}: give the code that your authenticator app shows now, or one of your recovery codes.
+            </Text>
+            <TextInput
+              label="Code"
+              autoComplete="one-time-code"
+              inputMode="text"
+              required
+              autoFocus
+              value={code}
+              onChange={(event) => setCode(event.currentTarget.value)}
+            />
+          </>
+        ) : (
+          <>
+            <TextInput
+              label="Sign-in name"
+              placeholder="you@example.com"
+              autoComplete="username"
+              required
+              autoFocus
+              value={email}
+              onChange={(event) => setEmail(event.currentTarget.value)}
+            />
+            <PasswordInput
+              label="Password"
+              autoComplete="current-password"
+              required
+              value={password}
+              onChange={(event) => setPassword(event.currentTarget.value)}
+              visibilityToggleButtonProps={{ "aria-label": "Show the password" }}
+            />
+          </>
+        )}
+        <Button type="submit" loading={signing.isPending} fullWidth>
+          Sign in
+        </Button>
+        {wantsCode && (
+          <Button variant="subtle" onClick={() => setWantsCode(false)}>
+            Use another name
           </Button>
-          {wantsCode && (
-            <Button variant="subtle" onClick={() => setWantsCode(false)}>
-              Use another name
-            </Button>
-          )}
-        </Stack>
-      </form>
-    </OuterPage>
+        )}
+      </Stack>
+    </form>
   );
 }

@@ -1,35 +1,28 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useEffect, useState, type FormEvent } from "react";
-import { stepUp } from "../api/operations.ts";
-import { setMe, useDo } from "../api/queries.ts";
-import { onCodeRequest, type CodeRequest } from "../api/step-up.ts";
+import { useRouter } from "wouter";
+import { readMe, stepUp } from "../api/operations.ts";
+import { setMe, useDo, useSignedIn, type Me } from "../api/queries.ts";
+import { call } from "../api/request.ts";
+import { onCodeRequest, onToldStepUp, type CodeRequest } from "../api/step-up.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { OIDC_STEP_UP_PATH } from "./oidc-return.tsx";
 
-/** What is dangerous wants a code given within the last five minutes: the call that needs it waits here. */
+/** What is dangerous wants it confirmed within the last five minutes who it is: the call that needs it waits here. */
 export function StepUpDialog() {
   const [request, setRequest] = useState<CodeRequest | null>(null);
-  const [code, setCode] = useState("");
+  const ways = useSignedIn().step_up_by;
+  const byProvider = ways.includes("oidc");
+  const byCode = !byProvider || ways.includes("code");
   useEffect(() => onCodeRequest((next) => setRequest(() => next)), []);
-  const stepping = useDo(stepUp, {
-    changes: [],
-    onDone: (me) => {
-      setMe(me);
-      request?.resolve();
-      close();
-    },
-  });
-  const close = (): void => {
-    setRequest(null);
-    setCode("");
-    stepping.reset();
-  };
   const cancel = (): void => {
     request?.cancel();
-    close();
+    setRequest(null);
   };
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    stepping.mutate({ body: { code } });
+  const goOn = (me: Me): void => {
+    setMe(me);
+    request?.resolve();
+    setRequest(null);
   };
   return (
     <Modal
@@ -40,29 +33,74 @@ export function StepUpDialog() {
       // Above the dialog whose action wants it.
       zIndex={400}
     >
-      <form onSubmit={submit}>
-        <Stack gap="md">
-          <Text size="sm">This wants your second factor. It then counts for five minutes.</Text>
-          {stepping.failure && <FailureNote error={stepping.failure} />}
-          <TextInput
-            label="Code"
-            description="Of your authenticator app, or a recovery code"
-            autoComplete="one-time-code"
-            required
-            data-autofocus
-            value={code}
-            onChange={(event) => setCode(event.currentTarget.value)}
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={cancel}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={stepping.isPending}>
-              Confirm
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <Stack gap="lg">
+        {byProvider && <ByProvider onDone={goOn} onCancel={cancel} isAlone={!byCode} />}
+        {byCode && <ByCode onDone={goOn} onCancel={cancel} />}
+      </Stack>
     </Modal>
+  );
+}
+
+interface Way {
+  readonly onDone: (me: Me) => void;
+  readonly onCancel: () => void;
+}
+
+function ByCode({ onDone, onCancel }: Way) {
+  const [code, setCode] = useState("");
+  const stepping = useDo(stepUp, { changes: [], onDone });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    stepping.mutate({ body: { code } });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        <Text size="sm">This wants your second factor. It then counts for five minutes.</Text>
+        {stepping.failure && <FailureNote error={stepping.failure} />}
+        <TextInput
+          label="Code"
+          description="Of your authenticator app, or a recovery code"
+          autoComplete="one-time-code"
+          required
+          data-autofocus
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={stepping.isPending}>
+            Confirm
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** In a tab of its own: what was typed on this page stays. */
+function ByProvider({ onDone, onCancel, isAlone }: Way & { readonly isAlone: boolean }) {
+  const { base } = useRouter();
+  const [failure, setFailure] = useState<unknown>(null);
+  useEffect(() => onToldStepUp(() => void call(readMe, {}).then(onDone, setFailure)), [onDone]);
+  return (
+    <Stack gap="md">
+      <Text size="sm">
+        Sign in at your provider again, on a page of its own. It then counts for five minutes.
+      </Text>
+      {failure !== null && <FailureNote error={failure} />}
+      <Group justify="flex-end">
+        {isAlone && (
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+        )}
+        <Button component="a" href={`${base}${OIDC_STEP_UP_PATH}`} target="_blank" data-autofocus={isAlone}>
+          Sign in again
+        </Button>
+      </Group>
+    </Stack>
   );
 }

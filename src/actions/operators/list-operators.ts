@@ -8,6 +8,7 @@ export async function listAllOperators(db: Database) {
     email: operator.email,
     role: operator.role,
     has_second_factor: operator.hasSecondFactor,
+    single_sign_on_since: operator.oidcLinkedAt?.toISOString() ?? null,
     created_at: operator.createdAt.toISOString(),
     disabled_at: operator.disabledAt?.toISOString() ?? null,
   }));

@@ -14,5 +14,6 @@ export async function listOwnSessions(services: Services, caller: OperatorCaller
     expires_at: session.expiresAt.toISOString(),
     address: session.address,
     user_agent: session.userAgent,
+    signed_in_by: session.signedInBy,
   }));
 }

@@ -1,4 +1,5 @@
 import { recordAudit } from "#db/audit-entries.ts";
+import { unlinkOperator as deleteLink } from "#db/operator-oidc.ts";
 import { deleteOtherSessions } from "#db/operator-sessions.ts";
 import {
   countOtherAdmins,
@@ -96,6 +97,16 @@ export async function resetSecondFactor(context: ManageContext, id: string): Pro
     await saveTotpNonce(tx, id, null);
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.totp_reset", id);
+  });
+}
+
+/** Whoever signs in at the provider with the operator's address next is the operator; sessions end. Throws OperatorError. */
+export async function unlinkOperator(context: ManageContext, id: string): Promise<void> {
+  await change(context, id, async (tx, operator) => {
+    if (operator.oidcLinkedAt === null) return;
+    await deleteLink(tx, id);
+    await deleteOtherSessions(tx, id, null);
+    await record(context, tx, "operator.oidc_unlink", id);
   });
 }
 

@@ -6,6 +6,7 @@ import {
   wantsStepUp,
   type OperatorRole,
   type Permission,
+  type SignInWay,
 } from "#domain/operator.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
@@ -19,6 +20,13 @@ export interface OperatorCaller {
   readonly hasSecondFactor: boolean;
   /** The second factor was given within the last minutes. */
   readonly isSteppedUp: boolean;
+  readonly signedInBy: SignInWay;
+  /** The provider that they have signed in at answers for the second factor. */
+  readonly isVouchedFor: boolean;
+  /** They have signed in at the provider, and our own second factor is wanted as well. */
+  readonly wantsCode: boolean;
+  /** The session was opened within the last minutes. */
+  readonly isNew: boolean;
   readonly expiresAt: Date;
 }
 
@@ -36,8 +44,16 @@ export async function authenticateOperator(services: Services, token: string): P
   const session = await findLiveSession(services.db, services.signing.operators.sessionHash(token), times);
   if (!session) throw signedOut();
   await touchOperatorSession(services.db, session.id);
-  const { id: sessionId, ...rest } = session;
-  return { sessionId, ...rest };
+  const { id: sessionId, wasSteppedUp, ...rest } = session;
+  const { oidc } = services.operatorSignIn;
+  const isOfProvider = session.signedInBy === "oidc";
+  return {
+    sessionId,
+    ...rest,
+    // Where there is no single sign-on any more nobody answers for anybody.
+    isVouchedFor: isOfProvider && oidc !== null && !oidc.requireTotp,
+    wantsCode: isOfProvider && oidc?.requireTotp !== false && !wasSteppedUp,
+  };
 }
 
 function signedOut(): Problem {
@@ -49,18 +65,30 @@ export function authorizeOperator(caller: OperatorCaller, permission: Permission
   if (!mayDo(caller.role, permission))
     throw new Problem("authorization_error", `The role ${caller.role} may not do this (${permission}).`);
   if (permission === "self.manage") return;
-  if (!caller.hasSecondFactor && (mustHaveSecondFactor(caller.role) || wantsStepUp(permission))) {
+  const need = needOf(caller);
+  const isDangerous = wantsStepUp(permission);
+  if (need === "second_factor" || (isDangerous && !hasFactor(caller))) {
     throw refuse(
       "second_factor_missing",
       "Set up a second factor first: POST /operator/v1/me/second-factor.",
     );
   }
-  if (wantsStepUp(permission) && !caller.isSteppedUp) {
+  if (need === "code" || (isDangerous && !caller.isSteppedUp)) {
     throw refuse(
       "step_up_required",
-      "Give a code of your second factor first: POST /operator/v1/session/step-up.",
+      caller.hasSecondFactor
+        ? "Give a code of your second factor first: POST /operator/v1/session/step-up."
+        : "Sign in at your provider again first: POST /operator/v1/session/step-up/oidc/begin.",
     );
   }
+}
+
+const hasFactor = (caller: OperatorCaller): boolean => caller.hasSecondFactor || caller.isVouchedFor;
+
+/** What somebody must do before anything else; null: nothing. */
+export function needOf(caller: OperatorCaller): "second_factor" | "code" | null {
+  if (caller.wantsCode) return caller.hasSecondFactor ? "code" : "second_factor";
+  return mustHaveSecondFactor(caller.role) && !hasFactor(caller) ? "second_factor" : null;
 }
 
 function refuse(code: "second_factor_missing" | "step_up_required", message: string): Problem {

@@ -86,13 +86,22 @@ async function record(
   });
 }
 
+/** Who signs in at the provider alone knows no password: the provider has asked them just now. */
+const hasJustSignedIn = (caller: OperatorCaller): boolean =>
+  caller.signedInBy === "oidc" && (caller.isSteppedUp || (caller.wantsCode && caller.isNew));
+
 /** What an authenticator app is told; it counts when a code of it was given. Throws Problem 409, 422 or 429. */
 export async function beginSecondFactor(
   services: Services,
   caller: OperatorCaller,
-  currentPassword: string,
+  currentPassword: string | null,
 ): Promise<{ readonly secret: string; readonly uri: string }> {
-  await provePassword(services, caller, currentPassword);
+  if (currentPassword !== null) await provePassword(services, caller, currentPassword);
+  else if (!hasJustSignedIn(caller))
+    throw invalidField(
+      "current_password",
+      "Give your password. Who has none does this within five minutes of a sign-in at the provider.",
+    );
   const totpNonce = randomBytes(16);
   await services.db.transaction(async (tx) => {
     const operator = must(await lockOperator(tx, caller.operatorId), "the operator");

@@ -1,7 +1,7 @@
 import { countRecoveryCodes } from "#db/operators.ts";
 import { mayDo, PERMISSIONS, type Permission } from "#domain/operator.ts";
 import type { Services } from "#actions/services.ts";
-import type { OperatorCaller } from "./operator-caller.ts";
+import { needOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Who is signed in, and what the page needs to act. */
 export async function readMe(services: Services, caller: OperatorCaller, token: string) {
@@ -11,6 +11,12 @@ export async function readMe(services: Services, caller: OperatorCaller, token: 
     role: caller.role,
     has_second_factor: caller.hasSecondFactor,
     is_stepped_up: caller.isSteppedUp,
+    signed_in_by: caller.signedInBy,
+    needs: needOf(caller),
+    step_up_by: [
+      ...(caller.hasSecondFactor ? (["code"] as const) : []),
+      ...(caller.isVouchedFor ? (["oidc"] as const) : []),
+    ],
     permissions: (Object.keys(PERMISSIONS) as Permission[]).filter((each) => mayDo(caller.role, each)),
     session_id: caller.sessionId,
     session_expires_at: caller.expiresAt.toISOString(),

@@ -1,5 +1,4 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { deleteOldSessions, deleteSessionOfToken, insertOperatorSession } from "#db/operator-sessions.ts";
 import {
   findOperatorByName,
   forgetSignIns,
@@ -7,25 +6,20 @@ import {
   renewPasswordHash,
   type StoredOperator,
 } from "#db/operators.ts";
-import { ID_PREFIX } from "#domain/ids.ts";
-import { limits } from "#domain/limits.ts";
 import { normaliseOperatorName } from "#domain/operator.ts";
 import { Problem } from "#domain/problem.ts";
-import { newId, randomBase62 } from "#lib/new-id.ts";
+import { randomBase62 } from "#lib/new-id.ts";
 import { isOutdatedHash, PasswordsBusy } from "#lib/password.ts";
 import type { Services } from "#actions/services.ts";
+import { openSession, type NewcomerBrowser } from "./open-session.ts";
 import { takeSecondFactor } from "./second-factor.ts";
 import { throttleAddress, throttleSecret, tooMany } from "./throttle-sign-in.ts";
 
-export interface SignInRequest {
+export interface SignInRequest extends NewcomerBrowser {
   readonly email: string;
   readonly password: string;
   /** Of the app, or a recovery code; null: not given. */
   readonly code: string | null;
-  readonly address: string;
-  readonly userAgent: string;
-  /** What the browser came with: that session ends. Nobody signs in into a session that was there before. */
-  readonly oldToken: string | null;
 }
 
 export const newSessionToken = (): string => randomBase62(43);
@@ -36,6 +30,8 @@ export const newSessionToken = (): string => randomBase62(43);
  */
 export async function signIn(services: Services, request: SignInRequest): Promise<string> {
   throttleAddress(services, request.address);
+  if (!services.operatorSignIn.byPassword)
+    throw new Problem("authorization_error", "Nobody signs in by password here. Use single sign-on.");
   const name = normaliseOperatorName(request.email);
   const nameHash = await throttleSecret(services, name);
   const operator = await findOperatorByName(services.db, name);
@@ -44,7 +40,7 @@ export async function signIn(services: Services, request: SignInRequest): Promis
     throw await fail(services, operator, request.address, "password");
   if (operator.hasSecondFactor && request.code === null) throw secondFactorRequired();
   const token = newSessionToken();
-  if (!(await openSession(services, operator, request, nameHash, token)))
+  if (!(await admit(services, operator, request, nameHash, token)))
     throw await fail(services, operator, request.address, "second_factor");
   await renewHash(services, operator, request.password);
   return token;
@@ -60,7 +56,7 @@ export async function verify(services: Services, password: string, hash: string 
 }
 
 /** In one transaction, with the operator's row locked: somebody may disable them just now. False: the code is wrong. */
-async function openSession(
+async function admit(
   services: Services,
   { id: operatorId, passwordHash }: StoredOperator,
   request: SignInRequest,
@@ -77,24 +73,13 @@ async function openSession(
       if (factor === null) return false;
     }
     await forgetSignIns(tx, nameHash);
-    await deleteOldSessions(tx, limits.operatorIdleMs);
-    if (request.oldToken !== null) await deleteSessionOfToken(tx, keys.sessionHash(request.oldToken));
-    const id = newId(ID_PREFIX.operatorSession);
-    await insertOperatorSession(tx, {
-      id,
+    await openSession(services, tx, {
       operatorId,
-      tokenHash: keys.sessionHash(token),
-      lifetimeMs: limits.operatorSessionMs,
+      browser: request,
+      token,
+      signedInBy: "password",
       isSteppedUp: factor !== null,
-      address: request.address,
-      userAgent: request.userAgent.slice(0, 200),
-    });
-    await recordAudit(tx, services.signing.audit, {
-      accountId: null,
-      actor: { kind: "operator", id: operatorId },
-      action: "operator.sign_in",
-      subjectId: operatorId,
-      detail: { session: id, second_factor: factor, address: request.address },
+      secondFactor: factor,
     });
     return true;
   });

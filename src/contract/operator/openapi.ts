@@ -66,7 +66,8 @@ export function operatorDocument(publicUrl: string = DEFAULT_PUBLIC_URL): OpenAp
         type: "apiKey",
         in: "cookie",
         name: "__Host-latchkey_operator",
-        description: "Set by `POST /session`. Without TLS its name is `latchkey_operator`.",
+        description:
+          "Set by `POST /session` and `POST /session/oidc`. Without TLS its name is `latchkey_operator`.",
       },
     },
     // Without a session, and under the base URL all the same.

@@ -5,6 +5,7 @@ import * as config from "./config.ts";
 import * as credentials from "./credentials.ts";
 import * as events from "./events.ts";
 import type { OperatorOperation } from "./operation.ts";
+import * as oidc from "./oidc.ts";
 import * as operators from "./operators.ts";
 import * as keys from "./keys.ts";
 import * as reviews from "./reviews.ts";
@@ -16,6 +17,11 @@ import * as system from "./system.ts";
 /** Every operation of the operator API, in the order of its document. */
 export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   session.signIn,
+  oidc.readSignInWays,
+  oidc.beginOidcSignIn,
+  oidc.finishOidcSignIn,
+  oidc.beginOidcStepUp,
+  oidc.finishOidcStepUp,
   session.signOut,
   session.stepUp,
   session.readMe,
@@ -32,6 +38,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   operators.changeRole,
   operators.resetPassword,
   operators.resetSecondFactor,
+  operators.unlinkOperator,
   runs.listRuns,
   runs.readRun,
   events.watchChanges,

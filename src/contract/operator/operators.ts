@@ -23,6 +23,11 @@ export const listOperators = defineOperation({
         email: text("The sign-in name."),
         role,
         has_second_factor: Type.Boolean({ description: "Whether a sign-in wants a code." }),
+        single_sign_on_since: orNull(
+          time(
+            "Since when the operator is known at the provider of single sign-on; `null`: by password alone.",
+          ),
+        ),
         created_at: time("When the operator was made."),
         disabled_at: orNull(time("Since when the operator can't sign in.")),
       },
@@ -106,6 +111,19 @@ export const resetSecondFactor = defineOperation({
   tag: TAG,
   summary: "Take an operator's second factor away",
   description: "For a lost phone. Their sessions end at once.",
+  permission: "operator.manage",
+  status: 204,
+  failures: [missing("operator")],
+});
+
+export const unlinkOperator = defineOperation({
+  id: "unlinkOperator",
+  method: "post",
+  path: "/operators/{operatorId}/unlink",
+  tag: TAG,
+  summary: "Forget who an operator is at the provider of single sign-on",
+  description:
+    "For an address of mail that has passed to somebody else there, or another provider. Their sessions end at once; who signs in there with the operator's address next is the operator.",
   permission: "operator.manage",
   status: 204,
   failures: [missing("operator")],

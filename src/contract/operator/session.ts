@@ -1,16 +1,36 @@
 import Type from "typebox";
-import { closed, conflict, missing, role, text, time, whole, count } from "./fields.ts";
+import { SIGN_IN_WAYS } from "#domain/operator.ts";
+import { closed, conflict, missing, oneOf, orNull, role, text, time, whole, count } from "./fields.ts";
 import { defineOperation } from "./operation.ts";
 
 const TAG = "Sign-in";
 
-const me = closed(
+const signedInBy = oneOf(
+  SIGN_IN_WAYS,
+  "How the session was opened; `oidc`: at the provider of single sign-on.",
+);
+
+export const me = closed(
   {
     id: text("The operator's id (`op_...`)."),
     email: text("The sign-in name."),
     role,
     has_second_factor: Type.Boolean({ description: "Whether a sign-in wants a code." }),
-    is_stepped_up: Type.Boolean({ description: "Whether a code was given within the last five minutes." }),
+    is_stepped_up: Type.Boolean({
+      description:
+        "Whether the second factor was given, or the provider has asked, within the last five minutes.",
+    }),
+    signed_in_by: signedInBy,
+    needs: orNull(
+      oneOf(
+        ["second_factor", "code"],
+        "What must be done before anything else: set up a second factor, or give a code of it.",
+      ),
+    ),
+    step_up_by: Type.Array(
+      oneOf(["code", "oidc"], "`POST /session/step-up`, or `POST /session/step-up/oidc/begin`."),
+      { description: "How what is dangerous can be confirmed." },
+    ),
     permissions: Type.Array(text("What the role may do.")),
     session_id: text("This session's id (`ops_...`)."),
     session_expires_at: time("When this session ends at the latest."),
@@ -100,6 +120,7 @@ export const listOwnSessions = defineOperation({
         expires_at: time("When it ends at the latest."),
         address: text("The address that it was opened from."),
         user_agent: text("What the browser called itself."),
+        signed_in_by: signedInBy,
       },
       { title: "OperatorSession" },
     ),
@@ -141,7 +162,11 @@ export const beginSecondFactor = defineOperation({
   tag: TAG,
   summary: "Begin to set up an authenticator app",
   permission: "self.manage",
-  body: closed({ current_password: password("The password.") }),
+  body: closed({
+    current_password: Type.Optional(
+      password("The password; may be left out within five minutes of a sign-in at the provider."),
+    ),
+  }),
   status: 200,
   answer: closed(
     {

@@ -1,0 +1,135 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import { readClock } from "#db/clock.ts";
+import { linkOperator } from "#db/operator-oidc.ts";
+import { findOperatorByName, findOperatorBySubject, lockOperator } from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+import { limits } from "#domain/limits.ts";
+import { normaliseOperatorName } from "#domain/operator.ts";
+import type { OidcRefusal } from "#domain/problem.ts";
+import type { Services } from "#actions/services.ts";
+import type { OidcIdentity } from "./oidc-provider.ts";
+import {
+  arrive,
+  depart,
+  reasonOf,
+  refuseTrip,
+  requireOidc,
+  type Arrival,
+  type Departure,
+} from "./oidc-trip.ts";
+import { openSession, type NewcomerBrowser } from "./open-session.ts";
+import { newSessionToken } from "./sign-in.ts";
+import { throttleAddress } from "./throttle-sign-in.ts";
+
+/** Sends a browser to the provider. Throws Problem 409, 429 or 502. */
+export async function beginOidcSignIn(
+  services: Services,
+  address: string,
+  returnTo: string,
+): Promise<Departure> {
+  throttleAddress(services, address);
+  return await depart(services, { kind: "sign_in" }, returnTo);
+}
+
+/**
+ * Design, page 6, 5.10. Somebody is back from the provider: who they are there is an operator here, or nobody. Gives the token of a new
+ * session. Throws Problem 401, 409, 429 or 502.
+ */
+export async function finishOidcSignIn(
+  services: Services,
+  arrival: Arrival,
+  browser: NewcomerBrowser,
+): Promise<{ readonly token: string; readonly state: string; readonly returnTo: string }> {
+  throttleAddress(services, browser.address);
+  const trip = await arrive(services, arrival, { kind: "sign_in" });
+  if (trip.kind === "refused") throw await fail(services, browser, trip.reason, null);
+  const { identity, state, returnTo } = trip;
+  const found = await findWho(services, identity);
+  if (typeof found === "string") throw await fail(services, browser, found, null);
+  const token = newSessionToken();
+  const refused = await services.db.transaction(
+    async (tx) => await admit(services, tx, { operatorId: found.id, identity, browser, token }),
+  );
+  if (refused !== null) throw await fail(services, browser, refused, found.id);
+  return { token, state, returnTo };
+}
+
+/** By who they are at the provider; at the first sign-in by an address that the provider has verified. */
+async function findWho(
+  services: Services,
+  identity: OidcIdentity,
+): Promise<{ readonly id: string } | OidcRefusal> {
+  const linked = await findOperatorBySubject(services.db, identity.issuer, identity.subject);
+  if (linked) return linked;
+  try {
+    const email = await identity.verifiedEmail();
+    if (email === null) return "oidc_unverified";
+    return (await findOperatorByName(services.db, normaliseOperatorName(email))) ?? "oidc_unknown";
+  } catch (error) {
+    return reasonOf(services, error);
+  }
+}
+
+/** With the operator's row locked: somebody may disable, link or unlink them just now. Null: they are in. */
+async function admit(
+  services: Services,
+  tx: Database,
+  {
+    operatorId,
+    identity,
+    browser,
+    token,
+  }: {
+    readonly operatorId: string;
+    readonly identity: OidcIdentity;
+    readonly browser: NewcomerBrowser;
+    readonly token: string;
+  },
+): Promise<OidcRefusal | null> {
+  const operator = await lockOperator(tx, operatorId);
+  if (!operator) return "oidc_unknown";
+  if (operator.disabledAt !== null) return "oidc_disabled";
+  if (operator.oidcSubject === null) {
+    await linkOperator(tx, operatorId, identity.issuer, identity.subject);
+    await recordAudit(tx, services.signing.audit, {
+      accountId: null,
+      actor: { kind: "operator", id: operatorId },
+      action: "operator.oidc_link",
+      subjectId: operatorId,
+      detail: { issuer: identity.issuer, subject: identity.subject },
+    });
+  } else if (operator.oidcSubject !== identity.subject || operator.oidcIssuer !== identity.issuer)
+    return "oidc_taken";
+  const isSteppedUp = !requireOidc(services).requireTotp && (await wasJustAsked(tx, identity));
+  await openSession(services, tx, {
+    operatorId,
+    browser,
+    token,
+    signedInBy: "oidc",
+    isSteppedUp,
+    secondFactor: isSteppedUp ? "provider" : null,
+  });
+  return null;
+}
+
+/** The provider says that it has asked the person within the time that a second factor counts for. */
+async function wasJustAsked(tx: Database, { askedAtMs }: OidcIdentity): Promise<boolean> {
+  return askedAtMs !== null && (await readClock(tx)) - askedAtMs < limits.operatorStepUpMs;
+}
+
+/** On record, whoever it was; never what the provider has said of them. */
+async function fail(
+  services: Services,
+  { address }: NewcomerBrowser,
+  reason: OidcRefusal,
+  operatorId: string | null,
+) {
+  await recordAudit(services.db, services.signing.audit, {
+    accountId: null,
+    actor: { kind: "service" },
+    action: "operator.sign_in_failed",
+    subjectId: operatorId ?? "unknown",
+    detail: { reason, address },
+  });
+  return refuseTrip(reason, "sign_in");
+}

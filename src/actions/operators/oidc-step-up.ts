@@ -1,0 +1,66 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import { rotateOperatorSession } from "#db/operator-sessions.ts";
+import { lockOperator } from "#db/operators.ts";
+import { Problem } from "#domain/problem.ts";
+import type { Services } from "#actions/services.ts";
+import { arrive, depart, refuseTrip, type Arrival, type Departure } from "./oidc-trip.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { newSessionToken } from "./sign-in.ts";
+import { throttleAddress } from "./throttle-sign-in.ts";
+
+/** Sends somebody to the provider again, to be asked there as if they had not signed in. Throws Problem 409, 429 or 502. */
+export async function beginOidcStepUp(
+  services: Services,
+  caller: OperatorCaller,
+  address: string,
+): Promise<Departure> {
+  requireVouched(caller);
+  throttleAddress(services, address);
+  return await depart(services, purposeOf(caller), "/");
+}
+
+const purposeOf = ({ sessionId }: OperatorCaller) => ({ kind: "step_up", sessionId }) as const;
+
+function requireVouched(caller: OperatorCaller): void {
+  if (caller.isVouchedFor) return;
+  throw new Problem(
+    "conflict",
+    "The provider does not answer for this session. Give a code of your second factor: POST /operator/v1/session/step-up.",
+  );
+}
+
+/**
+ * The same person has signed in there again within the last minutes. Gives the session's new token: whoever had the one before has lost
+ * it. Throws Problem 403, 409, 429 or 502.
+ */
+export async function finishOidcStepUp(
+  services: Services,
+  caller: OperatorCaller,
+  arrival: Arrival,
+  address: string,
+): Promise<{ readonly token: string; readonly state: string }> {
+  requireVouched(caller);
+  throttleAddress(services, address);
+  const trip = await arrive(services, arrival, purposeOf(caller));
+  if (trip.kind === "refused") throw refuseTrip(trip.reason, "step_up");
+  const { issuer, subject } = trip.identity;
+  const token = newSessionToken();
+  const isTaken = await services.db.transaction(async (tx) => {
+    const operator = await lockOperator(tx, caller.operatorId);
+    // Somebody else has signed in there.
+    if (operator?.oidcIssuer !== issuer || operator.oidcSubject !== subject) return false;
+    const hash = services.signing.operators.sessionHash(token);
+    // The session was ended meanwhile.
+    if (!(await rotateOperatorSession(tx, caller.sessionId, hash, true))) return false;
+    await recordAudit(tx, services.signing.audit, {
+      accountId: null,
+      actor: actorOf(caller),
+      action: "operator.step_up",
+      subjectId: caller.operatorId,
+      detail: { session: caller.sessionId, second_factor: "provider" },
+    });
+    return true;
+  });
+  if (!isTaken) throw refuseTrip("oidc_taken", "step_up");
+  return { token, state: trip.state };
+}

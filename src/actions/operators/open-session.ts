@@ -1,0 +1,53 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import { deleteOldSessions, deleteSessionOfToken, insertOperatorSession } from "#db/operator-sessions.ts";
+import type { Database } from "#db/pool.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { limits } from "#domain/limits.ts";
+import type { SignInWay } from "#domain/operator.ts";
+import { newId } from "#lib/new-id.ts";
+import type { Services } from "#actions/services.ts";
+
+/** The browser that somebody signs in with. */
+export interface NewcomerBrowser {
+  readonly address: string;
+  readonly userAgent: string;
+  /** What it came with: that session ends. Nobody signs in into a session that was there before. */
+  readonly oldToken: string | null;
+}
+
+/** A session with its entry, inside the transaction that has found the operator to be one who may have it. */
+export async function openSession(
+  services: Services,
+  tx: Database,
+  opened: {
+    readonly operatorId: string;
+    readonly browser: NewcomerBrowser;
+    readonly token: string;
+    readonly signedInBy: SignInWay;
+    readonly isSteppedUp: boolean;
+    readonly secondFactor: "app" | "recovery" | "provider" | null;
+  },
+): Promise<void> {
+  const { operatorId, browser, signedInBy } = opened;
+  const keys = services.signing.operators;
+  await deleteOldSessions(tx, limits.operatorIdleMs);
+  if (browser.oldToken !== null) await deleteSessionOfToken(tx, keys.sessionHash(browser.oldToken));
+  const id = newId(ID_PREFIX.operatorSession);
+  await insertOperatorSession(tx, {
+    id,
+    operatorId,
+    tokenHash: keys.sessionHash(opened.token),
+    lifetimeMs: limits.operatorSessionMs,
+    isSteppedUp: opened.isSteppedUp,
+    signedInBy,
+    address: browser.address,
+    userAgent: browser.userAgent.slice(0, 200),
+  });
+  await recordAudit(tx, services.signing.audit, {
+    accountId: null,
+    actor: { kind: "operator", id: operatorId },
+    action: "operator.sign_in",
+    subjectId: operatorId,
+    detail: { session: id, by: signedInBy, second_factor: opened.secondFactor, address: browser.address },
+  });
+}

@@ -1,0 +1,60 @@
+import { beginOidcSignIn, finishOidcSignIn } from "#actions/operators/oidc-sign-in.ts";
+import { beginOidcStepUp, finishOidcStepUp } from "#actions/operators/oidc-step-up.ts";
+import type * as contract from "#contract/operator/oidc.ts";
+import type { Handler, OpenContext } from "./context.ts";
+import { clearTripCookie, readSessionToken, readTripCookie, setTripCookie } from "./cookie.ts";
+import { goOn } from "./session.ts";
+
+export const getWays: Handler<typeof contract.readSignInWays, OpenContext> = async ({ services }) => {
+  const { byPassword, oidc } = services.operatorSignIn;
+  return { password: byPassword, oidc: oidc && { label: oidc.label } };
+};
+
+export const postBegin: Handler<typeof contract.beginOidcSignIn, OpenContext> = async (
+  { services, request, reply },
+  { body },
+) => {
+  const departure = await beginOidcSignIn(services, request.ip, body.return_to ?? "/");
+  setTripCookie(reply, services, departure);
+  return { url: departure.url };
+};
+
+const arrivalOf = ({ services, request }: OpenContext, query: string) => ({
+  query,
+  cookieOf: (state: string) => readTripCookie(request, services, state),
+});
+
+export const postFinish: Handler<typeof contract.finishOidcSignIn, OpenContext> = async (
+  context,
+  { body },
+) => {
+  const { services, request, reply } = context;
+  const { token, state, returnTo } = await finishOidcSignIn(services, arrivalOf(context, body.query), {
+    address: request.ip,
+    userAgent: request.headers["user-agent"] ?? "",
+    oldToken: readSessionToken(request, services) || null,
+  });
+  const me = await goOn(context, token);
+  clearTripCookie(reply, services, state);
+  return { me, return_to: returnTo };
+};
+
+export const postBeginStepUp: Handler<typeof contract.beginOidcStepUp> = async ({
+  services,
+  caller,
+  request,
+  reply,
+}) => {
+  const departure = await beginOidcStepUp(services, caller, request.ip);
+  setTripCookie(reply, services, departure);
+  return { url: departure.url };
+};
+
+export const postFinishStepUp: Handler<typeof contract.finishOidcStepUp> = async (context, { body }) => {
+  const { services, caller, request, reply } = context;
+  const arrival = arrivalOf(context, body.query);
+  const { token, state } = await finishOidcStepUp(services, caller, arrival, request.ip);
+  const me = await goOn(context, token);
+  clearTripCookie(reply, services, state);
+  return me;
+};

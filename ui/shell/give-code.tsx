@@ -1,0 +1,39 @@
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { useState, type FormEvent } from "react";
+import { stepUp } from "../api/operations.ts";
+import { endSession, setMe, useDo } from "../api/queries.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+
+/** After a sign-in at the provider, where our own second factor is wanted as well. */
+export function GiveCode() {
+  const [code, setCode] = useState("");
+  const giving = useDo(stepUp, { changes: [], onDone: setMe });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    giving.mutate({ body: { code } });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        <Text size="sm">Give the code that your authenticator app shows now, or a recovery code.</Text>
+        {giving.failure && <FailureNote error={giving.failure} />}
+        <TextInput
+          label="Code"
+          autoComplete="one-time-code"
+          required
+          autoFocus
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+        />
+        <Group justify="space-between">
+          <Button variant="subtle" onClick={() => void endSession()}>
+            Sign out
+          </Button>
+          <Button type="submit" loading={giving.isPending}>
+            Confirm
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
