@@ -340,11 +340,19 @@ export async function listAccountsWithWaitingRuns(db: Database): Promise<readonl
   return rows.map((row) => row.accountId);
 }
 
-/** The run row is the truth, a job only the message: admitted runs that nobody holds and that have no job get one. */
+/** How long a run may wait that could not be carried. */
+const FAILED_JOB_MS = 5_000;
+
+/**
+ * The run row is the truth, a job only the message: admitted runs that nobody holds and that have no job get one. So do those whose job
+ * failed, when it would wait: the job runner takes each lost worker for an attempt of the job, and its pauses grow with them to six hours.
+ */
 export async function addMissingJobs(db: Database): Promise<number> {
   const rows = await db.query<{ id: string }>(
     `select run.id from run where run.admitted_at is not null and run.ended_at is null and run.lease_owner is null
-       and not exists (select 1 from graphile_worker.jobs where jobs.key = run.id) limit 1000`,
+       and not exists (select 1 from graphile_worker.jobs where jobs.key = run.id
+         and (jobs.last_error is null or jobs.run_at < now() + $1 * interval '1 ms')) limit 1000`,
+    [FAILED_JOB_MS],
   );
   if (rows.length > 0)
     await addRunJobs(

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { openCaller } from "../caller.ts";
 import { install } from "../service.ts";
 
-test("what the database says of a run that can't be ended reaches neither the log nor the job's row", async () => {
+test("a run that can't be ended for a while: no word of the database's is kept, and its job doesn't wait for hours", async () => {
   await using installation = await install();
   const { db } = installation.database;
   // As if the server quoted a value: nobody knows what a message holds.
@@ -32,4 +32,16 @@ nodes:
   assert.match(await errors(), /the run could not be carried/);
   assert.match(installation.logs(), /"code":"23514".*a run could not be carried/);
   assert.doesNotMatch((await errors()) + installation.logs(), /canary-4711/);
+
+  // As after many lost workers, each of which was an attempt: the next failure makes the job wait for exp(10) seconds.
+  await db.query("update graphile_worker._private_jobs set attempts = 12 where last_error is not null");
+  const isFarOff = async (): Promise<boolean> =>
+    (await db.query("select from graphile_worker._private_jobs where run_at > now() + interval '1 hour'"))
+      .length > 0;
+  for (let count = 0; count < 600 && !(await isFarOff()); count++) await sleep(20);
+  await db.query("drop trigger refuse on run");
+  const ended = async (): Promise<boolean> =>
+    (await db.query("select from run where status = 'failed'")).length > 0;
+  for (let count = 0; count < 600 && !(await ended()); count++) await sleep(50);
+  assert.ok(await ended(), "it has gone on");
 });
