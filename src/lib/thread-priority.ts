@@ -2,10 +2,10 @@ import { readlinkSync } from "node:fs";
 import { setPriority } from "node:os";
 
 /**
- * What takes long stands back behind what is quick: the kernel gives it a third of an ordinary thread's share where both want a
+ * What takes long stands back behind what is quick: the kernel gives it half of an ordinary thread's share where both want a
  * processor, and all of one that nobody wants. Not less: on a machine that is busy with other things it must come to its end, too.
  */
-const SLOW_NICE = 5;
+const SLOW_NICE = 3;
 
 /** The kernel's name of the calling thread. Null: not Linux, where alone a thread has a priority of its own. */
 export function ownThreadId(): number | null {

@@ -47,35 +47,45 @@ const HOSTILE: readonly (readonly [string, RegExp])[] = [
   ["$sort([1..900000], function($a, $b){ $a < $b })", /took longer|memory/],
 ];
 
-test("a hostile expression fails with a reason, the process and everyone else's work go on", async (t) => {
-  const killed: string[] = [];
-  const evaluator = openEvaluator({ onKill: (reason) => killed.push(reason) });
-  t.after(() => evaluator.close());
-  const bound = evaluator.bind({ mine: 1 });
-  await bound.evaluate("1");
-  const delay = monitorEventLoopDelay({ resolution: 10 });
-  delay.enable();
-  for (const [source, wanted] of HOSTILE) {
-    const started = performance.now();
-    const attack = bound.evaluate(source).then(
-      (value) => assert.fail(`${source} gave ${JSON.stringify(value)?.slice(0, 50)}`),
-      (error: unknown) => error,
-    );
-    const others = Array.from({ length: 5 }, (_, index) =>
-      bound.evaluate("$mine + $n", { variables: { n: index } }),
-    );
-    const error = await attack;
-    assert.ok(error instanceof ExpressionError, source);
-    assert.equal(error.source, source);
-    assert.match(error.message.slice(source.length), wanted, source);
-    assert.deepEqual(await Promise.all(others), [1, 2, 3, 4, 5], source);
-    // On a quiet machine 2 s; what takes long stands back on one that is not.
-    assert.ok(performance.now() - started < 120_000, source);
-  }
-  delay.disable();
-  assert.ok(delay.percentile(99) < 500e6, `event loop p99 ${delay.percentile(99) / 1e6} ms`);
-  assert.ok(killed.length > 0);
-});
+const AT_ONCE = 4;
+/** Slow threads stand back: 3 s on a quiet machine were 160 s at a load of 43. */
+const PATIENT = { timeout: 480_000 };
+
+test(
+  "a hostile expression fails with a reason, the process and everyone else's work go on",
+  PATIENT,
+  async (t) => {
+    const killed: string[] = [];
+    const evaluator = openEvaluator({ onKill: (reason) => killed.push(reason) });
+    t.after(() => evaluator.close());
+    await evaluator.bind({}).evaluate("1");
+    const delay = monitorEventLoopDelay({ resolution: 10 });
+    delay.enable();
+    const attackWith = async ([source, wanted]: (typeof HOSTILE)[number]): Promise<void> => {
+      // As a run of its own: one run has one task at a time in the slow lane.
+      const attack = evaluator
+        .bind({})
+        .evaluate(source)
+        .then(
+          (value) => assert.fail(`${source} gave ${JSON.stringify(value)?.slice(0, 50)}`),
+          (error: unknown) => error,
+        );
+      const others = Array.from({ length: 5 }, (_, index) =>
+        evaluator.bind({ mine: 1 }).evaluate("$mine + $n", { variables: { n: index } }),
+      );
+      assert.deepEqual(await Promise.all(others), [1, 2, 3, 4, 5], source);
+      const error = await attack;
+      assert.ok(error instanceof ExpressionError, source);
+      assert.equal(error.source, source);
+      assert.match(error.message.slice(source.length), wanted, source);
+    };
+    for (let at = 0; at < HOSTILE.length; at += AT_ONCE)
+      await Promise.all(HOSTILE.slice(at, at + AT_ONCE).map(attackWith));
+    delay.disable();
+    assert.ok(delay.percentile(99) < 500e6, `event loop p99 ${delay.percentile(99) / 1e6} ms`);
+    assert.ok(killed.length > 0);
+  },
+);
 
 test("a regular expression that backtracks for ever elsewhere is answered at once", async (t) => {
   const evaluator = openEvaluator();
@@ -86,10 +96,11 @@ test("a regular expression that backtracks for ever elsewhere is answered at onc
   const text = `${"a".repeat(40)}!`;
   assert.equal(await bound.evaluate("$contains($, /^(a+)+$/)", { root: text }), false);
   assert.equal(await bound.evaluate("$replace($, /(a|a)*b/, '')", { root: text }), text);
-  assert.ok(performance.now() - started < 500);
+  // Elsewhere ten seconds for each.
+  assert.ok(performance.now() - started < 5_000);
 });
 
-test("what no check inside the thread sees is ended from outside", async (t) => {
+test("what no check inside the thread sees is ended from outside", PATIENT, async (t) => {
   const killed: string[] = [];
   const evaluator = openEvaluator({
     timeoutMs: 300,
@@ -99,14 +110,12 @@ test("what no check inside the thread sees is ended from outside", async (t) => 
   const bound = evaluator.bind({});
   // One call of a built-in function that takes seconds; the loop of the interpreter never runs.
   const source = "$distinct([1..200000])";
-  const started = performance.now();
   await assert.rejects(bound.evaluate(source), /took longer than 0.3 s/);
-  assert.ok(performance.now() - started < 20_000);
   assert.deepEqual(killed, [`time ${source}`]);
   assert.equal(await bound.evaluate("1 + 1"), 2);
 });
 
-test("a thread that fills up is ended, and the process lives", async (t) => {
+test("a thread that fills up is ended, and the process lives", PATIENT, async (t) => {
   const killed: string[] = [];
   const evaluator = openEvaluator({
     // No limit of this test: how soon the memory is full depends on what else the machine does.
@@ -130,28 +139,32 @@ test("a thread that fills up is ended, and the process lives", async (t) => {
   );
 });
 
-test("the first evaluation that takes too long is the last one of its batch, and says so", async (t) => {
-  const evaluator = openEvaluator({ timeoutMs: 200 });
-  t.after(() => evaluator.close());
-  const bound = evaluator.bind({});
-  const rows = Array.from({ length: 60 }, (_, index) => ({ root: { slow: index >= 10, index } }));
-  const endless = "($f := function(){ $f() }; slow ? $f() : index)";
-  // One call of a built-in function, which nothing but the end of its thread stops.
-  const native = "slow ? $count($distinct([1..200000])) : index";
-  for (const source of [endless, native]) {
-    const answers = await bound.evaluateBatch([source, "index + $sum([0])"], rows);
-    const failed = answers.flat().find((cell) => !cell.ok);
-    assert.match(JSON.stringify(answers[10]?.[0]), /took longer than 0.2 s/);
-    assert.equal(failed, answers[10]?.[0]);
-    const after = answers.slice(11).flat();
-    assert.ok(after.every((cell) => !cell.ok && cell.isExhausted && cell.message.includes("not tried")));
-    assert.deepEqual(await bound.evaluateBatch(["index + $sum([0])"], rows.slice(0, 1)), [
-      [{ ok: true, value: 0 }],
-    ]);
-  }
-});
+test(
+  "the first evaluation that takes too long is the last one of its batch, and says so",
+  PATIENT,
+  async (t) => {
+    const evaluator = openEvaluator({ timeoutMs: 200 });
+    t.after(() => evaluator.close());
+    const bound = evaluator.bind({});
+    const rows = Array.from({ length: 60 }, (_, index) => ({ root: { slow: index >= 10, index } }));
+    const endless = "($f := function(){ $f() }; slow ? $f() : index)";
+    // One call of a built-in function, which nothing but the end of its thread stops.
+    const native = "slow ? $count($distinct([1..200000])) : index";
+    for (const source of [endless, native]) {
+      const answers = await bound.evaluateBatch([source, "index + $sum([0])"], rows);
+      const failed = answers.flat().find((cell) => !cell.ok);
+      assert.match(JSON.stringify(answers[10]?.[0]), /took longer than 0.2 s/);
+      assert.equal(failed, answers[10]?.[0]);
+      const after = answers.slice(11).flat();
+      assert.ok(after.every((cell) => !cell.ok && cell.isExhausted && cell.message.includes("not tried")));
+      assert.deepEqual(await bound.evaluateBatch(["index + $sum([0])"], rows.slice(0, 1)), [
+        [{ ok: true, value: 0 }],
+      ]);
+    }
+  },
+);
 
-test("what is quick waits for no more than a moment of each that is slow", async (t) => {
+test("what is quick waits for no more than a moment of each that is slow", PATIENT, async (t) => {
   const evaluator = openEvaluator({ timeoutMs: 2_000 });
   t.after(() => evaluator.close());
   const quick = evaluator.bind({});
@@ -174,7 +187,7 @@ test("what is quick waits for no more than a moment of each that is slow", async
   await assert.rejects(again, /took longer than 2 s/);
 });
 
-test("what is known to be quick does not wait while others are tried", async (t) => {
+test("what is known to be quick does not wait while others are tried", PATIENT, async (t) => {
   const evaluator = openEvaluator();
   t.after(() => evaluator.close());
   const bound = evaluator.bind({});
@@ -201,7 +214,7 @@ test("what is known to be quick does not wait while others are tried", async (t)
 
 test(
   "what takes long has a lower priority, and what is quick keeps its own",
-  { skip: !isLinux },
+  { skip: !isLinux, ...PATIENT },
   async (t) => {
     const evaluator = openEvaluator();
     t.after(() => evaluator.close());
@@ -234,7 +247,7 @@ function loweredThreads(): number {
   }).length;
 }
 
-test("a slow run has one task under way, and what it asked for is dropped with it", async (t) => {
+test("a slow run has one task under way, and what it asked for is dropped with it", PATIENT, async (t) => {
   const evaluator = openEvaluator();
   t.after(() => evaluator.close());
   const hostile = evaluator.bind({});
@@ -252,7 +265,7 @@ test("a slow run has one task under way, and what it asked for is dropped with i
   assert.ok(user < 10e6, `${user} µs: not all of the twenty went on`);
 });
 
-test("a long batch of honest rows is neither ended nor in the way of others", async (t) => {
+test("a long batch of honest rows is neither ended nor in the way of others", PATIENT, async (t) => {
   const killed: string[] = [];
   const evaluator = openEvaluator({ timeoutMs: 400, onKill: (reason) => killed.push(reason) });
   t.after(() => evaluator.close());
