@@ -83,22 +83,34 @@ test("an admin signs in with a code, comes to the page that was asked for, and s
   await context.close();
 });
 
-test("a first admin sets up the second factor, sees the recovery codes once, and is in", async () => {
+test("a first admin sets up the second factor, sees the recovery codes once, and is in; axe finds nothing, light and dark", async () => {
   const admin = await stage.operators.operator("admin");
-  const context = await stage.newContext();
+  const context = await stage.newContext({ colorScheme: "light" });
   const page = await context.newPage();
+  const assertAccessible = async (what: string): Promise<void> => {
+    assert.deepEqual(await axe(page), [], what);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.locator("html[data-mantine-color-scheme=dark]").waitFor();
+    assert.deepEqual(await axe(page), [], `${what}, dark`);
+    await page.emulateMedia({ colorScheme: "light" });
+  };
   await page.goto(`${url}/dashboard`);
+  await page.getByLabel("Sign-in name").waitFor();
+  await assertAccessible("the first sign-in");
   await page.getByLabel("Sign-in name").fill(admin.email);
   await page.getByLabel("Password", { exact: true }).fill(admin.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByLabel("Your password, again").fill(admin.password);
+  await assertAccessible("the password again");
   await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("img", { name: "QR code for your authenticator app" }).waitFor();
+  await assertAccessible("the app's key");
   const secret = (await page.locator("code").first().textContent()) ?? "";
   await page.getByLabel("Code", { exact: true }).fill(nextCode(secret));
   await page.getByRole("button", { name: "Confirm" }).click();
   await page.getByRole("button", { name: "I have kept them" }).waitFor();
   assert.equal(await page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem").count(), 10);
+  await assertAccessible("the recovery codes");
   await page.getByRole("button", { name: "I have kept them" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await context.close();

@@ -41,7 +41,18 @@ const goTo = async (path: string, heading: string): Promise<void> => {
 async function assertAccessible(what: string): Promise<void> {
   checked.add(`${page.url()}: Applying inline style`);
   await page.evaluate(axe);
-  const violations = await page.evaluate(async () => {
+  const violations: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    violations.push(...(await findViolations(colorScheme)));
+  }
+  await page.emulateMedia({ colorScheme: null });
+  assert.deepEqual(violations, [], what);
+}
+
+/** In the dark it is the same page but for its colours. */
+async function findViolations(colorScheme: "light" | "dark"): Promise<readonly string[]> {
+  return await page.evaluate(async (scheme) => {
     const { axe: checker } = globalThis as unknown as {
       axe: {
         run(
@@ -50,12 +61,16 @@ async function assertAccessible(what: string): Promise<void> {
         ): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
       };
     };
-    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+    const tags =
+      scheme === "dark"
+        ? ["color-contrast"]
+        : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
     // Reading style sheets anew would be refused by the page's policy.
     const { violations: found } = await checker.run("html", { runOnly: tags, preload: false });
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" ")}`);
-  });
-  assert.deepEqual(violations, [], what);
+    return found.map(
+      ({ id, nodes }) => `${scheme} ${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" ")}`,
+    );
+  }, colorScheme);
 }
 
 test("a Blueprint is written with its problems beside it, published, tried, and published again as it was", async () => {
@@ -154,16 +169,32 @@ test("an account is changed; what is wrong is said beside its field", async () =
   await assertAccessible("an account");
 });
 
-test("an API key is made, shown once, and revoked", async () => {
+test("an API key is made, shown once, rotated after a question that says what ends and when, and revoked", async () => {
   await goTo("/keys", "API keys");
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByLabel("Label").fill("From the dashboard");
   await page.getByRole("button", { name: "Make the key" }).click();
   await page.getByText(/^lk_/).waitFor();
   await page.getByRole("button", { name: "I have kept it" }).click();
-  await page.getByRole("button", { name: "Revoke From the dashboard" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  const count = async (): Promise<number> =>
+    (await stage.operators.db.query("select 1 from api_key where name = 'From the dashboard'")).length;
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Rotate From the dashboard" }).click();
+  await dialog.getByText(/still calls with From the dashboard is refused from \d+ \w+ \d{4}/).waitFor();
+  await assertAccessible("a question about a key");
+  await dialog.getByRole("button", { name: "Leave it" }).click();
+  assert.equal(await count(), 1, "nothing was asked of the service");
+  await page.getByRole("button", { name: "Rotate From the dashboard" }).click();
+  await dialog.getByLabel("The old key works").selectOption("no longer: it ends now");
+  await dialog.getByText("is refused from now on").waitFor();
+  await dialog.getByRole("button", { name: "Rotate" }).click();
+  await page.getByText(/^lk_/).waitFor();
+  await page.getByRole("button", { name: "I have kept it" }).click();
   await page.getByRole("row", { name: /From the dashboard.*Revoked/ }).waitFor();
+  assert.equal(await count(), 2);
+  await page.getByRole("button", { name: "Revoke From the dashboard" }).click();
+  await dialog.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("button", { name: "Revoke From the dashboard" }).waitFor({ state: "detached" });
   await assertAccessible("keys");
 });
 

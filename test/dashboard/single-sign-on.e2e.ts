@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { startProvider, type ProviderSite } from "../oauth/provider.ts";
+import { codeOf } from "../operator/browser.ts";
 import { oidcEnvironment } from "../operator/oidc-stage.ts";
 import { axe } from "./axe.ts";
-import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 let stage: DashboardStage;
 let provider: ProviderSite;
@@ -127,4 +128,38 @@ test("who says no there, or is nobody here, is told so and can use the password"
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await context.close();
+});
+
+test("where our own second factor is wanted as well, it is set up without a password, and asked for at the next sign-in", async () => {
+  const service = await stage.operators.installation.serve({ LATCHKEY_OIDC_REQUIRE_TOTP: "true" });
+  provider.open([`${service.url}/dashboard/oidc`]);
+  const viewer = await stage.operators.operator("viewer");
+  people.set("grace", { email: viewer.email, email_verified: true });
+  const arrive = async (): Promise<Page> => {
+    const page = await (await openContext()).newPage();
+    await page.goto(`${service.url}/dashboard`);
+    await page.getByRole("button", { name: "Sign in with Example ID" }).click();
+    await logIn(page, "grace");
+    await agree(page);
+    return page;
+  };
+  const first = await arrive();
+  await first.getByRole("heading", { name: "Set up your second factor" }).waitFor();
+  await first.getByRole("button", { name: "Continue" }).click();
+  await first.getByRole("img", { name: "QR code for your authenticator app" }).waitFor();
+  const secret = (await first.locator("code").first().textContent()) ?? "";
+  await first.getByLabel("Code", { exact: true }).fill(codeOf(secret));
+  await first.getByRole("button", { name: "Confirm" }).click();
+  await first.getByRole("button", { name: "I have kept them" }).click();
+  await first.getByRole("heading", { name: "Overview" }).waitFor();
+  await first.context().close();
+
+  const second = await arrive();
+  await second.getByRole("heading", { name: "Your second factor" }).waitFor();
+  await assertAccessible(second, "asked for the code");
+  await second.getByLabel("Code").fill(nextCode(secret));
+  await second.getByRole("button", { name: "Confirm" }).click();
+  await second.getByRole("heading", { name: "Overview" }).waitFor();
+  await second.context().close();
+  await service.end();
 });

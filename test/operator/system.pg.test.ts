@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { after, before, test } from "node:test";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { sendRunNews } from "#db/run-news.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { checkExport } from "../audit/offline.ts";
@@ -207,6 +208,7 @@ async function openStream(cookie: string) {
   return {
     response,
     ended,
+    events,
     has: async (isIt: (event: (typeof events)[number]) => boolean) =>
       await eventually(async () => events.some(isIt)),
     close: () => response.destroy(),
@@ -229,6 +231,44 @@ test("a dashboard is told of new runs, of their states and of reviews, also of a
   );
   await stage.db.query("update operator set disabled_at = app_now() where id = $1", [viewer.id]);
   await stream.ended;
+});
+
+test("more than can be told is told as `stale`: very many changes at once, and very many new runs", async () => {
+  const { cookie } = await stage.holding(await stage.operator("viewer"));
+  const stream = await openStream(cookie);
+  const news = async (kind: "changed" | "waiting", ids: readonly string[]): Promise<void> =>
+    await sendRunNews(stage.db, "another_process", { [kind]: ids });
+  // Told until it is heard: a stream knows from when on runs are new a moment after it has begun.
+  const { body: known } = await caller.post("/blueprints/plain/trigger", { data: "[]" });
+  await stream.has(
+    ({ type, data }) => type === "changes" && data.runs.some(({ id }: any) => id === known.id),
+  );
+  await caller.waitForRun(known.id, 100_000);
+  const staleCount = (): number => stream.events.filter(({ type }) => type === "stale").length;
+
+  const before = staleCount();
+  // Of one COMMIT: the first are read at once, and what comes meanwhile is read together.
+  await news(
+    "changed",
+    Array.from({ length: 1_000 }, (_, index) => `run_of_many_${index}`),
+  );
+  await eventually(async () => staleCount() > before);
+
+  const beforeNew = staleCount();
+  await stage.db.query(
+    `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys, status,
+       progress_step, created_at, started_at, ended_at, timeout_ms, retention_ms, error_kind)
+     select 'run_many' || lpad(n::text, 20, '0'), gen_random_uuid(), account_id, blueprint_id, blueprint_version, api_key_id, name,
+       metadata, ignored_keys, 'cancelled', 'cancelled', app_now(), app_now(), app_now(), 1, 1, null
+     from run, generate_series(1, 250) n where id = $1`,
+    [known.id],
+  );
+  await news("waiting", ["acct_of_another_process"]);
+  await eventually(async () => staleCount() > beforeNew);
+  // And it goes on with what is told one by one.
+  const { body: last } = await caller.post("/blueprints/plain/trigger", { data: "[]" });
+  await stream.has(({ type, data }) => type === "changes" && data.runs.some(({ id }: any) => id === last.id));
+  stream.close();
 });
 
 test("streams are bounded for a session", async () => {

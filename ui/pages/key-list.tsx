@@ -2,7 +2,7 @@ import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@man
 import { useState, type FormEvent } from "react";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/keys.ts";
-import { createKey, listAccounts, listKeys, revokeKey, rotateKey } from "../api/operations.ts";
+import { createKey, listAccounts, listKeys, revokeKey } from "../api/operations.ts";
 import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
@@ -14,12 +14,11 @@ import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { ShownOnce } from "../parts/shown-once.tsx";
 import { Time } from "../parts/time.tsx";
+import { RotateButton } from "./key-rotation.tsx";
 
 type Key = OperatorAnswer<typeof contract.listKeys>["items"][number];
 
 const changes = [keyOf(listKeys)];
-/** How long the old key works beside the new one. */
-const OVERLAP_SECONDS = 86_400;
 
 export function KeyListPage() {
   const { may } = useSignedIn();
@@ -118,24 +117,13 @@ function KeyTable({
 
 function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (key: string) => void }) {
   const { may } = useSignedIn();
-  const rotating = useDo(rotateKey, { changes, onDone: (answer) => onMade(answer.key) });
   if (!may("key.manage") || stateOf(key)[0] === "quiet") return null;
   const name = key.name || key.id;
   return (
     <>
       <Group gap="xs">
         {key.replaced_by === null && (
-          <Button
-            size="xs"
-            variant="default"
-            loading={rotating.isPending}
-            aria-label={`Rotate ${name}`}
-            onClick={() =>
-              rotating.mutate({ params: { keyId: key.id }, body: { overlap_seconds: OVERLAP_SECONDS } })
-            }
-          >
-            Rotate
-          </Button>
+          <RotateButton id={key.id} name={name} expiresAt={key.expires_at} onMade={onMade} />
         )}
         <AskButton
           to={revokeKey}
@@ -151,7 +139,6 @@ function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (k
           works for another day.
         </AskButton>
       </Group>
-      {rotating.failure && <FailureNote error={rotating.failure} />}
     </>
   );
 }

@@ -1,0 +1,388 @@
+// Design, page 6, V9 and T9: what operators do. Every route that changes something is in the table: no entry, no effect; one effect, its entry.
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import { totpSecretOf } from "#actions/operators/second-factor.ts";
+import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { connect, openCaller, type Caller } from "../caller.ts";
+import { Visitor } from "../oauth/oauth-setup.ts";
+import { codeOf, type Browser } from "../operator/browser.ts";
+import { leave, openOidcStage, type OidcStage } from "../operator/oidc-stage.ts";
+import type { OperatorStage, Someone } from "../operator/stage.ts";
+
+const DOCUMENTS = [
+  "account: acme",
+  "strategy: strat_acme\naccount: acme\nfields: [{ key: token, type: password }]\nlogin: { type: none }",
+  `blueprint: asks
+account: acme
+nodes:
+  - { id: data, type: input, refKey: data }
+  - { id: list, type: parse, from: data, format: json }
+  - { id: look, type: review, from: list, title: Look at it }
+  - { id: out, type: output, refKey: out, from: look }`,
+];
+
+let oidc: OidcStage;
+let stage: OperatorStage;
+let caller: Caller;
+let admin: Someone;
+
+before(async () => {
+  oidc = await openOidcStage();
+  stage = oidc.operators;
+  await stage.installation.apply(...DOCUMENTS);
+  caller = openCaller(stage.service.url, await stage.installation.createKey("acme"));
+  admin = await stage.operator("admin");
+  await stage.giveSecondFactor(admin);
+});
+afterEach(async () => await refuseEntries(false));
+after(async () => await oidc?.[Symbol.asyncDispose]());
+
+interface Asked {
+  readonly browser: Browser;
+  /** What stands for the names in braces. */
+  readonly params?: Readonly<Record<string, string>>;
+  readonly body?: object;
+}
+
+interface Effect {
+  readonly actions: readonly string[];
+  /** Makes what the operation is asked about, anew for each attempt. */
+  ask(): Promise<Asked>;
+}
+
+const asAdmin = async (params: Readonly<Record<string, string>> = {}, body?: object): Promise<Asked> => ({
+  browser: await stage.holding(admin),
+  params,
+  ...(body === undefined ? {} : { body }),
+});
+
+/** About an operator who was made for it. */
+const onOperator = (
+  action: string,
+  body?: object,
+  prepare?: (someone: Someone) => Promise<unknown>,
+): Effect => ({
+  actions: [action],
+  ask: async () => {
+    const someone = await stage.operator();
+    await prepare?.(someone);
+    return await asAdmin({ operatorId: someone.id }, body);
+  },
+});
+
+/** By an operator who was made for it, in a session of their own. */
+const byOperator = (
+  action: string,
+  ask: (someone: Someone, browser: Browser) => Promise<Partial<Asked>> | Partial<Asked>,
+): Effect => ({
+  actions: [action],
+  ask: async () => {
+    const someone = await stage.operator();
+    const browser = await stage.holding(someone);
+    return { browser, ...(await ask(someone, browser)) };
+  },
+});
+
+const setOperator = async ({ id }: Someone, assignment: string): Promise<void> =>
+  void (await stage.db.query(`update operator set ${assignment} where id = $1`, [id]));
+
+const nonce = Buffer.alloc(16);
+const appOf = ({ id }: Someone): string =>
+  codeOf(totpSecretOf(stage.signing.operators, { id, totpNonce: nonce }));
+
+async function waitFor<T>(find: () => Promise<T | undefined>): Promise<T> {
+  const until = performance.now() + 100_000;
+  for (;;) {
+    const found = await find();
+    if (found !== undefined) return found;
+    assert.ok(performance.now() < until, "it never was");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** A run that waits for a person. */
+async function waitingRun(): Promise<{ readonly id: string; readonly review: string }> {
+  const { body } = await caller.post("/blueprints/asks/trigger", { data: "[]" });
+  const review = await waitFor(
+    async () =>
+      (
+        await stage.db.query<{ id: string }>(
+          `select review.id from review join run on run.id = review.run_id
+           where run.id = $1 and review.status = 'open' and run.lease_owner is null`,
+          [body.id],
+        )
+      )[0],
+  );
+  return { id: body.id, review: review.id };
+}
+
+async function knownThere(): Promise<{ readonly someone: Someone; readonly login: string }> {
+  const someone = await stage.operator();
+  const login = someone.email.split("@")[0] ?? "";
+  oidc.people.set(login, { email: someone.email, email_verified: true });
+  await oidc.signIn(oidc.browser(), login);
+  return { someone, login };
+}
+
+const newKey = async (): Promise<string> => {
+  const { body } = await (await stage.holding(admin)).send("POST", "/keys", { account: "acme" });
+  return body.id;
+};
+
+const BLUEPRINT = { account: "acme", blueprintKey: "asks", version: "1" };
+const STRATEGY = { account: "acme", strategyId: "strat_acme", version: "1" };
+let made = 0;
+
+const typed = (text: string): object => ({ documents: [{ file: "typed.yaml", text }] });
+
+/** A change of a document, so that there is something to go back to. */
+async function changeDocument(text: string): Promise<void> {
+  const { status, text: said } = await (
+    await stage.holding(admin)
+  ).send("POST", "/config/apply", typed(text));
+  assert.equal(status, 200, said);
+}
+const changedBlueprint = (): string => `${DOCUMENTS[2]}\nname: Changed ${made++}`;
+const changedStrategy = (): string => `${DOCUMENTS[1]}\nname: Changed ${made++}`;
+const retire = async (kind: "blueprint" | "strategy", retired: boolean): Promise<void> => {
+  await stage.db.query(
+    kind === "blueprint" ? "update blueprint set retired = $1" : "update strategy set retired = $1",
+    [retired],
+  );
+};
+
+const onDocument = (params: Readonly<Record<string, string>>, prepare: () => Promise<void>): Effect => ({
+  actions: ["config.apply"],
+  ask: async () => {
+    await prepare();
+    return await asAdmin(params);
+  },
+});
+
+/** By operation. A text says why it has no entry. */
+const EFFECTS: Readonly<Record<string, Effect | string>> = {
+  signIn: {
+    actions: ["operator.sign_in"],
+    ask: async () => {
+      const { email, password } = await stage.operator();
+      return { browser: oidc.browser(), body: { email, password } };
+    },
+  },
+  beginOidcSignIn: "a departure is nobody's yet; the way back has its entry",
+  finishOidcSignIn: {
+    actions: ["operator.oidc_link", "operator.sign_in"],
+    ask: async () => {
+      const someone = await stage.operator();
+      const login = someone.email.split("@")[0] ?? "";
+      oidc.people.set(login, { email: someone.email, email_verified: true });
+      const browser = oidc.browser();
+      return { browser, body: { query: await oidc.away(browser, login) } };
+    },
+  },
+  beginOidcStepUp: "a departure changes nothing yet; the way back has its entry",
+  finishOidcStepUp: {
+    actions: ["operator.step_up"],
+    ask: async () => {
+      const { login } = await knownThere();
+      const browser = oidc.browser();
+      await oidc.signIn(browser, login);
+      const url = await leave(browser, "/session/step-up/oidc/begin", undefined);
+      return {
+        browser,
+        body: { query: new URL(await new Visitor().signIn(url, "agree", login)).search.slice(1) },
+      };
+    },
+  },
+  signOut: byOperator("operator.sign_out", () => ({})),
+  stepUp: byOperator("operator.step_up", async (someone) => {
+    await stage.giveSecondFactor(someone);
+    return { body: { code: appOf(someone) } };
+  }),
+  endOwnSession: byOperator("operator.sign_out", async (_, browser) => {
+    const { body } = await browser.send("GET", "/me");
+    return { params: { sessionId: body.session_id } };
+  }),
+  changePassword: byOperator("operator.password_change", ({ password }) => ({
+    body: { current_password: password, new_password: "correct horse battery staple" },
+  })),
+  beginSecondFactor: "an app counts from its first code on, which has its entry",
+  confirmSecondFactor: byOperator("operator.totp_enrol", async (someone) => {
+    await setOperator(someone, "totp_nonce = decode(repeat('00', 16), 'hex')");
+    return { body: { code: appOf(someone) } };
+  }),
+  renewRecoveryCodes: byOperator("operator.recovery_codes", ({ password }) => ({
+    body: { current_password: password },
+  })),
+  createOperator: {
+    actions: ["operator.create"],
+    ask: async () => await asAdmin({}, { email: `made-${made++}@example.com`, role: "viewer" }),
+  },
+  disableOperator: onOperator("operator.disable"),
+  enableOperator: onOperator(
+    "operator.enable",
+    undefined,
+    async (someone) => await setOperator(someone, "disabled_at = app_now()"),
+  ),
+  changeRole: onOperator("operator.role_change", { role: "reviewer" }),
+  resetPassword: onOperator("operator.password_reset"),
+  resetSecondFactor: onOperator(
+    "operator.totp_reset",
+    undefined,
+    async (someone) => await stage.giveSecondFactor(someone),
+  ),
+  unlinkOperator: {
+    actions: ["operator.oidc_unlink"],
+    ask: async () => await asAdmin({ operatorId: (await knownThere()).someone.id }),
+  },
+  cancelRun: { actions: ["run.cancel"], ask: async () => await asAdmin({ runId: (await waitingRun()).id }) },
+  purgeRun: {
+    actions: ["run.purge"],
+    ask: async () => {
+      const { id } = await waitingRun();
+      await (await stage.holding(admin)).send("POST", `/runs/${id}/cancel`);
+      return await asAdmin({ runId: id });
+    },
+  },
+  approveReview: {
+    actions: ["review.decide"],
+    ask: async () => await asAdmin({ reviewId: (await waitingRun()).review }, {}),
+  },
+  rejectReview: {
+    actions: ["review.decide"],
+    ask: async () => await asAdmin({ reviewId: (await waitingRun()).review }, { reason: "no" }),
+  },
+  unlockCredential: {
+    actions: ["credential.unlock"],
+    ask: async () => {
+      const credentialId = await connect(caller, "strat_acme", { token: "t" });
+      await stage.db.query("update credential set login_rejections = 3 where id = $1", [credentialId]);
+      return await asAdmin({ credentialId });
+    },
+  },
+  deleteCredential: {
+    actions: ["credential.delete"],
+    ask: async () => await asAdmin({ credentialId: await connect(caller, "strat_acme", { token: "t" }) }),
+  },
+  decideWrite: {
+    actions: ["write.decide"],
+    ask: async () => {
+      const { id } = await waitingRun();
+      await stage.db.query(
+        `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch, ended_at, detail)
+         select account_id, id, 'send', 3, 'in_doubt', 1, app_now(), 'no answer' from run where id = $1`,
+        [id],
+      );
+      return await asAdmin({ runId: id, node: "send", record: "3" }, { happened: true });
+    },
+  },
+  changeAccount: {
+    actions: ["config.apply"],
+    ask: async () => await asAdmin({ account: "acme" }, { name: `Acme ${made++}` }),
+  },
+  checkConfig: "it changes nothing",
+  planConfig: "it changes nothing",
+  applyConfig: {
+    actions: ["config.apply"],
+    ask: async () => await asAdmin({}, typed(changedStrategy())),
+  },
+  publishBlueprintVersion: onDocument(BLUEPRINT, async () => await changeDocument(changedBlueprint())),
+  retireBlueprint: onDocument(BLUEPRINT, async () => await retire("blueprint", false)),
+  restoreBlueprint: onDocument(BLUEPRINT, async () => await retire("blueprint", true)),
+  startRun: "a run is its own record, with who has started it",
+  publishStrategyVersion: onDocument(STRATEGY, async () => await changeDocument(changedStrategy())),
+  retireStrategy: onDocument(STRATEGY, async () => await retire("strategy", false)),
+  restoreStrategy: onDocument(STRATEGY, async () => await retire("strategy", true)),
+  createKey: { actions: ["key.create"], ask: async () => await asAdmin({}, { account: "acme" }) },
+  rotateKey: {
+    actions: ["key.rotate"],
+    ask: async () => await asAdmin({ keyId: await newKey() }, { overlap_seconds: 60 }),
+  },
+  revokeKey: { actions: ["key.revoke"], ask: async () => await asAdmin({ keyId: await newKey() }) },
+};
+
+const changing = OPERATOR_OPERATIONS.filter(({ method }) => method !== "get");
+
+test("every operation that is no GET is in the table, and no other", () => {
+  assert.deepEqual(Object.keys(EFFECTS).toSorted(), changing.map(({ id }) => id).toSorted());
+});
+
+/** What may move without an operator: the workers' own state, counters of attempts, when somebody was last seen. */
+const RESTLESS = [
+  "audit_chain",
+  "audit_entry",
+  "operator_oidc_attempt",
+  "operator_throttle",
+  "throttle_slot",
+  "worker",
+];
+
+/** Everything that the installation holds, as far as an effect could change it. */
+async function readState(): Promise<string> {
+  // What was begun by the effect before.
+  await waitFor(async () => {
+    const busy = await stage.db.query(
+      `select 1 from run where ended_at is null and (lease_owner is not null
+         or not exists (select from review where review.run_id = run.id and review.status = 'open'))`,
+    );
+    return busy.length === 0 ? true : undefined;
+  });
+  const tables = await stage.db.query<{ name: string }>(
+    "select tablename as name from pg_tables where schemaname = 'public' and tablename <> all($1) order by 1",
+    [RESTLESS],
+  );
+  const state = [];
+  for (const { name } of tables) {
+    const [row] = await stage.db.query<{ hash: string }>(
+      `select md5(coalesce(string_agg(line, ',' order by line), '')) as hash
+       from (select (to_jsonb(t) - '{seen_at,last_used_at}'::text[])::text as line from ${name} t) lines`,
+    );
+    state.push(`${name} ${row?.hash}`);
+  }
+  return state.join("\n");
+}
+
+const readEntries = async (): Promise<readonly { readonly action: string; readonly actor: string }[]> =>
+  await stage.db.query("select id, action, actor_kind as actor from audit_entry order by occurred_at, id");
+
+async function refuseEntries(is: boolean): Promise<void> {
+  await stage.db.query(
+    is
+      ? `create or replace function refuse_audit() returns trigger language plpgsql as $$ begin raise exception 'no audit'; end $$;
+         create or replace trigger refuse_audit before insert on audit_entry for each row execute function refuse_audit()`
+      : "drop trigger if exists refuse_audit on audit_entry",
+  );
+}
+
+for (const { id, method, path, status } of changing) {
+  const effect = EFFECTS[id];
+  if (effect === undefined || typeof effect === "string") continue;
+  test(`${id}: no entry, no effect; one effect, ${effect.actions.join(" and ")}`, async () => {
+    const send = async ({ browser, params = {}, body }: Asked) =>
+      await browser.send(
+        method.toUpperCase(),
+        path.replace(/\{(\w+)\}/g, (_all, name: string) => params[name] ?? assert.fail(name)),
+        body,
+      );
+    const first = await effect.ask();
+    const before = await readState();
+    const entriesBefore = await readEntries();
+    await refuseEntries(true);
+    const refused = await send(first);
+    await refuseEntries(false);
+    assert.equal(refused.status, 500, refused.text);
+    assert.equal(await readState(), before, "something was done that is on no record");
+    assert.deepEqual(await readEntries(), entriesBefore);
+
+    const second = await effect.ask();
+    const count = (await readEntries()).length;
+    const answer = await send(second);
+    assert.equal(answer.status, status, answer.text);
+    assert.notEqual(await readState(), before);
+    // What a run does by itself afterwards is no operator's.
+    const entries = (await readEntries()).slice(count).filter(({ actor }) => actor === "operator");
+    assert.deepEqual(
+      entries.map(({ action }) => action),
+      effect.actions,
+    );
+  });
+}
