@@ -21,10 +21,13 @@ interface Waiting {
   readonly concurrency: number | null;
 }
 
-/** Runs that a worker was given, and whether there may be more that it did not come to. */
+/** Runs that a worker was given. */
 export interface Admitted {
   readonly runs: readonly ClaimedRun[];
+  /** Whether there may be more that it did not come to. */
   readonly isMore: boolean;
+  /** Whether some are left that a place of the account or of a credential would let begin. False: none waits at all. */
+  readonly mayWait: boolean;
 }
 
 /**
@@ -42,11 +45,13 @@ export async function admitRuns(
   isLikely = false,
 ): Promise<Admitted> {
   // Most looks find nothing, or no room: that takes no lock. Whatever makes room or waits is looked at after that.
-  if (!isLikely && !(await mayAdmit(db, accountId))) return { runs: [], isMore: false };
+  const seen = isLikely ? { waits: true, hasRoom: true } : await look(db, accountId);
+  if (!seen.waits || !seen.hasRoom) return { runs: [], isMore: false, mayWait: seen.waits };
   const plain = await admitPlain(db, accountId, owner, limit);
-  if (plain.isAll || plain.runs.length === limit) return { runs: plain.runs, isMore: false };
-  const others = await admitByChoice(db, accountId, owner, limit - plain.runs.length);
-  return { runs: [...plain.runs, ...others.runs], isMore: others.isMore };
+  const { runs, mayWait } = plain;
+  if (plain.isAll || runs.length === limit) return { runs, isMore: false, mayWait };
+  const others = await admitByChoice(db, accountId, owner, limit - runs.length);
+  return { runs: [...runs, ...others.runs], isMore: others.isMore, mayWait: true };
 }
 
 /**
@@ -58,7 +63,7 @@ async function admitPlain(
   accountId: string,
   owner: string,
   limit: number,
-): Promise<{ readonly runs: readonly ClaimedRun[]; readonly isAll: boolean }> {
+): Promise<{ readonly runs: readonly ClaimedRun[]; readonly isAll: boolean; readonly mayWait: boolean }> {
   // The second sees what was committed before the lock was had.
   const [, rows] = await db.transactAll([
     { name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] },
@@ -68,12 +73,13 @@ async function admitPlain(
       values: [accountId, owner, runStatusesBefore("running"), limit],
     },
   ]);
-  const found = rows as readonly (ClaimedRun & { readonly mayBeMore: boolean })[];
-  return {
-    // Without any run there is one row all the same, for what it says of the others.
-    runs: found.flatMap(({ mayBeMore: _mayBeMore, ...run }) => (run.id === null ? [] : [run])),
-    isAll: found[0]?.mayBeMore !== true,
-  };
+  const found = rows as readonly (ClaimedRun & { readonly mayBeMore: boolean; readonly free: number })[];
+  // Without any run there is one row all the same, for what it says of the others.
+  const runs = found.flatMap(({ mayBeMore: _mayBeMore, free: _free, ...run }) =>
+    run.id === null ? [] : [run],
+  );
+  const isAll = found[0]?.mayBeMore !== true;
+  return { runs, isAll, mayWait: !isAll || runs.length >= Math.min(limit, found[0]?.free ?? 0) };
 }
 
 /** Any of those that wait, each with the places of its credentials. */
@@ -82,7 +88,7 @@ async function admitByChoice(
   accountId: string,
   owner: string,
   limit: number,
-): Promise<Admitted> {
+): Promise<Omit<Admitted, "mayWait">> {
   return await db.transaction(async (tx) => {
     // Sent together, one after the other: the later see what was committed before the lock was had.
     const [, [room], freed, first] = await Promise.all([
@@ -93,15 +99,15 @@ async function admitByChoice(
     ]);
     const wanted = Math.min(limit, room?.free ?? 0);
     if (wanted <= 0) return { runs: [], isMore: false };
-    let [ready, look] = [first, limit];
+    let [ready, lookedAt] = [first, limit];
     for (let looks = 1; ; looks++) {
       const waiting = inTurn([...freed, ...ready]);
       const { chosen, blocked } = await chooseRuns(tx, accountId, waiting, wanted);
       if (blocked.size > 0) await standAside(tx, blocked);
-      const isMore = chosen.length < wanted && new Set(ready.map(({ id }) => id)).size >= look;
+      const isMore = chosen.length < wanted && new Set(ready.map(({ id }) => id)).size >= lookedAt;
       if (isMore && looks < LOOKS_MAX) {
-        look = wanted + LOOK_AHEAD;
-        ready = await listWaiting(tx, accountId, look);
+        lookedAt = wanted + LOOK_AHEAD;
+        ready = await listWaiting(tx, accountId, lookedAt);
         continue;
       }
       return { runs: await takeLeases(tx, chosen, waiting, owner), isMore };
@@ -179,18 +185,22 @@ const ADMIT_PLAIN = `with room as (
       and run.parked_at is null
     returning ${CLAIMED_COLUMNS}
   )
-  select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", claimed.*,
+  select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", room.free, claimed.*,
     (select coalesce(json_agg(json_build_object('slot', slot, 'credentialId', credential_id, 'strategyId', strategy_id,
        'strategyVersion', strategy_version) order by slot), '[]') from run_credential where run_id = claimed.id) as credentials
   from room cross join aside cross join limited left join claimed on true`;
 
-async function mayAdmit(db: Database, accountId: string): Promise<boolean> {
-  const rows = await db.query<{ may: boolean }>({
+async function look(
+  db: Database,
+  accountId: string,
+): Promise<{ readonly waits: boolean; readonly hasRoom: boolean }> {
+  const rows = await db.query<{ waits: boolean; hasRoom: boolean }>({
     name: "may_admit_runs",
-    text: `select ${HAS_WAITING} and (${ROOM}) > 0 as may from account where id = $1`,
+    text: `select waits, waits and (${ROOM}) > 0 as "hasRoom"
+      from (select ${HAS_WAITING} as waits from account where id = $1) seen`,
     values: [accountId],
   });
-  return rows[0]?.may ?? false;
+  return rows[0] ?? { waits: false, hasRoom: false };
 }
 
 /** A row for each credential of the runs of `waiting` (id, place, at). */

@@ -373,6 +373,11 @@ export function isDatabaseError(error: unknown): boolean {
   return error instanceof pg.DatabaseError;
 }
 
+/** Another transaction was in the way for too long, or in turn waited for this one: nothing was done, and it may work later. */
+export function isLockedOut(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code === "55P03" || error.code === "40P01");
+}
+
 /** How the driver's and this file's own errors begin. A target that can't be reached speaks of a connection as well. */
 const LOST =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|There was an error establishing an SSL|The database connection broke|timeout exceeded when trying to connect|timeout expired|Query read timeout)/;

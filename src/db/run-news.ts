@@ -12,7 +12,8 @@ type NewsKind = "changed" | "stop" | "waiting";
 export interface NewsListener {
   readonly changed?: (runIds: readonly string[]) => void;
   readonly stop?: (runIds: readonly string[]) => void;
-  readonly waiting?: (accountIds: readonly string[]) => void;
+  /** True: whoever hears it has room for them, and begins them now. */
+  readonly waiting?: (accountIds: readonly string[]) => boolean;
   /** Listening has just begun, or begun again: anything may have happened before. */
   readonly resumed?: () => void;
 }
@@ -70,8 +71,10 @@ export class RunNews {
 
   /** After the COMMIT of what lets a run of the account begin: its trigger, or the end of another. Nobody waits for it. */
   tellOfWaiting(accountIds: readonly string[]): void {
-    for (const listener of this.#listeners) listener.waiting?.(accountIds);
-    this.#tell("waiting", accountIds);
+    let isTaken = false;
+    for (const listener of this.#listeners) if (listener.waiting?.(accountIds) === true) isTaken = true;
+    // Begun here, they are news of no haste: they go with what follows, and not beside the claim on the same cores.
+    this.#tell("waiting", accountIds, isTaken ? BATCH_MS : 0);
   }
 
   /** Gives the way to end it. */
@@ -97,14 +100,15 @@ export class RunNews {
     await Promise.all([this.#sending, this.#session]);
   }
 
-  #tell(kind: NewsKind, ids: readonly string[]): void {
+  #tell(kind: NewsKind, ids: readonly string[], inMs = 0): void {
     for (const id of ids) this.#waiting[kind].add(id);
-    if (ids.length > 0) this.#sending ??= this.#sendWaiting();
+    if (ids.length > 0) this.#sending ??= this.#sendWaiting(performance.now() + inMs);
   }
 
-  async #sendWaiting(): Promise<void> {
+  async #sendWaiting(notBeforeMs: number): Promise<void> {
     while (Object.values(this.#waiting).some((ids) => ids.size > 0)) {
-      const pauseMs = this.#closed ? 0 : this.#sentAtMs + BATCH_MS - performance.now();
+      const dueMs = Math.max(this.#sentAtMs + BATCH_MS, notBeforeMs);
+      const pauseMs = this.#closed ? 0 : dueMs - performance.now();
       await new Promise((resolve) => (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)));
       this.#sentAtMs = performance.now();
       const changed = takeAll(this.#waiting.changed);

@@ -1,5 +1,5 @@
 import { StoreFailed } from "#blobs/store.ts";
-import { isConnectionLost } from "#db/pool.ts";
+import { isConnectionLost, isLockedOut } from "#db/pool.ts";
 import { ExpressionError } from "#domain/expression.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
@@ -162,7 +162,10 @@ const overTime = (nodeId: string): RunFailure =>
 
 /** No failure of the run: it is stopped, or goes on when the database or the object store is back. */
 const isOfTheService = (error: unknown): boolean =>
-  error instanceof RunStopped || error instanceof StoreFailed || isConnectionLost(error);
+  error instanceof RunStopped ||
+  error instanceof StoreFailed ||
+  isConnectionLost(error) ||
+  isLockedOut(error);
 
 /** Anything a node threw, as the failure of the run. The messages of our own errors hold no data; others are not repeated. */
 function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {

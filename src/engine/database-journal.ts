@@ -5,6 +5,7 @@ import { failStep, findStepSource, finishStep, saveStepSource, startStep } from 
 import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs.ts";
 import { takeThrottleSlot } from "#db/throttle.ts";
+import { outlastLocks } from "./outlast-locks.ts";
 import { reviewRecords } from "./review-gate.ts";
 import type { RunJournal } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
@@ -18,23 +19,29 @@ export function databaseJournal(
   const { accountId, blueprintId } = run;
   return {
     moveStep: async (step) => {
-      const isOurs = await moveStep(db, { lease, step });
+      const isOurs = await outlastLocks(async () => await moveStep(db, { lease, step }));
       if (isOurs) news.announce([run.id]);
       return isOurs;
     },
-    startStep: async (nodeId) => await startStep(db, { lease, accountId, nodeId }),
-    finishStep: async (step) => await finishStep(db, { ...step, lease, accountId }),
+    startStep: async (nodeId) =>
+      await outlastLocks(async () => await startStep(db, { lease, accountId, nodeId })),
+    finishStep: async (step) =>
+      await outlastLocks(async () => await finishStep(db, { ...step, lease, accountId })),
     failStep: async (nodeId, detail, tookMs) => {
-      await failStep(db, { lease, accountId, nodeId, detail, tookMs });
+      await outlastLocks(async () => await failStep(db, { lease, accountId, nodeId, detail, tookMs }));
     },
     findSource: async (nodeId) => await findStepSource(db, run.id, nodeId),
-    saveSource: async (nodeId, blob) => await saveStepSource(db, lease, accountId, nodeId, blob),
+    saveSource: async (nodeId, blob) =>
+      await outlastLocks(async () => await saveStepSource(db, lease, accountId, nodeId, blob)),
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
-    beginWrite: async (nodeId, ordinal) => await beginWrite(db, lease, { accountId, nodeId, ordinal }),
-    endWrite: async (write) => await endWrite(db, lease, write),
+    beginWrite: async (nodeId, ordinal) =>
+      await outlastLocks(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
+    endWrite: async (write) => await outlastLocks(async () => await endWrite(db, lease, write)),
     takeThrottleSlot: async (nodeId, spacingMs) =>
-      await takeThrottleSlot(db, { accountId, blueprintId, nodeId }, spacingMs),
-    takeRetry: async (retriesMax) => await takeRetry(db, lease, retriesMax),
+      await outlastLocks(
+        async () => await takeThrottleSlot(db, { accountId, blueprintId, nodeId }, spacingMs),
+      ),
+    takeRetry: async (retriesMax) => await outlastLocks(async () => await takeRetry(db, lease, retriesMax)),
     isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,
     review: async (context, planned, records, ask) => await reviewRecords(db, context, planned, records, ask),
   };

@@ -1,6 +1,6 @@
 import { StoreFailed } from "#blobs/store.ts";
 import { keepBlueprintVersion, keepStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
-import { isConnectionLost } from "#db/pool.ts";
+import { isConnectionLost, isLockedOut } from "#db/pool.ts";
 import type { Lease } from "#db/lease.ts";
 import { completeRun, type NewResult } from "#db/run-results.ts";
 import {
@@ -29,6 +29,7 @@ import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
+import { outlastLocks } from "./outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
 import { recordReceivers } from "./record-use.ts";
@@ -53,7 +54,7 @@ export type RunOutcome =
   | { readonly kind: "suspect" }
   /** Not ours: terminal already, or with another worker. */
   | { readonly kind: "skipped" }
-  /** The database went away: the worker's reconciler frees the run when it is back. */
+  /** The database went away, or stayed locked: the worker's reconciler frees the run when it is back. */
   | { readonly kind: "adrift" };
 
 /** Claims a run that is admitted already and carries it. `stop` is the worker's means to stop it; `isAlone`: it carries no other. */
@@ -91,7 +92,7 @@ export async function carryRun(
     await carry(services, claimed, lease, stop.signal);
     return { kind: "ended", accountId: claimed.accountId };
   } catch (error) {
-    if (isConnectionLost(error)) return { kind: "adrift" };
+    if (isConnectionLost(error) || isLockedOut(error)) return { kind: "adrift" };
     // Whatever stopped the run comes before what the store said to that.
     if (error instanceof StoreFailed && !stop.signal.aborted)
       return await handBack(services, claimed, lease, error);
@@ -121,7 +122,7 @@ async function handBack(
     { runId: run.id, delayMs, reason: failure.message },
     "the object store failed; the run waits and goes on from its journal",
   );
-  const released = await releaseRun(services.db, lease);
+  const released = await outlastLocks(async () => await releaseRun(services.db, lease));
   return released ? { kind: "delayed", runId: run.id, delayMs } : { kind: "skipped" };
 }
 
@@ -133,11 +134,14 @@ async function end(
 ): Promise<RunOutcome> {
   if (error instanceof RunParked) {
     await failpoint("run.before_park");
-    const parked = await services.db.transaction(async (tx) => {
-      if (!(await parkRun(tx, lease))) return false;
-      await error.ask(tx);
-      return true;
-    });
+    const parked = await outlastLocks(
+      async () =>
+        await services.db.transaction(async (tx) => {
+          if (!(await parkRun(tx, lease))) return false;
+          await error.ask(tx);
+          return true;
+        }),
+    );
     services.news.announce([run.id]);
     await failpoint("run.after_park");
     return parked ? { kind: "parked", accountId: run.accountId } : { kind: "skipped" };
@@ -149,16 +153,17 @@ async function end(
   }
   if (reason === "drain") {
     await failpoint("run.before_release");
-    const released = await releaseRun(services.db, lease);
+    const released = await outlastLocks(async () => await releaseRun(services.db, lease));
     await failpoint("run.after_release");
     return released ? { kind: "released", runId: run.id } : { kind: "skipped" };
   }
   const failure = failureOf(services, run, error, reason);
   await failpoint("run.before_fail");
-  const failed = await failRun(services.db, { lease, kind: failure.kind, detail: failure.message });
+  const { kind, message: detail } = failure;
+  const failed = await outlastLocks(async () => await failRun(services.db, { lease, kind, detail }));
   await failpoint("run.after_fail");
   services.news.announce([run.id]);
-  services.log.info({ runId: run.id, kind: failure.kind, detail: failure.message }, "run failed");
+  services.log.info({ runId: run.id, kind, detail }, "run failed");
   return failed ? { kind: "ended", accountId: run.accountId } : { kind: "skipped" };
 }
 
@@ -206,7 +211,8 @@ async function carry(
   await failpoint("run.after_login");
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {
-    if (!(await startRun(services.db, { lease }))) throw new RunStopped("lease_lost");
+    if (!(await outlastLocks(async () => await startRun(services.db, { lease }))))
+      throw new RunStopped("lease_lost");
     services.news.announce([run.id]);
   }
   await failpoint("run.after_start");
@@ -324,7 +330,8 @@ async function complete(
   const responseBytes = estimateResponseBytes(results, run.metadata.length);
   await failpoint("run.before_complete");
   const { accountId } = run;
-  if (!(await completeRun(services.db, { lease, accountId, responseBytes, results })))
+  const completion = { lease, accountId, responseBytes, results };
+  if (!(await outlastLocks(async () => await completeRun(services.db, completion))))
     throw new RunStopped("lease_lost");
   await failpoint("run.after_complete");
   services.news.announce([run.id]);

@@ -31,6 +31,8 @@ export class RunTaker {
   readonly #accounts = new Set<string>();
   /** Those of them that have some, as far as is known. */
   readonly #likely = new Set<string>();
+  /** Those of which none waited at the last look: a place that gets free is nobody's there. */
+  readonly #idle = new Set<string>();
   #turn: Promise<void> | null = null;
   /** Who waits for a moment in which nothing is taken. */
   #betweens = 0;
@@ -40,10 +42,16 @@ export class RunTaker {
     this.#options = options;
   }
 
-  /** These accounts may have runs that wait; `isLikely`: one was triggered just now. */
-  wake(accountIds: readonly string[], isLikely = false): void {
+  /** These accounts may have runs that wait; `isLikely`: one was triggered just now. Gives whether there is room for one. */
+  wake(accountIds: readonly string[], isLikely = false): boolean {
     for (const id of accountIds) this.#add(id, isLikely);
     this.#takeSoon();
+    return !this.#isStopped && this.#betweens === 0 && this.#options.room() > 0;
+  }
+
+  /** A place of the account got free: whatever waits for one may begin. */
+  freed(accountId: string): void {
+    this.wake(this.#idle.has(accountId) ? [] : [accountId]);
   }
 
   #add(accountId: string, isLikely: boolean): void {
@@ -104,15 +112,20 @@ export class RunTaker {
   #forgetAll(): void {
     this.#accounts.clear();
     this.#likely.clear();
+    this.#idle.clear();
   }
 
   async #takeOf(accountId: string, share: number, workerId: string): Promise<void> {
     // Whoever wakes it from here on may know of a run that this look does not see.
     this.#accounts.delete(accountId);
     const isLikely = this.#likely.delete(accountId);
+    this.#idle.delete(accountId);
     try {
       await failpoint("run.before_admit");
-      const { runs, isMore } = await admitRuns(this.#options.db, accountId, workerId, share, isLikely);
+      const admitted = await admitRuns(this.#options.db, accountId, workerId, share, isLikely);
+      const { runs, isMore, mayWait } = admitted;
+      // Before they begin: the first of them may be over at once.
+      if (!mayWait) this.#idle.add(accountId);
       for (const run of runs) this.#options.begin(run, workerId);
       // There may be more; it is the others' turn first.
       if (isMore || runs.length === share) this.#add(accountId, true);

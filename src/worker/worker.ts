@@ -233,7 +233,8 @@ export class Worker {
       await this.#quietly(async () => await addRunJobLater(this.#services.db, runId, outcome.delayMs));
     }
     this.#carried.delete(runId);
-    this.#taker.wake(outcome.kind === "ended" || outcome.kind === "parked" ? [outcome.accountId] : []);
+    if (outcome.kind === "ended" || outcome.kind === "parked") this.#taker.freed(outcome.accountId);
+    else this.#taker.wake([]);
   }
 
   #noteUncarried(runId: string, error: unknown): void {

@@ -2,6 +2,7 @@
 // way. What became of it nobody heard: it is done or undone for all of them, and no run is lost, none does anything twice.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "../caller.ts";
 import { afterFaults, callerOf, openFaultStage, RECORDS, type FaultStage, type Way } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
@@ -109,3 +110,34 @@ for (const { what, table, way } of STATEMENTS) {
     });
   }
 }
+
+/** Longer than a statement waits for a lock (5 s). */
+const LOCKED_MS = 6_000;
+
+test(
+  "a lock that is held for longer than a statement waits fails no run",
+  { timeout: 2 * PATIENCE_MS },
+  async () => {
+    const { db } = stage.installation.database;
+    const worker = await stage.installation.serve({}, "--roles", "worker");
+    const release = stage.holdReads();
+    const run = await stage.trigger(caller, "sends");
+    await eventually(
+      "it is reading",
+      async () => (stage.reads(run).length > 0 ? true : undefined),
+      PATIENCE_MS,
+    );
+    await db.transaction(async (tx) => {
+      await tx.query("lock table run_write in share mode");
+      release();
+      const isWaiting = async () => ((await waitingFor("run_write")).length > 0 ? true : undefined);
+      await eventually("its intent waits", isWaiting, PATIENCE_MS);
+      await sleep(LOCKED_MS);
+    });
+    const [row] = await stage.ended([run], PATIENCE_MS);
+    assert.equal(row?.status, "completed");
+    await stage.check(caller, [run]);
+    assert.equal(stage.orders(run).length, RECORDS);
+    await worker.end("SIGKILL");
+  },
+);

@@ -91,3 +91,27 @@ test("nothing is taken without a membership, nor after the stop", async () => {
   assert.equal(taken.length, 0);
   assert.deepEqual(begun, []);
 });
+
+test("a place that gets free is offered only where some waited at the last look", async () => {
+  const begun: string[] = [];
+  const all = Promise.withResolvers<void>();
+  const taker = openTaker((run) => {
+    if (run.id.startsWith("run_offered") && begun.push(run.id) === 2 * WAITING) all.resolve();
+  });
+  await addWaiting("run_offered_first");
+  taker.wake([accountId]);
+  // Until a look finds none.
+  for (let isDone = false; !isDone;) {
+    await taker.between(async () => {
+      isDone = begun.length === WAITING && taker.accountIds.length === 0;
+    });
+    await sleep(5);
+  }
+  await addWaiting("run_offered_then");
+  taker.freed(accountId);
+  await taker.between(async () => {});
+  assert.equal(begun.length, WAITING, "nobody has told it of them");
+  taker.wake([accountId]);
+  await all.promise;
+  await taker.stop();
+});

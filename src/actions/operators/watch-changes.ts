@@ -110,7 +110,10 @@ export class OperatorWatch {
     this.#watchers.add(watcher);
     this.#unsubscribe ??= this.#news.subscribe({
       changed: (runIds) => this.#look(runIds),
-      waiting: () => this.#lookForNew(),
+      waiting: () => {
+        this.#lookForNew();
+        return false;
+      },
       resumed: () => this.#tellAll([], []),
     });
     this.#timer ??= setInterval(() => void this.#endDeadSessions(), SESSIONS_MS);
