@@ -5,6 +5,7 @@ import { failStep, findStepSource, finishStep, saveStepSource, startStep } from 
 import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs.ts";
 import { takeThrottleSlot } from "#db/throttle.ts";
+import { must } from "#lib/assert.ts";
 import { reviewRecords } from "./review-gate.ts";
 import type { RunJournal } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
@@ -33,7 +34,11 @@ export function databaseJournal(
     beginWrite: async (nodeId, ordinal) => await beginWrite(db, lease, { accountId, nodeId, ordinal }),
     endWrite: async (write) => await endWrite(db, lease, write),
     takeThrottleSlot: async (nodeId, spacingMs) =>
-      await takeThrottleSlot(db, { accountId, blueprintId, nodeId }, spacingMs),
+      await takeThrottleSlot(
+        db,
+        { accountId, blueprintId: must(blueprintId, "the node's Blueprint"), nodeId },
+        spacingMs,
+      ),
     takeRetry: async (retriesMax) => await takeRetry(db, lease, retriesMax),
     isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,
     review: async (context, planned, records, ask) => await reviewRecords(db, context, planned, records, ask),
