@@ -85,6 +85,7 @@ create table audit_entry (
   signature bytea,
   constraint audit_entry_pkey PRIMARY KEY (id),
   constraint audit_entry_chain_sequence_key UNIQUE (chain, sequence),
+  constraint audit_entry_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint audit_entry_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
   constraint audit_entry_actor_id_check CHECK ((actor_id <> ''::text)),
   constraint audit_entry_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['api_key'::text, 'end_user'::text, 'run'::text, 'operator'::text, 'cli'::text, 'service'::text]))),
@@ -97,6 +98,7 @@ create table audit_entry (
   constraint audit_entry_signature_check CHECK ((octet_length(signature) = 64)),
   constraint audit_entry_subject_id_check CHECK ((subject_id <> ''::text))
 );
+CREATE INDEX audit_entry_account ON public.audit_entry USING btree (account_id, occurred_at, id) WHERE (account_id IS NOT NULL);
 CREATE INDEX audit_entry_credential_open ON public.audit_entry USING btree (occurred_at) WHERE (action = 'credential.open'::text);
 CREATE INDEX audit_entry_list ON public.audit_entry USING btree (occurred_at, id);
 CREATE INDEX audit_entry_open ON public.audit_entry USING btree (chain, id) WHERE (sequence IS NULL);
