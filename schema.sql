@@ -98,6 +98,7 @@ create table audit_entry (
   constraint audit_entry_signature_check CHECK ((octet_length(signature) = 64)),
   constraint audit_entry_subject_id_check CHECK ((subject_id <> ''::text))
 );
+CREATE INDEX audit_entry_account ON public.audit_entry USING btree (account_id, occurred_at, id) WHERE (account_id IS NOT NULL);
 CREATE INDEX audit_entry_credential_open ON public.audit_entry USING btree (occurred_at) WHERE (action = 'credential.open'::text);
 CREATE INDEX audit_entry_list ON public.audit_entry USING btree (occurred_at, id);
 CREATE INDEX audit_entry_open ON public.audit_entry USING btree (chain, id) WHERE (sequence IS NULL);
@@ -438,8 +439,8 @@ create table run (
   id text not null,
   run_key uuid not null,
   account_id text not null,
-  blueprint_id text not null,
-  blueprint_version integer not null,
+  blueprint_id text,
+  blueprint_version integer,
   api_key_id text,
   name bytea,
   metadata bytea not null,
@@ -467,15 +468,19 @@ create table run (
   waits_for text,
   purge_reason text,
   operator_id text,
+  again_of text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
+  constraint run_account_id_again_of_fkey FOREIGN KEY (account_id, again_of) REFERENCES run(account_id, id),
   constraint run_account_id_blueprint_id_blueprint_version_fkey FOREIGN KEY (account_id, blueprint_id, blueprint_version) REFERENCES blueprint_version(account_id, blueprint_id, version),
   constraint run_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint run_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_key(id),
   constraint run_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
   constraint run_check CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
   constraint run_check1 CHECK (((status = 'failed'::text) = (error_kind IS NOT NULL))),
+  constraint run_check10 CHECK (((blueprint_id IS NULL) = (blueprint_version IS NULL))),
+  constraint run_check11 CHECK (((blueprint_id IS NOT NULL) OR ((api_key_id IS NULL) AND (again_of IS NULL)))),
   constraint run_check2 CHECK (((status <> 'queued'::text) OR (started_at IS NULL))),
   constraint run_check3 CHECK (((status <> ALL (ARRAY['running'::text, 'completed'::text])) OR (started_at IS NOT NULL))),
   constraint run_check4 CHECK (((started_at IS NULL) OR (ended_at IS NULL) OR (started_at <= ended_at))),
@@ -488,10 +493,11 @@ create table run (
   constraint run_retries_check CHECK ((retries >= 0)),
   constraint run_sequence_check CHECK ((sequence > 0)),
   constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
-  constraint run_triggered_by CHECK ((num_nonnulls(api_key_id, operator_id) = 1))
+  constraint run_triggered_by CHECK (((num_nonnulls(api_key_id, operator_id) = 1) OR ((api_key_id IS NULL) AND ((again_of IS NOT NULL) OR (blueprint_id IS NULL)))))
 );
 CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
+CREATE INDEX run_again ON public.run USING btree (again_of) WHERE (again_of IS NOT NULL);
 CREATE INDEX run_blocked ON public.run USING btree (account_id, waits_for, ((resumed_at IS NULL)), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
 CREATE INDEX run_blueprint ON public.run USING btree (blueprint_id, created_at, id);
 CREATE INDEX run_leased ON public.run USING btree (lease_owner) WHERE ((lease_owner IS NOT NULL) AND (admitted_at IS NOT NULL));

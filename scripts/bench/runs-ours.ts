@@ -148,6 +148,7 @@ async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: numb
       blueprintVersion: 1,
       apiKeyId,
       operatorId: null,
+      againOf: null,
       name: null,
       metadata: "{}",
       ignoredKeys: [],

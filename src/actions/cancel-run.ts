@@ -83,5 +83,5 @@ export async function cancelRunAsOperator(
     await sendRunNews(db, "cli", { stop: [run.id], waiting: [run.accountId], changed: [run.id] });
     return "cancelled";
   }
-  return { was: must(await findRun(db, run.accountId, { id: run.id }), "the run").status };
+  return { was: must(await findRunOfAnyAccount(db, { id: run.id }), "the run").status };
 }

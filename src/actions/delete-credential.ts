@@ -1,6 +1,7 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { deleteCredential as deleteRow } from "#db/credentials.ts";
 import { isConnectionLost, type Database } from "#db/pool.ts";
+import { findAccountOfCredential } from "#db/operator-credentials.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { isId } from "#domain/ids.ts";
@@ -11,13 +12,15 @@ import type { Answer } from "./replay-or-run.ts";
 import type { Services } from "./services.ts";
 import type { Tombstone } from "./tombstones.ts";
 
+type Deleting = Pick<Services, "db" | "signing" | "log" | "tombstones">;
+
 /**
  * `DELETE /credentials/{credentialId}` of both APIs, inside the caller's transaction: the sealed secret, its data key and its cached
  * logins are gone with it; queued runs that need it fail, runs under way stop at their next node boundary. It always goes
  * through: a user's disconnect can't be blocked (design, page 1, Delete). Throws Problem 404.
  */
 export async function deleteCredential(
-  services: Services,
+  services: Pick<Services, "signing">,
   tx: Database,
   by: { readonly accountId: string; readonly actor: AuditActor },
   id: string,
@@ -40,12 +43,30 @@ export async function deleteCredential(
   return { answer: { status: 204, body: "" }, failedRunIds };
 }
 
+/** For operators, of whatever account. Gives the runs that failed with it. Throws Problem 404. */
+export async function deleteCredentialAs(
+  services: Deleting,
+  actor: AuditActor,
+  id: string,
+): Promise<readonly string[]> {
+  const accountId = isId("credential", id) ? await findAccountOfCredential(services.db, id) : undefined;
+  if (accountId === undefined) throw notFound("Credential");
+  const tombstone = services.tombstones.of(id);
+  const { failedRunIds } = await services.db
+    .transaction(async (tx) => await deleteCredential(services, tx, { accountId, actor }, id, tombstone))
+    .catch(async (error: unknown) => {
+      await withdrawTombstone(services, tombstone, error);
+      throw error;
+    });
+  return failedRunIds;
+}
+
 /**
  * After the transaction of a delete has failed. When the connection broke it may have been committed all the same: then the
  * line stays. What goes wrong here is logged only: the caller gets the first error.
  */
 export async function withdrawTombstone(
-  services: Services,
+  services: Pick<Services, "db" | "log">,
   tombstone: Tombstone,
   error: unknown,
 ): Promise<void> {

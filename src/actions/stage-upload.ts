@@ -7,7 +7,7 @@ import type { Services } from "./services.ts";
  * before the first byte is written, so that the caller can remove the object whatever happens.
  */
 export async function stageUpload(
-  services: Services,
+  services: Pick<Services, "blobs">,
   accountId: string,
   bytes: AsyncIterable<Uint8Array>,
   onKey: (key: string) => void,

@@ -31,10 +31,11 @@ import { authorizeBlueprint } from "./authenticate.ts";
 import type { Answer, Claim } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
 
-/** Whose run it will be: of an API key's caller, or of an operator who tries a Blueprint. */
+/** Whose run it will be: of an API key's caller, or of an operator who tries a Blueprint or repeats a run. */
 export interface Triggerer extends Pick<Caller, "account"> {
   readonly keyId: string | null;
-  readonly operatorId?: string;
+  readonly operatorId?: string | undefined;
+  readonly againOf?: string;
 }
 
 /** The Blueprint that a trigger names. Throws Problem 404, then 403 (design, page 1, Order of checks). */
@@ -137,6 +138,7 @@ async function planRun(
     blueprintVersion: version.version,
     apiKeyId: caller.keyId,
     operatorId: caller.operatorId ?? null,
+    againOf: caller.againOf ?? null,
     name: readRunName(routed),
     metadata: JSON.stringify(
       Object.fromEntries([...routed.metadata].map(([name, value]) => [name, textOf(value)])),

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import type { Command } from "commander";
 import type { ListedCredential } from "#db/login-lockouts.ts";
+import { Problem } from "#domain/problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -8,7 +10,9 @@ import { openOwnSigning } from "./own-signing.ts";
 export function addCredentials(program: Command, composition: Composition): void {
   const credentials = program
     .command("credentials")
-    .description("list credentials, and unlock one whose logins the target rejected")
+    .description(
+      "list credentials, test their logins, unlock one whose logins the target rejected, delete one",
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey credentials list --account acme\n  latchkey credentials unlock cred_0VrJ…",
@@ -29,11 +33,73 @@ export function addCredentials(program: Command, composition: Composition): void
       const { unlockCredential } = await import("#actions/unlock-credential.ts");
       const signing = openOwnSigning(composition);
       const found = await composition.withDatabase(async (db) => await unlockCredential(db, signing, id));
-      if (!found)
-        throw new CommandFailed(`There is no credential ${id}. \`latchkey credentials list\` shows the ids.`);
+      if (!found) throw unknownCredential(id);
       print(`Unlocked ${id}.`);
     });
+  credentials
+    .command("test-login")
+    .description("start a run that logs in with a credential and does nothing else; a rejected login counts")
+    .argument("<id>", "its id (cred_…)")
+    .option("--json", "print {id, run_key} as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey credentials test-login cred_0VrJ…")
+    .action(
+      async (id: string, options: { json?: boolean }) =>
+        await startTest(composition, id, options.json === true),
+    );
+  credentials
+    .command("delete")
+    .description("delete a credential at once and for ever; runs that need it fail")
+    .argument("<id>", "its id (cred_…)")
+    .addHelpText("after", "\nExample:\n  latchkey credentials delete cred_0VrJ…")
+    .action(async (id: string) => await remove(composition, id));
 }
+
+async function startTest(composition: Composition, id: string, json: boolean): Promise<void> {
+  const [{ testLogin }, { sendRunNews }] = await Promise.all([
+    import("#actions/test-login.ts"),
+    import("#db/run-news.ts"),
+  ]);
+  const signing = openOwnSigning(composition);
+  const run = await composition.withDatabase(async (db) => {
+    const started = await testLogin({ db, signing }, { actor: { kind: "cli" } }, id).catch(
+      (error: unknown) => {
+        throw error instanceof Problem ? unknownCredential(id) : error;
+      },
+    );
+    await sendRunNews(db, "cli", { waiting: [started.accountId] });
+    return started;
+  });
+  if (json) return print(JSON.stringify({ id: run.id, run_key: run.runKey }));
+  print(
+    `Started ${run.id}. A worker does it: latchkey runs watch ${run.id}, then latchkey runs show ${run.id}`,
+  );
+}
+
+/** With its tombstone in the data folder of this machine, which the API machines' restores read as well. */
+async function remove(composition: Composition, id: string): Promise<void> {
+  const [{ deleteCredentialAs }, { openTombstones }, { sendRunNews }] = await Promise.all([
+    import("#actions/delete-credential.ts"),
+    import("#actions/tombstones.ts"),
+    import("#db/run-news.ts"),
+  ]);
+  const signing = openOwnSigning(composition);
+  const log = await composition.log();
+  const tombstones = openTombstones(join(composition.config().dataDir, "tombstones.ndjson"));
+  await composition.withDatabase(async (db) => {
+    const failedRunIds = await deleteCredentialAs(
+      { db, signing, log, tombstones },
+      { kind: "cli" },
+      id,
+    ).catch((error: unknown) => {
+      throw error instanceof Problem ? unknownCredential(id) : error;
+    });
+    await sendRunNews(db, "cli", { changed: failedRunIds });
+  });
+  print(`Deleted ${id}.`);
+}
+
+const unknownCredential = (id: string): CommandFailed =>
+  new CommandFailed(`There is no credential ${id}. \`latchkey credentials list\` shows the ids.`);
 
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
   const [{ requireAccount }, { listCredentials }] = await Promise.all([

@@ -1,25 +1,28 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
-import type { ListedRun, ShownRun } from "#db/run-list.ts";
+import type { lookAtRun, lookAtRuns } from "#actions/operators/look-at-runs.ts";
+import { limits } from "#domain/limits.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, paint, print, table } from "./output.ts";
+import { CommandFailed, paint, print, table, tell } from "./output.ts";
 import { plain } from "./review-records.ts";
+
+type ListedRun = Awaited<ReturnType<typeof lookAtRuns>>["items"][number];
+type ShownRun = Awaited<ReturnType<typeof lookAtRun>>;
 
 interface ListOptions {
   account?: string;
   status?: RunStatus;
   blueprint?: string;
   name?: string;
-  metadata?: [string, string][];
+  metadata?: string[];
   since?: string;
   until?: string;
-  limit: number;
-  after?: string;
+  limit?: number;
+  cursor?: string;
   json?: boolean;
 }
 
-const LIMIT = { usual: 50, most: 1_000 } as const;
 const WATCH_MS = 1_000;
 
 export function addLookAtRuns(runs: Command, composition: Composition): void {
@@ -29,13 +32,13 @@ export function addLookAtRuns(runs: Command, composition: Composition): void {
     .option("--account <name>", "only those of one account")
     .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
     .option("--blueprint <key>", "only those of one Blueprint")
-    .option("--name <text>", "only those whose name has this text")
+    .option("--name <text>", "only those whose name begins with this text")
     .option("--metadata <name=value>", "only those with this metadata; may be given again", readMetadata)
     .option("--since <time>", "only those made from then on (ISO 8601)", readTime)
     .option("--until <time>", "only those made before", readTime)
-    .option("--limit <number>", "how many", readLimit, LIMIT.usual)
-    .option("--after <id>", "go on after this run: the `next` of the page before")
-    .option("--json", "print {runs, next} as JSON")
+    .option("--limit <number>", "how many; 50 unless given", readLimit)
+    .option("--cursor <text>", "go on where a page ended: its `next_cursor`")
+    .option("--json", "print {items, next_cursor} as JSON, as the operator API gives it")
     .addHelpText(
       "after",
       "\nExample:\n  latchkey runs list --account acme --status failed --since 2026-11-01",
@@ -45,7 +48,7 @@ export function addLookAtRuns(runs: Command, composition: Composition): void {
     .command("show")
     .description("show a run: its steps, why it failed, when and why it was purged; no inputs, no records")
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
-    .option("--json", "print it as JSON")
+    .option("--json", "print it as JSON, as the operator API gives it")
     .addHelpText("after", "\nExample:\n  latchkey runs show run_0VbbSVh5…")
     .action(async (id: string, options: { json?: boolean }) => await show(composition, id, options));
   runs
@@ -56,10 +59,9 @@ export function addLookAtRuns(runs: Command, composition: Composition): void {
     .action(async (id: string) => await watch(composition, id));
 }
 
-function readMetadata(text: string, earlier: [string, string][] = []): [string, string][] {
-  const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError("It must be name=value.");
-  return [...earlier, [text.slice(0, at), text.slice(at + 1)]];
+function readMetadata(text: string, earlier: string[] = []): string[] {
+  if (text.indexOf("=") < 1) throw new InvalidArgumentError("It must be name=value.");
+  return [...earlier, text];
 }
 
 function readTime(text: string): string {
@@ -69,52 +71,53 @@ function readTime(text: string): string {
   return new Date(text).toISOString();
 }
 
-function readLimit(text: string): number {
-  if (!/^\d{1,4}$/.test(text) || Number(text) < 1 || Number(text) > LIMIT.most)
-    throw new InvalidArgumentError(`It must be a number from 1 to ${LIMIT.most}.`);
+export function readLimit(text: string): number {
+  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > limits.pageItemsMax)
+    throw new InvalidArgumentError(`It must be a number from 1 to ${limits.pageItemsMax}.`);
   return Number(text);
 }
 
 async function list(composition: Composition, options: ListOptions): Promise<void> {
-  const { listRuns } = await import("#actions/look-at-runs.ts");
-  const wanted = {
-    account: options.account ?? null,
-    status: options.status ?? null,
-    blueprint: options.blueprint ?? null,
-    name: options.name ?? null,
-    metadata: options.metadata ?? [],
-    since: options.since ?? null,
-    until: options.until ?? null,
-    after: options.after ?? null,
-    limit: options.limit,
-  };
-  const found = await composition.withDatabase(async (db) => await listRuns(db, wanted));
-  if (options.json === true) return print(JSON.stringify(found));
-  if (found.runs.length === 0) return print("There are no such runs.");
-  print(table(["ID", "ACCOUNT", "BLUEPRINT", "NAME", "CREATED", "STATE"], found.runs.map(rowOf)));
-  if (found.next !== null) print(`\nThere are more: --after ${found.next}`);
+  const { lookAtRuns } = await import("#actions/operators/look-at-runs.ts");
+  const { name, json, ...given } = options;
+  const query = { ...given, ...(name === undefined ? {} : { run_name: name }) };
+  const found = await composition.withDatabase(async (db) => await lookAtRuns(db, query));
+  if (json === true) return print(JSON.stringify(found));
+  if (found.items.length === 0) {
+    print("There are no such runs.");
+    return tell("A run is triggered by POST /api/v1/blueprints/KEY/trigger, or tried in the dashboard.");
+  }
+  print(table(["ID", "ACCOUNT", "BLUEPRINT", "NAME", "CREATED", "STATE"], found.items.map(rowOf)));
+  if (found.next_cursor !== null) print(`\nThere are more: --cursor ${found.next_cursor}`);
 }
 
 const rowOf = (run: ListedRun): readonly string[] => [
   run.id,
   run.account,
-  run.blueprint,
+  run.blueprint ?? "(test login)",
   plain(run.name ?? ""),
-  second(run.createdAt),
+  second(run.created_at),
   stateOf(run),
 ];
 
-function stateOf({ status, step, errorKind, purgedAt }: ListedRun): string {
+function stateOf({ status, progress_step: step, failure, purged_at: purged }: ListedRun): string {
   const state = step === status ? status : `${status}, ${step}`;
-  const why = errorKind === null ? "" : ` (${errorKind})`;
-  return `${state}${why}${purgedAt === null ? "" : ", purged"}`;
+  const why = failure === null ? "" : ` (${failure})`;
+  return `${state}${why}${purged === null ? "" : ", purged"}`;
 }
 
-const second = (date: Date): string => date.toISOString().slice(0, 19).replace("T", " ");
+const second = (time: string): string => time.slice(0, 19).replace("T", " ");
+
+async function read(composition: Composition, id: string): Promise<ShownRun> {
+  const [{ lookAtRun }, { requireRun }] = await Promise.all([
+    import("#actions/operators/look-at-runs.ts"),
+    import("#actions/look-at-runs.ts"),
+  ]);
+  return await composition.withDatabase(async (db) => await lookAtRun(db, (await requireRun(db, id)).id));
+}
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
-  const { showRun } = await import("#actions/look-at-runs.ts");
-  const run = await composition.withDatabase(async (db) => await showRun(db, id));
+  const run = await read(composition, id);
   if (json === true) return print(JSON.stringify(run));
   print(paint("bold", run.id) + (run.name === null ? "" : `  ${plain(run.name)}`));
   for (const [what, value] of factsOf(run)) if (value !== null) print(`${what.padEnd(12)}${plain(value)}`);
@@ -125,19 +128,25 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
   const list_ = (items: readonly string[]): string | null => (items.length === 0 ? null : items.join(", "));
   return [
     ["state", stateOf(run)],
-    ["run key", run.runKey],
+    ["run key", run.run_key],
     ["account", run.account],
-    ["Blueprint", `${run.blueprint}, version ${run.version}`],
-    ["created", second(run.createdAt)],
-    ["started", run.startedAt && second(run.startedAt)],
-    ["ended", run.endedAt && second(run.endedAt)],
-    ["error", run.error],
-    ["purged", run.purgedAt && `${second(run.purgedAt)}${PURGED_BY[run.purgeReason ?? "unknown"]}`],
+    [
+      "Blueprint",
+      run.blueprint === null ? "none: a test login" : `${run.blueprint}, version ${run.blueprint_version}`,
+    ],
+    ["created", second(run.created_at)],
+    ["started by", run.started_by],
+    ["again of", run.again_of],
+    ["again as", list_(run.repeated_by)],
+    ["started", run.started_at && second(run.started_at)],
+    ["ended", run.ended_at && second(run.ended_at)],
+    ["error", run.failure_story],
+    ["purged", run.purged_at && `${second(run.purged_at)}${PURGED_BY[run.purge_reason ?? "unknown"]}`],
     ["metadata", list_(Object.entries(run.metadata).map(([name, value]) => `${name}=${value}`))],
-    ["credentials", list_(run.credentials)],
-    ["results", list_(run.results.map(({ key, records }) => `${key} (${records})`))],
+    ["credentials", list_(run.credentials.map((each) => each.credential_id))],
+    ["results", list_(run.results.map((each) => `${each.key} (${each.total_records})`))],
     ["retries", run.retries === 0 ? null : String(run.retries)],
-    ["lost workers", run.lostWorkers === 0 ? null : String(run.lostWorkers)],
+    ["lost workers", run.lost_leases === 0 ? null : String(run.lost_leases)],
   ];
 }
 
@@ -146,23 +155,29 @@ const PURGED_BY = { retention: ", its time was over", operator: ", by an operato
 function stepTable({ steps }: ShownRun): string {
   return table(
     ["STEP", "STATE", "TRIES", "STARTED", "RECORDS", "NOT VALID", "ERROR"],
-    steps.map(({ node, status, attempts, startedAt, records, valid, error }) => [
-      node,
-      status,
-      String(attempts),
-      second(startedAt),
-      records === null ? "" : String(records),
-      records === null || valid === null ? "" : String(records - valid),
-      plain(error ?? ""),
-    ]),
+    steps.map(
+      ({ node, status, attempts, started_at: at, records_total: records, records_valid: valid, error }) => [
+        node,
+        status,
+        String(attempts),
+        second(at),
+        records === null ? "" : String(records),
+        records === null || valid === null ? "" : String(records - valid),
+        plain(error ?? ""),
+      ],
+    ),
   );
 }
 
-async function watch(composition: Composition, id: string): Promise<void> {
-  const { showRun } = await import("#actions/look-at-runs.ts");
+async function watch(composition: Composition, reference: string): Promise<void> {
+  const [{ lookAtRun }, { requireRun }] = await Promise.all([
+    import("#actions/operators/look-at-runs.ts"),
+    import("#actions/look-at-runs.ts"),
+  ]);
   await composition.withDatabase(async (db) => {
+    const { id } = await requireRun(db, reference);
     for (let told = ""; ; await sleep(WATCH_MS)) {
-      const run = await showRun(db, id);
+      const run = await lookAtRun(db, id);
       const state = stateOf(run);
       if (state !== told) print(state);
       told = state;

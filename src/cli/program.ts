@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { addApply, addPlan, addValidate } from "./apply.ts";
 import { addAudit } from "./audit.ts";
+import { addBlueprints } from "./blueprints.ts";
 import type { Composition } from "./composition.ts";
 import { addCredentials } from "./credentials.ts";
 import { addDemo } from "./demo.ts";
@@ -17,6 +18,7 @@ import { addReviews } from "./reviews.ts";
 import { addRun } from "./run.ts";
 import { addRuns } from "./runs.ts";
 import { addServe } from "./serve.ts";
+import { addSessions } from "./sessions.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { Interrupted } from "./stop-signal.ts";
 
@@ -49,6 +51,8 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addReviews(program, composition);
   addCredentials(program, composition);
   addRuns(program, composition);
+  addSessions(program, composition);
+  addBlueprints(program, composition);
   addAudit(program, composition);
   addRestoreReconcile(program, composition);
   addMasterKeyCommands(program, composition);
@@ -67,6 +71,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
 /** Errors that we wrote for people: their message is enough. */
 const FOR_PEOPLE = new Set([
   "OperatorError",
+  "Problem",
   "StoreFailed",
   "ConfigError",
   "NodeFilesError",

@@ -3,18 +3,20 @@ import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { addLookAtRuns } from "./look-at-runs.ts";
+import { addRunAgain } from "./run-again.ts";
 import { addRunResults } from "./run-results.ts";
 
 export function addRuns(program: Command, composition: Composition): void {
   const runs = program
     .command("runs")
-    .description("look at runs, take their results, cancel and purge them")
+    .description("look at runs, take their results, run them again, cancel and purge them")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey runs list --account acme --status failed\n  latchkey runs results run_0VbbSVh5… --format csv",
     );
   addRunResults(runs, composition);
   addLookAtRuns(runs, composition);
+  addRunAgain(runs, composition);
   runs
     .command("purge")
     .description("delete what an ended run has read and given, now; its row stays")

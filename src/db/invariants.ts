@@ -48,7 +48,7 @@ export async function listVersionsWithResults(
 ): Promise<readonly { readonly blueprintId: string; readonly version: number }[]> {
   return await tx.query<{ blueprintId: string; version: number }>({
     text: `select blueprint_id as "blueprintId", blueprint_version as version from run
-      where status = 'completed' and purged_at is null group by 1, 2`,
+      where status = 'completed' and purged_at is null and blueprint_id is not null group by 1, 2`,
     timeoutMs: CHECK_MS,
   });
 }

@@ -6,9 +6,12 @@ export interface NewRun {
   readonly id: string;
   readonly runKey: string;
   readonly accountId: string;
-  readonly blueprintId: string;
-  readonly blueprintVersion: number;
-  /** Who triggered it: an API key, or else an operator. */
+  /** Null: it only logs in, to see whether that works. */
+  readonly blueprintId: string | null;
+  readonly blueprintVersion: number | null;
+  /** The run that it repeats. */
+  readonly againOf: string | null;
+  /** Who triggered it: an API key, or else an operator; the command line is neither. */
   readonly apiKeyId: string | null;
   readonly operatorId: string | null;
   readonly name: string | null;
@@ -117,6 +120,7 @@ function insertRuns(inserts: readonly Insert[]): Statement {
       ...credentialColumns(inserts),
       ...inputColumns(inserts),
       inserts.map(({ run }) => run.operatorId),
+      inserts.map(({ run }) => run.againOf),
     ],
   };
 }
@@ -125,9 +129,9 @@ function insertRuns(inserts: readonly Insert[]): Statement {
 const INSERT_RUNS = `-- insert into run, insert into idempotency_key
   with given as (
     select * from unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::text[], $7::bytea[], $8::bytea[],
-      $9::bytea[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bigint[], $15::int[], $16::bytea[], $34::text[])
+      $9::bytea[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bigint[], $15::int[], $16::bytea[], $34::text[], $35::text[])
     as given(id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata,
-      ignored_keys, timeout_ms, retention_ms, key_hash, fingerprint, window_ms, status, body, operator_id)
+      ignored_keys, timeout_ms, retention_ms, key_hash, fingerprint, window_ms, status, body, operator_id, again_of)
   ), needed as (
     select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::int[], $23::int[])
     as needed(account_id, run_id, slot, credential_id, strategy_id, strategy_version, concurrency)
@@ -144,9 +148,9 @@ const INSERT_RUNS = `-- insert into run, insert into idempotency_key
     on conflict do nothing returning account_id, key_hash
   ), made as (
     insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, operator_id, name, metadata,
-      ignored_keys, timeout_ms, retention_ms)
+      ignored_keys, timeout_ms, retention_ms, again_of)
     select id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, operator_id, name, metadata,
-      ignored_keys, timeout_ms, retention_ms
+      ignored_keys, timeout_ms, retention_ms, again_of
     from ready where key_hash is null or (account_id, key_hash) in (select account_id, key_hash from claimed)
     returning id
   ), used as (

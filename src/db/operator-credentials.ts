@@ -13,10 +13,10 @@ export interface SeenCredential {
   readonly lastRunId: string | null;
 }
 
-/** A page of credentials, newest first; of one account, or of all. Nothing of what is sealed. */
+/** A page of credentials, newest first; of one account and strategy, or of all. Nothing of what is sealed. */
 export async function listSeenCredentials(
   db: Database,
-  accountId: string | null,
+  filter: { readonly accountId: string | null; readonly strategyId: string | null },
   { after, rows }: PageRequest,
 ): Promise<readonly SeenCredential[]> {
   return await db.query<SeenCredential>(
@@ -26,10 +26,10 @@ export async function listSeenCredentials(
        (select expires_at from login_session where credential_id = credential.id and expires_at > app_now()) as "sessionUntil",
        (select max(run_id) from run_credential where credential_id = credential.id) as "lastRunId"
      from credential join account on account.id = credential.account_id
-     where ($1::text is null or credential.account_id = $1) and ($2::bigint is null
-       or (credential.created_at, credential.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
+     where ($1::text is null or credential.account_id = $1) and ($5::text is null or credential.strategy_id = $5)
+       and ($2::bigint is null or (credential.created_at, credential.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by credential.created_at desc, credential.id desc limit $4`,
-    [accountId, after?.atMs ?? null, after?.id ?? null, rows],
+    [filter.accountId, after?.atMs ?? null, after?.id ?? null, rows, filter.strategyId],
   );
 }
 

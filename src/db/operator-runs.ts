@@ -12,17 +12,24 @@ export interface RunFilter {
   readonly blueprintIds: readonly string[] | null;
   /** How the run's name begins. */
   readonly name: string | null;
-  readonly metadata: { readonly name: string; readonly value: string } | null;
+  /** Each of them. */
+  readonly metadata: readonly MetadataPair[];
   readonly since: string | null;
   readonly until: string | null;
+}
+
+export interface MetadataPair {
+  readonly name: string;
+  readonly value: string;
 }
 
 export interface ListedRun {
   readonly id: string;
   readonly runKey: string;
   readonly account: string;
-  readonly blueprint: string;
-  readonly blueprintVersion: number;
+  /** Null: it only logs in. */
+  readonly blueprint: string | null;
+  readonly blueprintVersion: number | null;
   readonly name: Buffer | null;
   readonly status: RunStatus;
   readonly progressStep: string;
@@ -37,7 +44,7 @@ const LISTED = `run.id, run.run_key as "runKey", account.slug as account, bluepr
   run.blueprint_version as "blueprintVersion", run.name, run.status, run.progress_step as "progressStep",
   run.created_at as "createdAt", run.started_at as "startedAt", run.ended_at as "endedAt",
   run.error_kind as "errorKind", run.purged_at as "purgedAt"`;
-const TABLES = `run join account on account.id = run.account_id join blueprint on blueprint.id = run.blueprint_id`;
+const TABLES = `run join account on account.id = run.account_id left join blueprint on blueprint.id = run.blueprint_id`;
 
 /**
  * A page of runs, newest first. Not prepared by name: it is planned for the filters that are given, each of which has an index.
@@ -48,9 +55,9 @@ export async function listRuns(
   filter: RunFilter,
   { after, rows }: PageRequest,
 ): Promise<readonly ListedRun[]> {
-  const among = await findFewWith(db, filter.metadata);
   const one = filter.blueprintIds?.length === 1 ? (filter.blueprintIds[0] ?? null) : null;
-  const pair = pairOf(filter.metadata);
+  const [pair = null, ...others] = filter.metadata.map(pairOf);
+  const among = pair && (await findFewWith(db, pair));
   const name = filter.name === null ? null : Buffer.from(filter.name, "utf8");
   return await db.query<ListedRun>(
     `select ${LISTED} from ${TABLES}
@@ -60,6 +67,7 @@ export async function listRuns(
        and ($7::bytea is null or (run.name >= $7 and run.name < $8))
        and ($9::text is null or case when position($10::bytea in run.metadata) > 0
          then run_metadata_pairs(run.metadata) @> array[hashtextextended($9, 0)] else false end)
+       and ($17::bytea[] is null or (select bool_and(position(hashed in run.metadata) > 0) from unnest($17) as hashed))
        and ($16::text[] is null or run.id = any($16))
        and ($11::timestamptz is null or run.created_at >= $11) and ($12::timestamptz is null or run.created_at < $12)
        and ($13::bigint is null or (run.created_at, run.id) < (timestamptz 'epoch' + $13 * interval '1 ms', $14))
@@ -81,15 +89,16 @@ export async function listRuns(
       after?.id ?? null,
       rows,
       among,
+      others.length === 0 ? null : others.map(({ hashed }) => Buffer.from(hashed, "utf8")),
     ],
   );
 }
 
-const pairOf = (metadata: RunFilter["metadata"]) =>
-  metadata && {
-    hashed: `${JSON.stringify(metadata.name)}:${JSON.stringify(metadata.value)}`,
-    text: `${metadata.name}=${JSON.stringify(metadata.value)}`,
-  };
+/** `hashed`: as it stands in the JSON text, where its quotes can be nothing else. `text`: as the index has it. */
+const pairOf = ({ name, value }: MetadataPair) => ({
+  hashed: `${JSON.stringify(name)}:${JSON.stringify(value)}`,
+  text: `${name}=${JSON.stringify(value)}`,
+});
 
 /** More runs than these with one piece of metadata are met on the way through all: soon, unless all of them are old. */
 const FEW = 500;
@@ -102,9 +111,7 @@ const OFTEN = 10;
  * of for one run in two hundred, and would rather look at a million, newest first, for the few that it doesn't expect, or sort
  * a million that it doesn't expect either. Hence also the condition above, which asks for no index.
  */
-async function findFewWith(db: Database, metadata: RunFilter["metadata"]): Promise<readonly string[] | null> {
-  const pair = pairOf(metadata);
-  if (pair === null) return null;
+async function findFewWith(db: Database, pair: ReturnType<typeof pairOf>): Promise<readonly string[] | null> {
   const newest = await db.query(
     `select 1 from (select metadata from run order by created_at desc, id desc limit $2) newest
      where position($1::bytea in metadata) > 0 limit $3`,
@@ -132,13 +139,18 @@ export async function listBlueprintIds(
 }
 
 export interface DetailedRun extends ListedRun {
-  readonly blueprintId: string;
+  readonly accountId: string;
+  readonly blueprintId: string | null;
   readonly apiKeyId: string | null;
-  /** Who tried the Blueprint, by their sign-in name. */
+  /** Who started it by hand, by their sign-in name; null also for the command line. */
   readonly startedBy: string | null;
+  /** The run that it repeats, and those that repeat it, the newest first. */
+  readonly againOf: string | null;
+  readonly repeatedBy: readonly string[];
   readonly metadata: Buffer;
   readonly ignoredKeys: Buffer;
   readonly errorDetail: string | null;
+  readonly purgeReason: "retention" | "operator" | null;
   readonly parkedAt: Date | null;
   readonly deadlineAt: Date | null;
   readonly waitsFor: string | null;
@@ -148,9 +160,10 @@ export interface DetailedRun extends ListedRun {
 
 export async function findDetailedRun(db: Database, id: string): Promise<DetailedRun | undefined> {
   const rows = await db.query<DetailedRun>(
-    `select ${LISTED}, run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
-       (select email from operator where operator.id = run.operator_id) as "startedBy", run.metadata,
-       run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.parked_at as "parkedAt",
+    `select ${LISTED}, run.account_id as "accountId", run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
+       (select email from operator where operator.id = run.operator_id) as "startedBy", run.again_of as "againOf",
+       array(select id from run later where later.again_of = run.id order by id desc limit 20) as "repeatedBy", run.metadata,
+       run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason", run.parked_at as "parkedAt",
        run.deadline_at as "deadlineAt", run.waits_for as "waitsFor", run.retries, run.lost_leases as "lostLeases"
      from ${TABLES} where run.id = $1`,
     [id],

@@ -153,17 +153,19 @@ export const failStep = groupedUnderLease<{
   readonly nodeId: string;
   readonly detail: string;
   readonly tookMs: number;
+  readonly log?: string;
 }>(
   async (db, calls) =>
     await db.query({
       name: "fail_steps",
       text: `with given as (
-          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[])
-            as given (run_id, owner, epoch, account_id, node_id, detail, took_ms)
+          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::bytea[])
+            as given (run_id, owner, epoch, account_id, node_id, detail, took_ms, log)
         ), ${HELD_OF_GIVEN}
-        insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail)
-        select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail from held
-        on conflict (run_id, node_id) do update set ${TIMES}, error_detail = excluded.error_detail where ${IS_OPEN}
+        insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail, log)
+        select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail, log from held
+        on conflict (run_id, node_id) do update
+          set ${TIMES}, error_detail = excluded.error_detail, log = coalesce(excluded.log, run_step.log) where ${IS_OPEN}
         returning run_id as "runId"`,
       values: [
         ...leaseColumns(calls),
@@ -171,6 +173,7 @@ export const failStep = groupedUnderLease<{
         calls.map(({ nodeId }) => nodeId),
         calls.map(({ detail }) => detail),
         calls.map(({ tookMs }) => tookMs),
+        calls.map(({ log }) => bytes(log ?? null)),
       ],
     }),
 );

@@ -1,5 +1,5 @@
 import { limits } from "#domain/limits.ts";
-import { runStatusesBefore, type RunErrorKind, type RunProjection } from "#domain/run.ts";
+import { runStatusesBefore, type RunErrorKind, type RunProjection, type RunStatus } from "#domain/run.ts";
 import { grouped, inOrder } from "./group.ts";
 import { GIVEN_HELD, groupedUnderLease, HELD, leaseColumns, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
@@ -56,10 +56,10 @@ export async function findRun(
 export async function findRunOfAnyAccount(
   db: Database,
   reference: { readonly id: string } | { readonly runKey: string },
-): Promise<{ readonly id: string; readonly accountId: string } | undefined> {
+): Promise<{ readonly id: string; readonly accountId: string; readonly status: RunStatus } | undefined> {
   const byId = "id" in reference;
-  const rows = await db.query<{ id: string; accountId: string }>(
-    `select id, account_id as "accountId" from run where ${byId ? "id" : "run_key"} = $1`,
+  const rows = await db.query<{ id: string; accountId: string; status: RunStatus }>(
+    `select id, account_id as "accountId", status from run where ${byId ? "id" : "run_key"} = $1`,
     [byId ? reference.id : reference.runKey],
   );
   return rows[0];
@@ -89,10 +89,10 @@ export async function cancelRun(
   runId: string,
 ): Promise<VisibleRun | undefined> {
   const rows = await db.query<VisibleRun>(
-    `update run set status = 'cancelled', progress_step = 'cancelled', ended_at = greatest(app_now(), started_at),
+    `update run set status = 'cancelled', progress_step = 'cancelled', ended_at = greatest(app_now(), run.started_at),
        lease_owner = null
-     from blueprint
-     where run.id = $2 and run.account_id = $1 and run.status = any($3) and blueprint.id = run.blueprint_id
+     from run seen left join blueprint on blueprint.id = seen.blueprint_id
+     where run.id = $2 and run.account_id = $1 and run.status = any($3) and seen.id = run.id
      returning ${VISIBLE_COLUMNS}`,
     [accountId, runId, runStatusesBefore("cancelled")],
   );
@@ -111,8 +111,9 @@ export interface ClaimedRun {
   readonly runKey: string;
   readonly accountId: string;
   readonly accountSlug: string;
-  readonly blueprintId: string;
-  readonly blueprintVersion: number;
+  /** Null: it only logs in. */
+  readonly blueprintId: string | null;
+  readonly blueprintVersion: number | null;
   readonly name: Buffer | null;
   readonly metadata: Buffer;
   /** `running` from its claim on, unless it logs in first. */

@@ -5,6 +5,7 @@ import { failStep, findStepSource, finishStep, saveStepSource, startStep } from 
 import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs.ts";
 import { takeThrottleSlot } from "#db/throttle.ts";
+import { must } from "#lib/assert.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { reviewRecords } from "./review-gate.ts";
 import type { RunJournal } from "./run-context.ts";
@@ -39,7 +40,12 @@ export function databaseJournal(
     endWrite: async (write) => await outlastLocks(async () => await endWrite(db, lease, write)),
     takeThrottleSlot: async (nodeId, spacingMs) =>
       await outlastLocks(
-        async () => await takeThrottleSlot(db, { accountId, blueprintId, nodeId }, spacingMs),
+        async () =>
+          await takeThrottleSlot(
+            db,
+            { accountId, blueprintId: must(blueprintId, "the node's Blueprint"), nodeId },
+            spacingMs,
+          ),
       ),
     takeRetry: async (retriesMax) => await outlastLocks(async () => await takeRetry(db, lease, retriesMax)),
     isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,

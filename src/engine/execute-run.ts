@@ -14,9 +14,11 @@ import {
   startRun,
   type ClaimedRun,
 } from "#db/runs.ts";
+import type { Blueprint } from "#domain/blueprint.ts";
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import { TEST_LOGIN } from "#domain/test-login.ts";
 import type { Secret } from "#lib/secret.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -29,10 +31,11 @@ import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
+import { LoginTrace } from "./login-trace.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
-import { recordReceivers } from "./record-use.ts";
+import { recordReceivers, type BeforeHop } from "./record-use.ts";
 import { makeRedactor, type Redactor } from "./redact.ts";
 import { openRenewingTarget } from "./renewing-target.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
@@ -199,15 +202,12 @@ async function carry(
 ): Promise<void> {
   signal.throwIfAborted();
   services.news.announce([run.id]);
-  const plan = planOnce(
-    must(
-      await keepBlueprintVersion(services.db, run.blueprintId, run.blueprintVersion),
-      "the run's Blueprint",
-    ),
-  );
+  const plan = planOnce(await blueprintOf(services, run));
   await using opened = new AsyncDisposableStack();
   await failpoint("run.before_login");
-  const { targets, redact } = await logIn(services, run, plan, opened, signal);
+  const { targets, redact } = await (run.blueprintId === null
+    ? logInTraced(services, run, lease, plan, opened, signal)
+    : logIn(services, run, plan, opened, signal));
   await failpoint("run.after_login");
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {
@@ -263,6 +263,32 @@ async function carry(
   }
 }
 
+async function blueprintOf(services: EngineServices, run: ClaimedRun): Promise<Blueprint> {
+  const { blueprintId, blueprintVersion } = run;
+  if (blueprintId === null || blueprintVersion === null) return TEST_LOGIN;
+  return must(await keepBlueprintVersion(services.db, blueprintId, blueprintVersion), "the run's Blueprint");
+}
+
+/** A test login: the same, and its steps are written down however it ends. */
+async function logInTraced(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  plan: RunPlan,
+  opened: AsyncDisposableStack,
+  signal: AbortSignal,
+): ReturnType<typeof logIn> {
+  const trace = new LoginTrace();
+  try {
+    const loggedIn = await logIn(services, run, plan, opened, signal, trace);
+    await trace.save(services, lease, run.accountId, null);
+    return loggedIn;
+  } catch (error) {
+    if (error instanceof RunFailure) await trace.save(services, lease, run.accountId, error);
+    throw error;
+  }
+}
+
 /** All logins come before `running`; after a crash the run shows the step that it had (design, page 1, Milestones). */
 async function logIn(
   services: EngineServices,
@@ -270,6 +296,7 @@ async function logIn(
   plan: RunPlan,
   opened: AsyncDisposableStack,
   signal: AbortSignal,
+  trace?: LoginTrace,
 ): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: Redactor }> {
   const targets = new Map<string, TargetSession>();
   const redact = makeRedactor([]);
@@ -281,9 +308,13 @@ async function logIn(
     );
     const origins = await originsOf(services, run, strategy);
     const used = { accountId: run.accountId, credentialId: credential.credentialId, runId: run.id };
-    const beforeHop = recordReceivers(services, used);
+    const record = recordReceivers(services, used);
+    const beforeHop: BeforeHop = async (hop) => {
+      await record(hop);
+      trace?.asks(hop);
+    };
     const asked = { version: strategyVersion, strategy };
-    const request = { ...used, strategyId, strategy: asked, origins, beforeHop };
+    const request = { ...used, strategyId, strategy: asked, origins, beforeHop, trace };
     const loggedIn = await login(services, request, signal);
     redact.add(loggedIn.secrets);
     const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>

@@ -10,6 +10,7 @@ import type { LoginContext, LoginSession } from "#strategies/define-login.ts";
 import type { OAuthLogin } from "#strategies/oauth-access.ts";
 import type { SessionJar } from "#strategies/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
+import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { openTarget } from "./target-session.ts";
 
@@ -33,6 +34,8 @@ interface LoginPlace {
   readonly beforeHop: BeforeHop | null;
   /** What an earlier login of the run gave, and the target does not take any more. */
   readonly refused?: Secret<LoginSession> | undefined;
+  /** Of a test login: what it writes down. */
+  readonly trace?: LoginTrace | undefined;
 }
 
 /** What a login type works with, and nothing else. */
@@ -56,11 +59,13 @@ export function loginContext(
     expressions: credentialExpressions(means, request, fields, clock, signal),
     send: async (outbound) => {
       const response = await target.send(outbound, signal);
+      request.trace?.answered(response.status);
       if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await means.nowMs());
       return response;
     },
     cookies: () => jar.serialise(),
     refused: request.refused?.reveal(),
+    steps: request.trace,
     oauth: means.oauth,
   };
 }

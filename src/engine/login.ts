@@ -14,6 +14,7 @@ import { cacheLogin, openCachedLogin, openCredential, type CredentialReference }
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
 import { givenSecrets, secretValues } from "./login-secrets.ts";
+import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { makeRedactor } from "./redact.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
@@ -29,6 +30,8 @@ export interface LoginRequest extends CredentialReference {
   readonly beforeHop: BeforeHop;
   /** What an earlier login of the run gave, and the target does not take any more. */
   readonly refused?: Secret<LoginSession> | undefined;
+  /** Of a test login: it is really done, whatever login is kept, and written down step by step. */
+  readonly trace?: LoginTrace | undefined;
 }
 
 export interface LoggedIn {
@@ -96,7 +99,7 @@ async function openSession(
 ): Promise<Secret<LoginSession>> {
   const { strategy, version } = request.strategy;
   const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
-  if (strategy.cacheMs > 0) {
+  if (strategy.cacheMs > 0 && !request.trace) {
     const cached = await openCachedLogin(services, request, version);
     if (cached && (await stillGood(services, request, type, fields, cached, signal))) return cached;
     if (cached) await deleteLoginSession(services.db, request.credentialId);

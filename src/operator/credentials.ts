@@ -2,6 +2,7 @@ import {
   deleteCredentialOf,
   lookAtCredentials,
   lookAtCredentialSessions,
+  testLoginOf,
   unlockCredentialOf,
 } from "#actions/operators/look-at-credentials.ts";
 import type * as contract from "#contract/operator/credentials.ts";
@@ -19,6 +20,9 @@ export const postUnlock: Handler<typeof contract.unlockCredential> = async (
   { services, caller },
   { params },
 ) => await unlockCredentialOf(services, caller, params["credentialId"] ?? "");
+
+export const postTestLogin: Handler<typeof contract.testLogin> = async ({ services, caller }, { params }) =>
+  await testLoginOf(services, caller, params["credentialId"] ?? "");
 
 export const deleteCredential: Handler<typeof contract.deleteCredential> = async (context, { params }) =>
   await deleteCredentialOf(context.services, context.caller, params["credentialId"] ?? "");

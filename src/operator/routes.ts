@@ -90,6 +90,8 @@ function addWork({ route }: Adder): void {
   route(ofEvents.watchChanges, events.getEvents);
   route(ofRuns.cancelRun, runs.postCancel);
   route(ofRuns.purgeRun, runs.postPurge);
+  route(ofRuns.readRunAgain, runs.getAgain);
+  route(ofRuns.runAgain, runs.postAgain);
   route(ofRuns.readRunGraph, runs.getGraph);
   route(ofRuns.listResultRecords, runs.getResultRecords);
   route(ofRuns.downloadResult, runs.getResultFile);
@@ -108,6 +110,7 @@ function addWork({ route }: Adder): void {
 function addInstallation({ route }: Adder): void {
   route(ofCredentials.listCredentials, credentials.getCredentials);
   route(ofCredentials.unlockCredential, credentials.postUnlock);
+  route(ofCredentials.testLogin, credentials.postTestLogin);
   route(ofCredentials.deleteCredential, credentials.deleteCredential);
   route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
 

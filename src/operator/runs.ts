@@ -1,6 +1,7 @@
 import { cancelRunOf, purgeRunOf } from "#actions/operators/end-runs.ts";
 import { lookAtRun, lookAtRuns } from "#actions/operators/look-at-runs.ts";
 import { lookAtRunGraph } from "#actions/operators/look-at-run-graph.ts";
+import * as again from "#actions/operators/run-again.ts";
 import * as results from "#actions/operators/look-at-results.ts";
 import { attachment } from "#domain/download.ts";
 import type * as contract from "#contract/operator/runs.ts";
@@ -17,6 +18,12 @@ export const postCancel: Handler<typeof contract.cancelRun> = async ({ services,
 
 export const postPurge: Handler<typeof contract.purgeRun> = async ({ services, caller }, { params }) =>
   await purgeRunOf(services, caller, params["runId"] ?? "");
+
+export const getAgain: Handler<typeof contract.readRunAgain> = async ({ services }, { params }) =>
+  await again.lookAtAgain(services.db, params["runId"] ?? "");
+
+export const postAgain: Handler<typeof contract.runAgain> = async ({ services, caller }, { params, body }) =>
+  await again.runAgainOf(services, caller, params["runId"] ?? "", body);
 
 export const getGraph: Handler<typeof contract.readRunGraph> = async ({ services }, { params }) =>
   await lookAtRunGraph(services.db, params["runId"] ?? "");

@@ -32,8 +32,17 @@ export interface LoginContext {
   cookies(): JsonObject;
   /** What the target does not take any more, though it was good as far as anybody knew: another one is needed. */
   readonly refused?: LoginSession | undefined;
+  /** Told of what a login of several steps does, where somebody wants to see it. */
+  readonly steps?: LoginSteps | undefined;
   /** Token endpoints and kept tokens, for `oauth2`. */
   readonly oauth?: OAuthLogin | undefined;
+}
+
+/** How a login goes on, in the words of its document: never a rendered value. */
+export interface LoginSteps {
+  begin(step: string): void;
+  /** Its `when` is not true. */
+  skip(): void;
 }
 
 export interface ConfigFinding {

@@ -29,11 +29,14 @@ export async function runStep(
 ): Promise<LoginProgress> {
   const { variables } = progress;
   const place = `login step ${number} (${describeStep(step)})`;
+  context.steps?.begin(place);
   if (
     step.when !== undefined &&
     !(await isTrueAt(context.expressions, `${place}: when`, step.when, { variables }))
-  )
+  ) {
+    context.steps?.skip();
     return progress;
+  }
   const sent = progress.sent || /\$credential\b/.test(JSON.stringify(step.request ?? step.submit));
   let response = await sendStep(
     context,
@@ -98,6 +101,7 @@ export async function runCheck(
 ): Promise<void> {
   if (check === undefined) return;
   const place = `login check (${describeRequest(check.request)})`;
+  context.steps?.begin(place);
   const request = await buildRequest(context, check.request, {}, false, place);
   const own = (request.headers ?? []).filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()));
   const response = await context.send({ ...request, headers: [...own, ...Object.entries(headers)] });

@@ -40,7 +40,7 @@ after(async () => {
   await target?.close();
 });
 
-async function listed(...options: string[]): Promise<{ runs: any[]; next: string | null }> {
+async function listed(...options: string[]): Promise<{ items: any[]; next_cursor: string | null }> {
   const { code, stdout, stderr } = await installation.command("runs", "list", "--json", ...options);
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout);
@@ -50,24 +50,28 @@ test("runs are listed youngest first, by every filter, page by page", { timeout:
   const [first = "", second = "", failed = ""] = ids;
   const page = await listed("--limit", "2");
   assert.deepEqual(
-    page.runs.map(({ id }) => id),
+    page.items.map(({ id }) => id),
     [failed, second],
   );
-  assert.equal(page.next, second);
-  const rest = await listed("--limit", "2", "--after", second);
-  assert.deepEqual([rest.runs.map(({ id }) => id), rest.next], [[first], null]);
+  const rest = await listed("--limit", "2", "--cursor", String(page.next_cursor));
+  assert.deepEqual([rest.items.map(({ id }) => id), rest.next_cursor], [[first], null]);
   for (const [options, expected] of [
     [["--status", "failed", "--blueprint", "bad", "--account", "acme"], [failed]],
     [
-      ["--name", "order a-1", "--metadata", "order=A-1", "--until", "2999-01-01"],
+      ["--name", "Order A-1", "--metadata", "order=A-1", "--until", "2999-01-01"],
       [failed, first],
     ],
     [["--metadata", "order=A-1", "--metadata", "other=x"], []],
+    [
+      ["--metadata", "order=A-1", "--metadata", "order=A-1"],
+      [failed, first],
+    ],
+    [["--name", "rder"], []],
     [["--since", "2999-01-01"], []],
     [["--account", "other"], []],
   ] as const)
     assert.deepEqual(
-      (await listed(...options)).runs.map(({ id }) => id),
+      (await listed(...options)).items.map(({ id }) => id),
       expected,
       options.join(" "),
     );
@@ -77,8 +81,9 @@ test("runs are listed youngest first, by every filter, page by page", { timeout:
     new RegExp(`^ID +ACCOUNT +BLUEPRINT.*\\n${failed} +acme +bad +Order A-1 .* failed \\(target\\)`),
   );
   for (const [options, says] of [
-    [["--after", "run_none"], /There is no run run_none/],
-    [["--account", "nobody"], /There is no account "nobody"/],
+    [["--cursor", "run_none"], /`cursor`/],
+    [["--limit", "0"], /must be a number from 1/],
+    [["--account", "nobody"], /There is no such account/],
     [["--status", "lost"], /Allowed choices are queued/],
     [["--since", "yesterday"], /must be a date or a time/],
     [["--metadata", "order"], /must be name=value/],
@@ -99,16 +104,18 @@ test(
     assert.match(shown.stdout, /read +failed +1 /);
     const json = JSON.parse((await installation.command("runs", "show", done, "--json")).stdout);
     assert.deepEqual(json.metadata, { order: "A-1" });
-    assert.deepEqual(json.results, [{ key: "items", records: 1 }]);
+    assert.deepEqual(json.results, [
+      { key: "items", total_records: 1, json_bytes: json.results[0].json_bytes },
+    ]);
     assert.deepEqual(
-      json.steps.map((step: any) => [step.node, step.status, step.records]),
+      json.steps.map((step: any) => [step.node, step.status, step.records_total]),
       [["read", "done", 1]],
     );
     const watched = await installation.command("runs", "watch", done);
     assert.deepEqual([watched.code, watched.stdout], [0, "completed\n"]);
     assert.equal((await installation.command("runs", "watch", failed)).code, 1);
 
-    const purged = await installation.command("runs", "purge", json.runKey);
+    const purged = await installation.command("runs", "purge", json.run_key);
     assert.deepEqual([purged.code, purged.stdout], [0, `Purged ${done}.\n`], purged.stderr);
     assert.equal((await caller.get(`/blueprint-runs/${done}/results`)).status, 400);
     assert.equal((await caller.get(`/blueprint-runs/${done}/status`)).body.status, "completed");

@@ -36,6 +36,8 @@ export const changePassword = endpoint<typeof session.changePassword>("post", "/
 export const listRuns = endpoint<typeof runs.listRuns>("get", "/runs");
 export const readRun = endpoint<typeof runs.readRun>("get", "/runs/{runId}");
 export const cancelRun = endpoint<typeof runs.cancelRun>("post", "/runs/{runId}/cancel");
+export const readRunAgain = endpoint<typeof runs.readRunAgain>("get", "/runs/{runId}/run-again");
+export const runAgain = endpoint<typeof runs.runAgain>("post", "/runs/{runId}/run-again");
 export const purgeRun = endpoint<typeof runs.purgeRun>("post", "/runs/{runId}/purge");
 export const readRunGraph = endpoint<typeof runs.readRunGraph>("get", "/runs/{runId}/graph");
 export const listResultRecords = endpoint<typeof runs.listResultRecords>(
@@ -121,6 +123,10 @@ export const listCredentials = endpoint<typeof credentials.listCredentials>("get
 export const unlockCredential = endpoint<typeof credentials.unlockCredential>(
   "post",
   "/credentials/{credentialId}/unlock",
+);
+export const testLogin = endpoint<typeof credentials.testLogin>(
+  "post",
+  "/credentials/{credentialId}/test-login",
 );
 export const deleteCredential = endpoint<typeof credentials.deleteCredential>(
   "delete",

@@ -1,5 +1,5 @@
 import { Anchor, Group, Text } from "@mantine/core";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/credentials.ts";
 import { deleteCredential, listCredentials, unlockCredential } from "../api/operations.ts";
@@ -12,6 +12,7 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
+import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
 
 type Credential = OperatorAnswer<typeof contract.listCredentials>["items"][number];
@@ -44,7 +45,7 @@ export function CredentialListPage() {
   );
 }
 
-function CredentialTable({ credentials }: { readonly credentials: readonly Credential[] }) {
+export function CredentialTable({ credentials }: { readonly credentials: readonly Credential[] }) {
   return (
     <DataTable
       name="Credentials"
@@ -114,6 +115,7 @@ function State({
 
 function Actions({ of: credential }: { readonly of: Credential }) {
   const { may } = useSignedIn();
+  const [, go] = useLocation();
   const name = credential.name ?? credential.id;
   const input = { params: { credentialId: credential.id } };
   return (
@@ -131,6 +133,14 @@ function Actions({ of: credential }: { readonly of: Credential }) {
         >
           If the login is still wrong, the target may lock its user out.
         </AskButton>
+      )}
+      {may("run.trigger") && (
+        <TestLoginButton
+          credential={credential.id}
+          name={name}
+          label="Test login"
+          onStarted={(id) => go(`/runs/${id}`)}
+        />
       )}
       {may("credential.delete") && (
         <AskButton

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { cancelRun, listRuns, purgeRun, readRun } from "../api/operations.ts";
 import { keyOf, useDo, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
+import { RunAgainButton } from "./run-again.tsx";
 import { Confirm } from "../parts/confirm.tsx";
 
 /** What may be done with a run as it stands, by whoever looks. */
@@ -12,6 +13,7 @@ export function RunActions({ run }: { readonly run: Run }) {
   const isOver = run.ended_at !== null;
   return (
     <>
+      {isOver && run.blueprint !== null && may("run.trigger") && <RunAgainButton run={run} />}
       {!isOver && may("run.cancel") && <CancelButton run={run} />}
       {isOver && run.purged_at === null && may("run.purge") && <PurgeButton run={run} />}
     </>

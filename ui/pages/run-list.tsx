@@ -83,7 +83,7 @@ function RunRow({ run }: { readonly run: ListedRun }) {
           {run.name ?? run.id}
         </Anchor>
         <Text size="xs" c="dimmed" className="any-break">
-          {run.blueprint} · version {run.blueprint_version}
+          {run.blueprint === null ? "Test login" : `${run.blueprint} · version ${run.blueprint_version}`}
         </Text>
       </Table.Td>
       <Table.Td>

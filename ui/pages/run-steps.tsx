@@ -12,7 +12,9 @@ const RunGraph = lazy(async () => ({ default: (await import("./run-graph.tsx")).
 /** What was done, as lines of time or as the graph that the Blueprint is; one step opened. */
 export function RunSteps({ run }: { readonly run: Run }) {
   const failed = run.steps.find(({ status }) => status === "failed")?.node ?? null;
-  const [opened, setOpened] = useState<string | null>(failed);
+  // Until somebody opens or closes one, it is the one that failed: also when it fails while somebody looks on.
+  const [chosen, setOpened] = useState<string | null | undefined>(undefined);
+  const opened = chosen === undefined ? failed : chosen;
   const [view, setView] = useState("timeline");
   const step = run.steps.find(({ node }) => node === opened);
   return (
@@ -20,15 +22,18 @@ export function RunSteps({ run }: { readonly run: Run }) {
       title="Steps"
       isBare
       actions={
-        <SegmentedControl
-          aria-label="How steps are shown"
-          value={view}
-          onChange={setView}
-          data={[
-            { value: "timeline", label: "Timeline" },
-            { value: "graph", label: "Graph" },
-          ]}
-        />
+        // A test login has no graph.
+        run.blueprint === null ? undefined : (
+          <SegmentedControl
+            aria-label="How steps are shown"
+            value={view}
+            onChange={setView}
+            data={[
+              { value: "timeline", label: "Timeline" },
+              { value: "graph", label: "Graph" },
+            ]}
+          />
+        )
       }
     >
       {view === "graph" ? (

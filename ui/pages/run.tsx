@@ -1,5 +1,5 @@
 import { Anchor, Stack } from "@mantine/core";
-import { Link, useParams } from "wouter";
+import { Link, useLocation, useParams } from "wouter";
 import { readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
@@ -10,6 +10,7 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { RunStatusMark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
+import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Elapsed, Time } from "../parts/time.tsx";
 import { RunActions } from "./run-actions.tsx";
 import { RunGot } from "./run-got.tsx";
@@ -33,11 +34,12 @@ export function RunPage() {
 
 function RunDetail({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
+  const title = run.name ?? (run.blueprint === null ? "Test login" : run.id);
   return (
     <>
       <PageHead
-        title={run.name ?? run.id}
-        windowTitle={`${run.name ?? run.id}, ${run.status}`}
+        title={title}
+        windowTitle={`${title}, ${run.status}`}
         about={<RunStatusMark status={run.status} step={run.progress_step} />}
       >
         <RunActions run={run} />
@@ -72,6 +74,7 @@ function RunNotes({ run }: { readonly run: Run }) {
           </Anchor>
         </Note>
       )}
+      {run.blueprint === null && <TestLoginNote run={run} />}
       {run.waits_for !== null && (
         <Note tone="quiet" title="It waits for another run">
           Runs with the credential {run.waits_for} take turns; this one begins when the other has ended.
@@ -86,17 +89,55 @@ function RunNotes({ run }: { readonly run: Run }) {
   );
 }
 
+const RunLink = ({ id }: { readonly id: string }) => (
+  <Anchor component={Link} href={`/runs/${id}`} size="sm">
+    {id}
+  </Anchor>
+);
+
+/** A run without a Blueprint. */
+function TestLoginNote({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
+  const [, go] = useLocation();
+  const credential = run.credentials[0]?.credential_id;
+  return (
+    <Note tone="quiet" title="It tests a login, and does nothing else">
+      A worker logs in with the credential as every run does. No customer sees it.
+      {credential !== undefined && run.ended_at !== null && may("run.trigger") && (
+        <TestLoginButton
+          credential={credential}
+          name="it"
+          label="Test the login again"
+          onStarted={(id) => go(`/runs/${id}`)}
+        />
+      )}
+    </Note>
+  );
+}
+
 function RunFacts({ run }: { readonly run: Run }) {
   return (
     <Facts
       of={[
-        ["Blueprint", `${run.blueprint}, version ${run.blueprint_version}`],
+        ["Blueprint", run.blueprint === null ? null : `${run.blueprint}, version ${run.blueprint_version}`],
         ["Account", run.account],
         ["Triggered", <Time key="at" at={run.created_at} isExact />],
         ["Took", <Elapsed key="took" from={run.started_at} to={run.ended_at} />],
         ["Run id", <Copyable key="id" text={run.id} name="the run id" />],
         ["Run key", <Copyable key="key" text={run.run_key} name="the run key" />],
         ["API key", run.api_key_id],
+        ["Started by", run.started_by],
+        ["Again of", run.again_of === null ? null : <RunLink key="of" id={run.again_of} />],
+        [
+          "Run again as",
+          run.repeated_by.length === 0 ? null : (
+            <Stack key="as" gap={2}>
+              {run.repeated_by.map((id) => (
+                <RunLink key={id} id={id} />
+              ))}
+            </Stack>
+          ),
+        ],
         ["Requests sent again", run.retries === 0 ? null : run.retries],
         ["Workers lost", run.lost_leases === 0 ? null : run.lost_leases],
         [

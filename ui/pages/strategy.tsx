@@ -3,6 +3,7 @@ import { useParams, useSearchParams } from "wouter";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/strategies.ts";
 import {
+  listCredentials,
   listStrategyVersions,
   publishStrategyVersion,
   readStrategy,
@@ -13,6 +14,7 @@ import {
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DocumentEditor } from "../parts/document-editor.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { FormPreview } from "../parts/form-preview.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -22,6 +24,7 @@ import { Mark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
 import { Time } from "../parts/time.tsx";
 import { VersionList } from "../parts/version-list.tsx";
+import { CredentialTable } from "./credential-list.tsx";
 
 type Strategy = OperatorAnswer<typeof contract.readStrategy>;
 
@@ -96,6 +99,7 @@ function StrategyTabs(props: {
         <Tabs.Tab value="form">Form</Tabs.Tab>
         <Tabs.Tab value="document">Document</Tabs.Tab>
         <Tabs.Tab value="versions">Versions</Tabs.Tab>
+        {may("credential.read") && <Tabs.Tab value="credentials">Credentials</Tabs.Tab>}
       </Tabs.List>
       <Tabs.Panel value="form">
         <Stack gap="xl">
@@ -139,7 +143,35 @@ function StrategyTabs(props: {
           publishInputOf={(version) => ({ params: { ...params, version: String(version) } })}
         />
       </Tabs.Panel>
+      {may("credential.read") && (
+        <Tabs.Panel value="credentials">
+          <StrategyCredentials account={params.account} strategy={params.strategyId} />
+        </Tabs.Panel>
+      )}
     </Tabs>
+  );
+}
+
+const CREDENTIALS_SHOWN = 20;
+
+/** Whether logins work is tried with a credential. */
+function StrategyCredentials(query: { readonly account: string; readonly strategy: string }) {
+  const credentials = useRead(listCredentials, { query: { ...query, limit: CREDENTIALS_SHOWN } });
+  return (
+    <Reading of={credentials}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <EmptyState title="No credential yet">
+            The login is tested with a credential, which comes when an end user fills in the form of this
+            strategy.
+          </EmptyState>
+        ) : (
+          <Section title="The newest credentials" isBare>
+            <CredentialTable credentials={items} />
+          </Section>
+        )
+      }
+    </Reading>
   );
 }
 

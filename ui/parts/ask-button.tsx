@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState, type ReactNode } from "react";
-import type { OperatorOperation } from "#contract/operator/operation.ts";
+import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
 import { useDo } from "../api/queries.ts";
 import type { Endpoint, InputOf } from "../api/request.ts";
 import { Confirm } from "./confirm.tsx";
@@ -18,14 +18,16 @@ export function AskButton<O extends OperatorOperation>(props: {
   readonly action: string;
   /** What is said when it is done. */
   readonly done: string;
+  readonly onDone?: (answer: OperatorAnswer<O>) => void;
   readonly children: ReactNode;
   readonly size?: "xs" | "sm";
 }) {
   const [isAsking, setIsAsking] = useState(false);
   const doing = useDo(props.to, {
     changes: props.changes,
-    onDone: () => {
+    onDone: (answer) => {
       setIsAsking(false);
+      props.onDone?.(answer);
       notifications.show({ message: props.done });
     },
   });

@@ -9,6 +9,8 @@ export function Confirm(props: {
   readonly children: ReactNode;
   readonly action: string;
   readonly isBusy: boolean;
+  /** It can't be done now: what stands above says why. */
+  readonly isBlocked?: boolean;
   readonly failure: Error | null;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -29,9 +31,11 @@ export function Confirm(props: {
           <Button variant="default" onClick={props.onClose} data-autofocus>
             Leave it
           </Button>
-          <Button color="red.9" loading={props.isBusy} onClick={props.onConfirm}>
-            {props.action}
-          </Button>
+          {props.isBlocked !== true && (
+            <Button color="red.9" loading={props.isBusy} onClick={props.onConfirm}>
+              {props.action}
+            </Button>
+          )}
         </Group>
       </Stack>
     </Modal>

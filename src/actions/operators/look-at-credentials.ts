@@ -1,8 +1,9 @@
-import { deleteCredential, withdrawTombstone } from "#actions/delete-credential.ts";
+import { deleteCredentialAs } from "#actions/delete-credential.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
+import { testLogin } from "#actions/test-login.ts";
 import { unlockCredential } from "#actions/unlock-credential.ts";
-import { findAccountOfCredential, listSeenCredentials, listSeenSessions } from "#db/operator-credentials.ts";
+import { listSeenCredentials, listSeenSessions } from "#db/operator-credentials.ts";
 import type { Database } from "#db/pool.ts";
 import { isId } from "#domain/ids.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
@@ -24,9 +25,10 @@ const accountIdOf = async (db: Database, { account }: AccountQuery): Promise<str
   account === undefined ? null : (await requireAccount(db, account)).id;
 
 /** Throws Problem 422, OperatorError. */
-export async function lookAtCredentials(db: Database, query: AccountQuery) {
+export async function lookAtCredentials(db: Database, query: AccountQuery & { strategy?: string }) {
   const page = readPage(query);
-  const rows = await listSeenCredentials(db, await accountIdOf(db, query), page);
+  const filter = { accountId: await accountIdOf(db, query), strategyId: query.strategy ?? null };
+  const rows = await listSeenCredentials(db, filter, page);
   return makePage(rows, page, endOf, (each) => ({
     id: each.id,
     account: each.account,
@@ -68,21 +70,23 @@ export async function unlockCredentialOf(
     throw notFound("Credential");
 }
 
+/** Throws Problem 404. */
+export async function testLoginOf(
+  services: Services,
+  caller: OperatorCaller,
+  id: string,
+): Promise<{ id: string; run_key: string }> {
+  const by = { actor: actorOf(caller), operatorId: caller.operatorId };
+  const run = await testLogin(services, by, id);
+  services.news.tellOfWaiting([run.accountId]);
+  return { id: run.id, run_key: run.runKey };
+}
+
 /** As the API's delete, with its tombstone. Throws Problem 404. */
 export async function deleteCredentialOf(
   services: Services,
   caller: OperatorCaller,
   id: string,
 ): Promise<void> {
-  const accountId = isId("credential", id) ? await findAccountOfCredential(services.db, id) : undefined;
-  if (accountId === undefined) throw notFound("Credential");
-  const tombstone = services.tombstones.of(id);
-  const by = { accountId, actor: actorOf(caller) };
-  const { failedRunIds } = await services.db
-    .transaction(async (tx) => await deleteCredential(services, tx, by, id, tombstone))
-    .catch(async (error: unknown) => {
-      await withdrawTombstone(services, tombstone, error);
-      throw error;
-    });
-  services.news.announce(failedRunIds);
+  services.news.announce(await deleteCredentialAs(services, actorOf(caller), id));
 }

@@ -30,7 +30,8 @@ export interface RunQuery {
   account?: string;
   blueprint?: string;
   run_name?: string;
-  metadata?: string;
+  /** Each `name=value`. */
+  metadata?: string | readonly string[];
   since?: string;
   until?: string;
 }
@@ -55,7 +56,7 @@ export async function lookAtRuns(db: Database, query: RunQuery) {
       accountId: account?.id ?? null,
       blueprintIds,
       name: query.run_name ?? null,
-      metadata: query.metadata === undefined ? null : readPair(query.metadata),
+      metadata: [query.metadata ?? []].flat().map(readPair),
       since: query.since ?? null,
       until: query.until ?? null,
     },
@@ -110,6 +111,9 @@ export async function lookAtRun(db: Database, reference: string) {
     failure_story: run.errorDetail,
     api_key_id: run.apiKeyId,
     started_by: run.startedBy,
+    again_of: run.againOf,
+    repeated_by: [...run.repeatedBy],
+    purge_reason: run.purgeReason,
     waits_for: run.waitsFor,
     parked_at: iso(run.parkedAt),
     deadline_at: iso(run.deadlineAt),
@@ -166,7 +170,10 @@ const linesOf = (log: Buffer | null): unknown[] =>
 async function explainIgnored(db: Database, run: DetailedRun) {
   const names = JSON.parse(run.ignoredKeys.toString("utf8")) as readonly string[];
   if (names.length === 0) return [];
-  const blueprint = await keepBlueprintVersion(db, run.blueprintId, run.blueprintVersion);
+  const blueprint =
+    run.blueprintId === null || run.blueprintVersion === null
+      ? undefined
+      : await keepBlueprintVersion(db, run.blueprintId, run.blueprintVersion);
   const inputs = blueprint?.nodes.filter(({ type }) => type === "input") ?? [];
   const known = [
     "credential_id",

@@ -15,6 +15,7 @@ export const listCredentials = defineOperation({
   query: closed({
     ...paging,
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    strategy: Type.Optional(Type.String({ maxLength: 200, description: "How they log in (`strat_...`)." })),
   }),
   status: 200,
   answer: page(
@@ -44,6 +45,20 @@ export const unlockCredential = defineOperation({
   summary: "Let runs log in again at once, after rejected logins",
   permission: "credential.unlock",
   status: 204,
+  failures: [missing("credential")],
+});
+
+export const testLogin = defineOperation({
+  id: "testLogin",
+  method: "post",
+  path: "/credentials/{credentialId}/test-login",
+  tag: TAG,
+  summary: "Test the login of a credential",
+  description:
+    "A run that logs in as every run with the credential does, and ends. A login that the target rejects counts as any other. While one is under way, it is that one.",
+  permission: "run.trigger",
+  status: 201,
+  answer: closed({ id: text("The run's id."), run_key: text("Its key, a UUID.") }, { title: "TestLogin" }),
   failures: [missing("credential")],
 });
 

@@ -22,8 +22,8 @@ const listed = {
   id: text("The run's id (`run_...`)."),
   run_key: text("Its key, a UUID."),
   account: text("The account's name."),
-  blueprint: text("The Blueprint's key."),
-  blueprint_version: count("The version that it executes."),
+  blueprint: orNull(text("The Blueprint's key; `null`: a test login, which has none.")),
+  blueprint_version: orNull(count("The version that it executes.")),
   name: orNull(text("The caller's `run_name`.")),
   status: oneOf(RUN_STATUSES, "Where it stands."),
   progress_step: text("The finer step."),
@@ -90,8 +90,15 @@ export const readRun = defineOperation({
     {
       ...listed,
       failure_story: orNull(text("Node, host and reason, redacted.")),
-      api_key_id: orNull(text("The API key that triggered it; `null`: an operator did.")),
-      started_by: orNull(text("The operator who triggered it, to try the Blueprint.")),
+      api_key_id: orNull(
+        text("The API key that triggered it; `null`: an operator did, or the command line."),
+      ),
+      started_by: orNull(text("The operator who started it by hand.")),
+      again_of: orNull(text("The run that it repeats.")),
+      repeated_by: Type.Array(text("A run that repeats it; the newest first, twenty at most.")),
+      purge_reason: orNull(
+        oneOf(["retention", "operator"], "Why: its time was over, or an operator did it."),
+      ),
       waits_for: orNull(text("The credential that it waits for.")),
       parked_at: orNull(time("Since when it waits for a person.")),
       deadline_at: orNull(time("When its timeout is over.")),
@@ -162,6 +169,68 @@ export const purgeRun = defineOperation({
   permission: "run.purge",
   status: 204,
   failures: [missing("run"), conflict("The run has not ended yet, or is purged already.")],
+});
+
+export const readRunAgain = defineOperation({
+  id: "readRunAgain",
+  method: "get",
+  path: "/runs/{runId}/run-again",
+  tag: TAG,
+  summary: "Read what it would be to run it again",
+  permission: "run.trigger",
+  status: 200,
+  answer: closed(
+    {
+      blueprint_version: orNull(count("The version in force, which would be executed.")),
+      previous_version: orNull(count("The version that the run executed.")),
+      writes: Type.Array(text("A node of the version in force that writes to another system.")),
+      ignored_keys: Type.Array(text("An input or a metadata item that the version in force does not know.")),
+      obstacle: orNull(text("Why it can't be run again; `null`: nothing is in the way.")),
+    },
+    { title: "RunAgain" },
+  ),
+  failures: [missing("run")],
+});
+
+export const runAgain = defineOperation({
+  id: "runAgain",
+  method: "post",
+  path: "/runs/{runId}/run-again",
+  tag: TAG,
+  summary: "Run it again",
+  description:
+    "A new run with the same inputs, credentials, name and metadata, of the Blueprint's version in force. What it writes is written once more.",
+  permission: "run.trigger",
+  body: closed({
+    blueprint_version: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: "The version that somebody expects to be in force; a 409 when it is another.",
+      }),
+    ),
+    may_write: Type.Optional(
+      Type.Boolean({ description: "Must be true when the version in force writes to other systems." }),
+    ),
+    idempotency_key: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description:
+          "The same for one decision to run again: a second request with it gives the first one's run.",
+      }),
+    ),
+  }),
+  status: 201,
+  answer: closed(
+    {
+      id: text("The new run's id."),
+      run_key: text("Its key, a UUID."),
+      blueprint_version: count("The version that it executes."),
+    },
+    { title: "RepeatedRun" },
+  ),
+  failures: [missing("run"), conflict("Its data was purged, a credential is gone, or the version changed.")],
 });
 
 export const readRunGraph = defineOperation({

@@ -1,0 +1,51 @@
+import { replayOrRun } from "#actions/replay-or-run.ts";
+import { planAgain, runAgain } from "#actions/run-again.ts";
+import type { Services } from "#actions/services.ts";
+import type { Database } from "#db/pool.ts";
+import { fingerprint } from "#domain/idempotency.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+/** Throws OperatorError. */
+export async function lookAtAgain(db: Database, reference: string) {
+  const { run, version, writes, ignored, obstacle } = await planAgain(db, reference);
+  return {
+    blueprint_version: version?.version ?? null,
+    previous_version: run.blueprintVersion,
+    writes: [...writes],
+    ignored_keys: [...ignored],
+    obstacle,
+  };
+}
+
+interface AgainBody {
+  readonly blueprint_version?: number;
+  readonly may_write?: boolean;
+  readonly idempotency_key?: string;
+}
+
+/** Once for each idempotency key, however often it is asked for. Throws Problem, OperatorError. */
+export async function runAgainOf(
+  services: Services,
+  caller: OperatorCaller,
+  reference: string,
+  body: AgainBody,
+): Promise<{ id: string; run_key: string; blueprint_version: number }> {
+  const wish = { version: body.blueprint_version ?? null, mayWrite: body.may_write ?? false };
+  const by = { actor: actorOf(caller), operatorId: caller.operatorId };
+  const answer = await runAgain(services, by, reference, wish, async (accountId, effect) => {
+    const request = {
+      accountId,
+      // No header holds U+0000: it is never a customer's key.
+      key: body.idempotency_key === undefined ? null : `\u0000${caller.operatorId}/${body.idempotency_key}`,
+      fingerprint: () =>
+        fingerprint("POST", ["runs", reference, "run-again"], {
+          kind: "json",
+          canonical: JSON.stringify(wish),
+        }),
+    };
+    const outcome = await replayOrRun(services, request, effect);
+    services.news.tellOfWaiting([accountId]);
+    return outcome.answer;
+  });
+  return JSON.parse(answer.body) as { id: string; run_key: string; blueprint_version: number };
+}

@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import type { Composition } from "./composition.ts";
+import { print } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
+
+export function addRunAgain(runs: Command, composition: Composition): void {
+  runs
+    .command("again")
+    .description(
+      "run an ended run again: the same inputs, credentials, name and metadata, of the version in force",
+    )
+    .argument("<id>", "its id (run_…) or its run key (a UUID)")
+    .option("--may-write", "the Blueprint writes to other systems, and may do so once more")
+    .option("--json", "print {id, run_key, blueprint_version} as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey runs again run_0VbbSVh5… --may-write")
+    .action(
+      async (id: string, options: { mayWrite?: boolean; json?: boolean }) =>
+        await again(composition, id, options),
+    );
+}
+
+async function again(
+  composition: Composition,
+  reference: string,
+  { mayWrite, json }: { mayWrite?: boolean; json?: boolean },
+): Promise<void> {
+  const [{ runAgain }, { sendRunNews }] = await Promise.all([
+    import("#actions/run-again.ts"),
+    import("#db/run-news.ts"),
+  ]);
+  await composition.loadNodeTypes();
+  const signing = openOwnSigning(composition);
+  const blobs = await composition.openStore();
+  const answer = await composition.withDatabase(async (db) => {
+    const wish = { version: null, mayWrite: mayWrite === true };
+    const by = { actor: { kind: "cli" } } as const;
+    return await runAgain({ db, blobs, signing }, by, reference, wish, async (accountId, effect) => {
+      const made = await db.transaction(effect);
+      await sendRunNews(db, "cli", { waiting: [accountId] });
+      return made;
+    });
+  });
+  if (json === true) return print(answer.body);
+  const made = JSON.parse(answer.body) as { id: string; blueprint_version: number };
+  print(`Started ${made.id}, by version ${made.blueprint_version} of its Blueprint.`);
+  print(`Its end: latchkey runs watch ${made.id}`);
+}

@@ -1,0 +1,54 @@
+import type { Command } from "commander";
+import type { Composition } from "./composition.ts";
+import { readLimit } from "./look-at-runs.ts";
+import { print, table, tell } from "./output.ts";
+import { plain } from "./review-records.ts";
+
+interface ListOptions {
+  account?: string;
+  limit?: number;
+  cursor?: string;
+  json?: boolean;
+}
+
+export function addSessions(program: Command, composition: Composition): void {
+  program
+    .command("sessions")
+    .description("list the hosted forms that were opened for end users")
+    .addHelpText("after", "\nExample:\n  latchkey sessions list --account acme")
+    .command("list")
+    .description("list credential sessions, the youngest first")
+    .option("--account <name>", "only those of one account")
+    .option("--limit <number>", "how many; 50 unless given", readLimit)
+    .option("--cursor <text>", "go on where a page ended: its `next_cursor`")
+    .option("--json", "print {items, next_cursor} as JSON, as the operator API gives it")
+    .addHelpText("after", "\nExample:\n  latchkey sessions list --account acme")
+    .action(async (options: ListOptions) => await list(composition, options));
+}
+
+async function list(composition: Composition, { json, ...query }: ListOptions): Promise<void> {
+  const { lookAtCredentialSessions } = await import("#actions/operators/look-at-credentials.ts");
+  const found = await composition.withDatabase(async (db) => await lookAtCredentialSessions(db, query));
+  if (json === true) return print(JSON.stringify(found));
+  if (found.items.length === 0) {
+    print("There are no credential sessions.");
+    return tell("A customer's backend makes one with POST /api/v1/credential-sessions (docs/api.md).");
+  }
+  print(
+    table(
+      ["ID", "ACCOUNT", "STRATEGY", "NAME", "CREATED", "STATE", "CREDENTIAL"],
+      found.items.map((each) => [
+        each.id,
+        each.account,
+        each.strategy,
+        plain(each.name ?? ""),
+        minute(each.created_at),
+        each.status === "pending" ? `pending until ${minute(each.expires_at)}` : each.status,
+        each.credential_id ?? "",
+      ]),
+    ),
+  );
+  if (found.next_cursor !== null) print(`\nThere are more: --cursor ${found.next_cursor}`);
+}
+
+const minute = (time: string): string => time.slice(0, 16).replace("T", " ");

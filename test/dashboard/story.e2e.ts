@@ -1,0 +1,215 @@
+// The whole story of an operator in one browser, by the mouse and the keyboard alone: from a strategy that is written to the audit log.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { connect } from "../caller.ts";
+import { startTarget, type Target } from "../flow/target.ts";
+import { axe } from "./axe.ts";
+import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+
+const RIGHT = "right-pass-4711";
+const WRONG = "wrong-pass-0815";
+const ORDERS = [
+  { number: "A-1", total: 12 },
+  { number: "A-2", total: -1 },
+  { number: "A-3", total: -2 },
+];
+
+let stage: DashboardStage;
+let target: Target;
+let page: Page;
+let run: string;
+let again: string;
+
+const strategy = (): string => `strategy: strat_shop
+account: acme
+name: Shop
+hosts: [${target.url}]
+fields:
+  - { key: username, label: Username, type: text, required: true }
+  - { key: password, label: Password, type: password, required: true }
+login:
+  type: http
+  steps:
+    - request:
+        method: POST
+        url: /login
+        form: { username: "{{ $credential.username }}", password: "{{ $credential.password }}" }
+      expect: { status: [204] }
+`;
+
+const blueprint = (): string =>
+  `blueprint: orders
+account: acme
+name: Orders
+hosts: [${target.url}]
+credentials: { shop: { strategy: strat_shop } }
+metadata: [{ name: week }]
+nodes:
+  - { id: read, type: http, credential: shop, request: { method: GET, url: /orders }, records: items }
+  - { id: checked, type: validate, from: read, rules: [{ assert: total > 0, field: total, message: The total must be above zero }] }
+  - { id: look, type: review, from: checked, title: Look at the orders, editable: true }
+  - { id: book, type: http, for_each: look, request: { method: POST, url: "${"TARGET"}/book", json: { number: "{{ number }}" } } }
+  - { id: out, type: output, refKey: orders, from: look }
+`.replace("TARGET", target.url);
+
+before(async () => {
+  target = await startTarget(({ path, body }) => {
+    if (path === "/login") return { status: new URLSearchParams(body).get("password") === RIGHT ? 204 : 401 };
+    return path === "/orders" ? { body: { items: ORDERS } } : { body: {} };
+  });
+  stage = await openDashboardStage();
+});
+
+after(async () => {
+  await stage?.[Symbol.asyncDispose]();
+  await target?.close();
+});
+
+/** Replaces what an editor holds, and publishes it. */
+async function write(label: string, text: string): Promise<void> {
+  const editor = page.getByRole("textbox", { name: label });
+  await editor.waitFor();
+  await editor.press("Control+a");
+  // Or Chromium keeps the style of what is replaced, by an attribute that the page's policy refuses.
+  await editor.press("Delete");
+  await page.keyboard.insertText(text);
+  await page.getByText("No problem.").waitFor();
+  await page.getByRole("button", { name: "Publish…" }).click();
+  await page.getByRole("button", { name: "Publish", exact: true }).click();
+}
+
+const runOf = (): string => /run_\w+/.exec(page.url())?.[0] ?? assert.fail(page.url());
+const booked = (): number => target.requests.filter(({ path }) => path === "/book").length;
+
+test("an operator signs in, and writes a strategy and a Blueprint", async () => {
+  const operator = await stage.withApp("operator");
+  const context = await stage.newContext();
+  page = await context.newPage();
+  await page.goto(`${stage.operators.service.url}/dashboard`);
+  await page.getByLabel("Sign-in name").fill(operator.email);
+  await page.getByLabel("Password", { exact: true }).fill(operator.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByLabel("Code").fill(nextCode(operator.secret));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Strategies" }).click();
+  await page.getByRole("link", { name: "New strategy" }).click();
+  await write("The new document", strategy());
+  await page.getByRole("heading", { name: "Shop", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "Blueprints", exact: true }).click();
+  await page.getByRole("link", { name: "New Blueprint" }).click();
+  await write("The new document", blueprint());
+  await page.getByRole("heading", { name: "Orders", level: 1 }).waitFor();
+});
+
+test("the login is tested with a credential: each step is seen, and no value", async () => {
+  await connect(stage.caller, "strat_shop", { username: "ada", password: RIGHT });
+  const wrong = await connect(stage.caller, "strat_shop", { username: "ada", password: WRONG });
+  await page.getByRole("link", { name: "Strategies" }).click();
+  await page.getByRole("link", { name: "Shop" }).click();
+  await page.getByRole("tab", { name: "Credentials" }).click();
+  // The newest is the first: the wrong one.
+  await page.getByRole("button", { name: `Test login ${wrong}` }).click();
+  await page.getByRole("button", { name: "Test the login" }).click();
+  await page.getByRole("heading", { name: "Test login", level: 1 }).waitFor();
+  await page.getByText("It failed: login").waitFor();
+  const steps = page.getByRole("region", { name: "Steps" });
+  await steps.getByText("login step 1 (POST /login)", { exact: true }).waitFor();
+  await steps.getByText("status=401").waitFor();
+  assert.ok(!(await page.content()).includes(WRONG));
+  assert.equal(await page.getByRole("button", { name: "Run again" }).count(), 0);
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole("link", { name: "Credentials" }).click();
+  await page.getByText("1 rejected").waitFor();
+  await page
+    .getByRole("button", { name: /^Test login/ })
+    .last()
+    .click();
+  await page.getByRole("button", { name: "Test the login" }).click();
+  await page.getByText("Completed", { exact: true }).waitFor();
+  assert.ok(!(await page.content()).includes(RIGHT));
+  await page.getByRole("link", { name: "Runs", exact: true }).click();
+  await page.getByText("Test login", { exact: true }).nth(1).waitFor();
+});
+
+test("the Blueprint is tried, watched live, reviewed with two records edited, and its results are seen", async () => {
+  await page.getByRole("link", { name: "Blueprints", exact: true }).click();
+  await page.getByRole("link", { name: "Orders" }).click();
+  await page.getByRole("tab", { name: "Try it" }).click();
+  const choice = page.getByLabel("Credential for shop");
+  await choice.selectOption({ index: 2 });
+  await page.getByLabel("week").fill("week 47");
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await page.waitForURL(/\/runs\/run_/);
+  run = runOf();
+  await page.getByRole("link", { name: "Open the review" }).click();
+  for (const record of [2, 3]) await page.getByLabel(`total of record ${record}`).fill("5");
+  await page.getByText("2 edited").waitFor();
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await page.getByText("Who decided what").waitFor();
+  await page.getByRole("link", { name: run }).click();
+  const records = page.getByRole("region", { name: "Records" });
+  await records.getByRole("cell", { name: "A-3" }).waitFor();
+  assert.equal(await records.getByRole("cell", { name: "5", exact: true }).count(), 2);
+  assert.equal(booked(), 3);
+});
+
+test("it is run again after a warning that it writes again, once for two clicks, and both runs say so", async () => {
+  await page.getByRole("button", { name: "Run again" }).click();
+  const asking = page.getByRole("dialog", { name: "Run it again?" });
+  await asking.getByText("of the same version 1").waitFor();
+  await asking.getByText("It writes to other systems again").waitFor();
+  assert.deepEqual(await axe(page), []);
+  await asking.getByRole("button", { name: "Run again, and write again" }).dblclick();
+  await page.getByText("Again of").waitFor();
+  again = runOf();
+  assert.notEqual(again, run);
+  await page.getByText("week 47").waitFor();
+  await page.getByRole("link", { name: run }).click();
+  await page.getByText("Run again as").waitFor();
+  assert.equal(await page.getByRole("link", { name: again }).count(), 1);
+  const made = await stage.operators.db.query("select 1 from run where again_of = $1", [run]);
+  assert.equal(made.length, 1);
+});
+
+test("the credential is deleted, running again says so, and the audit log has all of it", async () => {
+  await page.getByRole("link", { name: "Credentials" }).click();
+  // The run that waits for its review holds nothing, and fails when it goes on.
+  for (let left = 2; left > 0; left--) {
+    await page
+      .getByRole("button", { name: /^Delete/ })
+      .first()
+      .click();
+    await page.getByRole("button", { name: "Delete for ever" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await assertCount(/^Delete/, left - 1);
+  }
+  await page.goto(`${stage.operators.service.url}/dashboard/runs/${run}`);
+  await page.getByRole("button", { name: "Run again" }).click();
+  const asking = page.getByRole("dialog", { name: "Run it again?" });
+  await asking.getByText(/The credential cred_\w+ was deleted/).waitFor();
+  assert.equal(await asking.getByRole("button", { name: /^Run again/ }).count(), 0);
+  await asking.getByRole("button", { name: "Leave it" }).click();
+  await page.getByRole("link", { name: "Audit log" }).click();
+  for (const action of [
+    "config.apply",
+    "credential.test_login",
+    "review.decide",
+    "run.again",
+    "credential.delete",
+  ]) {
+    await page.getByLabel("Action").fill(action);
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByRole("cell", { name: action }).first().waitFor();
+  }
+  assert.deepEqual(stage.problems, []);
+});
+
+async function assertCount(name: RegExp, count: number): Promise<void> {
+  const until = performance.now() + 60_000;
+  while ((await page.getByRole("button", { name }).count()) !== count) {
+    assert.ok(performance.now() < until, `there were never ${count}`);
+    await page.waitForTimeout(50);
+  }
+}

@@ -1,0 +1,95 @@
+import { Button, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/runs.ts";
+import { listRuns, readRun, readRunAgain, runAgain } from "../api/operations.ts";
+import { keyOf, useDo, useRead } from "../api/queries.ts";
+import type { Run } from "../parts/answers.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { Note } from "../parts/note.tsx";
+import { Reading } from "../parts/reading.tsx";
+
+type Again = OperatorAnswer<typeof contract.readRunAgain>;
+
+/** One for each decision: a second click is the same one. Not every address has `crypto.randomUUID`. */
+const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+    "",
+  );
+
+export function RunAgainButton({ run }: { readonly run: Run }) {
+  const [key, setKey] = useState<string | null>(null);
+  const [, go] = useLocation();
+  const input = { params: { runId: run.id } };
+  const plan = useRead(readRunAgain, input, { enabled: key !== null });
+  const repeating = useDo(runAgain, {
+    changes: [keyOf(readRun), keyOf(listRuns), keyOf(readRunAgain)],
+    onDone: ({ id }) => {
+      setKey(null);
+      notifications.show({ message: "The run was started again." });
+      go(`/runs/${id}`);
+    },
+  });
+  const writes = (plan.data?.writes ?? []).length > 0;
+  const start = (): void => {
+    const version = plan.data?.blueprint_version ?? null;
+    if (key === null || version === null) return;
+    const body = {
+      blueprint_version: version,
+      may_write: writes,
+      idempotency_key: key,
+    };
+    repeating.mutate({ ...input, body });
+  };
+  return (
+    <>
+      <Button variant="default" onClick={() => setKey(newKey())}>
+        Run again
+      </Button>
+      <Confirm
+        isOpen={key !== null}
+        title="Run it again?"
+        action={writes ? "Run again, and write again" : "Run again"}
+        isBusy={repeating.isPending}
+        isBlocked={plan.data === undefined || plan.data.obstacle !== null}
+        failure={repeating.failure}
+        onConfirm={start}
+        onClose={() => setKey(null)}
+      >
+        <Reading of={plan}>{(again) => <AgainText again={again} />}</Reading>
+      </Confirm>
+    </>
+  );
+}
+
+function AgainText({ again }: { readonly again: Again }) {
+  if (again.obstacle !== null)
+    return (
+      <Note tone="bad" title="It can't be run again">
+        {again.obstacle}
+      </Note>
+    );
+  return (
+    <Stack gap="sm">
+      <Text size="sm">
+        A new run with the same inputs, credentials, name and metadata,{" "}
+        {again.blueprint_version === again.previous_version
+          ? `of the same version ${again.blueprint_version}.`
+          : `of version ${again.blueprint_version}, which is in force now. This run executed version ${again.previous_version}.`}
+      </Text>
+      {again.ignored_keys.length > 0 && (
+        <Text size="sm">
+          Version {again.blueprint_version} does not know {again.ignored_keys.join(", ")}: that changes
+          nothing any more.
+        </Text>
+      )}
+      {again.writes.length > 0 && (
+        <Note tone="bad" title="It writes to other systems again">
+          What {again.writes.join(", ")} wrote in this run may be written a second time.
+        </Note>
+      )}
+    </Stack>
+  );
+}

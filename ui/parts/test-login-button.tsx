@@ -1,0 +1,28 @@
+import { listCredentials, listRuns, testLogin } from "../api/operations.ts";
+import { keyOf } from "../api/queries.ts";
+import { AskButton } from "./ask-button.tsx";
+
+/** Starts a run that logs in with the credential and does nothing else. */
+export function TestLoginButton(props: {
+  readonly credential: string;
+  readonly name: string;
+  readonly label: string;
+  readonly onStarted: (runId: string) => void;
+}) {
+  return (
+    <AskButton
+      to={testLogin}
+      input={{ params: { credentialId: props.credential } }}
+      changes={[keyOf(listRuns), keyOf(listCredentials)]}
+      label={props.label}
+      of={props.name}
+      title="Log in with this credential now?"
+      action="Test the login"
+      done="The login is being tested."
+      onDone={({ id }) => props.onStarted(id)}
+    >
+      A worker does it, as at the beginning of every run, and shows how each step went; never a value. If the
+      target rejects it, that counts like any other rejected login.
+    </AskButton>
+  );
+}
