@@ -7,6 +7,8 @@ import { openSession, type Database, type DatabaseSource } from "./pool.ts";
  * accounts may begin.
  */
 type NewsKind = "changed" | "stop" | "waiting";
+/** Of processes that listen, about themselves. `hello`: I have begun to. `here`: so do I, or still. */
+type Presence = "hello" | "here";
 
 /** Hints only, some milliseconds after a COMMIT: whoever gets one looks at the rows, and looks now and then without one. */
 export interface NewsListener {
@@ -28,11 +30,18 @@ const BATCH_MS = 10;
 const IDS_PER_PAYLOAD = 200;
 /** A connection that only listens would not notice that the other end is gone. Design, page 6, section 6.2. */
 const SELF_CHECK_MS = 10_000;
+/** How a process names itself to the others. */
+const PROCESS = /^[0-9a-f]{12}$/;
+/** Whoever was heard of within this may listen still; one that was asleep for longer says so when it wakes up. */
+const PRESENT_MS = 3.5 * SELF_CHECK_MS;
+/** Everybody else that listens answers a hello within this. */
+const ANSWERED_MS = 2_000;
 const RECONNECT_MS = 1_000;
 
 /**
  * Tells every process which runs have changed or may begin, and hears it from them: LISTEN and NOTIFY, one session a process, open only
- * while somebody listens. Never inside a transaction of work, where NOTIFY would make commits wait for each other.
+ * while somebody listens. Never inside a transaction of work, where NOTIFY would make commits wait for each other. A process that listens
+ * knows of the others that do, and tells nobody when there is none: a NOTIFY costs about as much as a checkpoint.
  */
 export class RunNews {
   readonly #db: Database;
@@ -51,6 +60,9 @@ export class RunNews {
   #listening: AbortController | null = null;
   #session: Promise<void> = Promise.resolve();
   #closed = false;
+  /** Other processes that listen, until when they count; null: this one does not listen itself, and can't know. */
+  #present: Map<string, number> | null = null;
+  #answeredAtMs = 0;
 
   constructor(db: Database, source: DatabaseSource, log: Log) {
     this.#db = db;
@@ -115,6 +127,7 @@ export class RunNews {
       const stop = takeAll(this.#waiting.stop);
       const waiting = takeAll(this.#waiting.waiting);
       for (const listener of this.#listeners) if (changed.length > 0) listener.changed?.(changed);
+      if (!this.#isHeard()) continue;
       try {
         await sendRunNews(this.#db, this.#sender, { waiting, stop, changed });
       } catch (error) {
@@ -125,6 +138,14 @@ export class RunNews {
       }
     }
     this.#sending = null;
+  }
+
+  /** Whether another process may listen. */
+  #isHeard(): boolean {
+    const nowMs = performance.now();
+    if (this.#present === null || nowMs < this.#answeredAtMs) return true;
+    for (const [sender, untilMs] of this.#present) if (untilMs < nowMs) this.#present.delete(sender);
+    return this.#present.size > 0;
   }
 
   /** Listens until told otherwise, over as many sessions as it takes. */
@@ -155,26 +176,43 @@ export class RunNews {
     const stop = (): void => over.resolve();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
-    const check = setInterval(() => void session.query("select 1").catch(() => undefined), SELF_CHECK_MS);
+    const say = async (presence: Presence): Promise<void> => {
+      await session.query(`select pg_notify($1, $2)`, [CHANNEL, `${this.#sender} ${presence}`]);
+    };
+    const check = setInterval(() => void say("here").catch(() => undefined), SELF_CHECK_MS);
     try {
       // The session has one connection; it stays the same until it is lost.
       const client = await session.pool.connect();
-      client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
+      client.on("notification", ({ payload }) =>
+        this.#hear(payload ?? "", () => void say("here").catch(() => undefined)),
+      );
       client.release();
+      this.#answeredAtMs = Infinity;
+      this.#present = new Map();
       await session.query(`listen ${CHANNEL}`);
+      await say("hello");
+      this.#answeredAtMs = performance.now() + ANSWERED_MS;
       onListening();
       for (const listener of this.#listeners) listener.resumed?.();
       await over.promise;
     } finally {
+      this.#present = null;
       clearInterval(check);
       signal.removeEventListener("abort", stop);
       await session.end();
     }
   }
 
-  #hear(payload: string): void {
+  #hear(payload: string, answer: () => void): void {
     const [sender, kind, ...ids] = payload.split(" ");
-    if (sender === this.#sender || (kind !== "changed" && kind !== "stop" && kind !== "waiting")) return;
+    if (sender === undefined || sender === this.#sender) return;
+    const isKnown = this.#present?.has(sender) ?? false;
+    // Whatever it says: a process of an earlier version listens as well. A command that tells something once does not.
+    if (PROCESS.test(sender)) this.#present?.set(sender, performance.now() + PRESENT_MS);
+    if (kind === "hello") answer();
+    // Until it knew of us, it may have told nobody.
+    if (kind === "here" && !isKnown) for (const listener of this.#listeners) listener.resumed?.();
+    if (kind !== "changed" && kind !== "stop" && kind !== "waiting") return;
     for (const listener of this.#listeners) listener[kind]?.(ids);
   }
 }
