@@ -8,7 +8,7 @@ import type { Page } from "playwright-core";
 import { shrinkPng } from "./small-png.ts";
 import { launchChromium } from "../test/hosted/chromium.ts";
 import { openFlow, toldOf } from "../test/hosted/embed-stage.ts";
-import { EMBEDDED_STATES, setUpEmbeddedStates } from "../test/hosted/embedded-states.ts";
+import { EMBEDDED_STATES, setUpEmbeddedStates, WINDOW_STATES } from "../test/hosted/embedded-states.ts";
 
 const FOLDER = join(import.meta.dirname, "../docs/screenshots/embedded");
 const PHONE = { width: 375, height: 667 };
@@ -30,12 +30,12 @@ async function take(
   name: string,
   viewport: typeof PHONE,
   colorScheme: "light" | "dark",
-  show: (page: Page) => Promise<unknown>,
+  /** Gives the page that is shown: this one, or a window that it has opened. */
+  show: (page: Page) => Promise<Page>,
 ): Promise<void> {
   if (!new RegExp(WANTED).test(name)) return;
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
-  const page = await context.newPage();
-  await show(page);
+  const page = await show(await context.newPage());
   // The frame has told its size, and the page has taken it.
   await page.evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
   const long = Number(await page.evaluate("document.documentElement.scrollHeight"));
@@ -47,14 +47,18 @@ async function take(
 
 try {
   for (const [state, language, scheme] of PICTURES)
-    await take(`${state}-${language}-${scheme}-phone`, PHONE, scheme, async (page) =>
-      EMBEDDED_STATES[state]?.(page, stage, language),
-    );
+    await take(`${state}-${language}-${scheme}-phone`, PHONE, scheme, async (page) => {
+      await EMBEDDED_STATES[state]?.(page, stage, language);
+      return page;
+    });
+  for (const [state, show] of Object.entries(WINDOW_STATES))
+    await take(`${state}-en-light-phone`, PHONE, "light", async (page) => await show(page, stage, "en"));
   await take("dialog-en-light-desktop", DESKTOP, "light", async (page) => {
     await page.goto(stage.app.origin);
     const session = await stage.embedded.create({ blueprint_keys: ["two"], locale: "en" });
     await openFlow(page, session, { isInline: false });
     await toldOf(page, "opened");
+    return page;
   });
 } finally {
   await browser.close();

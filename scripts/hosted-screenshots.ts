@@ -11,7 +11,7 @@ import { HOSTED_STATES, setUpStates } from "../test/hosted/hosted-states.ts";
 const FOLDER = join(import.meta.dirname, "../docs/screenshots/hosted");
 const PHONE = { width: 375, height: 667 };
 const DESKTOP = { width: 1024, height: 768 };
-/** Of a long page the beginning is enough. */
+/** Of a long page the beginning is enough, but of every kind of field. */
 const HEIGHT_MAX = 1_400;
 const WANTED = process.argv[2] ?? "";
 
@@ -43,7 +43,7 @@ try {
     await HOSTED_STATES[state]?.(page, hosted, language);
     const { width } = page.viewportSize() ?? PHONE;
     const long = Number(await page.evaluate("document.documentElement.scrollHeight"));
-    const height = Math.min(long, HEIGHT_MAX);
+    const height = state === "fields" ? long : Math.min(long, HEIGHT_MAX);
     const picture = await page.screenshot({ fullPage: true, clip: { x: 0, y: 0, width, height } });
     writeFileSync(join(FOLDER, `${name}.png`), shrinkPng(picture));
     await context.close();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContext, type LaunchOptions, type Page } from "playwright-core";
 
 const run = promisify(execFile);
 
@@ -22,7 +22,8 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-interface Program {
+/** A Chromium on disk. */
+export interface Program {
   readonly path: string;
   readonly environment: Readonly<Record<string, string>>;
   remove(): void;
@@ -33,15 +34,9 @@ interface Program {
  * `@sparticuz/chromium` (x64 only), which needs nothing from the system. `packaged` takes the last one in any case.
  */
 export async function launchChromium(options: { readonly packaged?: boolean } = {}): Promise<Browser> {
-  const program = options.packaged === true ? await unpack() : (findInstalled() ?? (await unpack()));
+  const program = options.packaged === true ? await unpack() : await findProgram();
   try {
-    const browser = await chromium.launch({
-      executablePath: program.path,
-      args: FLAGS,
-      env: { ...ownEnvironment(), ...program.environment },
-      // As root Chromium refuses to start with its sandbox.
-      chromiumSandbox: process.getuid?.() !== 0,
-    });
+    const browser = await launch(program);
     browser.once("disconnected", () => program.remove());
     return browser;
   } catch (error) {
@@ -49,6 +44,23 @@ export async function launchChromium(options: { readonly packaged?: boolean } = 
     throw error;
   }
 }
+
+/** For more than one start; whoever asks removes it. */
+export const findProgram = async (): Promise<Program> => findInstalled() ?? (await unpack());
+
+export const launch = async (program: Program): Promise<Browser> => await chromium.launch(optionsOf(program));
+
+/** A browser that keeps in a folder what it keeps, as an end user's does: closed and opened again it is the same one. */
+export const openProfile = async (program: Program, folder: string): Promise<BrowserContext> =>
+  await chromium.launchPersistentContext(folder, optionsOf(program));
+
+const optionsOf = ({ path, environment }: Program): LaunchOptions => ({
+  executablePath: path,
+  args: FLAGS,
+  env: { ...ownEnvironment(), ...environment },
+  // As root Chromium refuses to start with its sandbox.
+  chromiumSandbox: process.getuid?.() !== 0,
+});
 
 /**
  * From its next load on, frames of other sites in this page neither send cookies nor have any. By the protocol: a headless

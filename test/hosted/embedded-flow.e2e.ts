@@ -180,7 +180,7 @@ test("as a dialog: it has the focus, Escape and Cancel end it, and the focus goe
   const session = await embedded.create();
   await using visitor = await visit();
   const { page, complaints } = visitor;
-  for (const end of ["escape", "cancelled", "closed", "destroyed"]) {
+  for (const end of ["escape", "cancelled", "crossed", "closed", "destroyed"]) {
     await page.locator("#go").focus();
     const frame = await openFlow(page, session, { isInline: false });
     await frame.getByRole("heading", { name: "Connect Northwind Portal" }).waitFor();
@@ -191,9 +191,13 @@ test("as a dialog: it has the focus, Escape and Cancel end it, and the focus goe
     }
     if (end === "escape") await frame.getByLabel("Email address").press("Escape");
     if (end === "cancelled") await frame.getByRole("button", { name: "Cancel" }).click();
+    if (end === "crossed") await frame.getByRole("button", { name: "Close" }).click();
     if (end === "closed") await page.evaluate("handles.at(-1).handle.close()");
     if (end === "destroyed") await page.evaluate("handles.at(-1).handle.destroy()");
-    else assert.deepEqual(await toldOf(page, "exited"), { at_view: "form", reason: end });
+    else {
+      const reason = end === "crossed" ? "cancelled" : end;
+      assert.deepEqual(await toldOf(page, "exited"), { at_view: "form", reason });
+    }
     await page.locator("dialog").waitFor({ state: "detached" });
     assert.equal(await page.evaluate("document.activeElement.id"), "go");
     assert.equal(await page.evaluate("document.documentElement.style.overflow"), "");
@@ -228,7 +232,7 @@ test("picker and two slots: one can choose anew until something is saved; text s
   const dark = await frame
     .locator("body")
     .evaluate("document.querySelector('body') && getComputedStyle(document.body).backgroundColor");
-  assert.equal(dark, "rgb(16, 20, 27)");
+  assert.equal(dark, "rgb(25, 31, 41)");
   await page.evaluate(`handles.at(-1).handle.setTheme("light")`);
   await frame.locator("html[data-theme=light]").waitFor();
   await frame.getByLabel("Password", { exact: true }).fill(GOOD.password);
@@ -343,4 +347,12 @@ test("a connection that is lost loses nothing that was typed", async () => {
   await page.context().unroute("**/submit**");
   await frame.getByRole("button", { name: "Connect" }).click();
   await frame.getByRole("heading", DONE).waitFor();
+  // Before anything has come it is said as well, and the flow begins when it can.
+  await page.context().route("**/view**", async (route) => await route.abort());
+  const early = await openFlow(page, await embedded.create());
+  await early.getByRole("heading", { name: "The connection was lost" }).waitFor();
+  await page.context().unroute("**/view**");
+  await early.getByRole("button", { name: "Try again" }).click();
+  await early.getByRole("heading", { name: "Connect Northwind Portal" }).waitFor();
+  assert.deepEqual(await toldOf(page, "opened"), { view: "form" });
 });

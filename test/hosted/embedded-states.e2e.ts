@@ -3,12 +3,18 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { AxeResults } from "axe-core";
-import type { Browser } from "playwright-core";
+import type { Browser, Frame, Page } from "playwright-core";
+import { en } from "#hosted/texts/en.ts";
 import { must } from "#lib/assert.ts";
 import { launchChromium } from "./chromium.ts";
 import { openFlow, openVisitor, toldOf } from "./embed-stage.ts";
 import { GOOD } from "./embedded-setup.ts";
-import { EMBEDDED_STATES, setUpEmbeddedStates, type EmbeddedStage } from "./embedded-states.ts";
+import {
+  EMBEDDED_STATES,
+  setUpEmbeddedStates,
+  WINDOW_STATES,
+  type EmbeddedStage,
+} from "./embedded-states.ts";
 
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -26,32 +32,75 @@ after(async () => {
   await stage?.[Symbol.asyncDispose]();
 });
 
-for (const [state, show] of Object.entries(EMBEDDED_STATES)) {
+/** What is said of an answer that is no 200, and of none, is said of every state of a mistake. */
+const ofMistakes = (complaint: string): boolean => !complaint.startsWith("Failed to load resource");
+
+async function assertAccessible(page: Page, inside: Page | Frame, language: string): Promise<void> {
+  await inside.evaluate(`${AXE};0`);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const results = (await inside.evaluate(
+      `axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ["violations"], iframes: false })`,
+    )) as AxeResults;
+    const found = results.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
+    assert.deepEqual(found, [], `${language} ${colorScheme}`);
+  }
+  const [shown, wide] = (await inside.evaluate(
+    "[innerWidth, document.documentElement.scrollWidth]",
+  )) as number[];
+  assert.equal(wide, shown);
+}
+
+/** What frames and windows say in English, heading by heading. */
+const headings = new Set<string>();
+
+for (const [state, show] of Object.entries({ ...EMBEDDED_STATES, ...WINDOW_STATES })) {
   test(`axe finds nothing, and nothing scrolls sideways at 320 px: ${state}, English and Arabic, light and dark`, async () => {
     for (const language of ["en", "ar"]) {
       await using visitor = await openVisitor(browser, { viewport: NARROW, reducedMotion: "reduce" });
       const { page, complaints } = visitor;
-      const frame = await show(page, stage, language);
-      assert.equal(await frame.locator("html").getAttribute("lang"), language);
-      const inside = must(page.frames()[1], "the frame");
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        const results = (await inside.evaluate(
-          `${AXE};axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ["violations"] })`,
-        )) as AxeResults;
-        const found = results.violations.flatMap(({ id, nodes }) =>
-          nodes.map((node) => `${id}: ${node.html}`),
-        );
-        assert.deepEqual(found, [], `${language} ${colorScheme}`);
-      }
-      const [shown, wide] = (await inside.evaluate(
-        "[innerWidth, document.documentElement.scrollWidth]",
-      )) as number[];
-      assert.equal(wide, shown);
-      assert.deepEqual(complaints, []);
+      const shown = await show(page, stage, language);
+      assert.equal(await shown.locator("html").getAttribute("lang"), language);
+      if (language === "en")
+        for (const heading of await shown.locator("h1, h2").allInnerTexts()) headings.add(heading.trim());
+      const [inside, own] = "frames" in shown ? [shown, shown] : [must(page.frames()[1], "the frame"), page];
+      await assertAccessible(own, inside, language);
+      assert.deepEqual(complaints.filter(ofMistakes), []);
     }
   });
 }
+
+test("every state that has a heading of its own was looked at", () => {
+  const isOfFrames = (key: string): boolean =>
+    /^(frame|picker|window|offline|problem|success|stale|typed)_/.test(key);
+  const missed = Object.entries(en)
+    .filter(([key]) => key.endsWith("_heading") && isOfFrames(key))
+    .filter(([, heading]) => typeof heading === "string" && !headings.has(heading));
+  assert.deepEqual(missed, []);
+});
+
+test("axe finds nothing in a page that the frame is a dialog of", async () => {
+  await using visitor = await openVisitor(browser, { viewport: NARROW });
+  const { page } = visitor;
+  await page.goto(stage.app.origin);
+  const session = await stage.embedded.create();
+  await openFlow(page, session, { isInline: false });
+  await toldOf(page, "opened");
+  await assertAccessible(page, page, "en");
+});
+
+test("without script the frame says what it needs, and nothing of it waits for ever", async () => {
+  await using visitor = await openVisitor(browser, { javaScriptEnabled: false });
+  const { page } = visitor;
+  const { embed_url } = await stage.embedded.create({ locale: "de" });
+  // Shown by itself, as it was answered: where a frame of another process runs no script, nobody can look into it from here.
+  const body = await (await fetch(embed_url)).text();
+  await page.route(embed_url, async (route) => await route.fulfill({ contentType: "text/html", body }));
+  await page.goto(embed_url);
+  await page.locator("noscript p").waitFor();
+  assert.match(await page.locator("noscript p").innerText(), /^Dieses Formular braucht JavaScript/);
+  assert.equal(await page.locator("#frame").isVisible(), false);
+});
 
 test("a field of every type is filled in, kept through a mistake, and saved", async () => {
   await using visitor = await openVisitor(browser, { locale: "de-AT" });

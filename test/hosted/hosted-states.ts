@@ -145,6 +145,10 @@ async function fillPortal(page: Page): Promise<void> {
   await page.locator("input[name=password]").fill(GOOD.password);
 }
 
+/** A time that can't be told: every request fails, as with a database that has a fault. */
+export const BROKEN_CLOCK = "timestamptz 'epoch' + (1 / 0) * interval '1 second'";
+const BODY_BYTES = 70_000;
+
 /** By name; each leaves the page in its state. */
 export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   form: async (page, hosted, language) => {
@@ -170,6 +174,32 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   denied: async (page, hosted, language) => {
     const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth" });
     await open(page, `${hosted_url}?again=refused`, language);
+  },
+  failed: async (page, hosted, language) => {
+    const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth" });
+    await open(page, `${hosted_url}?again=failed`, language);
+  },
+  returned: async (page, hosted, language) => {
+    await open(page, `${hosted.service.url}/connect/oauth/acme/strat_oauth?state=x&code=y`, language);
+  },
+  forbidden: async (page, hosted, language) => {
+    await openForm(page, hosted, language);
+    await page.evaluate("document.querySelector('[name=_csrf]').value = 'x'");
+    await submit(page);
+  },
+  "too-large": async (page, hosted, language) => {
+    await openForm(page, hosted, language);
+    await page.locator("input[name=email]").fill("x".repeat(BODY_BYTES));
+    await submit(page);
+  },
+  problem: async (page, hosted, language) => {
+    await openForm(page, hosted, language);
+    await hosted.moveClock(BROKEN_CLOCK);
+    try {
+      await submit(page);
+    } finally {
+      await hosted.moveClock();
+    }
   },
   stale: async (page, hosted, language) => {
     await openForm(page, hosted, language);

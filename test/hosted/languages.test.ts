@@ -72,6 +72,14 @@ for (const language of LANGUAGES) {
   });
 }
 
+test("what begins a link stays as it is among words from right to left, also where a line ends", () => {
+  const { issues, ...texts } = TEXTS.ar;
+  const all = [...Object.values(texts), ...Object.values(issues).flatMap(formsOf)];
+  const links = all.filter((text) => text.includes("otpauth"));
+  assert.ok(links.length > 2);
+  for (const text of links) assert.doesNotMatch(text, /(?<!\u2066)otpauth:|otpauth:[\w/]*(?!\u2069|[\w/])/);
+});
+
 test("a language calls itself by its own name, and each name is another's", () => {
   assert.equal(new Set(Object.values(LANGUAGE_NAMES)).size, LANGUAGES.length);
 });

@@ -45,7 +45,8 @@ const baseOf = (locale: string): string => locale.split("-", 1)[0]?.toLowerCase(
 let token = "";
 let language = baseOf(new URLSearchParams(location.search).get("lang") ?? "");
 let view: View | null = null;
-let offline = "";
+/** Shown when a request gets no answer: at first the page's own. */
+let offline = document.querySelector("#offline")?.innerHTML ?? "";
 let attempts = 0;
 let isBusy = false;
 let isOver = false;
@@ -294,6 +295,7 @@ function tellHeight(): void {
 }
 
 if (pageOrigin !== null) {
+  document.body.classList.toggle("modal", isModal);
   listen((type, payload) => {
     if (type === "init" && token === "" && typeof payload["client_token"] === "string") {
       token = payload["client_token"];

@@ -16,6 +16,8 @@ const REFUSED =
   "The frame says nothing: this page's origin is not the session's, the session is not known, or the service can't be reached.";
 
 const FRAME_STYLE = { display: "block", width: "100%", height: "36rem", border: "0", colorScheme: "normal" };
+/** None on a phone, which the dialog fills. */
+const ROOM = "max(0px, min(1rem, (100vw - 33rem) * 999))";
 const DIALOG_STYLE = {
   boxSizing: "border-box",
   width: "min(32rem, 100vw)",
@@ -24,8 +26,8 @@ const DIALOG_STYLE = {
   margin: "auto",
   padding: "0",
   border: "0",
-  borderRadius: "1rem",
-  overflow: "auto",
+  borderRadius: ROOM,
+  overflow: "hidden",
   boxShadow: "0 0 0 100vmax rgb(0 0 0 / 55%)",
 };
 
@@ -208,6 +210,8 @@ class Opened {
       event.preventDefault();
       this.handle.close();
     });
+    // What is too long scrolls in the frame, where the focus is, and so by the keyboard too.
+    this.#frame.style.maxHeight = `calc(100dvh - 4 * ${ROOM})`;
     dialog.append(this.#frame);
     document.body.append(dialog);
     const { style } = document.documentElement;

@@ -3,7 +3,8 @@
 if (window.opener === null) {
   window.close();
   // Where script can't close it.
-  document.querySelector<HTMLElement>(".waiting")?.remove();
-  document.querySelector<HTMLElement>(".cut-off")?.removeAttribute("hidden");
+  const [loading, cutOff] = document.querySelectorAll<HTMLElement>(".waiting");
+  loading?.remove();
+  cutOff?.removeAttribute("hidden");
 }
 export {};

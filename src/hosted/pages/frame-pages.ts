@@ -32,19 +32,26 @@ export function renderFrame({ tongue, base }: Shell, { sessionId, origin, path }
       </head>
       <body class="framed" data-session="${sessionId}" data-origin="${origin}" data-path="${path}">
         <div id="frame" aria-busy="true">
-          <main class="card"><p class="lead waiting">${texts.loading}</p></main>
+          <main class="card"><h1 class="waiting">${texts.loading}</h1></main>
         </div>
         <noscript><p class="lead">${texts.needs_script}</p></noscript>
+        <template id="offline"><main>${endView(tongue, "network").body}</main></template>
       </body>
     </html>`;
 }
 
 /** A view for the frame, to stand in the place of the one before. */
 export const renderFrameView = (shell: Shell, view: View): Html =>
-  html`${renderAccent(shell, themesPath)}${renderContent(shell, view)}`;
+  html`${renderAccent(shell, themesPath)}${shell.isRepeatable && renderClose(shell.tongue)}${renderContent(shell, view)}`;
 
-const button = (does: string, label: Html | string, style = "way"): Html =>
-  html`<button type="button" class="${style}" data-does="${does}">${label}</button>`;
+/** At the top of a dialog, where people look for it; its style shows it nowhere else. */
+const renderClose = ({ texts }: Tongue): Html =>
+  html`<button type="button" class="close" data-does="cancel">
+    <span aria-hidden="true">×</span><span class="unseen">${texts.close}</span>
+  </button>`;
+
+const button = (does: string, label: Html | string): Html =>
+  html`<button type="button" class="way" data-does="${does}">${label}</button>`;
 
 /** The ways out of a view: to the choice, and out of all of it (design, page 1, Cancelling). */
 export const renderWays = ({ texts }: Tongue, canChoose: boolean): Html =>
@@ -189,7 +196,7 @@ export function renderWindow(shell: Shell, kind: "done" | "notice", heading: str
 /** Until it is known where it goes. One that is cut off from its frame goes nowhere, and closes itself where it can. */
 export function renderOpening(shell: Shell): Html {
   const { texts } = shell.tongue;
-  const body = html`<p class="lead waiting" role="status">${texts.loading}</p>
-    <p class="lead cut-off" hidden>${texts.window_back}</p>`;
+  const body = html`<h1 class="waiting">${texts.loading}</h1>
+    <h1 class="waiting" hidden>${texts.window_back}</h1>`;
   return renderWindowDocument(shell, texts.loading, "opening.js", body);
 }
