@@ -12,7 +12,7 @@ const PARSE_MS_MAX = 30_000;
 const QUICK_MS = 500;
 const THREAD_MIB = 512;
 /** By the clock a file may take so many times as long: much of it is waiting for a processor. */
-const CLOCK_FACTOR = 10;
+const CLOCK_FACTOR = 30;
 /** What a thread holds beside its heap (bytes that it unpacks) has no limit of its own: it is measured this often. */
 const WATCH_MS = 50;
 const THREAD_AND_BYTES_MIB = 768;

