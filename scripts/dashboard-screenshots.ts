@@ -6,7 +6,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { shrinkPng } from "./small-png.ts";
-import { openDashboardStage, type DashboardStage } from "../test/dashboard/dashboard-stage.ts";
+import { submitHostedForm } from "../test/caller.ts";
+import { startTarget, type Target } from "../test/flow/target.ts";
+import { DOCUMENTS, openDashboardStage, type DashboardStage } from "../test/dashboard/dashboard-stage.ts";
 
 const FOLDER = join(import.meta.dirname, "../docs/screenshots/dashboard");
 const SCREENS = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;
@@ -24,6 +26,60 @@ const invoice = (n: number) => ({
 });
 const invoices = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => invoice(from + index));
+
+const STRATEGY = (url: string, description: string): string => `strategy: strat_portal
+account: acme
+name: Supplier portal
+description: ${description}
+hosts: [${url}]
+fields:
+  - { key: username, label: Username, type: text, required: true }
+  - { key: password, label: Password, type: password, required: true, help: The one for the portal }
+login:
+  type: http
+  steps:
+    - request: { method: GET, url: /login }
+    - request:
+        method: POST
+        url: /login
+        form: { username: "{{ $credential.username }}", password: "{{ $credential.password }}" }
+      expect: { status: [204] }
+`;
+
+/** A strategy with credentials, one of which the target rejects, sessions, keys, people, and documents with versions. */
+async function setUp(stage: DashboardStage, target: Target): Promise<{ readonly test: string }> {
+  const { installation } = stage.operators;
+  await installation.apply(STRATEGY(target.url, "Reads invoices"));
+  await installation.apply(
+    STRATEGY(target.url, "Reads invoices and books them"),
+    (DOCUMENTS[1] ?? "").replace("timeout: 3d", "timeout: 5d"),
+    "account: contoso\nname: Contoso Ltd.\nallowed_origins: [https://app.contoso.example]",
+  );
+  let credential = "";
+  for (const [name, password] of [
+    ["Portal of Northwind", "right"],
+    ["Portal of Southgate", "right"],
+    ["Portal of Eastfield", "wrong"],
+  ] as const) {
+    const { body } = await stage.caller.post("/credential-sessions", { strategy_id: "strat_portal", name });
+    await submitHostedForm(body.hosted_url, { username: "ada", password });
+    credential = (await stage.caller.get(`/credential-sessions/${body.id}`)).body.credential_id;
+  }
+  await stage.caller.post("/credential-sessions", {
+    strategy_id: "strat_portal",
+    name: "Portal of Westbrook",
+  });
+  await installation.createKey("acme", "--name", "Backend");
+  for (const role of ["operator", "reviewer", "viewer"] as const) await stage.operators.operator(role);
+  const { stdout } = await installation.command("credentials", "test-login", credential, "--json");
+  const { id: test } = JSON.parse(stdout) as { id: string };
+  while (
+    (await installation.database.db.query("select 1 from run where id = $1 and ended_at is null", [test]))
+      .length > 0
+  )
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  return { test };
+}
 
 async function fill(
   stage: DashboardStage,
@@ -48,7 +104,11 @@ async function fill(
   return { done, waiting, review: await stage.waitForReview(waiting) };
 }
 
+const target = await startTarget(({ method, body }) => ({
+  status: method === "GET" ? 200 : body.includes("right") ? 204 : 401,
+}));
 await using stage = await openDashboardStage();
+const { test } = await setUp(stage, target);
 const { done, waiting, review } = await fill(stage);
 
 /** Name, address, and what is done before the picture. */
@@ -60,6 +120,36 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   ["run-graph", `/runs/${waiting}`, async (page) => await page.getByText("Graph", { exact: true }).click()],
   ["reviews", "/reviews"],
   ["review", `/reviews/${review}`],
+  [
+    "run-again",
+    `/runs/${done}`,
+    async (page) => {
+      await page.getByRole("button", { name: "Run again" }).click();
+      await page.getByText("A new run with the same inputs").waitFor();
+    },
+  ],
+  ["test-login", `/runs/${test}`],
+  ["blueprints", "/blueprints"],
+  ["blueprint", "/blueprints/acme/supplier-invoices"],
+  ["blueprint-document", "/blueprints/acme/supplier-invoices?tab=document"],
+  [
+    "blueprint-versions",
+    "/blueprints/acme/supplier-invoices?tab=versions",
+    async (page) => await page.getByRole("button", { name: "Look at version 2" }).click(),
+  ],
+  ["blueprint-try", "/blueprints/acme/supplier-invoices?tab=try"],
+  ["strategies", "/strategies"],
+  ["strategy", "/strategies/acme/strat_portal"],
+  ["strategy-document", "/strategies/acme/strat_portal?tab=document"],
+  ["strategy-credentials", "/strategies/acme/strat_portal?tab=credentials"],
+  ["credentials", "/credentials"],
+  ["sessions", "/sessions"],
+  ["accounts", "/accounts"],
+  ["account", "/accounts/acme"],
+  ["keys", "/keys"],
+  ["audit", "/audit"],
+  ["operators", "/operators"],
+  ["system", "/system"],
   ["own-sign-in", "/me"],
   [
     "sign-in",
@@ -96,6 +186,7 @@ for (const [screen, viewport] of Object.entries(SCREENS)) {
     await page.context().close();
   }
 }
+await target.close();
 if (stage.problems.length > 0) throw new Error(stage.problems.join("\n"));
 
 async function settle(page: Page): Promise<void> {

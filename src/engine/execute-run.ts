@@ -278,13 +278,13 @@ async function logInTraced(
   opened: AsyncDisposableStack,
   signal: AbortSignal,
 ): ReturnType<typeof logIn> {
-  const trace = new LoginTrace();
+  const trace = new LoginTrace(services.db, lease, run.accountId);
   try {
     const loggedIn = await logIn(services, run, plan, opened, signal, trace);
-    await trace.save(services, lease, run.accountId, null);
+    await trace.end(null);
     return loggedIn;
   } catch (error) {
-    if (error instanceof RunFailure) await trace.save(services, lease, run.accountId, error);
+    if (error instanceof RunFailure) await trace.end(error);
     throw error;
   }
 }

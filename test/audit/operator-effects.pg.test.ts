@@ -243,6 +243,14 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       return await asAdmin({ runId: id });
     },
   },
+  runAgain: {
+    actions: ["run.again"],
+    ask: async () => {
+      const { id } = await waitingRun();
+      await (await stage.holding(admin)).send("POST", `/runs/${id}/cancel`);
+      return await asAdmin({ runId: id }, {});
+    },
+  },
   approveReview: {
     actions: ["review.decide"],
     ask: async () => await asAdmin({ reviewId: (await waitingRun()).review }, {}),
@@ -258,6 +266,10 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       await stage.db.query("update credential set login_rejections = 3 where id = $1", [credentialId]);
       return await asAdmin({ credentialId });
     },
+  },
+  testLogin: {
+    actions: ["credential.test_login"],
+    ask: async () => await asAdmin({ credentialId: await connect(caller, "strat_acme", { token: "t" }) }),
   },
   deleteCredential: {
     actions: ["credential.delete"],

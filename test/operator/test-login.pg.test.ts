@@ -19,6 +19,10 @@ before(async () => {
   stage = await openOperatorStage();
   await stage.installation.apply(
     ...ledgerDocuments(target.url, { cache: "10m" }),
+    // With a second step.
+    (ledgerDocuments(target.url)[1] ?? "")
+      .replace("strat_ledger", "strat_steps")
+      .replace("  steps:\n", "  steps:\n    - request: { method: GET, url: /open }\n"),
     `strategy: strat_token
 account: acme
 hosts: [${target.url}]
@@ -87,6 +91,17 @@ test("a login that works: each step, on record, for operators alone", async () =
   const logins = target.requests.length;
   await tested(credential);
   assert.equal(target.requests.length, logins + 1);
+});
+
+test("the steps of a login stand in their order, each with what came of it", async () => {
+  const run = await tested(await connect(caller, "strat_steps", { ...LEDGER_LOGIN, password: "wrong" }));
+  assert.deepEqual(
+    run.steps.map((step: any) => [step.node, step.status, step.log[0].status]),
+    [
+      ["login step 1 (GET /open)", "done", 200],
+      ["login step 2 (POST /login)", "failed", 401],
+    ],
+  );
 });
 
 test("a login that the target rejects: its step, and it counts until the lock", async () => {

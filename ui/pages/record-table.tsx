@@ -12,6 +12,8 @@ import styles from "./record-table.module.css";
 const PAGE = 200;
 const ROW_PX = 37;
 const COLUMNS_MAX = 50;
+/** How long a page that is out of sight is kept. */
+const KEPT_MS = 20_000;
 
 /** Records as a table, however many: only the rows in sight exist, and only the pages in sight are asked for. */
 export function RecordTable(props: {
@@ -115,6 +117,8 @@ function useRecords(of: { readonly runId: string; readonly resultKey: string }, 
         queryKey: keyOf(listResultRecords, input),
         // What a run gave never changes.
         staleTime: Infinity,
+        // Whoever has scrolled through a hundred thousand records shall not keep them all.
+        gcTime: KEPT_MS,
         queryFn: async ({ signal }: { signal: AbortSignal }) => await call(listResultRecords, input, signal),
       };
     }),

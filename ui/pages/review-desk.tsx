@@ -1,7 +1,7 @@
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { listReviewRecords } from "../api/operations.ts";
 import { keyOf, useSignedIn } from "../api/queries.ts";
 import { call } from "../api/request.ts";
@@ -9,7 +9,7 @@ import { fieldsOf, type Review, type ReviewRecord } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { ReviewCards } from "./review-cards.tsx";
 import { ReviewDecision } from "./review-decision.tsx";
-import { useDrafts } from "./review-drafts.ts";
+import { useDrafts, useWarnBeforeClosing } from "./review-drafts.ts";
 import { ReviewTable } from "./review-table.tsx";
 
 const PAGE = 100;
@@ -19,11 +19,11 @@ const PHONE = "(max-width: 48em)";
 export function ReviewDesk({ review }: { readonly review: Review }) {
   const { may } = useSignedIn();
   const records = useRecords(review.id);
-  const drafts = useDrafts(records.items);
+  const drafts = useDrafts(review);
   const [shown, setShown] = useState("all");
   const isPhone = useMediaQuery(PHONE, window.matchMedia(PHONE).matches);
   const mayDecide = review.status === "open" && may("review.decide");
-  useWarnBeforeLeaving(mayDecide && drafts.editedCount + drafts.excluded.size > 0);
+  useWarnBeforeClosing();
   if (records.failure) return <FailureNote error={records.failure} onRetry={records.retry} />;
   const items = shown === "all" ? records.items : records.items.filter((record) => !record.is_valid);
   const fields = [...new Set(records.items.flatMap(({ data }) => Object.keys(fieldsOf(data))))];
@@ -87,14 +87,4 @@ function useRecords(reviewId: string) {
     retry: () => void pages.refetch(),
     more: pages.hasNextPage ? () => void pages.fetchNextPage() : null,
   };
-}
-
-/** What was typed is nowhere else. */
-function useWarnBeforeLeaving(isChanged: boolean): void {
-  useEffect(() => {
-    if (!isChanged) return;
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
-    window.addEventListener("beforeunload", warn);
-    return () => window.removeEventListener("beforeunload", warn);
-  }, [isChanged]);
 }

@@ -1,5 +1,6 @@
-import { useState } from "react";
-import { fieldsOf, textOf, type ReviewRecord } from "../parts/answers.ts";
+import { useEffect } from "react";
+import { forgetKept, listKept, useKept } from "../api/queries.ts";
+import { fieldsOf, textOf, type Review, type ReviewRecord } from "../parts/answers.ts";
 
 /** What somebody has typed into a record's fields, by their names. */
 type RecordDraft = Readonly<Record<string, string>>;
@@ -27,7 +28,16 @@ function readTyped(before: unknown, text: string): Typed {
   }
 }
 
-/** Changes that are not decided yet. They live in the page alone: nothing is changed before somebody approves. */
+/** Of one review. Each with its record: it may be on a page that is not loaded any more. */
+interface Kept {
+  readonly typed: ReadonlyMap<number, { readonly record: ReviewRecord; readonly draft: RecordDraft }>;
+  readonly excluded: ReadonlySet<number>;
+}
+
+const KEY = "review";
+const NOTHING: Kept = { typed: new Map(), excluded: new Set() };
+
+/** Changes that are not decided yet. They live in the tab alone: nothing is changed before somebody approves. */
 export interface Drafts {
   readonly excluded: ReadonlySet<number>;
   readonly editedCount: number;
@@ -42,11 +52,13 @@ export interface Drafts {
   edits(): { ordinal: number; data: object }[];
 }
 
-export function useDrafts(records: readonly ReviewRecord[]): Drafts {
-  const [typed, setTyped] = useState<ReadonlyMap<number, RecordDraft>>(new Map());
-  const [excluded, setExcluded] = useState<ReadonlySet<number>>(new Set());
-  const byOrdinal = new Map(records.map((record) => [record.ordinal, record]));
-  const draftOf = ({ ordinal }: ReviewRecord): RecordDraft => typed.get(ordinal) ?? {};
+export function useDrafts({ id, status }: Pick<Review, "id" | "status">): Drafts {
+  const [{ typed, excluded }, keep] = useKept<Kept>([KEY, id], NOTHING);
+  // Whoever has decided it: there is nothing left to send.
+  useEffect(() => {
+    if (status !== "open") forgetKept([KEY, id]);
+  }, [id, status]);
+  const draftOf = ({ ordinal }: ReviewRecord): RecordDraft => typed.get(ordinal)?.draft ?? {};
   const before = (record: ReviewRecord, field: string): unknown => fieldsOf(record.data)[field];
   const problemIn = (record: ReviewRecord, field: string): string | null => {
     const text = draftOf(record)[field];
@@ -54,7 +66,7 @@ export function useDrafts(records: readonly ReviewRecord[]): Drafts {
     return read && "problem" in read ? read.problem : null;
   };
   const isEdited = (record: ReviewRecord): boolean => Object.keys(draftOf(record)).length > 0;
-  const edited = [...typed.keys()].flatMap((ordinal) => byOrdinal.get(ordinal) ?? []).filter(isEdited);
+  const edited = [...typed.values()].map(({ record }) => record).filter(isEdited);
   const kept = edited.filter(({ ordinal }) => !excluded.has(ordinal));
   return {
     excluded,
@@ -68,17 +80,31 @@ export function useDrafts(records: readonly ReviewRecord[]): Drafts {
     type: (record, field, text) => {
       const { [field]: _, ...others } = draftOf(record);
       const isSame = text === textOf(before(record, field) ?? "");
-      setTyped(new Map(typed).set(record.ordinal, isSame ? others : { ...others, [field]: text }));
+      const draft = isSame ? others : { ...others, [field]: text };
+      keep({ excluded, typed: new Map(typed).set(record.ordinal, { record, draft }) });
     },
     exclude: (record, isOut) => {
       const next = new Set(excluded);
       if (isOut) next.add(record.ordinal);
       else next.delete(record.ordinal);
-      setExcluded(next);
+      keep({ typed, excluded: next });
     },
-    undo: ({ ordinal }) => setTyped(new Map([...typed].filter(([each]) => each !== ordinal))),
+    undo: ({ ordinal }) =>
+      keep({ excluded, typed: new Map([...typed].filter(([each]) => each !== ordinal)) }),
     edits: () => kept.map((record) => ({ ordinal: record.ordinal, data: applied(record, draftOf(record)) })),
   };
+}
+
+const isSomething = ({ typed, excluded }: Kept): boolean =>
+  excluded.size > 0 || [...typed.values()].some(({ draft }) => Object.keys(draft).length > 0);
+
+function warn(event: BeforeUnloadEvent): void {
+  if (listKept<Kept>([KEY]).some(isSomething)) event.preventDefault();
+}
+
+/** What was typed is in this tab alone, whatever page it shows: once there was a review, closing it is asked about. */
+export function useWarnBeforeClosing(): void {
+  useEffect(() => window.addEventListener("beforeunload", warn), []);
 }
 
 function applied(record: ReviewRecord, draft: RecordDraft): object {

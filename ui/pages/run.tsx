@@ -1,4 +1,4 @@
-import { Anchor, Stack } from "@mantine/core";
+import { Anchor, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
 import { readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
@@ -102,7 +102,9 @@ function TestLoginNote({ run }: { readonly run: Run }) {
   const credential = run.credentials[0]?.credential_id;
   return (
     <Note tone="quiet" title="It tests a login, and does nothing else">
-      A worker logs in with the credential as every run does. No customer sees it.
+      <Text size="sm" mb="xs">
+        A worker logs in with the credential as every run does. No customer sees it.
+      </Text>
       {credential !== undefined && run.ended_at !== null && may("run.trigger") && (
         <TestLoginButton
           credential={credential}

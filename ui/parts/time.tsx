@@ -39,10 +39,12 @@ export function Time({ at, isExact = false }: { readonly at: string; readonly is
   );
 }
 
-/** 850 ms, 12.3 s, 4 min 10 s, 2 h 5 min. */
+/** 850 ms, 12.3 s, 4 min 10 s, 2 h 5 min, 30 days. */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const days = ms / 86_400_000;
+  if (days >= 2 && Number.isInteger(days)) return `${days} days`;
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
