@@ -34,9 +34,14 @@ const namedIn = (params: Readonly<Record<string, string>>) => ({
 });
 
 export const getResultRecords: Handler<typeof contract.listResultRecords> = async (
-  { services },
+  { services, reply },
   { params, query },
-) => await results.lookAtResult(services, namedIn(params), query);
+) => {
+  // Who scrolls on breaks off what they have passed by.
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  return await results.lookAtResult(services, namedIn(params), query, gone.signal);
+};
 
 export const getResultFile: Handler<typeof contract.downloadResult> = async (
   { services, reply },

@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { listResultRecords } from "../api/operations.ts";
 import { keyOf } from "../api/queries.ts";
 import { call } from "../api/request.ts";
@@ -14,6 +14,10 @@ const ROW_PX = 37;
 const COLUMNS_MAX = 50;
 /** How long a page that is out of sight is kept. */
 const KEPT_MS = 20_000;
+/** Pages are asked for no more often: whoever drags through all records passes most of them by. */
+const ASK_EVERY_MS = 150;
+/** Browsers end an element at some 33 million pixels. */
+const ROWS_MAX = 800_000;
 
 /** Records as a table, however many: only the rows in sight exist, and only the pages in sight are asked for. */
 export function RecordTable(props: {
@@ -22,8 +26,9 @@ export function RecordTable(props: {
   readonly total: number;
 }) {
   const box = useRef<HTMLElement>(null);
+  const count = Math.min(props.total, ROWS_MAX);
   const rows = useVirtualizer({
-    count: props.total,
+    count,
     getScrollElement: () => box.current,
     estimateSize: () => ROW_PX,
     overscan: 12,
@@ -40,6 +45,12 @@ export function RecordTable(props: {
   return (
     <>
       {failure && <FailureNote error={failure} />}
+      {count < props.total && (
+        <Text size="sm" c="dimmed">
+          These are the first {ROWS_MAX.toLocaleString("en")} of {props.total.toLocaleString("en")} records. A
+          download has all of them.
+        </Text>
+      )}
       {/* Scrolled by keyboard, too. */}
       <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
         <table className={styles["table"]} aria-rowcount={props.total + 1}>
@@ -102,10 +113,31 @@ function RecordRow(props: {
   );
 }
 
+/** More are never in sight; while the two ends are told one after the other they may be far apart. */
+const PAGES_MAX = 2;
+
+/** The number as it was at most a moment ago. */
+function usePaced(number: number): number {
+  const [told, setTold] = useState(number);
+  const toldAtMs = useRef(0);
+  useEffect(() => {
+    if (number === told) return;
+    const tell = (): void => {
+      toldAtMs.current = performance.now();
+      setTold(number);
+    };
+    const timer = setTimeout(tell, Math.max(0, toldAtMs.current + ASK_EVERY_MS - performance.now()));
+    return () => clearTimeout(timer);
+  }, [number, told]);
+  return told;
+}
+
 /** The pages around what is in sight; the first one always, because the columns are its keys. */
 function useRecords(of: { readonly runId: string; readonly resultKey: string }, first: number, last: number) {
+  const from = usePaced(Math.floor(first / PAGE));
+  const to = usePaced(Math.floor(last / PAGE));
   const wanted = new Set([0]);
-  for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) wanted.add(page);
+  for (let page = from; page <= Math.min(to, from + PAGES_MAX); page++) wanted.add(page);
   const pages = [...wanted];
   const answers = useQueries({
     queries: pages.map((page) => {

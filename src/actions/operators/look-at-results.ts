@@ -12,11 +12,15 @@ interface StoredRecord {
   readonly isValid: boolean;
 }
 
-/** Some records from a place on. What comes before them is read, and not parsed. Throws OperatorError. */
+/**
+ * Some records from a place on. What comes before them is read, and not parsed; no further once nobody waits for them any more. Throws
+ * OperatorError.
+ */
 export async function lookAtResult(
   { db, blobs }: Stored,
   named: { readonly run: string; readonly key: string },
   query: { from?: number; limit?: number },
+  gone: AbortSignal,
 ) {
   const { run, result } = await findResult(db, named);
   const from = query.from ?? 0;
@@ -30,7 +34,7 @@ export async function lookAtResult(
       items.push({ ordinal: from + items.length, data, errors, is_valid: isValid });
     }
     ordinal += batch.length;
-    if (ordinal >= end) break;
+    if (ordinal >= end || gone.aborted) break;
   }
   return { total_records: result.totalRecords, items };
 }
