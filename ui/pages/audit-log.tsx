@@ -1,5 +1,5 @@
 import { Anchor, Button, Code, Group, Paper, Text, TextInput } from "@mantine/core";
-import type { FormEvent } from "react";
+import { Fragment, type FormEvent } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/audit.ts";
@@ -106,6 +106,15 @@ function AuditFilters() {
   );
 }
 
+/** A narrow column breaks it after its words, and not within them. */
+const wordsOf = (action: AuditAction) =>
+  action.split(/(?<=[._])/).map((word) => (
+    <Fragment key={word}>
+      {word}
+      <wbr />
+    </Fragment>
+  ));
+
 function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
   return (
     <DataTable
@@ -118,7 +127,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
           cell: (entry) => (
             <>
               <Text size="sm" fw={600}>
-                {entry.action}
+                {wordsOf(entry.action)}
               </Text>
               <Text size="xs" c="dimmed">
                 {entry.subject_id}

@@ -54,6 +54,7 @@ export function RunAgainButton({ run }: { readonly run: Run }) {
         action={writes ? "Run again, and write again" : "Run again"}
         isBusy={repeating.isPending}
         isBlocked={plan.data === undefined || plan.data.obstacle !== null}
+        isHarmless={!writes}
         failure={repeating.failure}
         onConfirm={start}
         onClose={() => setKey(null)}

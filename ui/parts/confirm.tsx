@@ -2,7 +2,7 @@ import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { FailureNote } from "./failure-note.tsx";
 
-/** Before what can't be undone: says what will happen, and stays until it has. */
+/** Before what has consequences: says what will happen, and stays until it has. Red where it can't be undone. */
 export function Confirm(props: {
   readonly isOpen: boolean;
   readonly title: string;
@@ -11,6 +11,8 @@ export function Confirm(props: {
   readonly isBusy: boolean;
   /** It can't be done now: what stands above says why. */
   readonly isBlocked?: boolean;
+  /** It takes nothing away. */
+  readonly isHarmless?: boolean;
   readonly failure: Error | null;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -32,7 +34,11 @@ export function Confirm(props: {
             Leave it
           </Button>
           {props.isBlocked !== true && (
-            <Button color="red.9" loading={props.isBusy} onClick={props.onConfirm}>
+            <Button
+              {...(props.isHarmless ? {} : { color: "red.9" })}
+              loading={props.isBusy}
+              onClick={props.onConfirm}
+            >
               {props.action}
             </Button>
           )}
