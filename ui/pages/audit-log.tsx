@@ -107,7 +107,7 @@ function AuditFilters() {
 }
 
 /** A narrow column breaks it after its words, and not within them. */
-const wordsOf = (action: AuditAction) =>
+const wordsOf = (action: string) =>
   action.split(/(?<=[._])/).map((word) => (
     <Fragment key={word}>
       {word}
