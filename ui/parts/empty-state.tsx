@@ -16,7 +16,7 @@ export function EmptyState(props: {
           {props.children}
         </Text>
         {props.command !== undefined && (
-          <Code block ta="left" mt="xs" maw="100%">
+          <Code block tabIndex={0} ta="left" mt="xs" maw="100%">
             {props.command}
           </Code>
         )}
