@@ -272,47 +272,51 @@ for (const [width, height] of [
   [1440, 900],
   [390, 844],
 ] as const) {
-  test(`axe finds nothing and nothing sticks out, ${width} px wide, light and dark`, async () => {
-    const run = await stage.trigger("supplier-invoices", RECORDS, {
-      run_name: "For axe",
-      note: "n",
-      nte: "n",
-    });
-    const review = await stage.waitForReview(run);
-    const page = await stage.openPage("admin", "", { viewport: { width, height }, colorScheme: "light" });
-    const found: string[] = [];
-    const look = async (what: string): Promise<void> => {
-      found.push(...(await axe(page)).map((each) => `${what}: ${each}`));
-      await page.emulateMedia({ colorScheme: "dark" });
-      found.push(...(await axe(page, ["color-contrast"])).map((each) => `${what}, dark: ${each}`));
-      await page.emulateMedia({ colorScheme: "light" });
-      if (await page.evaluate("document.documentElement.scrollWidth > innerWidth"))
-        found.push(`${what}: wider`);
-    };
-    for (const path of PAGES) {
-      await page.goto(`${url}/dashboard${path.replace("RUN", run).replace("REVIEW", review)}`);
-      await page.getByRole("heading", { level: 1 }).waitFor();
-      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
-      await look(path);
-    }
-    await page.goto(`${url}/dashboard/reviews/${review}`);
-    await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByRole("dialog").waitFor();
-    await look("dialog");
-    await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-    await stage.caller.waitForRun(run, 100_000);
-    await page.goto(`${url}/dashboard/runs/${run}`);
-    await page.getByRole("region", { name: "Records" }).getByRole("cell", { name: "RE-1" }).waitFor();
-    await page.getByText("Graph", { exact: true }).click();
-    await page.getByRole("button", { name: "A look at the invoices" }).click();
-    await look("results and graph");
-    await page.context().clearCookies();
-    await page.goto(`${url}/dashboard`);
-    await page.getByLabel("Sign-in name").waitFor();
-    await look("sign-in");
-    assert.deepEqual(found, []);
-    await page.context().close();
-  });
+  test(
+    `axe finds nothing and nothing sticks out, ${width} px wide, light and dark`,
+    { timeout: 400_000 },
+    async () => {
+      const run = await stage.trigger("supplier-invoices", RECORDS, {
+        run_name: "For axe",
+        note: "n",
+        nte: "n",
+      });
+      const review = await stage.waitForReview(run);
+      const page = await stage.openPage("admin", "", { viewport: { width, height }, colorScheme: "light" });
+      const found: string[] = [];
+      const look = async (what: string): Promise<void> => {
+        found.push(...(await axe(page)).map((each) => `${what}: ${each}`));
+        await page.emulateMedia({ colorScheme: "dark" });
+        found.push(...(await axe(page, ["color-contrast"])).map((each) => `${what}, dark: ${each}`));
+        await page.emulateMedia({ colorScheme: "light" });
+        if (await page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+          found.push(`${what}: wider`);
+      };
+      for (const path of PAGES) {
+        await page.goto(`${url}/dashboard${path.replace("RUN", run).replace("REVIEW", review)}`);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+        await look(path);
+      }
+      await page.goto(`${url}/dashboard/reviews/${review}`);
+      await page.getByRole("button", { name: "Approve" }).click();
+      await page.getByRole("dialog").waitFor();
+      await look("dialog");
+      await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+      await stage.caller.waitForRun(run, 100_000);
+      await page.goto(`${url}/dashboard/runs/${run}`);
+      await page.getByRole("region", { name: "Records" }).getByRole("cell", { name: "RE-1" }).waitFor();
+      await page.getByText("Graph", { exact: true }).click();
+      await page.getByRole("button", { name: "A look at the invoices" }).click();
+      await look("results and graph");
+      await page.context().clearCookies();
+      await page.goto(`${url}/dashboard`);
+      await page.getByLabel("Sign-in name").waitFor();
+      await look("sign-in");
+      assert.deepEqual(found, []);
+      await page.context().close();
+    },
+  );
 }
 
 test("no browser has complained, of the policy, of a script, or of a request elsewhere", () => {

@@ -91,55 +91,59 @@ nodes:
   - { id: out, type: output, refKey: out, from: look }`,
 ];
 
-test("what authors, customers and operators have written is text on the pages that set things up", async () => {
-  const { operators, caller } = stage;
-  await operators.installation.apply(...documents("http://127.0.0.1:9"));
-  await operators.installation.apply(
-    ...documents("http://127.0.0.1:9").map((each) => `${each}\n# ${HOSTILE[1]}`),
-  );
-  const { body: session, text } = await caller.post("/credential-sessions", {
-    strategy_id: "strat_hostile",
-    name: HOSTILE.join(" ").slice(0, 200),
-  });
-  assert.ok(session.hosted_url, text);
-  await submitHostedForm(session.hosted_url, { token: "canary-value", region: "x" });
-  await operators.installation.createKey("acme", "--name", HOSTILE[0] ?? "");
-  const run = await stage.trigger("hostile", [{ a: 1 }], { run_name: HOSTILE[2] ?? "" });
-  const review = await stage.waitForReview(run);
-  const page = await stage.openPage("admin", "/blueprints");
-  for (const [path, shown] of [
-    ["/blueprints", 1],
-    ["/blueprints/acme/hostile", 1],
-    ["/blueprints/acme/hostile?tab=document", 0],
-    ["/blueprints/acme/hostile?tab=versions", 0],
-    ["/blueprints/acme/hostile?tab=try", 0],
-    ["/strategies", 1],
-    ["/strategies/acme/strat_hostile", 1],
-    ["/strategies/acme/strat_hostile?tab=document", 0],
-    ["/strategies/acme/strat_hostile?tab=credentials", 1],
-    ["/credentials", 1],
-    ["/sessions", 0],
-    ["/accounts", 1],
-    ["/accounts/acme", 0],
-    ["/keys", 1],
-    ["/audit", 0],
-    ["/operators", 0],
-    ["/system", 0],
-    ["", 0],
-    [`/runs/${run}`, 1],
-    [`/reviews/${review}`, 1],
-  ] as const) {
-    await page.goto(`${url}/dashboard${path}`);
-    await assertText(page, path);
-    if (shown > 0)
-      await page
-        .getByText("<img src=x onerror=hostile()>")
-        .or(page.getByText("<svg onload"))
-        .first()
-        .waitFor();
-  }
-  await page.context().close();
-});
+test(
+  "what authors, customers and operators have written is text on the pages that set things up",
+  { timeout: 400_000 },
+  async () => {
+    const { operators, caller } = stage;
+    await operators.installation.apply(...documents("http://127.0.0.1:9"));
+    await operators.installation.apply(
+      ...documents("http://127.0.0.1:9").map((each) => `${each}\n# ${HOSTILE[1]}`),
+    );
+    const { body: session, text } = await caller.post("/credential-sessions", {
+      strategy_id: "strat_hostile",
+      name: HOSTILE.join(" ").slice(0, 200),
+    });
+    assert.ok(session.hosted_url, text);
+    await submitHostedForm(session.hosted_url, { token: "canary-value", region: "x" });
+    await operators.installation.createKey("acme", "--name", HOSTILE[0] ?? "");
+    const run = await stage.trigger("hostile", [{ a: 1 }], { run_name: HOSTILE[2] ?? "" });
+    const review = await stage.waitForReview(run);
+    const page = await stage.openPage("admin", "/blueprints");
+    for (const [path, shown] of [
+      ["/blueprints", 1],
+      ["/blueprints/acme/hostile", 1],
+      ["/blueprints/acme/hostile?tab=document", 0],
+      ["/blueprints/acme/hostile?tab=versions", 0],
+      ["/blueprints/acme/hostile?tab=try", 0],
+      ["/strategies", 1],
+      ["/strategies/acme/strat_hostile", 1],
+      ["/strategies/acme/strat_hostile?tab=document", 0],
+      ["/strategies/acme/strat_hostile?tab=credentials", 1],
+      ["/credentials", 1],
+      ["/sessions", 0],
+      ["/accounts", 1],
+      ["/accounts/acme", 0],
+      ["/keys", 1],
+      ["/audit", 0],
+      ["/operators", 0],
+      ["/system", 0],
+      ["", 0],
+      [`/runs/${run}`, 1],
+      [`/reviews/${review}`, 1],
+    ] as const) {
+      await page.goto(`${url}/dashboard${path}`);
+      await assertText(page, path);
+      if (shown > 0)
+        await page
+          .getByText("<img src=x onerror=hostile()>")
+          .or(page.getByText("<svg onload"))
+          .first()
+          .waitFor();
+    }
+    await page.context().close();
+  },
+);
 
 /** What would have been run calls a function that nobody has made, or has left an element behind. The editor's own images have no source. */
 async function assertText(page: Page, path: string): Promise<void> {

@@ -306,13 +306,19 @@ async function attackWith(t: TestContext, attacks: readonly Attack[], how: typeo
   assert.ok(goodMs.length >= 4, `${goodMs.length} good runs in ${Math.round(slowestMs)} ms`);
 }
 
-test("one hostile run at a time fails, and nobody notices", async (t) =>
-  await attackWith(t, [...EXPRESSIONS, ...BOMBS], oneByOne));
+test(
+  "one hostile run at a time fails, and nobody notices",
+  { timeout: 400_000 },
+  async (t) => await attackWith(t, [...EXPRESSIONS, ...BOMBS], oneByOne),
+);
 
-test("hostile expressions fail their runs and nobody else's", async (t) =>
-  await attackWith(t, EXPRESSIONS, atOnce));
+test(
+  "hostile expressions fail their runs and nobody else's",
+  { timeout: 400_000 },
+  async (t) => await attackWith(t, EXPRESSIONS, atOnce),
+);
 
-test("bombs of a target fail their runs and nobody else's", async (t) => {
+test("bombs of a target fail their runs and nobody else's", { timeout: 400_000 }, async (t) => {
   const sentBefore = target.sent.get("/endless") ?? 0;
   await attackWith(t, BOMBS, atOnce);
   const sent = (target.sent.get("/endless") ?? 0) - sentBefore;
