@@ -1,17 +1,10 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { refusal } from "./apply.ts";
-import { readLimit } from "./look-at-runs.ts";
 import { paint, print, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
 import { plain } from "./review-records.ts";
-
-interface ListOptions {
-  account?: string;
-  limit?: number;
-  cursor?: string;
-  json?: boolean;
-}
 
 export function addBlueprints(program: Command, composition: Composition): void {
   const blueprints = program
@@ -21,15 +14,14 @@ export function addBlueprints(program: Command, composition: Composition): void 
       "after",
       "\nExamples:\n  latchkey blueprints list\n  latchkey blueprints show acme supplier-invoices\n  latchkey blueprints publish acme supplier-invoices 3",
     );
-  blueprints
-    .command("list")
-    .description("list Blueprints, by account and key")
-    .option("--account <name>", "only those of one account")
-    .option("--limit <number>", "how many; 50 unless given", readLimit)
-    .option("--cursor <text>", "go on where a page ended: its `next_cursor`")
-    .option("--json", "print {items, next_cursor} as JSON, as the operator API gives it")
+  addPageOptions(
+    blueprints
+      .command("list")
+      .description("list Blueprints, by account and key")
+      .option("--account <name>", "only those of one account"),
+  )
     .addHelpText("after", "\nExample:\n  latchkey blueprints list --account acme")
-    .action(async (options: ListOptions) => await list(composition, options));
+    .action(async (options: PageOptions) => await list(composition, options));
   blueprints
     .command("show")
     .description("show a Blueprint: what it takes, its versions, and its document")
@@ -67,9 +59,7 @@ function readVersion(text: string): number {
   return Number(text);
 }
 
-const minute = (time: string): string => time.slice(0, 16).replace("T", " ");
-
-async function list(composition: Composition, { json, ...query }: ListOptions): Promise<void> {
+async function list(composition: Composition, { json, ...query }: PageOptions): Promise<void> {
   const { lookAtBlueprints } = await import("#actions/operators/look-at-config.ts");
   const found = await composition.withDatabase(async (db) => await lookAtBlueprints(db, query));
   if (json === true) return print(JSON.stringify(found));
@@ -93,7 +83,7 @@ async function list(composition: Composition, { json, ...query }: ListOptions): 
       ]),
     ),
   );
-  if (found.next_cursor !== null) print(`\nThere are more: --cursor ${found.next_cursor}`);
+  printMore(found.next_cursor);
 }
 
 interface Place {

@@ -5,6 +5,8 @@ import { Problem } from "#domain/problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { minute } from "./pages.ts";
+import { plain } from "./review-records.ts";
 
 /** For operators on the machine. There is no such list on the public API, and no secret in this one. */
 export function addCredentials(program: Command, composition: Composition): void {
@@ -120,17 +122,15 @@ async function list(composition: Composition, options: { account?: string; json?
         row.id,
         row.account,
         row.strategy,
-        row.name ?? "",
-        minute(row.createdAt),
+        plain(row.name ?? ""),
+        minute(row.createdAt.toISOString()),
         stateOf(row),
       ]),
     ),
   );
 }
 
-const minute = (date: Date): string => date.toISOString().slice(0, 16).replace("T", " ");
-
 function stateOf({ lockedUntil, rejections }: ListedCredential): string {
-  if (lockedUntil) return `locked until ${minute(lockedUntil)} (${rejections} rejected)`;
+  if (lockedUntil) return `locked until ${minute(lockedUntil.toISOString())} (${rejections} rejected)`;
   return rejections > 0 ? `open (${rejections} rejected)` : "open";
 }

@@ -1,44 +1,39 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { lookAtRun, lookAtRuns } from "#actions/operators/look-at-runs.ts";
-import { limits } from "#domain/limits.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, table, tell } from "./output.ts";
+import { addPageOptions, printMore, type PageOptions } from "./pages.ts";
 import { plain } from "./review-records.ts";
 
 type ListedRun = Awaited<ReturnType<typeof lookAtRuns>>["items"][number];
 type ShownRun = Awaited<ReturnType<typeof lookAtRun>>;
 
-interface ListOptions {
-  account?: string;
+interface ListOptions extends PageOptions {
   status?: RunStatus;
   blueprint?: string;
   name?: string;
   metadata?: string[];
   since?: string;
   until?: string;
-  limit?: number;
-  cursor?: string;
-  json?: boolean;
 }
 
 const WATCH_MS = 1_000;
 
 export function addLookAtRuns(runs: Command, composition: Composition): void {
-  runs
-    .command("list")
-    .description("list runs, the youngest first")
-    .option("--account <name>", "only those of one account")
-    .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
-    .option("--blueprint <key>", "only those of one Blueprint")
-    .option("--name <text>", "only those whose name begins with this text")
-    .option("--metadata <name=value>", "only those with this metadata; may be given again", readMetadata)
-    .option("--since <time>", "only those made from then on (ISO 8601)", readTime)
-    .option("--until <time>", "only those made before", readTime)
-    .option("--limit <number>", "how many; 50 unless given", readLimit)
-    .option("--cursor <text>", "go on where a page ended: its `next_cursor`")
-    .option("--json", "print {items, next_cursor} as JSON, as the operator API gives it")
+  addPageOptions(
+    runs
+      .command("list")
+      .description("list runs, the youngest first")
+      .option("--account <name>", "only those of one account")
+      .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
+      .option("--blueprint <key>", "only those of one Blueprint")
+      .option("--name <text>", "only those whose name begins with this text")
+      .option("--metadata <name=value>", "only those with this metadata; may be given again", readMetadata)
+      .option("--since <time>", "only those made from then on (ISO 8601)", readTime)
+      .option("--until <time>", "only those made before", readTime),
+  )
     .addHelpText(
       "after",
       "\nExample:\n  latchkey runs list --account acme --status failed --since 2026-11-01",
@@ -71,12 +66,6 @@ function readTime(text: string): string {
   return new Date(text).toISOString();
 }
 
-export function readLimit(text: string): number {
-  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > limits.pageItemsMax)
-    throw new InvalidArgumentError(`It must be a number from 1 to ${limits.pageItemsMax}.`);
-  return Number(text);
-}
-
 async function list(composition: Composition, options: ListOptions): Promise<void> {
   const { lookAtRuns } = await import("#actions/operators/look-at-runs.ts");
   const { name, json, ...given } = options;
@@ -88,7 +77,7 @@ async function list(composition: Composition, options: ListOptions): Promise<voi
     return tell("A run is triggered by POST /api/v1/blueprints/KEY/trigger, or tried in the dashboard.");
   }
   print(table(["ID", "ACCOUNT", "BLUEPRINT", "NAME", "CREATED", "STATE"], found.items.map(rowOf)));
-  if (found.next_cursor !== null) print(`\nThere are more: --cursor ${found.next_cursor}`);
+  printMore(found.next_cursor);
 }
 
 const rowOf = (run: ListedRun): readonly string[] => [

@@ -1,32 +1,25 @@
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { readLimit } from "./look-at-runs.ts";
 import { print, table, tell } from "./output.ts";
+import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
 import { plain } from "./review-records.ts";
 
-interface ListOptions {
-  account?: string;
-  limit?: number;
-  cursor?: string;
-  json?: boolean;
-}
-
 export function addSessions(program: Command, composition: Composition): void {
-  program
+  const sessions = program
     .command("sessions")
     .description("list the hosted forms that were opened for end users")
+    .addHelpText("after", "\nExample:\n  latchkey sessions list --account acme");
+  addPageOptions(
+    sessions
+      .command("list")
+      .description("list credential sessions, the youngest first")
+      .option("--account <name>", "only those of one account"),
+  )
     .addHelpText("after", "\nExample:\n  latchkey sessions list --account acme")
-    .command("list")
-    .description("list credential sessions, the youngest first")
-    .option("--account <name>", "only those of one account")
-    .option("--limit <number>", "how many; 50 unless given", readLimit)
-    .option("--cursor <text>", "go on where a page ended: its `next_cursor`")
-    .option("--json", "print {items, next_cursor} as JSON, as the operator API gives it")
-    .addHelpText("after", "\nExample:\n  latchkey sessions list --account acme")
-    .action(async (options: ListOptions) => await list(composition, options));
+    .action(async (options: PageOptions) => await list(composition, options));
 }
 
-async function list(composition: Composition, { json, ...query }: ListOptions): Promise<void> {
+async function list(composition: Composition, { json, ...query }: PageOptions): Promise<void> {
   const { lookAtCredentialSessions } = await import("#actions/operators/look-at-credentials.ts");
   const found = await composition.withDatabase(async (db) => await lookAtCredentialSessions(db, query));
   if (json === true) return print(JSON.stringify(found));
@@ -48,7 +41,5 @@ async function list(composition: Composition, { json, ...query }: ListOptions): 
       ]),
     ),
   );
-  if (found.next_cursor !== null) print(`\nThere are more: --cursor ${found.next_cursor}`);
+  printMore(found.next_cursor);
 }
-
-const minute = (time: string): string => time.slice(0, 16).replace("T", " ");
