@@ -1,21 +1,25 @@
 import { readdirSync } from "node:fs";
+import { createRequire } from "node:module";
 import { basename, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import type { NodeType } from "./define-node.ts";
 import { readNodeFile } from "./node-file.ts";
 
 /** Types of design page 3 that aren't built yet. `apply` refuses them by name. */
 export const UNBUILT_NODE_TYPES = ["browser"] as const;
 
+// Not `import()`: a module that waits at its top level makes all that import it wait.
+const load = createRequire(import.meta.url);
+
 /** A type is one word. The files with a hyphen are parts of one; some are for a thread, and not to be loaded here. */
 const IS_TYPE = /^[a-z0-9_]+\.ts$/u;
 
 /** Every node type in a folder: the files that export `node`. Throws when a file's name isn't the type that it defines. */
-export async function loadNodeTypes(folder: string): Promise<ReadonlyMap<string, NodeType>> {
+export function loadNodeTypes(folder: string): ReadonlyMap<string, NodeType> {
   const types = new Map<string, NodeType>();
   const files = readdirSync(folder).filter((file) => IS_TYPE.test(file) && file !== "registry.ts");
   for (const file of files.sort()) {
-    const loaded = (await import(pathToFileURL(join(folder, file)).href)) as { readonly node?: NodeType };
+    const loaded = load(join(folder, file)) as { readonly node?: NodeType };
     if (loaded.node === undefined) continue;
     const { type } = loaded.node;
     if (type !== basename(file, ".ts"))
@@ -25,7 +29,7 @@ export async function loadNodeTypes(folder: string): Promise<ReadonlyMap<string,
   return types;
 }
 
-const builtIn = await loadNodeTypes(fileURLToPath(new URL(".", import.meta.url)));
+const builtIn = loadNodeTypes(fileURLToPath(new URL(".", import.meta.url)));
 const known = new Map(builtIn);
 
 /**

@@ -1,20 +1,24 @@
 import { readdirSync } from "node:fs";
+import { createRequire } from "node:module";
 import { basename, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import type { LoginType } from "./define-login.ts";
 
 /** Types of design page 3 that aren't built yet. `apply` refuses them by name. */
 export const UNBUILT_LOGIN_TYPES = ["browser"] as const;
 
+// Not `import()`: a module that waits at its top level makes all that import it wait.
+const load = createRequire(import.meta.url);
+
 /** Every login type in a folder: the files that export `login`. Throws when a file's name isn't the type that it defines. */
-export async function loadLoginTypes(folder: string): Promise<ReadonlyMap<string, LoginType>> {
+export function loadLoginTypes(folder: string): ReadonlyMap<string, LoginType> {
   const types = new Map<string, LoginType>();
   // The main program of a thread has no business in this one.
   const files = readdirSync(folder).filter(
     (file) => file.endsWith(".ts") && file !== "registry.ts" && !file.endsWith("-thread.ts"),
   );
   for (const file of files.sort()) {
-    const loaded = (await import(pathToFileURL(join(folder, file)).href)) as { readonly login?: LoginType };
+    const loaded = load(join(folder, file)) as { readonly login?: LoginType };
     if (loaded.login === undefined) continue;
     const { type } = loaded.login;
     if (type !== basename(file, ".ts"))
@@ -25,6 +29,6 @@ export async function loadLoginTypes(folder: string): Promise<ReadonlyMap<string
 }
 
 /** Every login type that a strategy may use, by name. Adding one is adding a file to this folder. */
-export const loginTypes: ReadonlyMap<string, LoginType> = await loadLoginTypes(
+export const loginTypes: ReadonlyMap<string, LoginType> = loadLoginTypes(
   fileURLToPath(new URL(".", import.meta.url)),
 );

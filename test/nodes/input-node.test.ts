@@ -118,7 +118,7 @@ test("a node type whose file has another name is refused at start", async (t) =>
   const folder = mkdtempSync(join(tmpdir(), "nodes-"));
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "one.ts"), `export const node = { type: "two" };`);
-  await assert.rejects(loadNodeTypes(folder), /must be in a file named two.ts, not in one.ts/);
+  assert.throws(() => loadNodeTypes(folder), /must be in a file named two.ts, not in one.ts/);
 });
 
 test("every file of the folder that exports a node is loaded: a type's name has no hyphen", () => {

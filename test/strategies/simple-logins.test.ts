@@ -22,7 +22,7 @@ test("a login type in a file of another name is refused at start", async (contex
   const folder = await mkdtemp(join(tmpdir(), "latchkey-logins-"));
   context.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, "wrong.ts"), 'export const login = { type: "right" };\n');
-  await assert.rejects(loadLoginTypes(folder), /"right" must be in a file named right\.ts, not in wrong\.ts/);
+  assert.throws(() => loadLoginTypes(folder), /"right" must be in a file named right\.ts, not in wrong\.ts/);
 });
 
 test("none gives an empty session", async (t) => {
