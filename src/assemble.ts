@@ -23,7 +23,7 @@ import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { Worker } from "#worker/worker.ts";
-import { missingKey, readEnvironmentSecret, requireSigningKey, StartRefused, type Config } from "./config.ts";
+import { missingKey, requireSigningKey, StartRefused, type Config } from "./config.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openStore } from "./open-store.ts";
@@ -127,7 +127,7 @@ async function openServices(
     operatorWatch: new OperatorWatch(db, news, log),
     gate: openGate({ allow: config.egressAllow }),
     loginExpressions: openEvaluator({ threads: 1 }),
-    environmentSecret: (name) => readEnvironmentSecret(name),
+    environmentSecret: config.environmentSecret,
     publicUrl,
   };
 }

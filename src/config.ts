@@ -41,6 +41,8 @@ export interface Config {
   readonly drainMs: number;
   /** Empty but in fault tests. */
   readonly failpoints: readonly FailpointAction[];
+  /** The value of a variable that a document names (`client_secret_env`); null: it is not set. */
+  readonly environmentSecret: (name: string) => Secret | null;
 }
 
 export const SETTINGS: readonly Setting[] = [
@@ -262,6 +264,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
       FAILPOINT_FORM,
       [],
     ),
+    environmentSecret: (name) => readEnvironmentSecret(name, environment),
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
@@ -290,12 +293,14 @@ export function nodeOptions(environment: Environment = process.env): readonly st
 }
 
 /** Names that npm, the launcher and the tests set for themselves. */
-const OWN_NAMES = ["LATCHKEY_CHROMIUM", "LATCHKEY_TEST_DATABASE"];
+const OWN_NAMES = ["LATCHKEY_CHROMIUM"];
+const TEST_NAME = /^LATCHKEY_TEST_/;
 
 function unknownNames(environment: Environment): string[] {
   const known = new Set([...SETTINGS.map((setting) => setting.name), ...OWN_NAMES]);
   return Object.keys(environment)
-    .filter((name) => name.startsWith("LATCHKEY_") && !known.has(name) && environment[name])
+    .filter((name) => name.startsWith("LATCHKEY_") && !TEST_NAME.test(name))
+    .filter((name) => !known.has(name) && environment[name])
     .map(
       (name) =>
         `${name} is no setting. The settings are: ${SETTINGS.map((setting) => setting.name).join(", ")}.`,

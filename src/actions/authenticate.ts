@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { findLiveKey, touchKey } from "#db/api-keys.ts";
 import type { Database } from "#db/pool.ts";
+import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { isWellFormedApiKey } from "#lib/api-key.ts";
 import { describeError } from "#lib/log.ts";
@@ -31,8 +32,6 @@ export async function authenticate(services: Services, authorization: readonly s
   return caller;
 }
 
-/** For so long a live key is not asked for again. Design, page 6, T24: a revoked one is refused within a second everywhere. */
-const FRESH_MS = 100;
 const CALLERS_MAX = 10_000;
 
 interface KnownCaller {
@@ -53,11 +52,12 @@ async function findCaller(services: Services, key: string): Promise<Caller | und
   if (recent && sinceMs < recent.untilMs) return await recent.caller;
   const asked = findLiveKey(services.db, services.signing.apiKeyHash(key));
   // From the asking, not from the answer: however slow the database is, nobody gets an answer to a question older than this.
-  const entry: KnownCaller = { caller: asked, untilMs: sinceMs + FRESH_MS };
+  const entry: KnownCaller = { caller: asked, untilMs: sinceMs + limits.callerFreshMs };
   if (callers.size >= CALLERS_MAX) callers.delete(callers.keys().next().value ?? "");
   callers.set(name, entry);
   const live = await asked.catch(() => undefined);
-  if (live) entry.untilMs = sinceMs + Math.min(FRESH_MS, live.remainingMs ?? FRESH_MS);
+  if (live)
+    entry.untilMs = sinceMs + Math.min(limits.callerFreshMs, live.remainingMs ?? limits.callerFreshMs);
   else if (callers.get(name) === entry) callers.delete(name);
   return await asked;
 }

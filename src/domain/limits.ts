@@ -136,6 +136,8 @@ export const limits = {
   ignoredKeyCharactersMax: 64,
   ignoredKeysBytesMax: 4_096,
 
+  /** For so long a live key and its account are not asked for again. Design, page 6, T24: a revoked key is refused within a second. */
+  callerFreshMs: 100,
   /** Design, page 2, The run engine. */
   heartbeatMs: 5_000,
   heartbeatStaleMs: 15_000,

@@ -1,4 +1,4 @@
-import { pino, type Logger } from "pino";
+import { pino, type DestinationStream, type Logger } from "pino";
 import { pinoPretty } from "./pretty-log.ts";
 
 export type Log = Logger;
@@ -10,10 +10,15 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
  * One logger a process, to standard error: standard output belongs to a command's result. Fields are an allow-list by
  * habit: names, counts and ids; never an error object of a library (its message may quote what it was given).
  */
-export function openLog(options: { readonly level: LogLevel; readonly format: "json" | "pretty" }): Log {
-  const destination = options.format === "pretty" ? pinoPretty() : pino.destination({ dest: 2, sync: true });
+export function openLog(
+  options: { readonly level: LogLevel; readonly format: "json" | "pretty" },
+  destination: DestinationStream = standardError(options.format),
+): Log {
   return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
+
+const standardError = (format: "json" | "pretty"): DestinationStream =>
+  format === "pretty" ? pinoPretty() : pino.destination({ dest: 2, sync: true });
 
 /** What may be logged of an unexpected error: its class, its code and where it came from, not its message. */
 export function describeError(error: unknown): {
