@@ -1,6 +1,6 @@
 /**
  * Everything that can be said about the code without running it: types, lint, format, unused code, generated
- * files. One line a check; the output of those that fail follows. The tests are `npm test`.
+ * files; and what the last `npm test` took. One line a check; the output of those that fail follows. The tests are `npm test`.
  */
 import { spawn } from "node:child_process";
 import { realpathSync } from "node:fs";
@@ -20,6 +20,7 @@ const CHECKS = [
   ["format", "oxfmt", ["--check", ...linted]],
   ["unused", "knip", ["--no-progress"]],
   ["generated", "scripts/generate.ts", ["--check"]],
+  ["times", "scripts/test-times.ts", []],
 ] as const;
 
 type Outcome = { name: string; seconds: number; isPassed: boolean; output: string };

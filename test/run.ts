@@ -1,61 +1,151 @@
 /**
- * `npm test`, or `npm test -- db worker/claim` for the files whose path contains one of these.
- * One real PostgreSQL in a throw-away folder for all files; node's own runner does the rest, and
- * its totals are the last lines. LATCHKEY_TEST_DATABASE (a URL) names a server to use instead;
- * its user must be allowed to create databases.
+ * `npm test` runs the fast tier, `npm run test:all` everything (test/tiers.ts), and `npm test -- db worker/claim` the files whose
+ * path contains one of these, of either tier. One real PostgreSQL in a throw-away folder serves all files; several files share
+ * a process; node's own runner does the rest. LATCHKEY_TEST_DATABASE (a URL) names a server to use instead; its user must be
+ * allowed to create databases. LATCHKEY_TEST_SEED repeats the order of an earlier run.
  */
 import { spawn } from "node:child_process";
-import { existsSync, globSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { availableParallelism, tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { urlOf } from "#db/pool.ts";
+import { makeBatches, newSeed } from "./batches.ts";
 import { prepareTemplate } from "./database.ts";
+import { findProgram } from "./hosted/chromium.ts";
+import { reportRun } from "./report-run.ts";
+import { serverFolder } from "./server-folder.ts";
+import { ALL_ONLY, type Tier } from "./tiers.ts";
 
 const projectFolder = resolve(import.meta.dirname, "..");
 const patterns = ["test/**/*.test.ts", "test/**/*.e2e.ts"];
-const fileTimeoutMs = 120_000;
+const compileCache = join(projectFolder, "node_modules/.cache/latchkey-tests");
+const testTimeoutMs = 120_000;
 const killAfterMs = 10_000;
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 process.exitCode = await main(process.argv.slice(2));
 
-async function main(filters: readonly string[]): Promise<number> {
-  const all = globSync(patterns, { cwd: projectFolder }).toSorted();
-  const files =
-    filters.length === 0 ? all : all.filter((file) => filters.some((filter) => file.includes(filter)));
+async function main(words: readonly string[]): Promise<number> {
+  const tier: Tier = words.includes("--all") ? "all" : "fast";
+  const filters = words.filter((word) => word !== "--all");
+  const isWhole = filters.length === 0;
+  const files = globSync(patterns, { cwd: projectFolder })
+    .toSorted()
+    .filter((file) =>
+      isWhole ? tier === "all" || !(file in ALL_ONLY) : filters.some((filter) => file.includes(filter)),
+    );
   if (files.length === 0) {
     console.error(`No test file's path contains ${filters.join(" or ")}.`);
     return 1;
   }
-  const given = process.env["LATCHKEY_TEST_DATABASE"];
-  if (given !== undefined && given !== "") return await runFiles(files, given);
-
   await removeLeftOvers();
   const folder = await mkdtemp(join(tmpdir(), `latchkey-run-${process.pid}-`));
-  const server = await startEmbeddedPostgres({ dataDir: folder });
+  const dataDir = await mkdtemp(join(serverFolder(), `latchkey-run-${process.pid}-`));
   try {
-    return await runFiles(files, urlOf(server.connection));
+    return await withServer(
+      dataDir,
+      async (database, serverPid) => await runFiles({ tier, isWhole, files, database, folder, serverPid }),
+    );
   } finally {
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    for (const each of [folder, dataDir]) rmSync(each, { recursive: true, force: true });
   }
 }
 
-async function runFiles(files: readonly string[], database: string): Promise<number> {
+/** `serverPid` is null for a server that was given. */
+async function withServer<T>(
+  dataDir: string,
+  work: (database: string, serverPid: number | null) => Promise<T>,
+): Promise<T> {
+  const given = process.env["LATCHKEY_TEST_DATABASE"];
+  if (given !== undefined && given !== "") return await work(given, null);
+  const server = await startEmbeddedPostgres({ dataDir });
+  try {
+    return await work(urlOf(server.connection), postmasterOf(dataDir));
+  } finally {
+    await server.stop();
+  }
+}
+
+/** The pid of the server in a data folder that has just been started. */
+function postmasterOf(dataDir: string): number {
+  return Number(readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n", 1)[0]);
+}
+
+interface Run {
+  readonly tier: Tier;
+  /** Nothing was filtered out. */
+  readonly isWhole: boolean;
+  readonly files: readonly string[];
+  readonly database: string;
+  readonly folder: string;
+  readonly serverPid: number | null;
+}
+
+async function runFiles({ tier, isWhole, files, database, folder, serverPid }: Run): Promise<number> {
   await prepareTemplate({ connectionString: database });
+  // Unpacked once for all files that open a browser, where none is installed.
+  const browser = files.some((file) => file.endsWith(".e2e.ts")) ? await findProgram() : null;
+  const seed = newSeed();
+  const records = { times: join(folder, "times.ndjson"), tests: join(folder, "tests.ndjson") };
+  const entries = makeBatches(files, seed).map((batch, index) => {
+    const entry = join(folder, `${String(index).padStart(3, "0")}-${batch.name}.ts`);
+    const call = [projectFolder, batch.files, records.times].map((value) => JSON.stringify(value)).join(", ");
+    writeFileSync(
+      entry,
+      `import { runBatch } from ${JSON.stringify(join(projectFolder, "test/batch.ts"))};\nrunBatch(${call});\n`,
+    );
+    return entry;
+  });
+  const startedAt = performance.now();
+  const reporter = join(folder, "reporter.mjs");
+  // Node takes a reporter by its default export, and we have none.
+  const recorder = JSON.stringify(join(projectFolder, "test/record-tests.ts"));
+  writeFileSync(reporter, `export { recordTests as default } from ${recorder};\n`);
+  const code = await runNode(entries, [reporter, records.tests], {
+    LATCHKEY_TEST_DATABASE: database,
+    LATCHKEY_TEST_TIER: tier,
+    LATCHKEY_TEST_BROWSER: browser === null ? "" : JSON.stringify(browser),
+    NODE_COMPILE_CACHE: compileCache,
+  });
+  browser?.remove();
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const run = { projectFolder, tier, isWhole, seed, seconds, serverPid, ...records };
+  return reportRun(run) ? code : Math.max(code, 1);
+}
+
+/** Runs the files and gives the exit code of node's runner. */
+async function runNode(
+  files: readonly string[],
+  [reporter, records]: readonly [reporter: string, records: string],
+  environment: Readonly<Record<string, string>>,
+): Promise<number> {
+  mkdirSync(compileCache, { recursive: true });
   const options = [
     "--test",
-    `--test-timeout=${fileTimeoutMs}`,
+    `--test-timeout=${testTimeoutMs}`,
     `--test-concurrency=${availableParallelism()}`,
+    "--test-reporter=spec",
+    "--test-reporter-destination=stdout",
+    `--test-reporter=${reporter}`,
+    `--test-reporter-destination=${records}`,
   ];
   // A process group of its own: it gets a terminal's Ctrl-C once, from us, and dies as a whole.
   const child = spawn(process.execPath, [...options, ...files], {
     cwd: projectFolder,
     stdio: "inherit",
     detached: true,
-    env: { ...process.env, LATCHKEY_TEST_DATABASE: database },
+    env: { ...process.env, ...environment },
   });
   const forward = (signal: NodeJS.Signals): void => {
     killGroup(child.pid, signal);
@@ -83,14 +173,16 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
 
 /** Servers and folders of runs that were killed: their runner's pid is in the folder's name. */
 async function removeLeftOvers(): Promise<void> {
-  for (const name of readdirSync(tmpdir())) {
-    const pid = /^latchkey-run-(\d+)-/.exec(name)?.[1];
-    const folder = join(tmpdir(), name);
-    if (pid === undefined || isRunning(Number(pid)) || statSync(folder).uid !== userInfo().uid) continue;
-    // To stop a server that runs without its runner: take it over, and leave it as its last user.
-    if (existsSync(join(folder, "postgres", "postmaster.pid")))
-      await (await startEmbeddedPostgres({ dataDir: folder })).stop();
-    rmSync(folder, { recursive: true, force: true });
+  for (const parent of new Set([tmpdir(), serverFolder()])) {
+    for (const name of readdirSync(parent)) {
+      const pid = /^latchkey-run-(\d+)-/.exec(name)?.[1];
+      const folder = join(parent, name);
+      if (pid === undefined || isRunning(Number(pid)) || statSync(folder).uid !== userInfo().uid) continue;
+      // To stop a server that runs without its runner: take it over, and leave it as its last user.
+      if (existsSync(join(folder, "postgres", "postmaster.pid")))
+        await (await startEmbeddedPostgres({ dataDir: folder })).stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 }
 

@@ -3,7 +3,6 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { environmentOf, observe, processesWith, ROOT, type Running } from "./program.ts";
@@ -13,7 +12,7 @@ import { environmentOf, observe, processesWith, ROOT, type Running } from "./pro
 const folders: string[] = [];
 const groups: number[] = [];
 
-after(() => {
+process.once("exit", () => {
   for (const group of groups) {
     try {
       process.kill(-group, "SIGKILL");

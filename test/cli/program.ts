@@ -3,7 +3,6 @@ import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { CommandResult, Installation } from "../service.ts";
 
@@ -73,7 +72,7 @@ export async function latchkey(
 
 const live = new Set<ChildProcess>();
 // What a failed test has left running would keep its file from ending.
-after(() => live.forEach((child) => child.kill("SIGKILL")));
+process.once("exit", () => live.forEach((child) => child.kill("SIGKILL")));
 
 export function observe(child: ChildProcess): Running {
   live.add(child);

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { axe } from "./axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+import { inTier } from "../tiers.ts";
 
 const RECORDS = [
   { number: "RE-1", supplier: "Northwind", total: 12.5 },
@@ -268,10 +269,12 @@ const PAGES = [
   "/none",
 ];
 
-for (const [width, height] of [
+const SIZES = [
   [1440, 900],
   [390, 844],
-] as const) {
+] as const;
+
+for (const [width, height] of inTier(SIZES, ([each]) => each === 390)) {
   test(
     `axe finds nothing and nothing sticks out, ${width} px wide, light and dark`,
     { timeout: 400_000 },

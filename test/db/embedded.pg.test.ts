@@ -212,8 +212,11 @@ test("after the server itself was killed, the next start recovers what it acknow
   const dataDir = dataFolder();
   const service = await startInChild(dataDir);
   await query(service.started.connection, "create table kept as select generate_series(1, 100) as n");
-  await killHard(Number(postmasterPid(dataDir)));
+  const server = Number(postmasterPid(dataDir));
+  await killHard(server);
   await killHard(Number(service.child.pid));
+  // PostgreSQL takes a zombie for a server that runs: wait until it has been reaped.
+  for (let waited = 0; waited < 1_000 && existsSync(`/proc/${server}`); waited += 1) await sleep(10);
   const next = await startEmbeddedPostgres({ dataDir });
   assert.equal(next.adopted, false);
   assert.deepEqual(await query(next.connection, "select count(*) from kept"), [{ count: 100 }]);

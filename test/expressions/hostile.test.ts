@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ExpressionError } from "#domain/expression.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
+import { inTier } from "../tiers.ts";
 
 const isLinux = process.platform === "linux";
 
@@ -47,6 +48,9 @@ const HOSTILE: readonly (readonly [string, RegExp])[] = [
   ["$sort([1..900000], function($a, $b){ $a < $b })", /took longer|memory/],
 ];
 
+const isFirstOfItsReason = ([, reason]: (typeof HOSTILE)[number], index: number): boolean =>
+  HOSTILE.findIndex(([, other]) => other.source === reason.source) === index;
+
 const AT_ONCE = 4;
 /** Slow threads stand back: 3 s on a quiet machine were 160 s at a load of 43. */
 const PATIENT = { timeout: 480_000 };
@@ -79,8 +83,9 @@ test(
       assert.equal(error.source, source);
       assert.match(error.message.slice(source.length), wanted, source);
     };
-    for (let at = 0; at < HOSTILE.length; at += AT_ONCE)
-      await Promise.all(HOSTILE.slice(at, at + AT_ONCE).map(attackWith));
+    const attacks = inTier(HOSTILE, isFirstOfItsReason);
+    for (let at = 0; at < attacks.length; at += AT_ONCE)
+      await Promise.all(attacks.slice(at, at + AT_ONCE).map(attackWith));
     delay.disable();
     assert.ok(delay.percentile(99) < 500e6, `event loop p99 ${delay.percentile(99) / 1e6} ms`);
     assert.ok(killed.length > 0);

@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { chromium, type Browser, type BrowserContext, type LaunchOptions, type Page } from "playwright-core";
 
+import { atProcessEnd, isProcessShared } from "../shared-process.ts";
+
 const run = promisify(execFile);
 
 const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/google-chrome"];
@@ -34,6 +36,39 @@ export interface Program {
  * `@sparticuz/chromium` (x64 only), which needs nothing from the system. `packaged` takes the last one in any case.
  */
 export async function launchChromium(options: { readonly packaged?: boolean } = {}): Promise<Browser> {
+  if (options.packaged === true || !isProcessShared()) return await launchOwn(options);
+  if (shared === null) {
+    shared = launchOwn(options);
+    atProcessEnd(async () => await (await shared)?.close());
+  }
+  return handleOf(await shared);
+}
+
+/** Of all files of this process, each of which opens contexts of its own. */
+let shared: Promise<Browser> | null = null;
+
+/** A browser that closes what was opened through it, and stays. */
+function handleOf(browser: Browser): Browser {
+  const contexts = new Set<BrowserContext>();
+  const newContext: Browser["newContext"] = async (options) => {
+    const context = await browser.newContext(options);
+    contexts.add(context);
+    context.once("close", () => contexts.delete(context));
+    return context;
+  };
+  const close = async (): Promise<unknown> =>
+    await Promise.all([...contexts].map(async (context) => await context.close()));
+  return new Proxy(browser, {
+    get: (target, name) => {
+      if (name === "newContext") return newContext;
+      if (name === "close") return close;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+async function launchOwn(options: { readonly packaged?: boolean }): Promise<Browser> {
   const program = options.packaged === true ? await unpack() : await findProgram();
   try {
     const browser = await launch(program);
@@ -46,7 +81,15 @@ export async function launchChromium(options: { readonly packaged?: boolean } = 
 }
 
 /** For more than one start; whoever asks removes it. */
-export const findProgram = async (): Promise<Program> => findInstalled() ?? (await unpack());
+export const findProgram = async (): Promise<Program> => findGiven() ?? findInstalled() ?? (await unpack());
+
+/** The one that the runner has found or unpacked for all files. */
+function findGiven(): Program | undefined {
+  const given = process.env["LATCHKEY_TEST_BROWSER"];
+  if (given === undefined || given === "") return undefined;
+  const { path, environment } = JSON.parse(given) as Program;
+  return { path, environment, remove: () => undefined };
+}
 
 export const launch = async (program: Program): Promise<Browser> => await chromium.launch(optionsOf(program));
 

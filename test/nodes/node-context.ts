@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { after, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import { readBlueprint, type BlueprintNode } from "#domain/blueprint.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
@@ -17,12 +17,12 @@ import { Value as Schema } from "typebox/value";
 import type { ConfigFinding, Flow, NodeContext } from "#nodes/define-node.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 
-/** The service's own expressions, in their threads; one set for a test file. */
+/** The service's own expressions, in their threads; one set for a process. */
 const evaluator = openEvaluator();
 
-/** The run's own scratch files; one folder for a test file. */
+/** The run's own scratch files; one folder for a process. */
 const scratch = new Scratch(tmpdir(), `run_nodes${process.pid}`, 1);
-after(async () => await scratch[Symbol.asyncDispose]());
+process.once("beforeExit", () => void scratch[Symbol.asyncDispose]());
 
 /** As the engine spills, for a run without secrets. */
 export function spillTo(files: Scratch): NodeContext["spill"] {

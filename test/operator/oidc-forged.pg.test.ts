@@ -1,7 +1,8 @@
 // Design, page 6, 5.6: a provider that does not behave. A real server on loopback that says what each case wants; and the other settings.
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { after, before, test } from "node:test";
-import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type JWTPayload } from "jose";
+import { exportJWK, SignJWT, UnsecuredJWT, type JWTPayload } from "jose";
 import { CLIENT } from "../oauth/provider.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { codeOf as appCode, openBrowser, type Browser, type OperatorAnswer } from "./browser.ts";
@@ -10,8 +11,8 @@ import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts"
 
 const ALG = "RS256";
 const ACCESS_TOKEN = "access-token-canary-8fK2pQ";
-const own = await generateKeyPair(ALG);
-const foreign = await generateKeyPair(ALG);
+const own = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+const foreign = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 
 let site: Target;
 let stage: OperatorStage;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import { Value } from "typebox/value";
 import { openTarget } from "#engine/target-session.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
@@ -19,9 +19,8 @@ import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { CANARY } from "../outbound/targets.ts";
 
-/** The service's own expressions, in their threads; one set for a test file. */
+/** The service's own expressions, in their threads; one set for a process. */
 const evaluator = openEvaluator();
-after(() => evaluator.close());
 
 export const FIELDS: readonly JsonObject[] = [
   { key: "username", label: "Username", type: "text" },

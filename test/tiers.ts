@@ -1,0 +1,53 @@
+/**
+ * Two tiers. `npm test` is the fast one: the quickest proof of every promise, and one representative of each class of fault.
+ * `npm run test:all` runs everything. What only the second one runs is listed here, or picked by `inTier` where it stands.
+ */
+
+import { test, type TestFn, type TestOptions } from "node:test";
+
+export type Tier = "fast" | "all";
+
+/** Set by the runner. A file that is run by hand runs whole. */
+export const tier: Tier = process.env["LATCHKEY_TEST_TIER"] === "fast" ? "fast" : "all";
+
+/** Files that only `npm run test:all` runs: why, and what `npm test` runs in their place. */
+export const ALL_ONLY: Readonly<Record<string, string>> = {
+  "test/flow/crash-matrix.pg.test.ts":
+    "workers killed at random moments; instead a kill at each kind of point (flow/failpoints, flow/writes-crash)",
+  "test/flow/failpoints-delay.pg.test.ts":
+    "20 s at every point; instead an error at every point (flow/failpoints)",
+  "test/flow/rolling-restart.pg.test.ts":
+    "a balancer, a load and restarts; instead a drain with requests and streams (cli/serve, runs/events)",
+  "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
+};
+
+/** Files that change something of their process which other files would notice, and so never share one. */
+export const OWN_PROCESS: Readonly<Record<string, string>> = {
+  "test/oauth/scripted.pg.test.ts": "sets environment variables that strategies name",
+  "test/db/embedded-users.pg.test.ts": "waits at its top level, to know what it must skip",
+  "test/blobs/s3-store.test.ts": "sets the AWS SDK's environment variables",
+  "test/blobs/s3-service.pg.test.ts": "sets the AWS SDK's environment variables",
+};
+
+/** More CPU seconds than this want a reason in `SLOW_FILES`. */
+export const CPU_SECONDS_MAX = 15;
+
+/** Files of the fast tier that take longer than CPU_SECONDS_MAX, and why they are worth it. */
+export const SLOW_FILES: Readonly<Record<string, string>> = {};
+
+/** A test that only `npm run test:all` runs. `instead` says what `npm test` has in its place. */
+export function testInAll(instead: string, name: string, options: TestOptions, run: TestFn): void {
+  if (instead === "") throw new Error(`"${name}": say what the fast tier has in its place.`);
+  if (tier === "all") test(name, options, run);
+}
+
+/** The members of an enumeration that run in this tier: all of them, or those that `isFast` picks, which may not be none. */
+export function inTier<T>(
+  members: readonly T[],
+  isFast: (member: T, index: number) => boolean,
+  wanted: Tier = tier,
+): readonly T[] {
+  const fast = members.filter(isFast);
+  if (fast.length === 0) throw new Error("The fast tier needs a representative.");
+  return wanted === "fast" ? fast : members;
+}
