@@ -69,7 +69,7 @@ async function setUp(stage: DashboardStage, target: Target): Promise<{ readonly 
     strategy_id: "strat_portal",
     name: "Portal of Westbrook",
   });
-  await installation.createKey("acme", "--name", "Backend");
+  await installation.createKey("acme", { name: "Backend" });
   for (const role of ["operator", "reviewer", "viewer"] as const) await stage.operators.operator(role);
   const { stdout } = await installation.command("credentials", "test-login", credential, "--json");
   const { id: test } = JSON.parse(stdout) as { id: string };

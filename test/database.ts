@@ -75,8 +75,7 @@ export async function prepareTemplate(source: DatabaseSource): Promise<string> {
       await db.query(`create database ${draft}`);
       const target = openPool(onDatabase(source, draft), { applicationName: "latchkey-test", ...patience });
       try {
-        await migrate(target, migrationsFolder);
-        await migrateJobs(target);
+        await migrateAll(target);
       } finally {
         await target.end();
       }
@@ -84,6 +83,12 @@ export async function prepareTemplate(source: DatabaseSource): Promise<string> {
     });
   });
   return name;
+}
+
+/** As a start of the service does it. */
+export async function migrateAll(db: Database): Promise<void> {
+  await migrate(db, migrationsFolder);
+  await migrateJobs(db);
 }
 
 async function exists(db: Database, name: string): Promise<boolean> {

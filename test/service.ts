@@ -1,105 +1,132 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { applyConfig } from "#actions/apply-config.ts";
+import { checkSigningKey } from "#actions/check-signing-key.ts";
+import { createApiKey } from "#actions/create-api-key.ts";
+import { createFirstOperator } from "#actions/create-first-operator.ts";
+import { prepareVault } from "#actions/prepare-vault.ts";
+import { formatProblem } from "#domain/config-problem.ts";
+import { limits } from "#domain/limits.ts";
+import { generateSigningKey, openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
+import { openLog } from "#lib/log.ts";
+import { startService, type Role } from "#root/assemble.ts";
+import { readConfig, requireSigningKey, type Config } from "#root/config.ts";
+import { openKeySource } from "#root/open-key-source.ts";
+import { readKeys } from "#vault/key-source.ts";
+import { generateMasterKey } from "#vault/master-key.ts";
+import { createTestDatabase, migrateAll, type TestDatabase } from "./database.ts";
+import {
+  foreignEnvironment,
+  runCommand,
+  runLatchkey,
+  startProcess,
+  type CommandResult,
+  type ServiceProcess,
+} from "./service-process.ts";
 
-const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+export type { CommandResult, ServiceProcess } from "./service-process.ts";
 
-/** As the launcher `latchkey` starts it: heaps that stay small while records stream through them. */
-const FLAGS = [
-  "--max-semi-space-size=8",
-  "--initial-old-space-size=64",
-  "--heap-growing-percent=30",
-  "--disable-warning=ExperimentalWarning",
-];
-
-const MEMORY = { MALLOC_ARENA_MAX: "1" };
-
-/** What a command printed and how it ended. */
-export interface CommandResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
+/** A service that answers at `url`. */
+export interface RunningService {
+  readonly url: string;
+  /** Stops it as SIGTERM does: requests under way end, runs are handed back. */
+  end(): Promise<unknown>;
 }
 
-/** A whole installation: data folder, database of its own, and the service as a process that can be killed. */
+/** What `createKey` may be told besides the account. */
+export interface KeyOptions {
+  readonly name?: string;
+  readonly blueprints?: readonly string[];
+  readonly lifetimeMs?: number;
+}
+
+/** A whole installation: a data folder and a database of its own, and the services that run on them. */
 export interface Installation {
   readonly database: TestDatabase;
   readonly dataFolder: string;
   readonly environment: Record<string, string>;
-  /** Runs `latchkey …` to its end. */
+  /** Runs `latchkey …` to its end, in another process. */
   command(...arguments_: string[]): Promise<CommandResult>;
   /** Applies documents given as YAML texts; throws with the problems when they are refused. */
   apply(...documents: string[]): Promise<void>;
+  /** What `latchkey apply` says against documents, each as `LINE:COLUMN: …`; empty when it takes them. */
+  refusals(...documents: string[]): Promise<readonly string[]>;
   /** A new API key's text. */
-  createKey(account: string, ...options: string[]): Promise<string>;
-  serve(extra?: Record<string, string>, ...arguments_: string[]): Promise<RunningService>;
-  /** Everything that any process of this installation has written to its standard error so far. */
+  createKey(account: string, options?: KeyOptions): Promise<string>;
+  /**
+   * Starts a service in the test's own process, with the parts and settings of `latchkey serve`. A test that kills it, stops it
+   * by a signal, measures it, arms fail-points or wants the command line takes `serveProcess`.
+   */
+  serve(extra?: Record<string, string>, roles?: readonly Role[]): Promise<RunningService>;
+  /** Starts `latchkey serve …` as a process of its own. */
+  serveProcess(extra?: Record<string, string>, roles?: readonly Role[]): Promise<ServiceProcess>;
+  /** Everything that any service or command of this installation has logged so far. */
   logs(): string;
 }
 
-export interface RunningService {
-  readonly url: string;
-  readonly child: ChildProcess;
-  /** Ends it with a signal and waits; gives its exit code (null after a kill). */
-  end(signal?: "SIGTERM" | "SIGKILL" | "SIGINT"): Promise<number | null>;
-}
+/** What a process alone can be given, because AWS's SDK, the registry of node types or Node itself has one for the process. */
+const PROCESS_SETTINGS = ["LATCHKEY_MASTER_KEY_KMS", "LATCHKEY_NODE_FILES", "NODE_EXTRA_CA_CERTS"];
 
-/** Makes an installation with `latchkey init`; the disposer ends its processes and removes all of it. */
+/** Longest wait for requests under way when a service of a test ends, unless the test says otherwise. */
+const DRAIN_SECONDS = "1";
+
+/** Makes an installation as `latchkey init` does; the disposer ends its services and removes all of it. */
 export async function install(
   environment: Record<string, string> = {},
   given: TestDatabase | null = null,
 ): Promise<Installation & AsyncDisposable> {
   const database = given ?? (await createTestDatabase());
+  if (given !== null) await migrateAll(given.db);
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
-  const dataFolder = join(folder, "data");
   const all = {
     DATABASE_URL: database.connectionString,
-    LATCHKEY_DATA_DIR: dataFolder,
+    LATCHKEY_DATA_DIR: join(folder, "data"),
     LATCHKEY_PORT: "0",
     LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8",
     LATCHKEY_LOG_LEVEL: "debug",
     LATCHKEY_LOG_FORMAT: "json",
     ...environment,
   };
-  const running = new Set<RunningService>();
   let logged = "";
-  let documents = 0;
   const log = (text: string): void => {
     logged += text;
   };
-  const command = async (...arguments_: string[]): Promise<CommandResult> => {
-    const result = await collect(start(arguments_, all));
-    log(result.stderr);
-    return result;
+  const running = new Set<{ end(signal?: "SIGKILL"): Promise<unknown> }>();
+  const keep = <Service extends RunningService>(service: Service): Service => {
+    running.add(service);
+    return service;
   };
-  const checked = async (...arguments_: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await command(...arguments_);
-    if (code !== 0) throw new Error(`latchkey ${arguments_.join(" ")} ended with ${code}:\n${stderr}`);
-    return stdout;
-  };
-  const installation: Installation & AsyncDisposable = {
+  const needsProcess =
+    all.DATABASE_URL !== database.connectionString || PROCESS_SETTINGS.some((name) => name in environment);
+  const ways = needsProcess ? byCommands(all, folder, log) : byActions(all, database);
+  await ways.init();
+  return {
+    ...ways,
     database,
-    dataFolder,
+    dataFolder: all.LATCHKEY_DATA_DIR,
     environment: all,
-    command,
+    command: async (...arguments_) => {
+      const run = needsProcess ? runLatchkey : runCommand;
+      const result = await run(arguments_, all);
+      log(result.stderr);
+      return result;
+    },
     apply: async (...texts) => {
-      const file = join(folder, `documents-${documents++}.yaml`);
-      writeFileSync(file, texts.join("\n---\n"));
-      await checked("apply", "-f", file);
+      const problems = await ways.refusals(...texts);
+      if (problems.length > 0) throw new Error(`apply was refused:\n${problems.join("\n")}`);
+      // A service that runs may know the account as it was for that long.
+      if (running.size > 0) await sleep(limits.callerFreshMs);
     },
-    createKey: async (account, ...options) => {
-      const line = await checked("keys", "create", "--account", account, "--json", ...options);
-      return (JSON.parse(line) as { key: string }).key;
+    serve: async (extra = {}, roles = ["api", "worker"]) => {
+      const settings = { ...all, ...extra };
+      if (!needsProcess) return keep(await startHere(settings, roles, log));
+      return keep(await startProcess(settings, roles, log));
     },
-    serve: async (extra = {}, ...arguments_) => {
-      const service = await startServing({ ...all, ...extra }, arguments_, log);
-      running.add(service);
-      service.child.once("exit", () => running.delete(service));
-      return service;
-    },
+    serveProcess: async (extra = {}, roles = ["api", "worker"]) =>
+      keep(await startProcess({ ...all, ...extra }, roles, log)),
     logs: () => logged,
     [Symbol.asyncDispose]: async () => {
       for (const service of running) await service.end("SIGKILL");
@@ -107,63 +134,102 @@ export async function install(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  await checked("init");
-  return installation;
+}
+
+interface Ways extends Pick<Installation, "refusals" | "createKey"> {
+  init(): Promise<void>;
+}
+
+/** Set-up by the actions that the commands call: no process is started. */
+function byActions(environment: Readonly<Record<string, string>>, { db }: TestDatabase): Ways {
+  const config = (): Config => readConfig(environment);
+  const signing = (): Signing => openSigning(readSigningKey(requireSigningKey(config()).reveal()));
+  return {
+    init: async () => {
+      const { dataDir, signingKeyFile, masterKeyFile } = config();
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+      writeFileSync(signingKeyFile, `${generateSigningKey()}\n`, { mode: 0o600 });
+      writeFileSync(masterKeyFile, generateMasterKey().fileText, { mode: 0o600 });
+      await checkSigningKey(db, signing());
+      await prepareVault(db, await readKeys(openKeySource(config())));
+      await createFirstOperator(db, signing(), "admin@localhost");
+    },
+    refusals: async (...texts) => {
+      const outcome = await applyConfig(db, signing(), [{ file: "f", text: texts.join("\n---\n") }]);
+      return outcome.ok ? [] : outcome.problems.map((problem) => formatProblem(problem).slice("f:".length));
+    },
+    createKey: async (account, { name = "", blueprints = null, lifetimeMs = null } = {}) =>
+      (await createApiKey(db, signing(), { account, name, blueprintKeys: blueprints, lifetimeMs })).key,
+  };
+}
+
+/** Set-up by the commands, for an installation whose settings a process alone can be given. */
+function byCommands(
+  environment: Readonly<Record<string, string>>,
+  folder: string,
+  log: (text: string) => void,
+): Ways {
+  const run = async (...arguments_: string[]): Promise<CommandResult> => {
+    const result = await runLatchkey(arguments_, environment);
+    log(result.stderr);
+    return result;
+  };
+  const checked = async (...arguments_: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await run(...arguments_);
+    if (code !== 0) throw new Error(`latchkey ${arguments_.join(" ")} ended with ${code}:\n${stderr}`);
+    return stdout;
+  };
+  let documents = 0;
+  return {
+    init: async () => void (await checked("init")),
+    refusals: async (...texts) => {
+      const file = join(folder, `documents-${documents++}.yaml`);
+      writeFileSync(file, texts.join("\n---\n"));
+      const { code, stderr } = await run("apply", "-f", file);
+      const lines = stderr.split("\n").filter((line) => line.startsWith(`${file}:`));
+      if ((code === 0) !== (lines.length === 0)) throw new Error(`apply ended with ${code}:\n${stderr}`);
+      return lines.map((line) => line.slice(file.length + 1));
+    },
+    createKey: async (account, { name = "", blueprints, lifetimeMs } = {}) => {
+      const options = [
+        ...(blueprints === undefined ? [] : ["--blueprints", blueprints.join(",")]),
+        ...(lifetimeMs === undefined ? [] : ["--expires", `${lifetimeMs}ms`]),
+      ];
+      const line = await checked(
+        "keys",
+        "create",
+        "--account",
+        account,
+        "--name",
+        name,
+        "--json",
+        ...options,
+      );
+      return (JSON.parse(line) as { key: string }).key;
+    },
+  };
+}
+
+async function startHere(
+  environment: Readonly<Record<string, string>>,
+  roles: readonly Role[],
+  log: (text: string) => void,
+): Promise<RunningService> {
+  const settings = { ...foreignEnvironment(), LATCHKEY_DRAIN_SECONDS: DRAIN_SECONDS, ...environment };
+  const config = readConfig(settings);
+  if (config.failpoints.length > 0)
+    throw new Error("Fail-points are armed for a whole process: use serveProcess.");
+  const { logLevel, logFormat } = config;
+  const service = await startService(
+    config,
+    openLog({ level: logLevel, format: logFormat }, { write: log }),
+    roles,
+  );
+  return { url: service.url, end: async () => await service.stop() };
 }
 
 /** An example document with the portal's origin replaced by the real one. */
 export function exampleDocument(path: string, portalUrl: string): string {
   const file = fileURLToPath(new URL(`../examples/${path}`, import.meta.url));
   return readFileSync(file, "utf8").replaceAll("http://127.0.0.1:4600", portalUrl);
-}
-
-function start(arguments_: readonly string[], environment: Record<string, string>): ChildProcess {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith("LATCHKEY_") && name !== "DATABASE_URL",
-  );
-  return spawn(process.execPath, [...FLAGS, MAIN, ...arguments_], {
-    env: { ...MEMORY, ...Object.fromEntries(inherited), ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-}
-
-async function collect(child: ChildProcess): Promise<CommandResult> {
-  let stdout = "";
-  let stderr = "";
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { code, stdout, stderr };
-}
-
-async function startServing(
-  environment: Record<string, string>,
-  arguments_: readonly string[],
-  log: (text: string) => void,
-): Promise<RunningService> {
-  const child = start(["serve", ...arguments_], environment);
-  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  let errors = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    errors += text;
-    log(text);
-  });
-  const first = await new Promise<string>((resolve, reject) => {
-    let output = "";
-    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-      if (output.includes("\n")) resolve(output.split("\n", 1)[0] ?? "");
-    });
-    void ended.then((code) => reject(new Error(`serve ended with ${code}:\n${errors}`)));
-  });
-  const url = /https?:\/\/\S+/.exec(first)?.[0];
-  if (url === undefined) throw new Error(`serve's first line names no URL: ${first}`);
-  return {
-    url,
-    child,
-    end: async (signal = "SIGTERM") => {
-      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-      return await ended;
-    },
-  };
 }

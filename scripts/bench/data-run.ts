@@ -101,11 +101,11 @@ export async function openDataStage(targetUrl: string): Promise<DataStage> {
     ...(["sort", "dedupe", "join"] as const).map((name) => ordering(targetUrl, name)),
   );
   const apiKey = await installation.createKey("acme");
-  const api = await installation.serve({}, "--roles", "api");
+  const api = await installation.serveProcess({}, ["api"]);
   const caller = openCaller(api.url, apiKey);
   const kept = opened.move();
   const measure: DataStage["measure"] = async (blueprint, records, say) => {
-    const worker = await installation.serve({}, "--roles", "worker");
+    const worker = await installation.serveProcess({}, ["worker"]);
     const pid = worker.child.pid ?? 0;
     await sleep(1_000);
     const idleMiB = memoryOf(pid, "VmRSS");

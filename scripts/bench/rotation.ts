@@ -45,7 +45,7 @@ async function benchRotation(options: Options, say: (text: string) => void): Pro
   const sealer = openVault({ publicKey: must(key, "a key").publicJwk });
   const ids = await plantSealed(db, sealer, "strat_portal", options.credentials);
   await db.query("analyze credential");
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const caller = openCaller(service.url, await installation.createKey("acme"));
   await loadWhile(caller, options.connections, sleep(2_000));
   const before = await loadWhile(caller, options.connections, sleep(options.baselineSeconds * 1_000));

@@ -94,7 +94,7 @@ async function plantFinished(stage: RunStage, count: number, say: (text: string)
 
 /** What a real worker makes of a run; the copies are older. */
 async function finishOneOfEach(stage: RunStage): Promise<Readonly<Record<BlueprintKey, string>>> {
-  const service = await stage.installation.serve();
+  const service = await stage.installation.serveProcess();
   const caller = openCaller(service.url, stage.apiKey);
   const finish = async (blueprint: BlueprintKey): Promise<string> => {
     const { status, body, text } = await caller.post(`/blueprints/${blueprint}/trigger`, {});

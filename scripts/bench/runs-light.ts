@@ -19,7 +19,7 @@ export async function runLightly(
   rate: number,
   seconds: number,
 ): Promise<Latencies> {
-  const service = await stage.installation.serve();
+  const service = await stage.installation.serveProcess();
   const agent = new Agent({ keepAlive: true });
   try {
     const count = Math.ceil(rate * seconds) + WARM_RUNS;

@@ -86,7 +86,7 @@ async function readIds({ database }: Installation): Promise<StageIds> {
 
 async function startWorkers(installation: Installation, count: number): Promise<Workers> {
   const services = await Promise.all(
-    Array.from({ length: count }, async () => await installation.serve({}, "--roles", "worker")),
+    Array.from({ length: count }, async () => await installation.serveProcess({}, ["worker"])),
   );
   return {
     pids: services.map(({ child }) => child.pid ?? 0),

@@ -143,7 +143,7 @@ async function openWaiting(
     await ourContender(stage, "noop", `other runs, ${kind}`, { keep: true });
   if (kind === "nothing")
     return { kind, stage, others: await others(), resume: async () => "nothing was planted" };
-  const service = await stage.installation.serve();
+  const service = await stage.installation.serveProcess();
   const caller = openCaller(service.url, stage.apiKey);
   const templateId = kind === "review" ? await waitForReview(caller) : await waitForCredential(caller);
   await service.end();
@@ -210,7 +210,7 @@ async function approve({ installation }: RunStage, runId: string): Promise<void>
 
 /** With a real worker, which has nothing else to do. */
 async function waitForEnd({ installation }: RunStage, runId: string): Promise<string> {
-  const service = await installation.serve({}, "--roles", "worker");
+  const service = await installation.serveProcess({}, ["worker"]);
   const began = performance.now();
   let status = "";
   while (performance.now() - began < END_WAIT_MS) {

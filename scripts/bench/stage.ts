@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { newId } from "#lib/new-id.ts";
 import { openCaller, type Caller } from "../../test/caller.ts";
-import { install, type Installation, type RunningService } from "../../test/service.ts";
+import { install, type Installation, type ServiceProcess } from "../../test/service.ts";
 import type { SqlRows } from "./sql-process.ts";
 
 /** A real installation with runs, results and stored answers in it, and nothing that limits rates. */
@@ -13,7 +13,7 @@ export interface Stage extends AsyncDisposable {
   /** The keys of triggers that were answered, each with the body `triggerBody`. */
   readonly storedKeys: readonly string[];
   /** The role `api` as a process of its own. */
-  serve(environment?: Record<string, string>): Promise<RunningService>;
+  serve(environment?: Record<string, string>): Promise<ServiceProcess>;
 }
 
 const RUNS = 2_000;
@@ -66,7 +66,7 @@ export async function openStage(): Promise<Stage> {
   const credentialId = await plantCredential(installation);
   const resultRunIds = await finishRuns(installation, apiKey);
   const serve: Stage["serve"] = async (environment = {}) =>
-    await installation.serve(environment, "--roles", "api");
+    await installation.serveProcess(environment, ["api"]);
   const service = await serve();
   const storedKeys = Array.from({ length: RUNS }, (_, index) => `stored-${index}`);
   const runIds = await trigger(openCaller(service.url, apiKey), storedKeys);
@@ -99,7 +99,7 @@ async function plantCredential(installation: Installation): Promise<string> {
 
 /** Runs that a real worker has carried to their results. */
 async function finishRuns(installation: Installation, apiKey: string): Promise<readonly string[]> {
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const caller = openCaller(service.url, apiKey);
   const ids = await trigger(
     caller,

@@ -170,7 +170,10 @@ test("keys belong to the account: another key of it replays, if it may; another 
   const { installation, service } = stage;
   const second = openCaller(service.url, await installation.createKey("acme"));
   assertReplay(first, await openRun("k1", NEEDED, second));
-  const limited = openCaller(service.url, await installation.createKey("acme", "--blueprints", "with-login"));
+  const limited = openCaller(
+    service.url,
+    await installation.createKey("acme", { blueprints: ["with-login"] }),
+  );
   assert.equal((await openRun("k1", NEEDED, limited)).status, 403);
   const foreign = await openRun("k1", NEEDED, stage.globex);
   assert.equal(foreign.status, 202);

@@ -44,8 +44,8 @@ const ENDPOINTS: readonly RawRequest[] = [
 
 test("without a valid key every path, also an unknown one, is 401, before anything else of the request is looked at", async () => {
   const { key, installation } = stage;
-  const revoked = await installation.createKey("acme", "--name", "to revoke");
-  const expired = await installation.createKey("acme", "--name", "to expire", "--expires", "1h");
+  const revoked = await installation.createKey("acme", { name: "to revoke" });
+  const expired = await installation.createKey("acme", { name: "to expire", lifetimeMs: 3_600_000 });
   const { stdout } = await installation.command("keys", "list", "--json");
   const listed = JSON.parse(stdout) as { id: string; name: string }[];
   const idOf = (name: string) => String(listed.find((each) => each.name === name)?.id);
@@ -182,7 +182,7 @@ test("another account's credential or strategy in a body is 422, with the same t
 test("a key limited to some Blueprints: 403 on the others and on their runs, 404 on what does not exist, sessions are free", async () => {
   const limited = openCaller(
     stage.service.url,
-    await stage.installation.createKey("acme", "--blueprints", "open"),
+    await stage.installation.createKey("acme", { blueprints: ["open"] }),
   );
   const run = (
     await stage.acme.post("/blueprints/with-login/trigger", { credential_id: stage.credential, data: "[]" })

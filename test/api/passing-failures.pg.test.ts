@@ -14,10 +14,7 @@ before(async () => {
     "account: acme\nname: Acme",
     "strategy: strat_notes\naccount: acme\nname: Notes\nfields: [{ key: note, label: Note, type: text }]\nlogin: { type: none }",
   );
-  caller = openCaller(
-    (await installation.serve({}, "--roles", "api")).url,
-    await installation.createKey("acme"),
-  );
+  caller = openCaller((await installation.serve({}, ["api"])).url, await installation.createKey("acme"));
 });
 after(async () => await installation?.[Symbol.asyncDispose]());
 

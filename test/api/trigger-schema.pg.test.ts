@@ -64,7 +64,7 @@ before(async () => {
     document("meta", INPUT("data", ""), METADATA),
   );
   // Runs are of no interest here: only what the trigger answers.
-  ({ url } = await installation.serve({}, "--roles", "api"));
+  ({ url } = await installation.serve({}, ["api"]));
   caller = openCaller(url, await installation.createKey("acme"));
   for (let index = 0; index < 3; index++) credentials.push(await connect(caller, "strat_a", { token: "t" }));
 });
@@ -275,7 +275,7 @@ test("what people read: labels, slots, files, and that other keys are ignored", 
 
 test("404 and 403 as for the trigger", async () => {
   const other = openCaller(url, await installation.createKey("other"));
-  const limited = openCaller(url, await installation.createKey("acme", "--blueprints", "plain"));
+  const limited = openCaller(url, await installation.createKey("acme", { blueprints: ["plain"] }));
   assert.equal((await caller.get("/blueprints/nothing/schema")).status, 404);
   assert.equal((await other.get("/blueprints/plain/schema")).status, 404);
   assert.equal((await limited.get("/blueprints/typed/schema")).status, 403);

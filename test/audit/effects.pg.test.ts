@@ -7,12 +7,12 @@ import { FAILPOINTS } from "#lib/failpoint.ts";
 import { connect, openCaller, submitHostedForm, type Caller } from "../caller.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { assertInvariants } from "../invariants.ts";
-import { install, type RunningService } from "../service.ts";
+import { install, type ServiceProcess } from "../service.ts";
 import { checkExport, isCheckpoint } from "./offline.ts";
 
 let target: Target;
 let installation: Awaited<ReturnType<typeof install>>;
-let service: RunningService;
+let service: ServiceProcess;
 let caller: Caller;
 let apiKey: string;
 
@@ -20,7 +20,7 @@ before(async () => {
   target = await startTarget(ledger);
   installation = await install();
   await installation.apply(...ledgerDocuments(target.url, { cache: "15m" }));
-  service = await installation.serve();
+  service = await installation.serveProcess();
   apiKey = await installation.createKey("acme");
   caller = openCaller(service.url, apiKey);
 });
@@ -215,7 +215,7 @@ test("a delete that fails takes its tombstone back", async () => {
   const credential = await connect(caller, "strat_ledger", LEDGER_LOGIN);
   const file = join(installation.dataFolder, "tombstones.ndjson");
   await service.end();
-  service = await installation.serve({ LATCHKEY_FAILPOINTS: "credential.after_tombstone=throw" });
+  service = await installation.serveProcess({ LATCHKEY_FAILPOINTS: "credential.after_tombstone=throw" });
   caller = openCaller(service.url, apiKey);
   assert.equal((await caller.delete(`/credentials/${credential}`)).status, 500);
   const lines = (): readonly any[] =>
@@ -245,7 +245,7 @@ test("a closer that is killed at any of its points leaves nothing half done: the
   const points = FAILPOINTS.filter((point) => point.startsWith("audit."));
   assert.equal(points.length, 4);
   for (const point of points) {
-    const killed = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill` });
+    const killed = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill` });
     const died = new Promise((resolve) => killed.child.once("exit", (_code, signal) => resolve(signal)));
     // Something to close; the process may be killed before it answers.
     await openCaller(killed.url, apiKey)
@@ -255,7 +255,7 @@ test("a closer that is killed at any of its points leaves nothing half done: the
     if (point.endsWith("checkpoint")) await killed.end();
     assert.equal(await died, "SIGKILL", point);
   }
-  service = await installation.serve();
+  service = await installation.serveProcess();
   caller = openCaller(service.url, apiKey);
   await caller.post("/credential-sessions", { strategy_id: "strat_ledger" });
   await service.end();

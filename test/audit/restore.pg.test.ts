@@ -55,7 +55,7 @@ async function copyDatabase(): Promise<typeof backup> {
 
 test("restore an older backup, reconcile, serve: the deleted credential is gone, its runs fail, its target hears nothing", async () => {
   // One machine for the API, another one for the worker and the API: each has a data folder of its own, with the same keys.
-  const first = await installation.serve();
+  const first = await installation.serveProcess();
   const caller = openCaller(first.url, apiKey);
   const [deleted, elsewhere, kept] = [
     await connect(caller, "strat_ledger", LEDGER_LOGIN),
@@ -70,14 +70,14 @@ test("restore an older backup, reconcile, serve: the deleted credential is gone,
   await hold.reached;
   await first.end("SIGKILL");
   hold.release();
-  const apiOnly = await installation.serve({}, "--roles", "api");
+  const apiOnly = await installation.serveProcess({}, ["api"]);
   const { body: waiting } = await openCaller(apiOnly.url, apiKey).post("/blueprints/ledger/trigger", {
     credential_id: deleted,
   });
   await apiOnly.end();
   backup = await copyDatabase();
 
-  const later = await installation.serve({}, "--roles", "api");
+  const later = await installation.serveProcess({}, ["api"]);
   assert.equal((await openCaller(later.url, apiKey).delete(`/credentials/${deleted}`)).status, 204);
   await later.end();
   // Deleted at another machine, whose file was collected.
@@ -113,7 +113,7 @@ test("restore an older backup, reconcile, serve: the deleted credential is gone,
   assert.deepEqual(await reconcile(), { tombstones: 2, deleted: 2, unreadable: 1 });
   assert.deepEqual(await reconcile(), { tombstones: 2, deleted: 0, unreadable: 1 });
 
-  const again = await installation.serve();
+  const again = await installation.serveProcess();
   const after = openCaller(again.url, apiKey);
   assert.equal((await after.delete(`/credentials/${deleted}`)).status, 404);
   for (const id of [deleted, elsewhere])

@@ -147,7 +147,7 @@ test(
     ceph = await stage(gateway.url, gateway.environment);
     const { installation, key, s3 } = ceph;
     const { db } = installation.database;
-    const service = await installation.serve();
+    const service = await installation.serveProcess();
     const caller = openCaller(service.url, key);
     const runId = await trigger(caller);
     await complete(caller, runId);
@@ -222,7 +222,7 @@ test(
   { skip, timeout: 600_000 },
   async () => {
     const { installation, key } = ceph;
-    const service = await installation.serve();
+    const service = await installation.serveProcess();
     const caller = openCaller(service.url, key);
     const hold = target.hold(({ path }) => path === "/left");
     const runId = await trigger(caller);
@@ -264,7 +264,7 @@ const readiness = async (url: string): Promise<{ status: number; body: unknown }
 test("a restore is reconciled and the bucket keeps what is in it", { skip, timeout: 600_000 }, async () => {
   const { installation, key } = ceph;
   await installation.apply(...ledgerDocuments(target.url));
-  const api = await installation.serve({}, "--roles", "api");
+  const api = await installation.serveProcess({}, ["api"]);
   const caller = openCaller(api.url, key);
   const back = await connect(caller, "strat_ledger", LEDGER_LOGIN);
   const { body: waiting } = await caller.post("/blueprints/ledger/trigger", { credential_id: back });
@@ -278,7 +278,7 @@ test("a restore is reconciled and the bucket keeps what is in it", { skip, timeo
   );
   assert.equal(code, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), { tombstones: 1, deleted: 1, unreadable: 0 });
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   assert.deepEqual(await readiness(service.url), { status: 200, body: { status: "ready" } });
   const again = openCaller(service.url, key);
   assert.equal((await again.waitForRun(waiting.id, 100_000)).body.status, "failed");
@@ -323,7 +323,7 @@ nodes:
   - { id: file, type: input, refKey: file }
   - { id: read, type: http, request: { method: GET, url: "${target.url}/many" }, records: items }
   - { id: out, type: output, refKey: all, from: read }`);
-    const service = await installation.serve();
+    const service = await installation.serveProcess();
     const caller = openCaller(service.url, key);
     const runId = await trigger(caller);
     await complete(caller, runId);

@@ -11,7 +11,7 @@ before(async () => {
 after(async () => await installation?.[Symbol.asyncDispose]());
 
 test("a signal opens no debugger, and the service goes on", async () => {
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   service.child.kill("SIGUSR1");
   for (let count = 0; count < 100 && !installation.logs().includes("SIGUSR1 was ignored"); count++)
     await sleep(50);
@@ -28,7 +28,7 @@ test("the service does not start where its memory would be open to others", asyn
     "--heapsnapshot-signal=SIGUSR2",
     "--report-on-signal",
   ]) {
-    const refused = installation.serve({ NODE_OPTIONS: option });
+    const refused = installation.serveProcess({ NODE_OPTIONS: option });
     await assert.rejects(refused, (error: Error) => {
       assert.match(error.message, /serve ended with 1/, option);
       assert.match(error.message, /shows its memory: keys and credentials are in it.*NODE_OPTIONS/s, option);
@@ -58,7 +58,7 @@ test("Design, page 6, T12: a database whose log shows values is told at the star
   const doctor = await installation.command("doctor");
   assert.equal(doctor.code, quiet.code, "advice, no fault");
   const logsBefore = installation.logs().length;
-  await (await installation.serve()).end();
+  await (await installation.serveProcess()).end();
   const started = installation.logs().slice(logsBefore);
   for (const risk of told) {
     assert.match(doctor.stdout, risk);

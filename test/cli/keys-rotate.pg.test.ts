@@ -27,7 +27,7 @@ let services: readonly RunningService[];
 before(async () => {
   installation = await install();
   await installation.apply(...DOCUMENTS);
-  services = [await installation.serve({}, "--roles", "api"), await installation.serve({}, "--roles", "api")];
+  services = [await installation.serve({}, ["api"]), await installation.serve({}, ["api"])];
 });
 after(async () => await installation?.[Symbol.asyncDispose]());
 

@@ -43,7 +43,7 @@ nodes:
   - { id: items, type: http, credential: portal, request: { method: GET, url: /items }, records: items }
   - { id: out, type: output, refKey: items, from: items }`,
   );
-  caller = openCaller((await installation.serve()).url, await installation.createKey("acme"));
+  caller = openCaller((await installation.serveProcess()).url, await installation.createKey("acme"));
   connected = await connect(caller, "strat_portal", { token: TOKEN });
   firstKid = must((await status())[0], "a key").kid;
 });

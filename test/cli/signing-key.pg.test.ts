@@ -45,7 +45,7 @@ test("its own key goes on as ever, and a database from before has its print writ
   const { db } = installation.database;
   const [kept] = await db.query<{ print: Buffer }>("select signing_key_print as print from installation");
   await db.query("delete from installation");
-  await (await installation.serve({}, "--roles", "api")).end();
+  await (await installation.serveProcess({}, ["api"])).end();
   assert.deepEqual(await db.query("select signing_key_print as print from installation"), [kept]);
   assert.equal((await installation.command("init")).code, 0);
 });

@@ -46,7 +46,7 @@ async function runSuite(
 async function options(baseUrl: string): Promise<string[]> {
   const keys = await Promise.all([
     installation.createKey("conformance-one"),
-    installation.createKey("conformance-one", "--blueprints", LIMITED_BLUEPRINT),
+    installation.createKey("conformance-one", { blueprints: [LIMITED_BLUEPRINT] }),
     installation.createKey("conformance-two"),
   ]);
   return [

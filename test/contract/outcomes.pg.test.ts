@@ -36,7 +36,7 @@ before(async () => {
   callerKey = await installation.createKey("acme");
   caller = openCaller(url, callerKey);
   stranger = openCaller(url, await installation.createKey("other"));
-  limited = openCaller(url, await installation.createKey("acme", "--blueprints", "strict-check"));
+  limited = openCaller(url, await installation.createKey("acme", { blueprints: ["strict-check"] }));
   // It takes the eight seconds that a duplicate waits: the other tests run meanwhile.
   inUse = whileKeyIsHeld(
     installation.database.db,
@@ -357,7 +357,7 @@ test("500 on every operation when something breaks, without a word of what", asy
 
 test("503 on every operation while the database is away, and what the health checks say", async () => {
   const proxy = await openDatabaseProxy(installation.database.connectionString);
-  const service = await installation.serve({ DATABASE_URL: proxy.connectionString }, "--roles", "api");
+  const service = await installation.serve({ DATABASE_URL: proxy.connectionString }, ["api"]);
   const orphan = openCaller(service.url, await installation.createKey("acme"));
   const health = async (path: string): Promise<ApiAnswer> => {
     const response = await fetch(`${service.url}${path}`);

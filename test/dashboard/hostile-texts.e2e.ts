@@ -106,7 +106,7 @@ test(
     });
     assert.ok(session.hosted_url, text);
     await submitHostedForm(session.hosted_url, { token: "canary-value", region: "x" });
-    await operators.installation.createKey("acme", "--name", HOSTILE[0] ?? "");
+    await operators.installation.createKey("acme", { name: HOSTILE[0] ?? "" });
     const run = await stage.trigger("hostile", [{ a: 1 }], { run_name: HOSTILE[2] ?? "" });
     const review = await stage.waitForReview(run);
     const page = await stage.openPage("admin", "/blueprints");

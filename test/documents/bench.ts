@@ -1,7 +1,3 @@
-import { randomUUID } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { connect, openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { openTarget, type Target } from "./target.ts";
@@ -87,7 +83,7 @@ export async function openBench(
       return await ended(accepted.id);
     },
     ended,
-    refusals: async (...texts) => await refusalsOf(installation, written(texts)),
+    refusals: async (...texts) => await installation.refusals(...written(texts)),
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }
@@ -112,19 +108,6 @@ async function readEnded(installation: Installation, caller: Caller, runId: stri
     detail,
     kind,
   };
-}
-
-async function refusalsOf(installation: Installation, texts: readonly string[]): Promise<readonly string[]> {
-  const file = join(tmpdir(), `latchkey-refusals-${randomUUID()}.yaml`);
-  writeFileSync(file, texts.join("\n---\n"));
-  try {
-    const { code, stderr } = await installation.command("apply", "-f", file);
-    const lines = stderr.split("\n").filter((line) => line.startsWith(`${file}:`));
-    if ((code === 0) !== (lines.length === 0)) throw new Error(`apply ended with ${code}:\n${stderr}`);
-    return lines.map((line) => line.slice(file.length + 1));
-  } finally {
-    rmSync(file);
-  }
 }
 
 /** The data of the records of a result key. */

@@ -22,7 +22,7 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
     /```yaml\n(.*?)```/s.exec(readFileSync(join(FOLDER, "README.md"), "utf8"))?.[1] ?? "",
   );
   const key = await installation.createKey("acme");
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const caller = openCaller(service.url, key);
   const credential = await connect(caller, "strat_northwind_portal", {
     username: "demo",
@@ -47,7 +47,7 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
   await service.end();
 
   // Design, page 3: what was applied with the type keeps its version; only this process can't carry it.
-  const without = await installation.serve({ LATCHKEY_NODE_FILES: "" });
+  const without = await installation.serveProcess({ LATCHKEY_NODE_FILES: "" });
   const second = await trigger(openCaller(without.url, key));
   const { body } = await openCaller(without.url, key).waitForRun(second);
   assert.equal(body.status, "failed");
@@ -72,9 +72,11 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
 
   // A file that is wrong stops the start.
   await without.end();
-  await assert.rejects(installation.serve({ LATCHKEY_NODE_FILES: "/nowhere/total.ts" }), (error: Error) =>
-    /\/nowhere\/total\.ts: there is no such file; mend the path, or take it off the list\./.test(
-      error.message,
-    ),
+  await assert.rejects(
+    installation.serveProcess({ LATCHKEY_NODE_FILES: "/nowhere/total.ts" }),
+    (error: Error) =>
+      /\/nowhere\/total\.ts: there is no such file; mend the path, or take it off the list\./.test(
+        error.message,
+      ),
   );
 });

@@ -43,7 +43,7 @@ const connect = async (word: string) => await bench.connect("strat_cached", { wo
 const run = async (id: string) => await bench.run("cached", { credential_id: id });
 
 test("of 20 runs at once, in two processes, one logs in", async () => {
-  const second = await bench.installation.serve();
+  const second = await bench.installation.serveProcess();
   const id = await connect("many");
   const before = logins();
   const runs = await Promise.all(Array.from({ length: 20 }, async () => await run(id)));
@@ -94,9 +94,13 @@ test("a worker killed between the target's yes and the cache leaves none: the ru
   });
   const checks = bench.target.seen("GET /me").length;
   const before = logins();
-  const { body } = await bench.trigger("cached", { credential_id: id });
+  await bench.service.end();
+  const worker = await bench.installation.serveProcess();
+  const { body } = await openCaller(worker.url, bench.key).post("/blueprints/cached/trigger", {
+    credential_id: id,
+  });
   while (bench.target.seen("GET /me").length === checks) await sleep(20);
-  await bench.service.end("SIGKILL");
+  await worker.end("SIGKILL");
   hold = false;
   const caller = openCaller((await bench.installation.serve()).url, bench.key);
   const ended = await caller.waitForRun(body.id, 60_000);

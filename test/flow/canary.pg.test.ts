@@ -96,7 +96,7 @@ before(async () => {
   await installation.apply("account: acme", ...documents("", target.url), ...documents("_dead", deadUrl));
   apiKey = await installation.createKey("acme");
   recorded = recordAnswers();
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   service.child.stdout?.on("data", (text: string) => (serviceOutput += text));
   caller = openCaller(service.url, apiKey);
 });

@@ -32,7 +32,7 @@ after(async () => {
 test("an upload whose COMMIT is done and never answered: the retry replays it, and its file is there for the run", async () => {
   const proxy = await startCommitProxy(installation.database.connectionString);
   await using _ = { [Symbol.asyncDispose]: async () => await proxy.close() };
-  const api = await installation.serve({ DATABASE_URL: proxy.url }, "--roles", "api");
+  const api = await installation.serveProcess({ DATABASE_URL: proxy.url }, ["api"]);
   const caller = openCaller(api.url, key);
   const upload = async () => {
     const form = new FormData();
@@ -48,7 +48,7 @@ test("an upload whose COMMIT is done and never answered: the retry replays it, a
     return answer.status === 202 ? answer : undefined;
   });
   assert.equal(replayed.headers.get("idempotent-replay"), "true");
-  const worker = await installation.serve();
+  const worker = await installation.serveProcess();
   const direct = openCaller(worker.url, key);
   assert.equal((await direct.waitForRun(replayed.body.id, 60_000)).body.status, "completed");
   const results = await direct.get(`/blueprint-runs/${replayed.body.id}/results?deliveryMethod=direct`);

@@ -40,12 +40,12 @@ let caller: Caller;
 before(
   async () => {
     stage = await openFaultStage();
-    const api = await stage.installation.serve({}, "--roles", "api");
+    const api = await stage.installation.serveProcess({}, ["api"]);
     caller = callerOf(stage, api);
     await stage.credential(caller);
     await pardonLosses();
     // One that ends by itself leaves what it has compiled to all that follow.
-    await (await stage.installation.serve({}, "--roles", "worker")).end("SIGTERM");
+    await (await stage.installation.serveProcess({}, ["worker"])).end("SIGTERM");
   },
   { timeout: SETUP_MS },
 );
@@ -76,7 +76,7 @@ async function dieAgainAndAgain(mayGoOn: () => boolean): Promise<number> {
     const point = points[randomInt(points.length)] ?? "run.after_claim";
     const failpoints = { LATCHKEY_FAILPOINTS: `${point}=kill:${randomInt(1, HIT_MAX + 1)}` };
     // It may come to its point before it is up.
-    const worker = await stage.installation.serve(failpoints, "--roles", "worker").catch(() => null);
+    const worker = await stage.installation.serveProcess(failpoints, ["worker"]).catch(() => null);
     if (worker === null) {
       atPoints += 1;
       continue;
@@ -119,7 +119,7 @@ test(
     let isOver = false;
     const deaths = dying.finally(() => (isOver = true));
     // What is not triggered yet has somebody to carry it.
-    const last = deaths.then(async () => await stage.installation.serve({}, "--roles", "worker"));
+    const last = deaths.then(async () => await stage.installation.serveProcess({}, ["worker"]));
     const runs = await triggerUntil((triggered) => isOver && triggered * RECORDS >= WRITES);
     const atPoints = (await deaths).reduce((sum, count) => sum + count, 0);
     const rows = await stage.ended(runs, ENDED_MS);

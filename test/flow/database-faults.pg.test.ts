@@ -10,8 +10,9 @@ import { afterFaults, callerOf, openFaultStage } from "./fault-stage.ts";
 import { openFrozenProxy } from "./frozen-proxy.ts";
 import { startOwnDatabase } from "./own-database.ts";
 import { eventually } from "./run-history.ts";
+import { testInAll, tier } from "../tiers.ts";
 
-const RESTARTS = Number(process.env["LATCHKEY_DATABASE_RESTARTS"] ?? 3);
+const RESTARTS = Number(process.env["LATCHKEY_DATABASE_RESTARTS"] ?? (tier === "fast" ? 1 : 3));
 /** Longer than a query may take. */
 const HOLE_MS = Number(process.env["LATCHKEY_HOLE_SECONDS"] ?? 11) * 1_000;
 const BETWEEN_MS = RESTARTS > 3 ? 5_000 : 2_500;
@@ -28,8 +29,8 @@ test(
     await using own = await startOwnDatabase();
     await using stage = await openFaultStage({}, own.database);
     const [service, worker] = await Promise.all([
-      stage.installation.serve({}),
-      stage.installation.serve({}, "--roles", "worker"),
+      stage.installation.serveProcess({}),
+      stage.installation.serveProcess({}, ["worker"]),
     ]);
     await using load = startLoad(
       callerOf(stage, service),
@@ -78,14 +79,15 @@ test(
   },
 );
 
-test(
+testInAll(
+  "a restart of the server, which cuts every connection",
   `the way to the database a black hole for ${HOLE_MS / 1_000} s: requests end with the envelope, and all goes on without a restart`,
   { timeout: 200_000 + 2 * HOLE_MS },
   async (context) => {
     await using stage = await openFaultStage();
     const { db, connectionString } = stage.installation.database;
     const proxy = await openFrozenProxy(connectionString);
-    const service = await stage.installation.serve({ DATABASE_URL: proxy.connectionString });
+    const service = await stage.installation.serveProcess({ DATABASE_URL: proxy.connectionString });
     const caller = callerOf(stage, service);
     await using load = startLoad(caller, "/blueprints/sends/trigger", {}, CLIENTS, "hole");
     const release = stage.holdReads();

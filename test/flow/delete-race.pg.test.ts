@@ -42,7 +42,7 @@ before(async () => {
   installation = await install();
   await installation.apply(...ledgerDocuments(target.url, { cache: "15m" }));
   const key = await installation.createKey("acme");
-  const services = await Promise.all([installation.serve(), installation.serve()]);
+  const services = await Promise.all([installation.serveProcess(), installation.serveProcess()]);
   callers = services.map((service) => openCaller(service.url, key));
 });
 

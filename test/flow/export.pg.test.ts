@@ -9,6 +9,7 @@ import readExcel from "read-excel-file/node";
 import { openCaller, type Caller } from "../caller.ts";
 import { latchkey } from "../cli/program.ts";
 import { install } from "../service.ts";
+import { testInAll } from "../tiers.ts";
 import { moveClock, keepHouse } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
 
@@ -145,7 +146,8 @@ test("what can't be written is refused with the remedy, and leaves no file", asy
   await moveClock(installation.database.db, "0");
 });
 
-test(
+testInAll(
+  "the same forms with few records",
   "a hundred thousand records in every form, under a heap that could not hold them",
   { timeout: 600_000 },
   async () => {

@@ -19,7 +19,7 @@ let caller: Caller;
 before(
   async () => {
     stage = await openFaultStage({ LATCHKEY_WORKER_CONCURRENCY: "60" });
-    const api = await stage.installation.serve({}, "--roles", "api");
+    const api = await stage.installation.serveProcess({}, ["api"]);
     caller = callerOf(stage, api);
     await stage.credential(caller);
   },
@@ -34,7 +34,7 @@ test(
     const serveWorker = async (...scenarios: readonly Scenario[]) => {
       const points = runPointsOf(...scenarios);
       const armed = points.map((point) => `${point}=delay`).join(",");
-      const worker = await stage.installation.serve({ LATCHKEY_FAILPOINTS: armed }, "--roles", "worker");
+      const worker = await stage.installation.serveProcess({ LATCHKEY_FAILPOINTS: armed }, ["worker"]);
       return { worker, points };
     };
     // Told to stop with two runs: it waits at handing them back until its own limit ends it, and holds them still.

@@ -7,7 +7,7 @@ import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Seen, type Target } from "../documents/target.ts";
 import type { TestDatabase } from "../database.ts";
 import { assertInvariants } from "../invariants.ts";
-import { install, type Installation, type RunningService } from "../service.ts";
+import { install, type Installation, type RunningService, type ServiceProcess } from "../service.ts";
 import { eventually, historyOf, recordHistory } from "./run-history.ts";
 
 /** What Node has made of the sources: half of the time that a process takes to start, and here many start. */
@@ -264,7 +264,7 @@ export function assertOneEnd(id: string, history: readonly string[]): void {
 }
 
 /** Waits until a process is gone; gives the signal that ended it. */
-export async function untilDead({ child }: RunningService): Promise<NodeJS.Signals | null> {
+export async function untilDead({ child }: ServiceProcess): Promise<NodeJS.Signals | null> {
   await eventually("the process is dead", async () => (isDead(child) ? true : undefined), PATIENCE_MS);
   return child.signalCode;
 }

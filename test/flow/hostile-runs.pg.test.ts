@@ -6,7 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, test, type TestContext } from "node:test";
 import { openCaller, type Caller } from "../caller.ts";
 import { cpuSecondsOf } from "../../scripts/bench/runs-cpu.ts";
-import { install, type RunningService } from "../service.ts";
+import { install, type ServiceProcess } from "../service.ts";
+import { inTier, testInAll, tier } from "../tiers.ts";
 import { startHostileTarget, type HostileTarget } from "./hostile-target.ts";
 
 /** On a quiet machine: what a hostile run may take, a good one beside it, the longest of those, and an answer of the API. */
@@ -101,7 +102,7 @@ const BOMBS: readonly Attack[] = [
 
 let target: HostileTarget;
 let installation: Awaited<ReturnType<typeof install>>;
-let service: RunningService;
+let service: ServiceProcess;
 let caller: Caller;
 /** Before anything hostile. */
 let calm: { readonly runMs: number; readonly p99Ms: number };
@@ -141,7 +142,7 @@ before(async () => {
     ),
     ...[...EXPRESSIONS, ...BOMBS].map(({ name, nodes }) => blueprint(name, nodes, "bad")),
   );
-  service = await installation.serve();
+  service = await installation.serveProcess();
   caller = openCaller(service.url, await installation.createKey("acme"));
   await goodRun();
   const runMs = [await goodRun(), await goodRun(), await goodRun()].toSorted((a, b) => a - b)[1] ?? 0;
@@ -275,6 +276,10 @@ async function oneByOne(t: TestContext, attacks: readonly Attack[]): Promise<rea
   return tookMs;
 }
 
+/** Time, depth, memory; a body that never ends, one that unpacks to too much, pages without an end. */
+const REPRESENTATIVES = ["endless", "join", "endless-body", "nested", "sheet", "pages"];
+const isRepresentative = ({ name }: Attack): boolean => REPRESENTATIVES.includes(name);
+
 /** With good runs and requests of others beside them. */
 async function attackWith(t: TestContext, attacks: readonly Attack[], how: typeof atOnce): Promise<void> {
   const pid = service.child.pid ?? 0;
@@ -296,6 +301,8 @@ async function attackWith(t: TestContext, attacks: readonly Attack[], how: typeo
       `(before ${Math.round(calm.p99Ms)}); CPU of the service ${cpuSeconds.toFixed(1)} s, and ${waited.toFixed(1)} times that with ` +
       `waiting for a processor; load average ${loadavg()[0]?.toFixed(1)}`,
   );
+  // Times of the clock are for a machine that has nothing else to do.
+  if (tier === "fast") return;
   const most = MARGIN * waited;
   assert.ok(slowestMs < most * RUN_MS, `${slowestMs} ms`);
   assert.ok(medianMs < most * GOOD_RUN_MS, `median of good runs ${medianMs} ms`);
@@ -306,7 +313,8 @@ async function attackWith(t: TestContext, attacks: readonly Attack[], how: typeo
   assert.ok(goodMs.length >= 4, `${goodMs.length} good runs in ${Math.round(slowestMs)} ms`);
 }
 
-test(
+testInAll(
+  "hostile runs at once, which is harder on others",
   "one hostile run at a time fails, and nobody notices",
   { timeout: 400_000 },
   async (t) => await attackWith(t, [...EXPRESSIONS, ...BOMBS], oneByOne),
@@ -315,12 +323,12 @@ test(
 test(
   "hostile expressions fail their runs and nobody else's",
   { timeout: 400_000 },
-  async (t) => await attackWith(t, EXPRESSIONS, atOnce),
+  async (t) => await attackWith(t, inTier(EXPRESSIONS, isRepresentative), atOnce),
 );
 
 test("bombs of a target fail their runs and nobody else's", { timeout: 400_000 }, async (t) => {
   const sentBefore = target.sent.get("/endless") ?? 0;
-  await attackWith(t, BOMBS, atOnce);
+  await attackWith(t, inTier(BOMBS, isRepresentative), atOnce);
   const sent = (target.sent.get("/endless") ?? 0) - sentBefore;
   assert.ok(sent < 40_000_000, "an endless body is cut off, not read");
 });
@@ -345,21 +353,26 @@ test("tricks with prototypes, entities and regular expressions do nothing", asyn
   assert.equal(Reflect.get({}, "polluted"), undefined);
 });
 
-test("threads that were ended give everything back", async () => {
-  const now = (what: string): number =>
-    Number(
-      new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${service.child.pid}/status`, "utf8"))?.[1],
-    );
-  const before = { threads: now("Threads"), rssMiB: now("VmRSS") / 1_024 };
-  for (let round = 0; round < 2; round++)
-    await Promise.all(
-      ["endless", "recursion", "markup", "sheet"].map(async (name) => {
-        const { body } = await caller.waitForRun(await trigger(name), 300_000);
-        assert.equal(body.status, "failed");
-      }),
-    );
-  await goodRun();
-  const afterwards = { threads: now("Threads"), rssMiB: now("VmRSS") / 1_024 };
-  assert.ok(afterwards.threads <= before.threads + 4, JSON.stringify({ before, afterwards }));
-  assert.ok(afterwards.rssMiB < before.rssMiB * 1.5 + 100, JSON.stringify({ before, afterwards }));
-});
+testInAll(
+  "the watch on threads in expressions/hostile",
+  "threads that were ended give everything back",
+  {},
+  async () => {
+    const now = (what: string): number =>
+      Number(
+        new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${service.child.pid}/status`, "utf8"))?.[1],
+      );
+    const before = { threads: now("Threads"), rssMiB: now("VmRSS") / 1_024 };
+    for (let round = 0; round < 2; round++)
+      await Promise.all(
+        ["endless", "recursion", "markup", "sheet"].map(async (name) => {
+          const { body } = await caller.waitForRun(await trigger(name), 300_000);
+          assert.equal(body.status, "failed");
+        }),
+      );
+    await goodRun();
+    const afterwards = { threads: now("Threads"), rssMiB: now("VmRSS") / 1_024 };
+    assert.ok(afterwards.threads <= before.threads + 4, JSON.stringify({ before, afterwards }));
+    assert.ok(afterwards.rssMiB < before.rssMiB * 1.5 + 100, JSON.stringify({ before, afterwards }));
+  },
+);

@@ -6,7 +6,7 @@ import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { assertInvariants } from "../invariants.ts";
-import { install, type Installation, type RunningService } from "../service.ts";
+import { install, type Installation, type ServiceProcess } from "../service.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "./target.ts";
 
 const UPLOADS = `blueprint: uploads
@@ -78,17 +78,15 @@ async function moveClock(by: string): Promise<void> {
 }
 
 test("an upload whose process is killed before COMMIT is swept after 24 hours; what rows name stays", async () => {
-  const dying = await installation.serve(
-    { LATCHKEY_FAILPOINTS: "trigger.before_insert=kill" },
-    "--roles",
+  const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: "trigger.before_insert=kill" }, [
     "api",
-  );
+  ]);
   await assert.rejects(upload(openCaller(dying.url, key)));
   assert.equal(await dying.end("SIGKILL"), null);
   const [orphan = "", ...others] = stored("inputs");
   assert.ok(orphan !== "" && others.length === 0, "the upload was staged, and nobody names it");
 
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const caller = openCaller(service.url, key);
   // Too large for the row of a result.
   const text = "x".repeat(10_000);
@@ -124,7 +122,7 @@ async function countsOf(
 }
 
 test("more orphans than a page are swept in one go, those of every kind", async () => {
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   for (const kind of ["inputs", "steps", "results"]) {
     const folder = join(installation.dataFolder, "objects", kind, "acct_planted", "deep");
     mkdirSync(folder, { recursive: true });
@@ -141,7 +139,7 @@ test("more orphans than a page are swept in one go, those of every kind", async 
 });
 
 test("scratch folders of claims that nobody holds are gone at the next start; that of a run under way stays", async () => {
-  const service: RunningService = await installation.serve();
+  const service: ServiceProcess = await installation.serveProcess();
   const caller = openCaller(service.url, key);
   const credential = await connect(caller, "strat_ledger", LEDGER_LOGIN);
   const hold = target.hold((request) => request.path === "/second");
@@ -158,7 +156,7 @@ test("scratch folders of claims that nobody holds are gone at the next start; th
     mkdirSync(join(scratch, name), { recursive: true });
     writeFileSync(join(scratch, name, "file"), "x");
   }
-  const second = await installation.serve();
+  const second = await installation.serveProcess();
   const isThere = (name: string): boolean => existsSync(join(scratch, name));
   await until(() => !isThere(planted.earlier) && !isThere(planted.unknown), "the others' are gone");
   assert.ok(isThere(planted.held) && isThere(planted.foreign));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
-import type { RunningService } from "../service.ts";
+import type { ServiceProcess } from "../service.ts";
 import { afterFaults, callerOf, isDead, openFaultStage, untilDead, type FaultStage } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
 
@@ -42,7 +42,7 @@ before(
     writeFileSync(file, POISON_NODE);
     stage = await openFaultStage({ LATCHKEY_NODE_FILES: file });
     await stage.installation.apply(POISON);
-    caller = callerOf(stage, await stage.installation.serve({}, "--roles", "api"));
+    caller = callerOf(stage, await stage.installation.serveProcess({}, ["api"]));
   },
   { timeout: SETUP_MS },
 );
@@ -52,9 +52,9 @@ after(async () => {
 });
 
 /** One that takes all runs at once. Undefined: it died before it was up. */
-const serveWorker = async (): Promise<RunningService | undefined> =>
+const serveWorker = async (): Promise<ServiceProcess | undefined> =>
   await stage.installation
-    .serve({ LATCHKEY_WORKER_CONCURRENCY: String(GOOD + 10) }, "--roles", "worker")
+    .serveProcess({ LATCHKEY_WORKER_CONCURRENCY: String(GOOD + 10) }, ["worker"])
     .catch(() => undefined);
 
 async function triggerPoison(): Promise<string> {

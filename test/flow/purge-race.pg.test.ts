@@ -7,6 +7,7 @@ import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { startGateway, whyNoGateway, type ObjectGateway } from "../blobs/radosgw.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
+import { testInAll } from "../tiers.ts";
 import { keepHouse, moveClock } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
 
@@ -112,7 +113,8 @@ test("a purge racing 50 readers: each gets all of it or is told that it is purge
   await race(...(await stage({})));
 });
 
-test(
+testInAll(
+  "the same race with objects in a folder",
   "a purge racing 50 readers: each gets all of it or is told that it is purged (S3)",
   { skip, timeout: 600_000 },
   async () => {

@@ -12,7 +12,8 @@ import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { decisionServices, reviewer } from "../documents/review-stage.ts";
 import { assertInvariants } from "../invariants.ts";
-import { install, type RunningService } from "../service.ts";
+import { install, type ServiceProcess } from "../service.ts";
+import { inTier } from "../tiers.ts";
 import { eventually } from "./run-history.ts";
 
 // A review is asked once and decided once, wherever a process dies: what came to it, what the reviewer changed and what comes out
@@ -47,13 +48,13 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function untilDead(service: RunningService): Promise<void> {
+async function untilDead(service: ServiceProcess): Promise<void> {
   await eventually("the service has killed itself", async () =>
     service.child.exitCode !== null || service.child.signalCode !== null ? true : undefined,
   );
 }
 
-async function trigger(service: RunningService, way: string): Promise<string> {
+async function trigger(service: ServiceProcess, way: string): Promise<string> {
   const { body } = await openCaller(service.url, key).post(`/blueprints/${way}/trigger`, { rows: ROWS });
   return body.id;
 }
@@ -108,12 +109,14 @@ const commandAt = async (point: string, ...words: string[]) => {
   }
 };
 
-for (const point of ["run.before_park", "review.after_insert", "run.after_park"]) {
+const PARKING = ["run.before_park", "review.after_insert", "run.after_park"];
+
+for (const point of inTier(PARKING, (each) => each === "run.after_park")) {
   test(`killed at ${point}, the run waits with one review, and what was shown is what goes on`, async () => {
-    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill` });
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill` });
     const run = await trigger(dying, "asks");
     await untilDead(dying);
-    const service = await installation.serve();
+    const service = await installation.serveProcess();
     const review = await parkedAt(run);
     const shown = await recordsAt(review);
     assert.deepEqual(
@@ -124,7 +127,7 @@ for (const point of ["run.before_park", "review.after_insert", "run.after_park"]
     if (point === "run.after_park") {
       // While it waits the service may come and go.
       await service.end("SIGKILL");
-      last = await installation.serve();
+      last = await installation.serveProcess();
     }
     await approve(review, [], 1);
     // The times say that nothing was recomputed.
@@ -137,7 +140,7 @@ for (const point of ["run.before_park", "review.after_insert", "run.after_park"]
 }
 
 test("a decision whose process is killed before its commit did not happen; after it, it did, and the run goes on", async () => {
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const [first, second] = [await trigger(service, "asks"), await trigger(service, "asks")];
   const [undone, done] = [await parkedAt(first), await parkedAt(second)];
   const edits = join(folder, "edits.ndjson");
@@ -163,7 +166,7 @@ test("a decision whose process is killed before its commit did not happen; after
   // Decided again; and the worker that carries it on dies.
   await service.end("SIGKILL");
   await approve(undone, [{ at: "edit", ordinal: 2, data: { n: "two" } }], 0);
-  const next = await installation.serve();
+  const next = await installation.serveProcess();
   assert.deepEqual(
     (await outputOf(openCaller(next.url, key), first)).map(({ n }) => n),
     [1, "two"],
@@ -171,12 +174,14 @@ test("a decision whose process is killed before its commit did not happen; after
   await next.end("SIGKILL");
 });
 
-for (const point of ["review.before_commit", "review.after_commit"]) {
+const DECIDING = ["review.before_commit", "review.after_commit"];
+
+for (const point of inTier(DECIDING, (each) => each === "review.after_commit")) {
   test(`killed at ${point} of a timeout, the review times out once all the same`, async () => {
-    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill` });
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill` });
     const [approving, failing] = [await trigger(dying, "approves"), await trigger(dying, "fails")];
     await untilDead(dying);
-    const service = await installation.serve();
+    const service = await installation.serveProcess();
     const caller = openCaller(service.url, key);
     assert.deepEqual(
       (await outputOf(caller, approving)).map(({ n }) => n),

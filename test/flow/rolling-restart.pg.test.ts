@@ -44,7 +44,7 @@ test(
     using clients = openClients(balancer.url, stage.key);
     const caller = openCaller(balancer.url, stage.key);
     const serve = async () => {
-      const service = await stage.installation.serve({ LATCHKEY_DRAIN_SECONDS: "30" });
+      const service = await stage.installation.serveProcess({ LATCHKEY_DRAIN_SECONDS: "30" });
       balancer.add(service.url);
       return service;
     };

@@ -4,7 +4,8 @@ import { openCaller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
-import { install, type RunningService } from "../service.ts";
+import { install, type ServiceProcess } from "../service.ts";
+import { inTier } from "../tiers.ts";
 import { COMPILED } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
 
@@ -71,7 +72,7 @@ after(async () => {
   await target?.[Symbol.asyncDispose]();
 });
 
-async function untilDead(service: RunningService): Promise<void> {
+async function untilDead(service: ServiceProcess): Promise<void> {
   await eventually("the service has killed itself", async () =>
     service.child.exitCode !== null || service.child.signalCode !== null ? true : undefined,
   );
@@ -96,58 +97,62 @@ const POINTS = [
   "write.after_outcome",
 ] as const;
 
-for (const point of POINTS) {
-  for (const way of ["verifies", "asks"] as const) {
-    test(`killed at ${point}, a Blueprint that ${way} sends every record exactly once`, async () => {
-      const dying = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill:${AT + 1}` });
-      const { body } = await openCaller(dying.url, key).post(`/blueprints/${way}/trigger`, {});
-      await untilDead(dying);
-      const service = await installation.serve();
-      const caller = openCaller(service.url, key);
-      const isAsked = way === "asks" && (point === "write.after_intent" || point === "write.after_effect");
-      if (isAsked) {
-        await eventually("it waits for the operator", async () => {
-          const status = await caller.get(`/blueprint-runs/${body.id}/status`);
-          return status.body.progress_step === "awaiting_review" ? true : undefined;
-        });
-        const word = point === "write.after_effect" ? "--happened" : "--not-happened";
-        const { code, stderr } = await installation.command(
-          "reviews",
-          "write",
-          body.id,
-          "sent",
-          String(AT),
-          word,
-        );
-        assert.equal(code, 0, stderr);
-      }
-      const { body: ended } = await caller.waitForRun(body.id);
-      assert.equal(ended.status, "completed");
-      assertOnce();
-      const writes = await installation.database.db.query<{ status: string }>(
-        "select status from run_write where run_id = $1 order by ordinal",
-        [body.id],
+const CASES = POINTS.flatMap((point) => (["verifies", "asks"] as const).map((way) => [point, way] as const));
+/** A request that was not sent, and one that was; a look at the target, and a question to the operator. */
+const isRepresentative = ([point, way]: (typeof CASES)[number]): boolean =>
+  (point === "write.after_intent" && way === "verifies") ||
+  (point === "write.after_effect" && way === "asks");
+
+for (const [point, way] of inTier(CASES, isRepresentative)) {
+  test(`killed at ${point}, a Blueprint that ${way} sends every record exactly once`, async () => {
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill:${AT + 1}` });
+    const { body } = await openCaller(dying.url, key).post(`/blueprints/${way}/trigger`, {});
+    await untilDead(dying);
+    const service = await installation.serveProcess();
+    const caller = openCaller(service.url, key);
+    const isAsked = way === "asks" && (point === "write.after_intent" || point === "write.after_effect");
+    if (isAsked) {
+      await eventually("it waits for the operator", async () => {
+        const status = await caller.get(`/blueprint-runs/${body.id}/status`);
+        return status.body.progress_step === "awaiting_review" ? true : undefined;
+      });
+      const word = point === "write.after_effect" ? "--happened" : "--not-happened";
+      const { code, stderr } = await installation.command(
+        "reviews",
+        "write",
+        body.id,
+        "sent",
+        String(AT),
+        word,
       );
-      assert.deepEqual(
-        writes.map(({ status }) => status),
-        ["done", "done", "done"],
-      );
-      await service.end("SIGKILL");
-    });
-  }
+      assert.equal(code, 0, stderr);
+    }
+    const { body: ended } = await caller.waitForRun(body.id);
+    assert.equal(ended.status, "completed");
+    assertOnce();
+    const writes = await installation.database.db.query<{ status: string }>(
+      "select status from run_write where run_id = $1 order by ordinal",
+      [body.id],
+    );
+    assert.deepEqual(
+      writes.map(({ status }) => status),
+      ["done", "done", "done"],
+    );
+    await service.end("SIGKILL");
+  });
 }
 
 test("a worker that dies after each write ends no run as poison: a write that is done is progress", async () => {
   const { db } = installation.database;
   let run = "";
   for (let life = 0; life < RECORDS; life++) {
-    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: "write.after_outcome=kill" });
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: "write.after_outcome=kill" });
     if (run === "") run = (await openCaller(dying.url, key).post("/blueprints/asks/trigger", {})).body.id;
     await untilDead(dying);
     const [row] = await db.query(`select lost_leases as lost from run where id = $1`, [run]);
     assert.deepEqual([stored.length, row], [life + 1, { lost: 0 }]);
   }
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const { body: ended } = await openCaller(service.url, key).waitForRun(run);
   assert.equal(ended.status, "completed");
   assert.equal(new Set(stored.map((body) => JSON.parse(body).number)).size, RECORDS);
@@ -160,11 +165,11 @@ test("a write that each worker dies of is poison, and the operator sees that it 
   let run = "";
   for (let life = 0; life < 3; life++) {
     // It is looked up, is not there, and is begun again: that is no progress.
-    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: "write.after_intent=kill" });
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: "write.after_intent=kill" });
     if (run === "") run = (await openCaller(dying.url, key).post("/blueprints/verifies/trigger", {})).body.id;
     await untilDead(dying);
   }
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const { body: ended } = await openCaller(service.url, key).waitForRun(run);
   assert.equal(ended.status, "failed");
   const [row] = await db.query(`select error_kind as kind from run where id = $1`, [run]);
@@ -212,18 +217,21 @@ test("a write that each worker dies of is poison, and the operator sees that it 
   await service.end("SIGKILL");
 });
 
-for (const point of ["run.before_park", "run.after_park"] as const) {
+for (const point of inTier(
+  ["run.before_park", "run.after_park"] as const,
+  (each) => each === "run.before_park",
+)) {
   test(`killed at ${point}, the run waits for the operator all the same`, async () => {
     let isBroken = true;
     target.on("POST /orders", (seen) => {
       stored.push(seen.body);
       return isBroken ? { drop: true } : { json: {} };
     });
-    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill` });
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill` });
     const { body } = await openCaller(dying.url, key).post("/blueprints/asks/trigger", {});
     await untilDead(dying);
     isBroken = false;
-    const service = await installation.serve();
+    const service = await installation.serveProcess();
     const caller = openCaller(service.url, key);
     await eventually("it waits for the operator", async () => {
       const status = await caller.get(`/blueprint-runs/${body.id}/status`);
@@ -250,11 +258,11 @@ test("a drain lets a write that was sent finish, and its outcome is kept", async
     underWay();
     return { json: {}, delayMs: stored.length === 1 ? 1_500 : 0 };
   });
-  const first = await installation.serve();
+  const first = await installation.serveProcess();
   const { body } = await openCaller(first.url, key).post("/blueprints/asks/trigger", {});
   await reached;
   assert.equal(await first.end("SIGTERM"), 0);
-  const second = await installation.serve();
+  const second = await installation.serveProcess();
   assert.equal((await openCaller(second.url, key).waitForRun(body.id)).body.status, "completed");
   assertOnce();
   await second.end("SIGKILL");

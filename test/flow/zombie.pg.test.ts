@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "../caller.ts";
-import type { RunningService } from "../service.ts";
+import type { ServiceProcess } from "../service.ts";
 import { afterFaults, callerOf, openFaultStage, type FaultStage, type Way } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
 
@@ -27,7 +27,7 @@ let caller: Caller;
 before(
   async () => {
     stage = await openFaultStage();
-    const api = await stage.installation.serve({}, "--roles", "api");
+    const api = await stage.installation.serveProcess({}, ["api"]);
     caller = callerOf(stage, api);
     await stage.credential(caller);
   },
@@ -35,8 +35,8 @@ before(
 );
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-const serveWorker = async (): Promise<RunningService> =>
-  await stage.installation.serve({}, "--roles", "worker");
+const serveWorker = async (): Promise<ServiceProcess> =>
+  await stage.installation.serveProcess({}, ["worker"]);
 
 const trigger = async (count: number, way: Way): Promise<readonly string[]> =>
   await Promise.all(Array.from({ length: count }, async () => await stage.trigger(caller, way)));

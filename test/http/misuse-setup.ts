@@ -1,5 +1,5 @@
 import { connect, openCaller, type Caller } from "../caller.ts";
-import { install, type Installation, type RunningService } from "../service.ts";
+import { install, type Installation, type ServiceProcess } from "../service.ts";
 
 /** How many inputs the echoing Blueprint has: that many strings go through one run. */
 export const ECHO_INPUTS = 60;
@@ -38,7 +38,7 @@ ${ECHO_FIELDS.map((name) => `      ${name}: $inputs.${name}`).join("\n")}
 
 export interface Misused extends AsyncDisposable {
   readonly installation: Installation;
-  readonly service: RunningService;
+  readonly service: ServiceProcess;
   readonly key: string;
   readonly caller: Caller;
   /** A credential of the account. */
@@ -51,7 +51,7 @@ export async function openMisused(environment: Record<string, string> = {}): Pro
   try {
     await installation.apply(...DOCUMENTS);
     const key = await installation.createKey("misuse");
-    const service = await installation.serve();
+    const service = await installation.serveProcess();
     const caller = openCaller(service.url, key);
     const credentialId = await connect(caller, "strat_misuse", { token: "t" });
     return {

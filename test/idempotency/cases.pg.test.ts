@@ -32,7 +32,7 @@ let numbers = 0;
 
 before(async () => {
   installation = await installIdle();
-  service = await installation.serve({}, "--roles", "api");
+  service = await installation.serve({}, ["api"]);
   apiKey = await installation.createKey("acme");
   caller = openCaller(service.url, apiKey);
 });
@@ -138,7 +138,7 @@ for (const [row, point, rows] of [
 ] as const) {
   test(`${row}, the effect and the record are there ${rows ? "both, and the retry replays" : "neither, and the retry executes"}`, async () => {
     const key = newKey();
-    const dying = await installation.serve({ LATCHKEY_FAILPOINTS: `${point}=kill` }, "--roles", "api");
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill` }, ["api"]);
     await assert.rejects(openCaller(dying.url, apiKey).post(TRIGGER, { a: "[]", run_name: key }, keyed(key)));
     assert.equal(await dying.end("SIGKILL"), null);
     assert.equal(dying.child.signalCode, "SIGKILL");
@@ -152,7 +152,7 @@ for (const [row, point, rows] of [
 }
 
 test("row 7: a refused request stores nothing; the key is free for the corrected one", async () => {
-  const limited = openCaller(service.url, await installation.createKey("acme", "--blueprints", "other"));
+  const limited = openCaller(service.url, await installation.createKey("acme", { blueprints: ["other"] }));
   const [missing = ""] = await plantCredentials(installation, 1);
   await caller.delete(`/credentials/${missing}`);
   const refused: [number, (key: string) => Promise<ApiAnswer>][] = [
@@ -276,9 +276,9 @@ test("row 24: another key of the account replays, and is 403 when it may not use
   const key = newKey();
   const first = await trigger(key);
   const body = { a: "[]", run_name: key };
-  const second = openCaller(service.url, await installation.createKey("acme", "--blueprints", "plain"));
+  const second = openCaller(service.url, await installation.createKey("acme", { blueprints: ["plain"] }));
   assertReplay(await second.post(TRIGGER, body, keyed(key)), first);
-  const limited = openCaller(service.url, await installation.createKey("acme", "--blueprints", "other"));
+  const limited = openCaller(service.url, await installation.createKey("acme", { blueprints: ["other"] }));
   const refused = await limited.post(TRIGGER, body, keyed(key));
   assertFresh(refused, 403);
   assert.equal(refused.body.error.type, "authorization_error");

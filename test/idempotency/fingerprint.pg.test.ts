@@ -20,7 +20,7 @@ let numbers = 0;
 
 before(async () => {
   installation = await installIdle();
-  service = await installation.serve({}, "--roles", "api");
+  service = await installation.serve({}, ["api"]);
   apiKey = await installation.createKey("acme");
   caller = openCaller(service.url, apiKey);
 });

@@ -14,7 +14,7 @@ let caller: Caller;
 
 before(async () => {
   installation = await installIdle();
-  services = [await installation.serve({}, "--roles", "api"), await installation.serve({}, "--roles", "api")];
+  services = [await installation.serve({}, ["api"]), await installation.serve({}, ["api"])];
   caller = openCaller(services[0]?.url ?? "", await installation.createKey("acme"));
 });
 after(() => installation?.[Symbol.asyncDispose]());

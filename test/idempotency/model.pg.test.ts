@@ -47,7 +47,7 @@ const seen = { fresh: 0, replay: 0, reuse: 0, refused: 0, outdated: 0, permuted:
 
 before(async () => {
   installation = await installIdle();
-  service = await installation.serve({}, "--roles", "api");
+  service = await installation.serve({}, ["api"]);
   caller = openCaller(service.url, await installation.createKey("acme"));
 });
 after(() => installation?.[Symbol.asyncDispose]());

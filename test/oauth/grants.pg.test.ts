@@ -1,5 +1,7 @@
 // Design, page 3, the table of login types: `oauth2`, the grants without a target's own login; and where it tells what is missing.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { connect, openCaller } from "../caller.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
@@ -132,8 +134,7 @@ test("behind TLS the cookie of a sign-in is a __Host- one, and the redirect URI 
   const at = free.origin;
   const service = await bench.installation.serve(
     { LATCHKEY_PUBLIC_URL: "https://connect.acme.example/in", LATCHKEY_PORT: new URL(at).port },
-    "--roles",
-    "api",
+    ["api"],
   );
   const session = (
     await openCaller(at, bench.key).post("/credential-sessions", { strategy_id: "strat_code" })
@@ -163,7 +164,11 @@ test("behind TLS the cookie of a sign-in is a __Host- one, and the redirect URI 
 test("a variable that is not set is told by apply, by doctor and at the start, and keeps nobody else from working", async () => {
   const told =
     /NOT_SET_ANYWHERE is not set here: the strategy acme\/strat_missing takes its client's secret from it/;
-  assert.match(bench.installation.logs(), told);
+  const file = join(bench.installation.dataFolder, "account.yaml");
+  writeFileSync(file, "account: acme\nname: Acme");
+  const applied = await bench.installation.command("apply", "-f", file);
+  assert.equal(applied.code, 0);
+  assert.match(applied.stderr, told);
   assert.match(bench.installation.logs(), /"variable":"NOT_SET_ANYWHERE".*its logins fail/);
   const doctor = await bench.installation.command("doctor");
   assert.equal(doctor.code, 1);

@@ -97,7 +97,7 @@ test("an access token is used until shortly before its time is over, then renewe
 });
 
 test(`${RUNS} runs at once in two worker processes on one rotating refresh token: one refresh, no failure`, async (t) => {
-  const second = await bench.installation.serve({ LATCHKEY_WORKER_CONCURRENCY: "50" }, "--roles", "worker");
+  const second = await bench.installation.serveProcess({ LATCHKEY_WORKER_CONCURRENCY: "50" }, ["worker"]);
   t.after(async () => await second.end());
   const id = await connectExpired();
   const before = refreshes().length;
@@ -197,20 +197,18 @@ test("deleting a credential deletes its tokens", async () => {
 
 test("killed between the exchange and keeping its result: the next login is refused, and the operator reads that the user must reconnect", async () => {
   const id = await connectExpired();
-  await bench.service.end("SIGKILL");
-  const api = await bench.installation.serve({}, "--roles", "api");
+  await bench.service.end();
+  const api = await bench.installation.serveProcess({}, ["api"]);
   const caller = bench.callerOf(api);
-  const dying = await bench.installation.serve(
-    { LATCHKEY_FAILPOINTS: "oauth.before_keep=kill" },
-    "--roles",
+  const dying = await bench.installation.serveProcess({ LATCHKEY_FAILPOINTS: "oauth.before_keep=kill" }, [
     "worker",
-  );
+  ]);
   const died = new Promise((resolve) => dying.child.once("exit", (_code, signal) => resolve(signal)));
   const { body } = await caller.post("/blueprints/items/trigger", { credential_id: id });
   assert.equal(await died, "SIGKILL");
   assert.equal(await versionOf(id), 1);
   assert.equal(refreshes().at(-1)?.ok, true);
-  const next = await bench.installation.serve({}, "--roles", "worker");
+  const next = await bench.installation.serveProcess({}, ["worker"]);
   const { body: ended } = await caller.waitForRun(body.id, 60_000);
   assert.equal(ended.status, "failed");
   assert.deepEqual(ended.error.code, "execution_failed");

@@ -30,7 +30,7 @@ after(async () => await installation?.[Symbol.asyncDispose]());
 
 test("an account that triggers little and late is not behind another's backlog", async () => {
   const { db } = installation.database;
-  const api = await installation.serve({}, "--roles", "api");
+  const api = await installation.serve({}, ["api"]);
   for (const [account, count] of [
     ["early", MANY],
     ["late", FEW],
@@ -43,7 +43,7 @@ test("an account that triggers little and late is not behind another's backlog",
   }
   const [none] = await db.query("select count(*)::int as count from run where admitted_at is not null");
   assert.deepEqual(none, { count: 0 }, "nothing is admitted before a worker has room for it");
-  const worker = await installation.serve({}, "--roles", "worker");
+  const worker = await installation.serve({}, ["worker"]);
   for (;;) {
     const open = await db.query("select 1 from run where ended_at is null limit 1");
     if (open.length === 0) break;

@@ -6,7 +6,7 @@ import { connect, openCaller, type Caller } from "../caller.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
 import { eventually } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
-import type { RunningService } from "../service.ts";
+import type { ServiceProcess } from "../service.ts";
 
 /** Pages of each node; every page fails once, and is right when it is asked for again. */
 const PAGES = 60;
@@ -14,7 +14,7 @@ const LOGIN_SECONDS = 3;
 
 let bench: Bench;
 /** The one that is up. */
-let service: RunningService;
+let service: ServiceProcess;
 let caller: Caller;
 
 const paged = (id: string, more = ""): string =>
@@ -57,7 +57,10 @@ login: { type: http, steps: [{ request: { method: POST, url: /login, form: { tok
     { LATCHKEY_LOGIN_SECONDS: String(LOGIN_SECONDS), LATCHKEY_WORKER_CONCURRENCY: "1" },
   );
   bench.target.on("GET /it", { json: [] });
-  ({ service, caller } = bench);
+  // The first test kills the process that carries its run.
+  await bench.service.end();
+  service = await bench.installation.serveProcess();
+  caller = openCaller(service.url, bench.key);
 });
 afterEach(async () => await assertInvariants(bench.installation));
 after(async () => await bench?.[Symbol.asyncDispose]());
@@ -94,7 +97,7 @@ test(`a run has ${limits.retriesMax} retries over all its nodes, also when it go
   const before = count("GET /second");
   flaky("second");
   held.resolve();
-  service = await bench.installation.serve();
+  service = await bench.installation.serveProcess();
   caller = openCaller(service.url, bench.key);
   const { body: ended } = await caller.waitForRun(body.id, 60_000);
   assert.equal(ended.status, "failed");
@@ -164,7 +167,7 @@ test(`a login that takes longer than LATCHKEY_LOGIN_SECONDS fails its run; the w
 });
 
 test("two workers keep one pace toward a target: `throttle` holds over processes", async () => {
-  const second = await bench.installation.serve();
+  const second = await bench.installation.serveProcess();
   const both = Promise.withResolvers<void>();
   const pages = 8;
   let waiting = 0;

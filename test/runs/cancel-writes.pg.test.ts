@@ -39,10 +39,7 @@ before(async () => {
   await installation.apply("account: acme\nrate_limit: off", document);
   await recordHistory(installation.database.db);
   const key = await installation.createKey("acme");
-  const [api] = await Promise.all([
-    installation.serve({}, "--roles", "api"),
-    installation.serve({}, "--roles", "worker"),
-  ]);
+  const [api] = await Promise.all([installation.serve({}, ["api"]), installation.serve({}, ["worker"])]);
   caller = openCaller(api.url, key);
 });
 

@@ -9,13 +9,13 @@ import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { latchkey } from "../cli/program.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
-import { install, type Installation, type RunningService } from "../service.ts";
+import { install, type Installation, type ServiceProcess } from "../service.ts";
 
 const TOKEN = "canary-token-of-the-api-tier";
 
 let target: Target;
 let installation: Installation & AsyncDisposable;
-let api: RunningService;
+let api: ServiceProcess;
 let apiEnvironment: Record<string, string>;
 let caller: Caller;
 let masterKeyFile: string;
@@ -46,7 +46,7 @@ nodes:
   copyFileSync(join(installation.dataFolder, "signing.key"), join(folder, "signing.key"));
   masterKeyFile = join(installation.dataFolder, "master.key");
   apiEnvironment = { ...installation.environment, LATCHKEY_DATA_DIR: folder };
-  api = await installation.serve({ LATCHKEY_DATA_DIR: folder }, "--roles", "api");
+  api = await installation.serveProcess({ LATCHKEY_DATA_DIR: folder }, ["api"]);
   caller = openCaller(api.url, await installation.createKey("acme"));
 });
 
@@ -98,7 +98,7 @@ function readPart(memory: number, into: Buffer, at: number, length: number): num
 test("an api process collects a credential without the master key, and a worker elsewhere uses it", async () => {
   const credential = await connect(caller, "strat_portal", { token: TOKEN });
   const { body } = await caller.post("/blueprints/read/trigger", { credential_id: credential });
-  const worker = await installation.serve({}, "--roles", "worker");
+  const worker = await installation.serveProcess({}, ["worker"]);
   assert.equal((await caller.waitForRun(body.id)).body.status, "completed");
   // Design, page 6, T6: neither its environment nor its memory holds what opens; the worker's memory does, so it is found.
   const environ = readFileSync(`/proc/${api.child.pid}/environ`, "latin1");
@@ -114,7 +114,7 @@ test("an api process collects a credential without the master key, and a worker 
 });
 
 test("also on a machine that has the file, an api process never reads it", async () => {
-  const service = await installation.serve({}, "--roles", "api");
+  const service = await installation.serveProcess({}, ["api"]);
   await connect(openCaller(service.url, await installation.createKey("acme")), "strat_portal", {
     token: TOKEN,
   });

@@ -78,7 +78,7 @@ test("init wraps the keyset: the file alone opens nothing, and names this instal
 });
 
 test("the service opens it at start, collects, logs in, rotates to a second key without a restart", async () => {
-  const service = await installation.serve();
+  const service = await installation.serveProcess();
   const caller = openCaller(service.url, await installation.createKey("acme"));
   const run = async (id: string): Promise<string> => {
     const { body } = await caller.post("/blueprints/read/trigger", { credential_id: id });

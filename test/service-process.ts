@@ -1,0 +1,154 @@
+import { fork, spawn, type ChildProcess } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const COMMAND_SERVER = fileURLToPath(new URL("./command-server.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+/** As the launcher `latchkey` starts it: heaps that stay small while records stream through them. */
+const FLAGS = [
+  "--max-semi-space-size=8",
+  "--initial-old-space-size=64",
+  "--heap-growing-percent=30",
+  "--disable-warning=ExperimentalWarning",
+];
+
+const MEMORY = { MALLOC_ARENA_MAX: "1" };
+
+/** What a command printed and how it ended. */
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `latchkey serve` as a process of its own. */
+export interface ServiceProcess {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** Ends it with a signal (default SIGTERM) and waits; gives its exit code, null after a kill. */
+  end(signal?: "SIGTERM" | "SIGKILL" | "SIGINT"): Promise<number | null>;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** The test's own environment without the variables that are settings of the product. */
+export function foreignEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && !entry[0].startsWith("LATCHKEY_") && entry[0] !== "DATABASE_URL",
+    ),
+  );
+}
+
+/** Runs `latchkey …` to its end, in a process of its own. */
+export async function runLatchkey(
+  arguments_: readonly string[],
+  environment: Environment,
+): Promise<CommandResult> {
+  const child = start(arguments_, environment);
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, stdout, stderr };
+}
+
+export interface CommandRequest {
+  readonly arguments: readonly string[];
+  /** The whole environment. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Serves the commands of this test process, one at a time; it goes with the process. */
+let commandServer: ChildProcess | null = null;
+let isCommandServerBusy = false;
+
+/**
+ * Runs `latchkey …` to its end in a process that is kept for the next command. One that runs beside another, and one that fail-points
+ * may end, has a process of its own.
+ */
+export async function runCommand(
+  arguments_: readonly string[],
+  environment: Environment,
+): Promise<CommandResult> {
+  if (isCommandServerBusy || environment["LATCHKEY_FAILPOINTS"])
+    return await runLatchkey(arguments_, environment);
+  isCommandServerBusy = true;
+  try {
+    const server = (commandServer ??= startCommandServer());
+    const request: CommandRequest = {
+      arguments: arguments_,
+      environment: { ...foreignEnvironment(), ...environment },
+    };
+    server.ref();
+    server.send(request);
+    return await answerOf(server);
+  } finally {
+    commandServer?.unref();
+    isCommandServerBusy = false;
+  }
+}
+
+async function answerOf(server: ChildProcess): Promise<CommandResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
+  const onExit = (code: number | null): void => reject(new Error(`the command's process ended with ${code}`));
+  server.once("message", resolve).once("exit", onExit);
+  try {
+    return await promise;
+  } finally {
+    server.off("message", resolve).off("exit", onExit);
+  }
+}
+
+function startCommandServer(): ChildProcess {
+  const server = fork(COMMAND_SERVER, [], {
+    execArgv: FLAGS,
+    env: { ...MEMORY, ...foreignEnvironment() },
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  server.once("exit", () => (commandServer = null));
+  server.channel?.unref();
+  return server;
+}
+
+/** Starts `latchkey serve` with these roles and waits until it listens. What it writes to standard error goes to `log` as well. */
+export async function startProcess(
+  environment: Environment,
+  roles: readonly string[],
+  log: (text: string) => void,
+): Promise<ServiceProcess> {
+  const child = start(["serve", "--roles", roles.join(",")], environment);
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  let errors = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    errors += text;
+    log(text);
+  });
+  const first = await new Promise<string>((resolve, reject) => {
+    let output = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+      if (output.includes("\n")) resolve(output.split("\n", 1)[0] ?? "");
+    });
+    void ended.then((code) => reject(new Error(`serve ended with ${code}:\n${errors}`)));
+  });
+  const url = /https?:\/\/\S+/.exec(first)?.[0];
+  if (url === undefined) throw new Error(`serve's first line names no URL: ${first}`);
+  return {
+    url,
+    child,
+    end: async (signal = "SIGTERM") => {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      return await ended;
+    },
+  };
+}
+
+function start(arguments_: readonly string[], environment: Environment): ChildProcess {
+  return spawn(process.execPath, [...FLAGS, MAIN, ...arguments_], {
+    env: { ...MEMORY, ...foreignEnvironment(), ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
