@@ -7,6 +7,9 @@ const ANSWERS = `(select 'idempotency_key ' || account_id || ' ' || encode(key_h
     token_session_id, token_at, substring(encode(body, 'escape') from '^\\{"id":"([a-z]+_[0-9A-Za-z]+)"') as id
   from idempotency_key where expires_at > app_now()) answer`;
 
+/** An operator who runs a run again is answered 201, as who creates a session. */
+const IS_RUN = `(answer.id is not null and starts_with(answer.id, 'run_'))`;
+
 /** Nothing was audited before there was a log. */
 const since = (column: string): string =>
   `${column} >= (select applied_at from schema_migration where version = 7)`;
@@ -48,7 +51,7 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
     name: "answer_without_run",
     problem: "a trigger was acknowledged, and there is no such run",
     remedy: NO_REPLAY,
-    find: `select place from ${ANSWERS} where status = 202
+    find: `select place from ${ANSWERS} where (status = 202 or status = 201 and ${IS_RUN})
       and not exists (select from run where run.account_id = answer.account_id and run.id = answer.id)`,
   },
   {
@@ -56,7 +59,7 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
     name: "answer_without_session",
     problem: "a session was acknowledged, and there is no such session",
     remedy: NO_REPLAY,
-    find: `select place from ${ANSWERS} where status = 201 and not exists
+    find: `select place from ${ANSWERS} where status = 201 and not ${IS_RUN} and not exists
       (select from credential_session session where session.account_id = answer.account_id and session.id = answer.id
        union all select from embedded_credential_session flow
          where flow.account_id = answer.account_id and flow.id = answer.id)`,
@@ -81,16 +84,18 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
     name: "answer_changed",
     problem: "what a retry would be answered is not what the first caller was told of the run",
     remedy: NO_REPLAY,
-    find: `select place from ${ANSWERS} join run on run.id = answer.id where answer.status = 202
-      and body <> convert_to('{"id":"' || run.id || '","run_key":"' || run.run_key || '","status":"queued"}', 'UTF8')`,
+    find: `select place from ${ANSWERS} join run on run.id = answer.id where answer.status in (201, 202)
+      and body <> convert_to('{"id":"' || run.id || '","run_key":"' || run.run_key || '",' || case answer.status
+        when 202 then '"status":"queued"' else '"blueprint_version":' || run.blueprint_version end || '}', 'UTF8')`,
   },
   {
     invariant: "V12",
     name: "answer_token",
     problem: "a retry would be given another session's link, or one in the wrong place",
     remedy: NO_REPLAY,
-    find: `select place from ${ANSWERS} where status = 201 and (token_session_id is distinct from id
-      or token_at < 1 or token_at > octet_length(body)) or status <> 201 and token_session_id is not null`,
+    find: `select place from ${ANSWERS} where case when status = 201 and not ${IS_RUN}
+      then token_session_id is distinct from id or token_at < 1 or token_at > octet_length(body)
+      else token_session_id is not null end`,
   },
   audit(
     "session_entry",

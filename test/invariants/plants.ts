@@ -275,6 +275,16 @@ function ofEffects({
       sql: [answer(201, `${body('{"id":"sess_gone"}')}, token_session_id = 'sess_gone', token_at = 1`)],
     },
     {
+      check: "answer_without_run",
+      place: "idempotency_key acct_",
+      sql: [
+        answer(
+          201,
+          `${body('{"id":"run_gone","run_key":"x","blueprint_version":1}')}, token_session_id = null, token_at = null`,
+        ),
+      ],
+    },
+    {
       check: "answer_without_cancel",
       place: "idempotency_key acct_",
       sql: [answer(200, body(`{"id":"${completed}"}`))],
@@ -292,6 +302,26 @@ function ofEffects({
       place: "idempotency_key acct_",
       sql: [
         answer(202, "body = convert_to(replace(convert_from(body, 'UTF8'), 'queued', 'running'), 'UTF8')"),
+      ],
+    },
+    {
+      check: "answer_changed",
+      place: "idempotency_key acct_",
+      sql: [
+        answer(
+          202,
+          `status = 201, body = convert_to(replace(convert_from(body, 'UTF8'), '"status":"queued"', '"blueprint_version":99'), 'UTF8')`,
+        ),
+      ],
+    },
+    {
+      check: "answer_token",
+      place: "idempotency_key acct_",
+      sql: [
+        answer(
+          202,
+          `status = 201, token_session_id = 'sess_x', token_at = 1, body = convert_to(replace(convert_from(body, 'UTF8'), '"status":"queued"', '"blueprint_version":1'), 'UTF8')`,
+        ),
       ],
     },
     { check: "answer_token", place: "idempotency_key acct_", sql: [answer(201, "token_at = 100000")] },

@@ -7,6 +7,7 @@ import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
+import { assertInvariants } from "../invariants.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
@@ -196,4 +197,8 @@ test("the version in force is executed, and said; what it writes must be meant, 
   const entries = await stage.db.query("select actor_kind from audit_entry where subject_id = $1", [made.id]);
   assert.deepEqual(entries, [{ actor_kind: "cli" }]);
   assert.match((await stage.installation.command("runs", "again", "run_nothing")).stderr, /There is no run/);
+});
+
+test("the data of the installation is as it must be", async () => {
+  await assertInvariants(stage.installation, { object: "a file was removed, to see what is said of it" });
 });
