@@ -47,7 +47,11 @@ export interface Target extends AsyncDisposable {
   readonly all: readonly Seen[];
 }
 
-export async function openTarget(options: ServerOptions = {}): Promise<Target> {
+/** On a free port of loopback, unless it is to be found where documents already say. Throws when somebody else listens there. */
+export async function openTarget(
+  options: ServerOptions = {},
+  place: { readonly host: string; readonly port: number } = { host: "127.0.0.1", port: 0 },
+): Promise<Target> {
   const routes = new Map<string, Handler>();
   const all: Seen[] = [];
   let underWay = 0;
@@ -68,9 +72,11 @@ export async function openTarget(options: ServerOptions = {}): Promise<Target> {
       );
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(place.port, place.host, resolve);
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${place.host}:${(server.address() as AddressInfo).port}`,
     all,
     on: (route, handler) => void routes.set(route, handler),
     seen: seenOf,
