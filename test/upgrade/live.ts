@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import type { Role } from "#root/assemble.ts";
 import { createApiKey } from "#actions/create-api-key.ts";
 import { revokeApiKey } from "#actions/revoke-api-key.ts";
 import { rotateApiKey } from "#actions/rotate-api-key.ts";
 import { connect, openCaller } from "../caller.ts";
 import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
 import { signingOf } from "../invariants.ts";
-import { install, type Installation, type RunningService } from "../service.ts";
+import { install, type Installation, type ServiceProcess } from "../service.ts";
 import { EARLIER, PRESENT } from "./documents.ts";
 import { readCompleted, resultsOf, type CompletedRun, type Expected } from "./expected.ts";
 import { actAsOperators } from "./live-operators.ts";
@@ -53,8 +54,8 @@ export async function live(): Promise<Lived> {
 }
 
 /** A process of its own: one of them is killed in the middle of a run. */
-const start = async ({ installation }: Stage, ...arguments_: string[]): Promise<RunningService> =>
-  await installation.serve({}, ...arguments_);
+const start = async ({ installation }: Stage, roles?: readonly Role[]): Promise<ServiceProcess> =>
+  await installation.serveProcess({}, roles);
 
 interface Earlier {
   readonly acmeKey: string;
@@ -204,7 +205,7 @@ async function leaveUnderWay(stage: Stage, { acmeKey, ada }: Earlier): Promise<P
   await reached.promise;
   await dying.end("SIGKILL");
   released.resolve();
-  const waiting = await start(stage, "--roles", "api");
+  const waiting = await start(stage, ["api"]);
   const queueing = openCaller(waiting.url, acmeKey);
   const queued = [
     { id: await begin(queueing, "stock", stockForm()), results: whole[1] },

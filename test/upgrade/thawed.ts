@@ -104,7 +104,11 @@ async function serve(
   environment: Readonly<Record<string, string>>,
   expected: Expected,
 ): ReturnType<typeof startService> {
-  Object.assign(process.env, expected.environment);
-  const config = readConfig({ LATCHKEY_PORT: "0", LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8", ...environment });
+  const config = readConfig({
+    LATCHKEY_PORT: "0",
+    LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8",
+    ...expected.environment,
+    ...environment,
+  });
   return await startService(config, openLog({ level: "silent", format: "json" }), ["api", "worker"]);
 }
