@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FENCES } from "../layers.ts";
 
 const root = join(import.meta.dirname, "..", "src");
 
-const files = (await readdir(root, { recursive: true })).filter((name) => name.endsWith(".ts")).toSorted();
+const files = readdirSync(root, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .toSorted();
 const filesWith = (pattern: RegExp): string[] =>
   files.filter((file) => pattern.test(readFileSync(join(root, file), "utf8")));
 

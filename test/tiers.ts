@@ -33,7 +33,21 @@ export const OWN_PROCESS: Readonly<Record<string, string>> = {
 export const CPU_SECONDS_MAX = 15;
 
 /** Files of the fast tier that take longer than CPU_SECONDS_MAX, and why they are worth it. */
-export const SLOW_FILES: Readonly<Record<string, string>> = {};
+export const SLOW_FILES: Readonly<Record<string, string>> = {
+  "test/flow/failpoints.pg.test.ts": "kills a worker at each kind of point, and starts two for each kill",
+  "test/flow/crash.pg.test.ts": "kills and drains ten services, each in another state of a run",
+  "test/flow/writes-crash.pg.test.ts": "kills seven services, before and after a write was sent",
+  "test/flow/poison.pg.test.ts": "a run has to kill three workers before it is given up",
+  "test/flow/hostile-runs.pg.test.ts": "runs that take as much CPU time as they may",
+  "test/flow/canary-battery.pg.test.ts": "46 ways to fail, and a search of everything that is stored",
+  "test/expressions/hostile.test.ts": "expressions that take as much CPU time as they may",
+  "test/cli/serve.pg.test.ts": "each way to start and to end is a process",
+  "test/cli/init.pg.test.ts": "each way to begin, or to be refused, is a process",
+  "test/cli/master-key.pg.test.ts": "rotates keys under a service, and kills it",
+  "test/cli/demo.pg.test.ts": "the README's first command, whole",
+  "test/cli/embedded.pg.test.ts": "each test starts a PostgreSQL of its own, by commands",
+  "test/db/embedded.pg.test.ts": "each test starts a PostgreSQL of its own",
+};
 
 /** A test that only `npm run test:all` runs. `instead` says what `npm test` has in its place. */
 export function testInAll(instead: string, name: string, options: TestOptions, run: TestFn): void {

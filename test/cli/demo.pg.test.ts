@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { eventually } from "../flow/run-history.ts";
+import { inTier, testInAll } from "../tiers.ts";
 import { assertNothingLeft, BY_NPM, BY_SCRIPT, pressCtrlC, startDemo } from "./demo-process.ts";
 
 /** Demos are over in less. */
@@ -65,10 +66,11 @@ describe("npm run demo", () => {
     await assertNothingLeft(demo);
   });
 
-  for (const [moment, line] of [
+  const moments = [
     ["while its data folder is made", /Making a throw-away data folder/],
     ["in the middle of the run", /^ +\d+\.\d\d s /],
-  ] as const) {
+  ] as const;
+  for (const [moment, line] of inTier(moments, ([each]) => each === "in the middle of the run")) {
     test(`Ctrl-C ${moment} leaves no process and no file behind`, async () => {
       const demo = startDemo([...BY_NPM, "--once"]);
       await demo.line(line);
@@ -82,29 +84,37 @@ describe("npm run demo", () => {
     });
   }
 
-  test("without --once it stays up, outlives kill -9 of its service, and ends with Ctrl-C and exit code 0", async () => {
-    const demo = startDemo(BY_SCRIPT);
-    await demo.line(/Everything stays up until Ctrl-C/);
-    const [, url, pid] = must(/^Latchkey: (\S+) \(process (\d+),/m.exec(demo.stdout()), demo.stdout());
-    const status = async (path: string): Promise<number> =>
-      await fetch(url + path).then(
-        (answer) => answer.status,
-        () => 0,
+  testInAll(
+    "Ctrl-C at other moments",
+    "without --once it stays up, outlives kill -9 of its service, and ends with Ctrl-C and exit code 0",
+    {},
+    async () => {
+      const demo = startDemo(BY_SCRIPT);
+      await demo.line(/Everything stays up until Ctrl-C/);
+      const [, url, pid] = must(/^Latchkey: (\S+) \(process (\d+),/m.exec(demo.stdout()), demo.stdout());
+      const status = async (path: string): Promise<number> =>
+        await fetch(url + path).then(
+          (answer) => answer.status,
+          () => 0,
+        );
+      assert.deepEqual([await status("/healthz"), await status("/docs")], [200, 200]);
+      const app = must(
+        /^Ledgerly, a customer's application: +(\S+)$/m.exec(demo.stdout())?.[1],
+        demo.stdout(),
       );
-    assert.deepEqual([await status("/healthz"), await status("/docs")], [200, 200]);
-    const app = must(/^Ledgerly, a customer's application: +(\S+)$/m.exec(demo.stdout())?.[1], demo.stdout());
-    assert.match(await (await fetch(app)).text(), /Connect Northwind Supplier Portal/);
-    process.kill(Number(pid), "SIGKILL");
-    let up = 0;
-    for (let tries = 0; tries < 400 && up !== 200; tries++) {
-      await sleep(50);
-      up = await status("/readyz");
-    }
-    assert.equal(up, 200, demo.stderr());
-    assert.match(demo.stderr(), /The service ended \(SIGKILL\); the demo starts it again/);
-    pressCtrlC(demo);
-    const { code, stderr } = await demo.ended;
-    assert.equal(code, 0, stderr);
-    await assertNothingLeft(demo);
-  });
+      assert.match(await (await fetch(app)).text(), /Connect Northwind Supplier Portal/);
+      process.kill(Number(pid), "SIGKILL");
+      let up = 0;
+      for (let tries = 0; tries < 400 && up !== 200; tries++) {
+        await sleep(50);
+        up = await status("/readyz");
+      }
+      assert.equal(up, 200, demo.stderr());
+      assert.match(demo.stderr(), /The service ended \(SIGKILL\); the demo starts it again/);
+      pressCtrlC(demo);
+      const { code, stderr } = await demo.ended;
+      assert.equal(code, 0, stderr);
+      await assertNothingLeft(demo);
+    },
+  );
 });

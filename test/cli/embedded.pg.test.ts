@@ -14,6 +14,7 @@ import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { openCaller } from "../caller.ts";
+import { testInAll } from "../tiers.ts";
 import {
   latchkey,
   newFolder,
@@ -183,22 +184,27 @@ describe("the embedded PostgreSQL under the commands", () => {
     await assertQuiet(place);
   });
 
-  test("two commands at once share one server, and two inits at once make one installation", async () => {
-    const place = newPlace();
-    const both = await Promise.all([
-      latchkey(["init"], place.environment),
-      latchkey(["init"], place.environment),
-    ]);
-    assert.ok(
-      both.some(({ code }) => code === 0),
-      JSON.stringify(both),
-    );
-    for (const { code, stderr } of both)
-      if (code !== 0) assert.match(stderr, /Run `latchkey init` again|Restore|empty|cut off/);
-    await place.run(0, "init");
-    await Promise.all([place.run(0, "keys", "list"), place.run(0, "doctor"), place.run(0, "keys", "list")]);
-    await assertQuiet(place);
-  });
+  testInAll(
+    "four processes that start at once (db/embedded)",
+    "two commands at once share one server, and two inits at once make one installation",
+    {},
+    async () => {
+      const place = newPlace();
+      const both = await Promise.all([
+        latchkey(["init"], place.environment),
+        latchkey(["init"], place.environment),
+      ]);
+      assert.ok(
+        both.some(({ code }) => code === 0),
+        JSON.stringify(both),
+      );
+      for (const { code, stderr } of both)
+        if (code !== 0) assert.match(stderr, /Run `latchkey init` again|Restore|empty|cut off/);
+      await place.run(0, "init");
+      await Promise.all([place.run(0, "keys", "list"), place.run(0, "doctor"), place.run(0, "keys", "list")]);
+      await assertQuiet(place);
+    },
+  );
 
   test("Ctrl-C in the middle of a command stops the server that it has started", async () => {
     const place = newPlace();
@@ -215,14 +221,19 @@ describe("the embedded PostgreSQL under the commands", () => {
   });
 
   const why = ordinaryUserProblem();
-  test("as an ordinary user, in a folder of its own", { skip: why ?? false }, async () => {
-    const place = newPlace(NOBODY);
-    await wholeRound(place, { uid: NOBODY, gid: NOBODY });
-    for (const name of ["signing.key", "master.key"]) {
-      const { mode, uid } = statSync(join(place.data, name));
-      assert.deepEqual([(mode & 0o777).toString(8), uid], ["600", NOBODY], name);
-    }
-  });
+  testInAll(
+    "the server as an ordinary user (db/embedded-users)",
+    "as an ordinary user, in a folder of its own",
+    { skip: why ?? false },
+    async () => {
+      const place = newPlace(NOBODY);
+      await wholeRound(place, { uid: NOBODY, gid: NOBODY });
+      for (const name of ["signing.key", "master.key"]) {
+        const { mode, uid } = statSync(join(place.data, name));
+        assert.deepEqual([(mode & 0o777).toString(8), uid], ["600", NOBODY], name);
+      }
+    },
+  );
 
   test(
     "an ordinary user who may not write where the program lies starts without a compile cache",

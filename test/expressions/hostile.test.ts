@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ExpressionError } from "#domain/expression.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 
 const isLinux = process.platform === "linux";
 
@@ -169,28 +169,33 @@ test(
   },
 );
 
-test("what is quick waits for no more than a moment of each that is slow", PATIENT, async (t) => {
-  const evaluator = openEvaluator({ timeoutMs: 2_000 });
-  t.after(() => evaluator.close());
-  const quick = evaluator.bind({});
-  await quick.evaluate("$sum([1])");
-  const attacks = Array.from({ length: 4 }, async (_, index) => {
-    const source = `($f := function($x){ $f($x) }; $f(${index}))`;
-    await assert.rejects(evaluator.bind({}).evaluate(source), /took longer than 2 s/);
-  });
-  let over = 0;
-  for (const attack of attacks) void attack.then(() => over++);
-  // Four evaluations of two seconds each are before it, and none of them has ended when it is answered.
-  assert.equal(await quick.evaluate("$sum([1, 2])"), 3);
-  assert.equal(over, 0);
-  // Those that are known to be slow begin where the slow ones are.
-  const again = evaluator.bind({}).evaluate("($f := function($x){ $f($x) }; $f(0))");
-  again.catch(() => undefined);
-  assert.equal(await quick.evaluate("$sum([2, 2])"), 4);
-  assert.equal(over, 0);
-  await Promise.all(attacks);
-  await assert.rejects(again, /took longer than 2 s/);
-});
+testInAll(
+  "ten slow ones beside a quick one that is known",
+  "what is quick waits for no more than a moment of each that is slow",
+  PATIENT,
+  async (t) => {
+    const evaluator = openEvaluator({ timeoutMs: 2_000 });
+    t.after(() => evaluator.close());
+    const quick = evaluator.bind({});
+    await quick.evaluate("$sum([1])");
+    const attacks = Array.from({ length: 4 }, async (_, index) => {
+      const source = `($f := function($x){ $f($x) }; $f(${index}))`;
+      await assert.rejects(evaluator.bind({}).evaluate(source), /took longer than 2 s/);
+    });
+    let over = 0;
+    for (const attack of attacks) void attack.then(() => over++);
+    // Four evaluations of two seconds each are before it, and none of them has ended when it is answered.
+    assert.equal(await quick.evaluate("$sum([1, 2])"), 3);
+    assert.equal(over, 0);
+    // Those that are known to be slow begin where the slow ones are.
+    const again = evaluator.bind({}).evaluate("($f := function($x){ $f($x) }; $f(0))");
+    again.catch(() => undefined);
+    assert.equal(await quick.evaluate("$sum([2, 2])"), 4);
+    assert.equal(over, 0);
+    await Promise.all(attacks);
+    await assert.rejects(again, /took longer than 2 s/);
+  },
+);
 
 test("what is known to be quick does not wait while others are tried", PATIENT, async (t) => {
   const evaluator = openEvaluator();
@@ -252,23 +257,30 @@ function loweredThreads(): number {
   }).length;
 }
 
-test("a slow run has one task under way, and what it asked for is dropped with it", PATIENT, async (t) => {
-  const evaluator = openEvaluator();
-  t.after(() => evaluator.close());
-  const hostile = evaluator.bind({});
-  const endless = "($f := function(){ $f() }; $f())";
-  const all = Array.from({ length: 20 }, async () => await hostile.evaluate(endless));
-  const outcomes = Promise.allSettled(all);
-  await Promise.race(all.map(async (each) => await each.catch(() => undefined)));
-  hostile.release();
-  const startedAt = process.cpuUsage();
-  const reasons = (await outcomes).map((each) => (each.status === "rejected" ? String(each.reason) : "none"));
-  assert.ok(reasons.some((reason) => reason.includes("took longer than 1 s")));
-  assert.ok(reasons.filter((reason) => reason.includes("not bound any more")).length > 10);
-  assert.equal(await evaluator.bind({}).evaluate("$sum([1, 1])"), 2);
-  const { user } = process.cpuUsage(startedAt);
-  assert.ok(user < 10e6, `${user} µs: not all of the twenty went on`);
-});
+testInAll(
+  "slow ones that are released",
+  "a slow run has one task under way, and what it asked for is dropped with it",
+  PATIENT,
+  async (t) => {
+    const evaluator = openEvaluator();
+    t.after(() => evaluator.close());
+    const hostile = evaluator.bind({});
+    const endless = "($f := function(){ $f() }; $f())";
+    const all = Array.from({ length: 20 }, async () => await hostile.evaluate(endless));
+    const outcomes = Promise.allSettled(all);
+    await Promise.race(all.map(async (each) => await each.catch(() => undefined)));
+    hostile.release();
+    const startedAt = process.cpuUsage();
+    const reasons = (await outcomes).map((each) =>
+      each.status === "rejected" ? String(each.reason) : "none",
+    );
+    assert.ok(reasons.some((reason) => reason.includes("took longer than 1 s")));
+    assert.ok(reasons.filter((reason) => reason.includes("not bound any more")).length > 10);
+    assert.equal(await evaluator.bind({}).evaluate("$sum([1, 1])"), 2);
+    const { user } = process.cpuUsage(startedAt);
+    assert.ok(user < 10e6, `${user} µs: not all of the twenty went on`);
+  },
+);
 
 test("a long batch of honest rows is neither ended nor in the way of others", PATIENT, async (t) => {
   const killed: string[] = [];

@@ -94,13 +94,11 @@ async function dieAt(point: Failpoint, dying: ServiceProcess): Promise<readonly 
   return ids;
 }
 
-/** One for each thing that a worker may be about to keep, or has just kept: a step, a write, a review, an end, a hand-over. */
+/** One for each thing that a worker may have just kept, or is about to keep: a step, a write, an end, a hand-over. */
 const REPRESENTATIVES: readonly Failpoint[] = [
   "step.after_finish",
   "write.after_effect",
-  "review.after_insert",
   "run.before_complete",
-  "run.before_fail",
   "run.before_release",
 ];
 

@@ -11,6 +11,7 @@ import type { Flow, NodeContext } from "#nodes/define-node.ts";
 import { sortKeyed } from "#nodes/sort-keyed.ts";
 import { compareJson, digestJson } from "#nodes/compare-json.ts";
 import { batches, check, dataOf, recordFlow, recordsOf, runNode, spillTo } from "./node-context.ts";
+import { testInAll } from "../tiers.ts";
 
 const run = async (document: JsonObject, ...from: readonly Flow[]) =>
   (await runNode({ from: "left", ...document }, { from })).flow;
@@ -284,11 +285,16 @@ test("who stops reading early closes every reader of what was spilled", async ()
 });
 
 // Measured: a heap of this size dies of the records alone (20,000 of 8 kB) when they are held.
-test("sort, dedupe and join of 160 MB of records in a heap of 128 MB", { timeout: 300_000 }, async () => {
-  const child = fileURLToPath(new URL("order-nodes-child.ts", import.meta.url));
-  const options = ["--disable-warning=ExperimentalWarning", "--max-old-space-size=128"];
-  const { stdout } = await promisify(execFile)(process.execPath, [...options, child, "20000"]);
-  const { residentMiB, ...seen } = JSON.parse(stdout) as { residentMiB: number };
-  assert.deepEqual(seen, { records: 20_000, isOrdered: true, last: 0 });
-  assert(residentMiB < 600, `${residentMiB} MiB resident`);
-});
+testInAll(
+  "dedupe and join of more than a node keeps in memory",
+  "sort, dedupe and join of 160 MB of records in a heap of 128 MB",
+  { timeout: 300_000 },
+  async () => {
+    const child = fileURLToPath(new URL("order-nodes-child.ts", import.meta.url));
+    const options = ["--disable-warning=ExperimentalWarning", "--max-old-space-size=128"];
+    const { stdout } = await promisify(execFile)(process.execPath, [...options, child, "20000"]);
+    const { residentMiB, ...seen } = JSON.parse(stdout) as { residentMiB: number };
+    assert.deepEqual(seen, { records: 20_000, isOrdered: true, last: 0 });
+    assert(residentMiB < 600, `${residentMiB} MiB resident`);
+  },
+);
