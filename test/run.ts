@@ -31,6 +31,8 @@ const projectFolder = resolve(import.meta.dirname, "..");
 const patterns = ["test/**/*.test.ts", "test/**/*.e2e.ts"];
 const compileCache = join(projectFolder, "node_modules/.cache/latchkey-tests");
 const testTimeoutMs = 120_000;
+/** A test waits for other processes nearly half of its time. */
+const lanes = Math.ceil(1.5 * availableParallelism());
 const killAfterMs = 10_000;
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
@@ -134,7 +136,9 @@ async function runNode(
   const options = [
     "--test",
     `--test-timeout=${testTimeoutMs}`,
-    `--test-concurrency=${availableParallelism()}`,
+    `--test-concurrency=${lanes}`,
+    // A file whose tests were given up may never end by itself.
+    "--test-force-exit",
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
     `--test-reporter=${reporter}`,

@@ -18,6 +18,10 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "20 s at every point; instead an error at every point (flow/failpoints)",
   "test/flow/rolling-restart.pg.test.ts":
     "a balancer, a load and restarts; instead a drain with requests and streams (cli/serve, runs/events)",
+  "test/blobs/s3-store.test.ts":
+    "Ceph's gateway, 84 MB to fetch; instead moto, which checks no signatures (blobs/s3-moto)",
+  "test/blobs/s3-service.pg.test.ts":
+    "the service on Ceph's gateway; instead the store against moto, and every flow on the folder",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 
@@ -25,6 +29,7 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
 export const OWN_PROCESS: Readonly<Record<string, string>> = {
   "test/oauth/scripted.pg.test.ts": "sets environment variables that strategies name",
   "test/db/embedded-users.pg.test.ts": "waits at its top level, to know what it must skip",
+  "test/blobs/s3-moto.test.ts": "sets the AWS SDK's environment variables",
   "test/blobs/s3-store.test.ts": "sets the AWS SDK's environment variables",
   "test/blobs/s3-service.pg.test.ts": "sets the AWS SDK's environment variables",
 };
@@ -41,6 +46,7 @@ export const SLOW_FILES: Readonly<Record<string, string>> = {
   "test/flow/hostile-runs.pg.test.ts": "runs that take as much CPU time as they may",
   "test/flow/canary-battery.pg.test.ts": "46 ways to fail, and a search of everything that is stored",
   "test/expressions/hostile.test.ts": "expressions that take as much CPU time as they may",
+  "test/vault/kms.pg.test.ts": "a key at AWS is a process's own, so every command is one",
   "test/cli/serve.pg.test.ts": "each way to start and to end is a process",
   "test/cli/init.pg.test.ts": "each way to begin, or to be refused, is a process",
   "test/cli/master-key.pg.test.ts": "rotates keys under a service, and kills it",

@@ -39,6 +39,7 @@ export const whyNoGateway = whyNoDebian;
 const execute = promisify(execFile);
 const KEY = { id: "AKLATCHKEYTEST", secret: "gateway-secret-of-the-tests" };
 const START_TRIES_MAX = 2_000;
+const ADMIN_MS = 60_000;
 
 export async function startGateway(): Promise<ObjectGateway> {
   const root = await unpackDebian({
@@ -55,10 +56,17 @@ export async function startGateway(): Promise<ObjectGateway> {
   const config = writeConfig(folder, port, libraries);
   const run = ["--library-path", `${libraries}:${libraries}/ceph`];
   const common = ["-n", "client.rgw", "-c", config, "--no-mon-config"];
-  await execute(loader, [
+  const create = [
     ...[...run, join(root, "usr/bin/radosgw-admin"), ...common, "user", "create", "--uid=test"],
     ...["--display-name=Test", `--access-key=${KEY.id}`, `--secret=${KEY.secret}`],
-  ]);
+  ];
+  // Seen once: it made the user and did not end.
+  await execute(loader, create, { timeout: ADMIN_MS, killSignal: "SIGKILL" }).catch(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { mode: 0o700 });
+    writeConfig(folder, port, libraries);
+    await execute(loader, create, { timeout: ADMIN_MS, killSignal: "SIGKILL" });
+  });
   let child: ChildProcess | null = null;
   const start = async (): Promise<void> => {
     child = spawn(loader, [...run, join(root, "usr/bin/radosgw"), "-f", ...common], { stdio: "ignore" });

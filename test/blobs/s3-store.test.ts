@@ -1,70 +1,37 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
-import {
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  S3Client,
-  UploadPartCommand,
-} from "@aws-sdk/client-s3";
+import { CreateBucketCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import type { S3Settings } from "#blobs/s3-failures.ts";
 import { openS3Store } from "#blobs/s3-store.ts";
 import type { BlobStore } from "#blobs/store.ts";
-import { openFrozenProxy } from "../flow/frozen-proxy.ts";
-import { startMoto, type Moto } from "../vault/moto.ts";
 import { startGateway, whyNoGateway, type ObjectGateway } from "./radosgw.ts";
+import { BUCKET, clientOf, FETCH, settingsFor } from "./s3-stage.ts";
 import { bytesOf, largeBytes, testStore, textOf } from "./store-suite.ts";
 
 const skip = whyNoGateway() ?? false;
 if (skip !== false) console.log(`The S3 store is not tested: ${skip}.`);
 
-const BUCKET = "latchkey-objects";
 let gateway: ObjectGateway;
-let moto: Moto;
 let client: S3Client;
 let store: BlobStore;
-
-const settingsFor = (endpoint: string, changed: Partial<S3Settings> = {}): S3Settings => ({
-  bucket: BUCKET,
-  prefix: "some/where/",
-  region: "us-east-1",
-  endpoint,
-  publicEndpoint: null,
-  pathStyle: true,
-  ...changed,
-});
 
 before(async () => {
   if (skip !== false) return;
   gateway = await startGateway();
-  moto = await startMoto();
   Object.assign(process.env, gateway.environment);
   client = clientOf(gateway.url);
-  for (const url of [gateway.url, moto.url])
-    await clientOf(url).send(new CreateBucketCommand({ Bucket: BUCKET }));
+  await client.send(new CreateBucketCommand({ Bucket: BUCKET }));
   store = openS3Store(settingsFor(gateway.url));
-});
+}, FETCH);
 
 after(async () => {
   await gateway?.close();
-  await moto?.stop();
 });
-
-const clientOf = (endpoint: string): S3Client =>
-  new S3Client({
-    endpoint,
-    region: "us-east-1",
-    forcePathStyle: true,
-    requestChecksumCalculation: "WHEN_REQUIRED",
-  });
 
 // Measured of Debian's 18.2.7 and 20.2.4: with SQLite below it, it gives the first bytes for any range, and an object that was sent
 // in parts as its last part again and again. Its signatures and refusals are right.
 const skipParts = skip === false ? "Ceph without a cluster does not do this right" : skip;
 testStore("Ceph", () => store, { skip, skipParts });
-testStore("moto", () => openS3Store(settingsFor(moto.url)), { skip });
 
 const DOWNLOAD = {
   contentType: "application/octet-stream",
@@ -161,33 +128,6 @@ test("objects without the prefix are none of ours, and are left alone", { skip }
   );
 });
 
-// Ceph without a cluster does not list the uploads that were never finished; moto does.
-test(
-  "an upload that was never finished is found by its age, and goes; a prefix takes those below it",
-  { skip },
-  async () => {
-    const [other, s3] = [openS3Store(settingsFor(moto.url)), clientOf(moto.url)];
-    const begin = async (name: string): Promise<void> => {
-      const at = { Bucket: BUCKET, Key: `some/where/${name}` };
-      const { UploadId } = await s3.send(new CreateMultipartUploadCommand(at));
-      await s3.send(new UploadPartCommand({ ...at, UploadId, PartNumber: 1, Body: Buffer.alloc(5_242_880) }));
-    };
-    for (const name of ["steps/acct_1/run_1/a", "steps/acct_1/run_10/a", "inputs/acct_1/b"])
-      await begin(name);
-    // It gives every one of them the same date, of 2010.
-    const [past, future] = [new Date("2000-01-01"), new Date()];
-    assert.deepEqual(await Array.fromAsync(other.listUnfinished(past)), []);
-    assert.equal(await other.removeUnfinished(past), 0);
-    await other.removeAll("steps/acct_1/run_1/");
-    assert.deepEqual((await Array.fromAsync(other.listUnfinished(future))).toSorted(), [
-      "inputs/acct_1/b",
-      "steps/acct_1/run_10/a",
-    ]);
-    assert.equal(await other.removeUnfinished(future), 2);
-    assert.deepEqual(await Array.fromAsync(other.listUnfinished(future)), []);
-  },
-);
-
 test("each way in which the store refuses is told by name, and never with a secret", { skip }, async () => {
   const says = async (
     settings: S3Settings,
@@ -229,38 +169,3 @@ test("a store that is down is told as such, and used again when it is back", { s
   await gateway.start();
   await store.put("inputs/acct_9/x", bytesOf("x"));
 });
-
-test(
-  "a connection that falls silent in the middle is given up, and the reader goes on where it was; one that stays silent is an error",
-  { skip },
-  async () => {
-    const proxy = await openFrozenProxy(moto.url.replace("//", "//any@"));
-    try {
-      const endpoint = `http://127.0.0.1:${new URL(proxy.connectionString).port}`;
-      const impatient = openS3Store(settingsFor(endpoint), {
-        connectMs: 5_000,
-        silentMs: 1_000,
-        answerMs: 30_000,
-      });
-      const { sha256 } = await impatient.put("inputs/acct_9/large", largeBytes());
-      const hash = createHash("sha256");
-      let chunks = 0;
-      for await (const chunk of impatient.open("inputs/acct_9/large")) {
-        if (chunks++ === 3) {
-          proxy.swallow();
-          setTimeout(() => proxy.heal(), 500);
-        }
-        hash.update(chunk);
-      }
-      assert.deepEqual(hash.digest(), sha256);
-      proxy.swallow();
-      await assert.rejects(impatient.put("inputs/acct_9/x", bytesOf("x")), {
-        name: "StoreFailed",
-        message: /does not answer in time/,
-      });
-      await assert.rejects(textOf(impatient.open("inputs/acct_9/large")), { name: "StoreFailed" });
-    } finally {
-      await proxy.close();
-    }
-  },
-);
