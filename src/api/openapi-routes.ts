@@ -14,11 +14,11 @@ function makeResource(type: string, text: string): Resource {
   return { type, text, etag: `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"` };
 }
 
-/** All that the page needs is one style sheet of its own. */
+/** All that the page needs is one style sheet of its own, and the icon. */
 const HEADERS = {
   "Cache-Control": "public, max-age=300",
   "Content-Security-Policy":
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
   "Cross-Origin-Resource-Policy": "same-origin",
   "Referrer-Policy": "no-referrer",
   "X-Content-Type-Options": "nosniff",

@@ -7,6 +7,7 @@ import { getCredentialSession, postCredentialSession } from "./credential-sessio
 import { deleteCredentialById } from "./credentials.ts";
 import { getEmbeddedSession, postEmbeddedSession } from "./embedded-credential-sessions.ts";
 import { enter } from "./enter.ts";
+import { registerIcon } from "./icon.ts";
 import { registerReference } from "./openapi-routes.ts";
 import { renderProblem } from "./render-problem.ts";
 import { getRunEvents } from "./run-events.ts";
@@ -14,6 +15,7 @@ import { getRunEvents } from "./run-events.ts";
 /** The public API, in the interface's order; then what we add to it. */
 export function registerApi(app: FastifyInstance, services: Services): void {
   registerReference(app, services);
+  registerIcon(app);
   app.register(
     async (api) => {
       api.addHook("onSend", (_request, reply, _payload, done) => {

@@ -8,10 +8,13 @@ import type { Services } from "#actions/services.ts";
 import { accentSheet, themedAccentSheet } from "./accent.ts";
 
 /** What is the same for every visitor, made once when the process starts. */
-const STYLE = squeeze(readOwn("pages/style.css"));
+const STYLE = squeezeSheet(readOwn("pages/style.css"));
 const FILES: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
   ["style.css", { type: "text/css", text: STYLE }],
-  ["frame.css", { type: "text/css", text: `${squeeze(readOwn("pages/frame.css"))}\n${themesOf(STYLE)}` }],
+  [
+    "frame.css",
+    { type: "text/css", text: `${squeezeSheet(readOwn("pages/frame.css"))}\n${themesOf(STYLE)}` },
+  ],
   ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
   ["frame.js", { type: "text/javascript", text: readScript("browser/frame.ts") }],
   ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
@@ -20,6 +23,7 @@ const FILES: ReadonlyMap<string, { readonly type: string; readonly text: string 
   // The decoder of QR codes is loaded when somebody gives a picture, and never before.
   ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],
   ["index.js", { type: "text/javascript", text: readPackage("qr") }],
+  ["icon.svg", { type: "image/svg+xml", text: readOwn("../../ui/icon.svg") }],
 ]);
 
 const VERSION_CHARACTERS = 16;
@@ -60,9 +64,9 @@ function readScript(path: string): string {
 
 /** The colours of each scheme once more, for a frame whose page has said which. */
 function themesOf(sheet: string): string {
-  const [light = "", dark = ""] = [...sheet.matchAll(/:root \{([^}]*)\}/g)].map((match) => match[1]);
+  const [light = "", dark = ""] = [...sheet.matchAll(/:root\{([^}]*)\}/g)].map((match) => match[1]);
   const rule = (theme: string, colors: string): string =>
-    `:root[data-theme="${theme}"] {${colors}color-scheme: ${theme};\n}\n`;
+    `:root[data-theme="${theme}"]{${colors}color-scheme:${theme};\n}\n`;
   return rule("light", light) + rule("dark", dark);
 }
 
@@ -74,6 +78,13 @@ export function squeeze(text: string): string {
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("//"))
     .join("\n");
+}
+
+/** The same, and without the space after a property's name and before a block. */
+function squeezeSheet(text: string): string {
+  return squeeze(text)
+    .replace(/^([\w-]+): /gm, "$1:")
+    .replace(/ \{$/gm, "{");
 }
 
 /** Style sheets, scripts and customers' pictures: nothing of a session, so that anybody may keep them. */

@@ -52,8 +52,11 @@ async function sendPage(services: Services, reply: FastifyReply): Promise<Fastif
   const build = await readDashboard();
   const nonce = randomBytes(NONCE_BYTES).toString("base64url");
   reply.headers(pageHeaders(nonce)).type("text/html; charset=utf-8");
-  if (!build) return await reply.code(503).header("Retry-After", `${RETRY_SECONDS}`).send(NOT_BUILT);
   const path = new URL(services.publicUrl()).pathname.replace(/\/$/, "");
+  if (!build) {
+    reply.code(503).header("Retry-After", `${RETRY_SECONDS}`);
+    return await reply.send(NOT_BUILT.replace("__ICON__", `${path}/favicon.ico`));
+  }
   return await reply.send(build.page.replaceAll("__NONCE__", nonce).replace("__BASE__", `${path}${PREFIX}/`));
 }
 
@@ -61,6 +64,7 @@ const NOT_BUILT = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Latchkey: the dashboard is not built</title>
+<link rel="icon" href="__ICON__">
 <h1>The dashboard is not built</h1>
 <p>Everything else works. Where Latchkey is installed, run:</p>
 <pre>npm run build:ui</pre>

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import Fastify from "fastify";
 import type { Browser } from "playwright-core";
+import { registerIcon } from "#api/icon.ts";
 import { registerReference } from "#api/openapi-routes.ts";
 import { OPERATIONS } from "#contract/operations.ts";
 import { launchChromium } from "../hosted/chromium.ts";
@@ -12,6 +13,7 @@ let browser: Browser;
 
 before(async () => {
   registerReference(app, { publicUrl: () => url });
+  registerIcon(app);
   url = await app.listen({ host: "127.0.0.1", port: 0 });
   browser = await launchChromium();
 });
@@ -20,6 +22,13 @@ after(async () => {
   await browser?.close();
   await app.close();
 });
+
+/** How wide the page's icon is: 0 where the page's policy, or anything else, keeps it from being shown. */
+const ICON_WIDTH = `new Promise((resolve) => {
+  const image = new Image();
+  image.onload = image.onerror = () => resolve(image.naturalWidth);
+  image.src = document.querySelector("link[rel=icon]").href;
+})`;
 
 for (const [width, colorScheme, ground] of [
   [1400, "light", "rgb(255, 255, 255)"],
@@ -34,6 +43,7 @@ for (const [width, colorScheme, ground] of [
     page.on("console", (message) => complaints.push(message.text()));
     await page.goto(`${url}/docs`);
     assert.deepEqual(requests, [`${url}/docs`, `${url}/docs/style.css`]);
+    assert.notEqual(await page.evaluate(ICON_WIDTH), 0, "the icon is shown");
     assert.deepEqual(complaints, [], "the policy refuses nothing");
     assert.equal(await page.evaluate("getComputedStyle(document.body).backgroundColor"), ground);
     const overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth";

@@ -84,8 +84,9 @@ test("GET /docs has every operation, its commands and failures; no script, nothi
   const response = await fetch(`${url}/docs`);
   assert.equal(response.status, 200);
   const policy = must(response.headers.get("content-security-policy"), "the policy");
-  assert.match(policy, /^default-src 'none'; style-src 'self';/);
+  assert.match(policy, /^default-src 'none'; style-src 'self'; img-src 'self';/);
   const page = await response.text();
+  assert.match(page, /<link rel="icon" href="favicon\.ico"/);
   for (const operation of OPERATIONS) {
     assert.ok(page.includes(`id="${operation.id}"`), operation.id);
     for (const source of Object.values(operation.curl)) assert.ok(page.includes(escaped(source)), source);
@@ -96,6 +97,34 @@ test("GET /docs has every operation, its commands and failures; no script, nothi
     if (target?.startsWith("#")) assert.ok(page.includes(`id="${target.slice(1)}"`), target);
     else assert.equal((await fetch(new URL(must(target, "a target"), `${url}/docs`))).status, 200, target);
   }
+});
+
+/** The side in pixels, and the first bytes, of every picture of an icon. */
+function picturesOf(icon: Buffer): readonly (readonly [number, string])[] {
+  assert.deepEqual([icon.readUInt16LE(0), icon.readUInt16LE(2)], [0, 1], "an icon");
+  return Array.from({ length: icon.readUInt16LE(4) }, (_, number) => {
+    const entry = icon.subarray(6 + 16 * number);
+    const [size, at] = [entry.readUInt32LE(8), entry.readUInt32LE(12)];
+    assert.ok(at + size <= icon.length, "a whole picture");
+    return [entry.readUInt8(0), icon.toString("latin1", at, at + 8)];
+  });
+}
+
+test("GET /favicon.ico is an icon of the usual sizes, which browsers keep for a week", async () => {
+  const response = await fetch(`${url}/favicon.ico`);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "image/x-icon");
+  assert.equal(response.headers.get("cache-control"), "public, max-age=604800");
+  assert.equal(response.headers.get("x-content-type-options"), "nosniff");
+  const icon = Buffer.from(await response.arrayBuffer());
+  const png = "\x89PNG\r\n\x1a\n";
+  assert.deepEqual(picturesOf(icon), [
+    [16, png],
+    [32, png],
+    [48, png],
+  ]);
+  const head = await fetch(`${url}/favicon.ico`, { method: "HEAD" });
+  assert.deepEqual([head.status, head.headers.get("content-length")], [200, String(icon.length)]);
 });
 
 const escaped = (text: string): string =>

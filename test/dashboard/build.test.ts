@@ -38,7 +38,7 @@ before(async () => {
     pathToFileURL(join(checkout, "src/operator/dashboard.ts")).href
   )) as typeof dashboard;
   app = Fastify();
-  registerDashboard(app, { publicUrl: () => "https://latchkey.example.com" } as never);
+  registerDashboard(app, { publicUrl: () => "https://example.com/latchkey" } as never);
   url = await app.listen({ host: "127.0.0.1", port: 0 });
 });
 
@@ -64,7 +64,9 @@ async function assertNotBuilt(): Promise<void> {
     assert.deepEqual([page.status, page.headers.get("retry-after")], [503, "5"]);
     assert.match(page.headers.get("content-type") ?? "", /^text\/html/);
     assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'/);
-    assert.match(await page.text(), /The dashboard is not built[\s\S]*npm run build:ui/);
+    const text = await page.text();
+    assert.match(text, /The dashboard is not built[\s\S]*npm run build:ui/);
+    assert.match(text, /<link rel="icon" href="\/latchkey\/favicon\.ico">/);
   }
   const asset = await fetch(`${url}/dashboard/assets/index.js`);
   assert.deepEqual([asset.status, asset.headers.get("cache-control")], [404, "no-store"]);
@@ -88,7 +90,7 @@ test("two builds at once are one, whole, and a service that runs has it at once"
   const page = await fetch(`${url}/dashboard`);
   const text = await page.text();
   assert.equal(page.status, 200);
-  assert.ok(text.includes('<base href="/dashboard/"'), text);
+  assert.ok(text.includes('<base href="/latchkey/dashboard/"'), text);
   const assets = [...text.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map(([, name = ""]) => name);
   assert.ok(assets.length >= 2, text);
   for (const name of assets) {

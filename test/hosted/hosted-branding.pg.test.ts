@@ -33,11 +33,13 @@ test("the form has the customer's name, picture, colour and help, all of it from
     Number(logo.headers["content-length"]),
     Buffer.from(drawLogo().split(",")[1] ?? "", "base64").length,
   );
+  assert.equal($("link[rel=icon]").attr("href"), $(".tile img").attr("src"), "and in the browser's tab");
   const accent = await send(hosted_url, { path: String($("link[rel=stylesheet]").last().attr("href")) });
   assert.match(accent.text, /--fill:#1f6f54/);
   // Pages that may be anybody's show nobody's.
   const unknown = load((await send(`${hosted.service.url}/connect/${"x".repeat(43)}`)).text);
   assert.equal(unknown("img").length + unknown("a[href^=http]").length, 0);
+  assert.match(String(unknown("link[rel=icon]").attr("href")), /\/icon\.svg$/);
 });
 
 test("a picture that is no account's any more, or never was, is unknown; branding can be taken back", async () => {
@@ -49,6 +51,7 @@ test("a picture that is no account's any more, or never was, is unknown; brandin
     await hosted.installation.apply(acmeDocument());
     const plain = load((await send(hosted_url)).text);
     assert.equal(plain("img").length, 0);
+    assert.match(String(plain("link[rel=icon]").attr("href")), /\/icon\.svg$/);
     assert.match(plain("main").text(), /Acme Inc\./);
     assert.equal((await send(hosted_url, { path })).status, 404);
   } finally {

@@ -42,6 +42,12 @@ before(async () => {
 });
 after(async () => await hosted[Symbol.asyncDispose]());
 
+const TYPES: Readonly<Record<string, string>> = {
+  css: "text/css",
+  js: "text/javascript",
+  svg: "image/svg+xml",
+};
+
 /** What every answer under /connect is: a page of ours which tells nothing of any session. */
 function assertPage(answer: WireAnswer, status: number, title: RegExp): void {
   assert.equal(answer.status, status, answer.text);
@@ -272,16 +278,15 @@ test("a link that was changed by one character is unknown, for GET and for a sub
 test("what a page names is served as what it is, kept by browsers for ever, and named anew when it changes", async () => {
   const { hosted_url } = await hosted.session();
   const { page } = await openForm(hosted_url);
-  const names = load(page)("link[rel=stylesheet], script[src]")
+  const names = load(page)("link[rel=stylesheet], link[rel=icon], script[src]")
     .map((_, element) => element.attribs["href"] ?? element.attribs["src"])
     .get();
-  assert.equal(names.length, 2);
+  assert.equal(names.length, 3);
   const folder = String(names[0]).replace(/[^/]+$/, "");
   for (const path of [...names, `${folder}accent-3355ff.css`, `${folder}qr-decode.js`, `${folder}index.js`]) {
     const plain = await send(hosted_url, { path });
     assert.equal(plain.status, 200, path);
-    const type = path.endsWith(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8";
-    assert.equal(plain.headers["content-type"], type);
+    assert.equal(plain.headers["content-type"], `${TYPES[path.replace(/^.*\./, "")]}; charset=utf-8`);
     assert.equal(plain.headers["x-content-type-options"], "nosniff");
     assert.equal(plain.headers["cache-control"], "public, max-age=31536000, immutable");
     assert.equal(plain.headers["content-encoding"], undefined);

@@ -9,6 +9,7 @@ import { contrast, GROUNDS } from "#hosted/accent.ts";
 import type { Brand } from "#domain/branding.ts";
 import type { Shell } from "#hosted/pages/document.ts";
 import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
+import { renderOpening, renderWindow } from "#hosted/pages/frame-pages.ts";
 import { hostedHeaders } from "#hosted/pages/headers.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
 import { tongueOf } from "#hosted/texts/tongues.ts";
@@ -109,8 +110,9 @@ suite("every page", () => {
         const taken = $("link, script, img")
           .map((_, link) => $(link).attr("href") ?? $(link).attr("src"))
           .get();
-        assert.equal(taken.length, (isForm ? 2 : 1) + (name === "unknown" ? 0 : 1), name);
-        for (const path of taken) assert.match(path, /^\/connect\/assets\/[\w-]{16}\/[\w-]+\.(css|js)$/);
+        assert.equal(taken.length, (isForm ? 3 : 2) + (name === "unknown" ? 0 : 1), name);
+        for (const path of taken) assert.match(path, /^\/connect\/assets\/[\w-]{16}\/[\w-]+\.(css|js|svg)$/);
+        assert.match(String($("link[rel=icon]").attr("href")), /\/icon\.svg$/, name);
         assert.equal($("script").text(), "");
         assert.doesNotMatch(page.replaceAll("otpauth://", ""), /https?:|\/\//);
         assert.equal($("html").attr("lang"), language);
@@ -127,6 +129,16 @@ suite("every page", () => {
       }
     });
   }
+
+  test("has the customer's logo for its icon, where there is one; so have the windows that a frame opens", () => {
+    const logo = `${"0f".repeat(32)}.png`;
+    const branded = shell("en", { brand: { ...BRAND, logo } });
+    const iconOf = (page: unknown): string => String(load(String(page))("link[rel=icon]").attr("href"));
+    for (const page of [renderForm(branded, PAGE), renderWindow(branded, "done", "Done")])
+      assert.equal(iconOf(page), `/connect/logos/${logo}`);
+    for (const page of [renderOpening(shell("en", { brand: null })), renderWindow(shell(), "notice", "No")])
+      assert.match(iconOf(page), /^\/connect\/assets\/[\w-]{16}\/icon\.svg$/);
+  });
 
   test("leads to every other language, by links that need no script; not where the address gives another page", () => {
     const links = load(String(renderForm(shell("de"), PAGE)))("nav.languages a");

@@ -13,7 +13,7 @@ import {
 import { renderFields } from "./schema-rows.ts";
 import { renderShell, renderText } from "./text.ts";
 
-/** The one style sheet of the page, which expects it at `docs/style.css` beside itself. */
+/** The one style sheet of the page, which expects it at `docs/style.css` beside itself, and `favicon.ico` there too. */
 export const REFERENCE_STYLE = readFileSync(new URL("./style.css", import.meta.url), "utf8");
 
 const METHODS = ["get", "post", "delete"] as const;
@@ -38,6 +38,7 @@ export function renderReference(document: OpenApiDocument): Html {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${document.info.title}</title>
+        <link rel="icon" href="favicon.ico" />
         <link rel="stylesheet" href="docs/style.css" />
       </head>
       <body>

@@ -36,6 +36,7 @@ export function renderDocument(shell: Shell, view: View): Html {
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
         <title>${view.title}</title>
+        ${renderIcon(shell)}
         <link rel="stylesheet" href="${assetPath(base, "style.css")}" />
         ${renderAccent(shell)}
         ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}
@@ -44,6 +45,13 @@ export function renderDocument(shell: Shell, view: View): Html {
         ${renderContent(shell, view)}
       </body>
     </html>`;
+}
+
+/** In the browser's tab: the customer's picture, where there is one, and never ours beside it. */
+export function renderIcon({ base, brand }: Shell): Html {
+  const logo = brand?.logo ?? null;
+  const path = logo === null ? assetPath(base, "icon.svg") : logoPath(base, logo);
+  return html`<link rel="icon" href="${path}" />`;
 }
 
 /** The customer's colour. */

@@ -3,7 +3,7 @@ import { textIn, type LocalText } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { assetPath, themesPath } from "#hosted/assets.ts";
 import { directionOf, say, type TextKey, type Tongue } from "#hosted/texts/texts.ts";
-import { renderAccent, renderContent, type Shell, type View } from "./document.ts";
+import { renderAccent, renderContent, renderIcon, type Shell, type View } from "./document.ts";
 import { messageView, renderTyped, saySuccess, type Typed } from "./message-pages.ts";
 
 /** What the frame's script must know before anybody has told it anything. Nothing of it is a secret. */
@@ -176,6 +176,7 @@ const renderWindowDocument = (shell: Shell, title: string, script: string | null
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
         <title>${title}</title>
+        ${renderIcon(shell)}
         <link rel="stylesheet" href="${assetPath(shell.base, "style.css")}" />
         ${renderAccent(shell)}
         ${script !== null && html`<script type="module" src="${assetPath(shell.base, script)}"></script>`}
