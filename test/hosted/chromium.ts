@@ -1,5 +1,14 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -107,13 +116,42 @@ const optionsOf = ({ path, environment }: Program): LaunchOptions => ({
 
 /**
  * From its next load on, frames of other sites in this page neither send cookies nor have any. By the protocol: a headless
- * Chromium has no settings, and ignores `--test-third-party-cookie-phaseout` without a word.
+ * Chromium has no settings, and ignores `--test-third-party-cookie-phaseout` without a word. A full one takes cookies from scripts
+ * alone by it; but in a context of a test it blocks all of them by itself.
  */
 export async function blockThirdPartyCookies(page: Page): Promise<void> {
   const session = await page.context().newCDPSession(page);
   // Without `enable` it is answered, and nothing is blocked.
   await session.send("Network.enable");
   await session.send("Network.setCookieControls", { enableThirdPartyCookieRestriction: true });
+}
+
+/**
+ * Debian's Chromium blocks them by itself, and every full one does in its private windows, which the contexts of tests are. A
+ * headless shell has no settings, and blocks none.
+ */
+export const allowThirdPartyCookies = (folder: string): void =>
+  setUpProfile(folder, (settings) => ({
+    ...settings,
+    profile: { ...settings["profile"], cookie_controls_mode: 0 },
+  }));
+
+/** A full Chromium keeps user names and addresses that were sent, to fill them in again, whatever page they were sent from. */
+export const fillInNothing = (folder: string): void =>
+  setUpProfile(folder, (settings) => ({
+    ...settings,
+    credentials_enable_service: false,
+    autofill: { ...settings["autofill"], enabled: false, profile_enabled: false },
+  }));
+
+type Settings = Readonly<Record<string, any>>;
+
+/** Of a profile that is not open. */
+function setUpProfile(folder: string, change: (settings: Settings) => Settings): void {
+  const file = join(folder, "Default", "Preferences");
+  mkdirSync(join(folder, "Default"), { recursive: true });
+  const before: Settings = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+  writeFileSync(file, JSON.stringify(change(before)));
 }
 
 const ownEnvironment = (): Record<string, string> =>

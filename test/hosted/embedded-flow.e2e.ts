@@ -3,10 +3,19 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { readFileSync } from "node:fs";
-import type { Browser, BrowserContextOptions, FrameLocator } from "playwright-core";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, FrameLocator, Page } from "playwright-core";
 import { must } from "#lib/assert.ts";
-import { blockThirdPartyCookies, launchChromium } from "./chromium.ts";
+import {
+  allowThirdPartyCookies,
+  blockThirdPartyCookies,
+  findProgram,
+  launch,
+  openProfile,
+  type Program,
+} from "./chromium.ts";
 import {
   hostPage,
   kinds,
@@ -26,6 +35,7 @@ const WIDGET_BYTES_MAX = 6 * 1_024;
 
 let app: Site;
 let embedded: Embedded;
+let program: Program;
 let browser: Browser;
 let integrity: string;
 let widget: string;
@@ -37,10 +47,12 @@ before(async () => {
   widget = await answer.text();
   integrity = `sha384-${createHash("sha384").update(widget).digest("base64")}`;
   app.pages.set("/", hostPage(embedded.service.url, integrity));
-  browser = await launchChromium();
+  program = await findProgram();
+  browser = await launch(program);
 });
 after(async () => {
   await browser?.close();
+  program?.remove();
   await embedded?.[Symbol.asyncDispose]();
   app?.close();
 });
@@ -65,25 +77,28 @@ test("third-party cookies are really blocked here: a frame of another site neith
     response.setHeader("set-cookie", "kept=1; SameSite=None; Secure").end();
   });
   app.pages.set("/around", { html: `<!doctype html><iframe src="${other.origin}"></iframe>` });
+  const assertSent = async (page: Page, cookie: string | undefined): Promise<void> => {
+    // What the site has set as a page of its own counts no more than what it sets in the frame.
+    for (const url of [`${app.origin}/around`, other.origin, `${app.origin}/around`])
+      await page.goto(url, { waitUntil: "load" });
+    const frame = must(page.frames()[1], "the frame of another site");
+    await frame.evaluate("fetch('/asked', { credentials: 'include' }).then((answer) => answer.text())");
+    assert.equal(sent.at(-1), cookie);
+    assert.equal(await frame.evaluate("document.cookie"), cookie ?? "");
+    assert.equal((await page.context().cookies()).length, 1, "its own page set one");
+  };
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-profile-"));
   try {
-    for (const [isBlocked, cookie] of [
-      [false, "kept=1"],
-      [true, undefined],
-    ] as const) {
-      await using visitor = await openVisitor(browser);
-      const { page } = visitor;
-      if (isBlocked) await blockThirdPartyCookies(page);
-      // What the site has set as a page of its own counts no more than what it sets in the frame.
-      for (const url of [`${app.origin}/around`, other.origin, `${app.origin}/around`])
-        await page.goto(url, { waitUntil: "load" });
-      const frame = must(page.frames()[1], "the frame of another site");
-      await frame.evaluate("fetch('/asked', { credentials: 'include' }).then((answer) => answer.text())");
-      assert.equal(sent.at(-1), cookie);
-      assert.equal(await frame.evaluate("document.cookie"), cookie ?? "");
-      assert.equal((await page.context().cookies()).length, 1, "its own page set one");
-    }
+    // A browser that lets them pass shows that this would be seen.
+    allowThirdPartyCookies(folder);
+    await using allowing = await openProfile(program, folder);
+    await assertSent(must(allowing.pages()[0], "the first page"), "kept=1");
+    await using visitor = await openVisitor(browser);
+    await blockThirdPartyCookies(visitor.page);
+    await assertSent(visitor.page, undefined);
   } finally {
     other.close();
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 
@@ -107,6 +122,16 @@ test("the widget is one small script that any page may load and pin, and its doc
     assert.doesNotMatch(script, /["'`]\*["'`]|(local|session)Storage|indexedDB|document\.cookie/);
   }
 });
+
+/** What the frame's site keeps in the browser: nothing, where the browser keeps its stores from frames of other sites. */
+const KEPT = `[...["localStorage", "sessionStorage"].map((name) => {
+  try {
+    return window[name].length;
+  } catch (error) {
+    if (error.name === "SecurityError") return 0;
+    throw error;
+  }
+}), document.cookie]`;
 
 test("in the page: mistakes, then done; the page is told each step and no secret, and the API says the same", async () => {
   const session = await embedded.create();
@@ -165,10 +190,7 @@ test("in the page: mistakes, then done; the page is told each step and no secret
   assert.ok(!JSON.stringify(said).includes(session.client_token));
   // No address has the token, and nothing is kept in the browser.
   assert.ok(!requested.join("\n").includes(session.client_token));
-  const kept = await page
-    .frames()[1]
-    ?.evaluate("[localStorage.length, sessionStorage.length, document.cookie]");
-  assert.deepEqual(kept, [0, 0, ""]);
+  assert.deepEqual(await page.frames()[1]?.evaluate(KEPT), [0, 0, ""]);
   assert.deepEqual(await page.context().cookies(), []);
   assert.deepEqual(
     complaints.filter((text) => !text.startsWith("heard")),

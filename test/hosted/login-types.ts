@@ -239,7 +239,9 @@ const signInPage = (query: URLSearchParams): string => {
     const value = (query.get(name) ?? "").replaceAll('"', "&quot;");
     return `<input type="hidden" name="${name}" value="${value}">`;
   });
-  return `<!doctype html><title>Sign in</title><form action="/agree">${hidden.join("")}<input name="user"></form>`;
+  // With an icon: a browser would ask for one, and complain that there is none.
+  return `<!doctype html><title>Sign in</title><link rel="icon" href="data:,">
+<form action="/agree">${hidden.join("")}<input name="user"></form>`;
 };
 
 function tokenFor(form: URLSearchParams): Answer {
