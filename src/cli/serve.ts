@@ -33,6 +33,7 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   // The process ends all the same: its runs go on elsewhere, from their journal.
   const limit = setTimeout(() => process.exit(0), drainMs + LEEWAY_MS);
   await service.stop();
+  log.info("stopped");
   // If a part has left a handle open, the limit still holds; else the process ends by itself now.
   limit.unref();
 }

@@ -237,10 +237,14 @@ describe("the settings", () => {
   });
 });
 
+/** A drain that outlives every test: what holds an end up until its limit never ends. */
+const PATIENT = { LATCHKEY_DRAIN_SECONDS: "600" };
+const STOPPED = /"msg":"stopped"/;
+
 describe("the end", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     test(`${signal}: idle connections are closed, a request under way is answered, then exit code 0`, async () => {
-      const service = serve();
+      const service = serve(PATIENT);
       const url = await urlOf(service);
       const idle = await openWire(url);
       idle.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -250,7 +254,6 @@ describe("the end", () => {
       ready.send("GET /readyz HTTP/1.1\r\nHost: x\r\n");
       await sleep(100);
 
-      const toldAt = performance.now();
       service.child.kill(signal);
       await idle.closed;
       assert.equal(await isRefused(url), true);
@@ -262,10 +265,9 @@ describe("the end", () => {
         await underWay.until(/\}$/),
         /^HTTP\/1\.1 422 [^]*connection: close[^]*"validation_error"/i,
       );
-      const { code } = await service.ended;
-      assert.equal(code, 0);
       // Its caller keeps the connection: that must not hold the end up.
-      assert.ok(performance.now() - toldAt < 3_000, `${performance.now() - toldAt} ms`);
+      assert.equal((await service.ended).code, 0);
+      assert.match(service.stderr(), STOPPED);
     });
   }
 
@@ -278,8 +280,9 @@ describe("the end", () => {
     const took = performance.now() - toldAt;
     await hanging.closed;
     assert.equal(code, 0);
-    // By cutting the connection; the last resort, the end of the process all the same, would come a second later.
-    assert.ok(took > 900 && took < 2_700, `${took} ms`);
+    assert.ok(took > 900, `${took} ms`);
+    // By cutting the connection; the last resort, the end of the process all the same, says nothing.
+    assert.match(service.stderr(), STOPPED);
   });
 
   test("a second signal ends it at once", async () => {
@@ -287,15 +290,15 @@ describe("the end", () => {
       ["SIGTERM", "SIGTERM", 143],
       ["SIGTERM", "SIGINT", 130],
     ] as const) {
-      const service = serve();
+      const service = serve(PATIENT);
       await beginRequest(await urlOf(service));
       service.child.kill(first);
       await sleep(500);
       assert.equal(service.child.exitCode, null);
-      const toldAt = performance.now();
       service.child.kill(second);
+      // Not the drain's 0.
       assert.equal((await service.ended).code, exitCode);
-      assert.ok(performance.now() - toldAt < 1_000);
+      assert.doesNotMatch(service.stderr(), STOPPED);
     }
   });
 
@@ -313,7 +316,7 @@ describe("the end", () => {
 describe("health", () => {
   test("/readyz is 503 while the database is gone and 200 when it is back; /healthz is 200 all the time", async () => {
     const database = await openProxy(must(installation.environment["DATABASE_URL"], "url"));
-    const service = serve({ DATABASE_URL: database.url });
+    const service = serve({ DATABASE_URL: database.url, ...PATIENT });
     const url = await urlOf(service);
     const status = async (path: string): Promise<number> => (await fetch(url + path)).status;
     assert.deepEqual([await status("/healthz"), await status("/readyz")], [200, 200]);
@@ -334,9 +337,9 @@ describe("health", () => {
     assert.equal(ready, 200);
     // The worker joins again about a second later: a signal meanwhile still ends everything.
     service.child.kill("SIGTERM");
-    const toldAt = performance.now();
+    // Who has asked whether it is ready is told before the port closes.
+    while ((await status("/readyz").catch(() => 503)) !== 503) await sleep(20);
     assert.equal((await service.ended).code, 0);
-    assert.ok(performance.now() - toldAt < 5_000, `${performance.now() - toldAt} ms`);
     await database.close();
   });
 });
