@@ -22,6 +22,12 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "Ceph's gateway, 84 MB to fetch; instead moto, which checks no signatures (blobs/s3-moto)",
   "test/blobs/s3-service.pg.test.ts":
     "the service on Ceph's gateway; instead the store against moto, and every flow on the folder",
+  "test/flow/hostile-clock.pg.test.ts":
+    "hostile runs by the clock; instead by CPU time and by how many good runs end beside them (flow/hostile-runs)",
+  "test/flow/promised-times.pg.test.ts":
+    "promises in seconds; instead that it happens, and what brings it about (crash, zombie, delete, cancel, events)",
+  "test/http/slow-clients-clock.pg.test.ts":
+    "slow clients by the clock; instead by CPU time (http/slow-clients)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 

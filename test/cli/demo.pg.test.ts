@@ -75,12 +75,10 @@ describe("npm run demo", () => {
       const demo = startDemo([...BY_NPM, "--once"]);
       await demo.line(line);
       pressCtrlC(demo);
-      const toldAt = performance.now();
       const { code, stdout } = await demo.ended;
       assert.notEqual(code, 0, "it has not done what it was to do");
       assert.doesNotMatch(stdout, /To look at/);
       await assertNothingLeft(demo);
-      assert.ok(performance.now() - toldAt < 60_000);
     });
   }
 

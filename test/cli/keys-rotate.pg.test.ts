@@ -1,9 +1,9 @@
 // Design, page 1, API keys: "rotation = create a second, revoke the first after an overlap"; page 6, T24.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { openCaller } from "../caller.ts";
+import { eventually } from "../flow/run-history.ts";
 import { install, type CommandResult, type Installation, type RunningService } from "../service.ts";
 import { runCommand } from "./program.ts";
 
@@ -85,6 +85,15 @@ async function rowOf(id: string): Promise<Row> {
   return must(row, "the key's row");
 }
 
+async function now(): Promise<number> {
+  const [row] = await installation.database.db.query<{ now: Date }>("select app_now() as now");
+  return Number(must(row, "the time").now);
+}
+
+/** Whether it is so long after what was done between two times. */
+const isAfter = (end: number, hours: number, [first, last]: readonly [number, number]): boolean =>
+  end - hours * HOUR_MS >= first && end - hours * HOUR_MS <= last;
+
 const countKeys = async (): Promise<number> =>
   (await installation.database.db.query("select 1 from api_key")).length;
 
@@ -97,7 +106,9 @@ const lineOf = async (id: string): Promise<string> =>
 test("both keys work during the overlap, on every process; after it the old one is 401 and the new one goes on", async () => {
   const old = await newKey("--name", "Backend", "--blueprints", "echo");
   const before = await countKeys();
+  const began = await now();
   const made = await rotate(old.id, "--overlap", "2h");
+  const between = [began, await now()] as const;
   assert.equal(await countKeys(), before + 1);
   assert.equal(made.replaces, old.id);
   const audited = await installation.database.db.query(
@@ -108,7 +119,7 @@ test("both keys work during the overlap, on every process; after it the old one 
   const [oldRow, newRow] = [await rowOf(old.id), await rowOf(made.id)];
   assert.deepEqual([newRow.name, newRow.blueprintKeys, newRow.expiresAt], ["Backend", ["echo"], null]);
   assert.equal(oldRow.expiresAt?.toISOString(), made.replacedEndsAt);
-  assert.ok(Math.abs(Number(oldRow.expiresAt) - Number(newRow.createdAt) - 2 * HOUR_MS) < 5_000);
+  assert.ok(isAfter(Number(oldRow.expiresAt), 2, between), String(oldRow.expiresAt));
   const listed = await lineOf(old.id);
   assert.ok(
     listed.includes(`until ${made.replacedEndsAt.slice(0, 16).replace("T", " ")}, replaced by ${made.id}`),
@@ -129,39 +140,42 @@ test("both keys work during the overlap, on every process; after it the old one 
 
 test("without --json standard output is the new key alone; the overlap is a day unless one is given; --name renames", async () => {
   const old = await newKey("--name", "Old");
+  const began = await now();
   const { stdout, stderr } = await run(0, "keys", "rotate", old.id, "--name", "New");
+  const between = [began, await now()] as const;
   assert.match(stdout, /^lk_[0-9A-Za-z]+\n$/);
   const [, id = "", end = ""] =
     /API key (key_\w+) replaces key_\w+, which works until (\S+Z)\. It is shown this once/.exec(stderr) ?? [];
   const row = await rowOf(id);
   assert.equal(row.name, "New");
-  assert.ok(Math.abs(Date.parse(end) - Number(row.createdAt) - 24 * HOUR_MS) < 5_000);
+  assert.ok(isAfter(Date.parse(end), 24, between), end);
   assert.deepEqual(await statuses(stdout.trim()), [202, 202]);
   assert.equal(installation.logs().includes(stdout.trim()), false);
 });
 
-test("--overlap 0 revokes the old key at once, within a second on every process", async () => {
+test("--overlap 0 revokes the old key at once, on every process", async () => {
   const old = await newKey();
   assert.deepEqual(await statuses(old.key), [202, 202]);
   const made = await rotate(old.id, "--overlap", "0");
-  await refusedWithinASecond(old.key);
+  await refusedEverywhere(old.key);
   assert.deepEqual(await statuses(made.key), [202, 202]);
   assert.match(await lineOf(old.id), new RegExp(` revoked, replaced by ${made.id}`));
 });
 
-test("T24: a revoked key is refused within a second by every process, those that have just used it", async () => {
+test("T24: a revoked key is refused by every process, those that have just used it", async () => {
   const { id, key } = await newKey();
   assert.deepEqual(await statuses(key), [202, 202]);
   await run(0, "keys", "revoke", id);
-  await refusedWithinASecond(key);
+  await refusedEverywhere(key);
 });
 
-async function refusedWithinASecond(key: string): Promise<void> {
-  const began = performance.now();
-  while ((await statuses(key)).some((status) => status !== 401)) {
-    assert.ok(performance.now() - began < 1_000, "still accepted");
-    await sleep(20);
-  }
+/** Within a second: `flow/promised-times.pg.test.ts`. */
+async function refusedEverywhere(key: string): Promise<void> {
+  await eventually(
+    "it is refused",
+    async () => ((await statuses(key)).every((status) => status === 401) ? true : undefined),
+    60_000,
+  );
 }
 
 test("an expiry stays the same policy: the new key lives as long as the old one was made for, the old one no longer than it had", async () => {

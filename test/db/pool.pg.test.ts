@@ -83,12 +83,11 @@ test("the server gives up a statement that hangs, and its connection goes on", a
 });
 
 test("a server that does not answer at all is given up, in and out of a transaction", async () => {
-  const db = pool({ max: 1, statementTimeoutMs: 20_000, queryTimeoutMs: 300 });
-  const started = performance.now();
-  await assert.rejects(db.query("select pg_sleep(10)"), /timeout/i);
+  const db = pool({ max: 1, statementTimeoutMs: 200_000, queryTimeoutMs: 300 });
+  await assert.rejects(db.query("select pg_sleep(100)"), /timeout/i);
   await assert.rejects(
     db.transaction(async (tx) => {
-      await tx.query("select pg_sleep(10)").catch(() => {});
+      await tx.query("select pg_sleep(100)").catch(() => {});
       await assert.rejects(tx.query("select 1"), /broke earlier/);
       throw new Error("as an action would wrap it");
     }),
@@ -99,7 +98,11 @@ test("a server that does not answer at all is given up, in and out of a transact
     [{ one: 1 }],
     "the only place in the pool is free again",
   );
-  assert.ok(performance.now() - started < 5_000);
+  const [row] = await admin.db.query<{ asleep: number }>(
+    `select count(*)::int as asleep from pg_stat_activity where datname = current_database() and query = 'select pg_sleep(100)'
+     and state = 'active'`,
+  );
+  assert.equal(row?.asleep, 2, "the server is still at both");
 });
 
 test("a black hole between us and the server: connecting fails in time, a query fails in time, nothing crashes", async () => {
@@ -112,9 +115,7 @@ test("a black hole between us and the server: connecting fails in time, a query 
     { host: "127.0.0.1", port, user: "x", password: "x", database: "x" },
     { applicationName: "pool-test", connectTimeoutMs: 300 },
   );
-  const started = performance.now();
   await assert.rejects(db.query("select 1"), /timeout/i);
-  assert.ok(performance.now() - started < 3_000);
   await db.end();
   for (const socket of sockets) socket.destroy();
   await new Promise((closed) => hole.close(closed));

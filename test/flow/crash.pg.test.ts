@@ -17,8 +17,6 @@ import {
 } from "./target.ts";
 
 const TERMINAL = ["completed/completed", "failed/failed", "cancelled/cancelled"];
-/** The configured drain and what `serve` gives itself on top (design, page 1, Shutdown). */
-const DRAIN_MS = 8_000 + 2_000;
 
 let target: Target;
 let installation: Awaited<ReturnType<typeof install>>;
@@ -163,7 +161,7 @@ test("a run whose service is killed in the transaction that completes it complet
   await assertWhole(await running(), run);
 });
 
-test("a run whose worker is killed goes on within 5 s when another worker is up", async () => {
+test("a run whose worker is killed goes on when another worker is up, and nobody waits for the dead one's heartbeat", async () => {
   const { db } = installation.database;
   await end("SIGKILL");
   const serve = async (role: "api" | "worker"): Promise<ServiceProcess> =>
@@ -180,25 +178,29 @@ test("a run whose worker is killed goes on within 5 s when another worker is up"
   assert.ok(victim, "one of the two workers has the run");
   const before = target.requests.length;
   await victim.end("SIGKILL");
-  const killedAt = performance.now();
-  await eventually("the other worker's request", async () =>
-    target.requests.length > before ? true : undefined,
+  // That its lock is free is enough. Within 5 s: `promised-times.pg.test.ts`.
+  await db.query("update worker set heartbeat_at = app_now() + interval '1 day' where pid = $1", [
+    holder?.pid,
+  ]);
+  await eventually(
+    "the other worker's request",
+    async () => (target.requests.length > before ? true : undefined),
+    60_000,
   );
-  const waitedMs = performance.now() - killedAt;
-  assert.ok(waitedMs < 5_000, `it went on after ${Math.round(waitedMs)} ms`);
   hold.release();
   await assertWhole(api, run);
   await Promise.all([api, ...workers].map(async (service) => await service.end("SIGKILL")));
 });
 
-test("SIGTERM hands a run back and exits 0 within the drain; a restart completes it", async () => {
+test("SIGTERM hands a run back and exits 0 while the target holds its request; a restart completes it", async () => {
   const { db } = installation.database;
   const hold = target.hold(page("second", "1"));
   const run = await startRun(await running());
   await hold.reached;
-  const startedAt = performance.now();
+  const said = installation.logs().length;
   assert.equal(await end("SIGTERM"), 0);
-  assert.ok(performance.now() - startedAt < DRAIN_MS);
+  // By itself: the last resort, the end of the process whatever a part hangs on, says nothing.
+  assert.match(installation.logs().slice(said), /"msg":"stopped"/);
   const [row] = await db.query("select status, lease_owner, lost_leases from run where id = $1", [run.id]);
   // Given back, not lost: nothing counts against the run.
   assert.deepEqual(row, { status: "running", lease_owner: null, lost_leases: 0 });

@@ -17,9 +17,10 @@ const RESTARTS = Number(process.env["LATCHKEY_DATABASE_RESTARTS"] ?? (tier === "
 const HOLE_MS = Number(process.env["LATCHKEY_HOLE_SECONDS"] ?? 11) * 1_000;
 const BETWEEN_MS = RESTARTS > 3 ? 5_000 : 2_500;
 const CLIENTS = 6;
-/** The promises are 10 s and 5 s; a machine may be slower than that. */
-const ANSWER_MS_MAX = 40_000;
-const BACK_MS_MAX = 25_000;
+/** By the clock only in the full ones. The promises are 10 s and 5 s; a machine may be slower than that. */
+const IS_TIMED = ["LATCHKEY_DATABASE_RESTARTS", "LATCHKEY_HOLE_SECONDS"].some((name) => name in process.env);
+const ANSWER_MS_MAX = IS_TIMED ? 40_000 : Infinity;
+const BACK_MS_MAX = IS_TIMED ? 25_000 : Infinity;
 const PATIENCE_MS = 120_000;
 
 test(
@@ -99,6 +100,11 @@ testInAll(
     proxy.swallow();
     release();
     await sleep(HOLE_MS);
+    await eventually(
+      "as many requests have ended as there are clients, while it is away",
+      async () => ((load.refusals.get(AWAY) ?? 0) >= CLIENTS ? true : undefined),
+      PATIENCE_MS,
+    );
     const [{ at } = { at: new Date() }] = await db.query<{ at: Date }>("select clock_timestamp() as at");
     proxy.heal();
     const healedAt = performance.now();
@@ -138,7 +144,6 @@ testInAll(
       }),
     );
     assert.equal(service.child.exitCode, null);
-    assert.ok((load.refusals.get(AWAY) ?? 0) > 0, "requests ended while it was away");
     assert.deepEqual(
       [...load.refusals.keys()].filter((refusal) => refusal !== AWAY),
       [],

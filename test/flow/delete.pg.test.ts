@@ -10,8 +10,8 @@ const GONE = {
   code: "execution_failed",
   message: "The run did not complete. The operator's dashboard shows why.",
 };
-/** Design, page 1, Delete: runs under way stop within this. */
-const STOPPED_MS = 10_000;
+/** Runs under way stop within 10 s (`promised-times.pg.test.ts`), on a machine that does nothing else. */
+const PATIENCE_MS = 60_000;
 
 let target: Target;
 let installation: Awaited<ReturnType<typeof install>>;
@@ -44,12 +44,10 @@ async function trigger(credential: string): Promise<string> {
 const rowsOf = async (table: string, column: string, credential: string): Promise<number> =>
   (await installation.database.db.query(`select 1 from ${table} where ${column} = $1`, [credential])).length;
 
-/** Deletes the credential; the run fails in time, and from then on the target hears nothing more. Gives the projection. */
+/** Deletes the credential; the run fails, and from then on the target hears nothing more. Gives the projection. */
 async function assertStopped(credential: string, run: string): Promise<any> {
-  const deletedAt = performance.now();
   assert.equal((await caller.delete(`/credentials/${credential}`)).status, 204);
-  const { body } = await caller.waitForRun(run);
-  assert.ok(performance.now() - deletedAt < STOPPED_MS);
+  const { body } = await caller.waitForRun(run, PATIENCE_MS);
   assert.equal(body.status, "failed");
   assert.deepEqual(body.error, GONE);
   const seen = target.requests.length;
@@ -85,7 +83,7 @@ test("a deleted credential is gone: 204 and empty, then 404, and a trigger with 
   assert.equal((await caller.get(`/credential-sessions/${session?.id}`)).body.credential_id, credential);
 });
 
-test("a run in the middle of its pages fails within 10 s of the delete, and so does the one that waits for it", async () => {
+test("a run in the middle of its pages fails after the delete, and so does the one that waits for it", async () => {
   const credential = await newCredential();
   const hold = target.hold((request) => request.path === "/second");
   const running = await trigger(credential);
@@ -121,7 +119,7 @@ test("a run in the middle of its pages fails within 10 s of the delete, and so d
   }
 });
 
-test("a run whose request the target does not answer fails within 10 s of the delete all the same", async () => {
+test("a run whose request the target does not answer fails after the delete all the same", async () => {
   const credential = await newCredential();
   const hold = target.hold((request) => request.path === "/first");
   const run = await trigger(credential);
@@ -136,7 +134,7 @@ test("a delete while a run logs in fails the run before it has started, and cach
   await hold.reached;
   assert.equal((await caller.delete(`/credentials/${credential}`)).status, 204);
   hold.release();
-  const { body } = await caller.waitForRun(run, STOPPED_MS);
+  const { body } = await caller.waitForRun(run, PATIENCE_MS);
   assert.equal(body.status, "failed");
   assert.deepEqual(body.error, GONE);
   assert.equal(await rowsOf("login_session", "credential_id", credential), 0);

@@ -14,8 +14,7 @@ import { eventually } from "./run-history.ts";
 
 const FREEZE_MS = Number(process.env["LATCHKEY_FREEZE_SECONDS"] ?? 0) * 1_000;
 const JOBS = 20;
-/** What the design promises is 1 s and 20 s; a machine may be slower than that. */
-const TAKEN_OVER_MS_MAX = 60_000;
+/** What the design promises is 1 s and 20 s (`promised-times.pg.test.ts`); a machine may be slower than that. */
 const PATIENCE_MS = 120_000;
 
 /** A machine that does ten other things starts four processes slowly. */
@@ -67,7 +66,6 @@ test(
       runs.every((run) => stage.reads(run).length === 2),
     );
     context.diagnostic(`${JOBS} jobs went on after ${tookMs} ms`);
-    assert.ok(tookMs <= TAKEN_OVER_MS_MAX, `${tookMs} ms`);
     release();
     const rows = await stage.ended(runs);
     assert.ok(rows.every(({ status }) => status === "completed"));
@@ -132,7 +130,6 @@ test(
     });
     const tookMs = Math.round(performance.now() - frozenAt);
     context.diagnostic(`taken over ${tookMs} ms after the freeze`);
-    assert.ok(tookMs <= TAKEN_OVER_MS_MAX, `${tookMs} ms`);
     // The answers come now, to the one that sleeps as well: they wait in its sockets.
     held();
     releaseOrders();

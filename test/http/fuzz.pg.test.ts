@@ -166,7 +166,7 @@ async function send(spec: Spec): Promise<void> {
     body,
     Buffer.from(isChunked ? "\r\n0\r\n\r\n" : "\r\n\r\n"),
   ]);
-  const { answers } = await exchange(misused.service.url, bytes, { timeoutMs: 15_000, methods: [sent] });
+  const { answers } = await exchange(misused.service.url, bytes, { timeoutMs: 30_000, methods: [sent] });
   const answer = answers[0];
   assert.ok(answer, `no answer to ${JSON.stringify(bytes.toString("latin1").replace(misused.key, "<key>"))}`);
   assert.ok(

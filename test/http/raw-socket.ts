@@ -58,7 +58,7 @@ export async function waitFor(isSo: () => boolean, timeoutMs: number): Promise<b
 export async function exchange(
   serviceUrl: string,
   bytes: string | Uint8Array,
-  { count = 1, timeoutMs = 5_000, methods = [] as readonly string[], settleMs = 0 } = {},
+  { count = 1, timeoutMs = 30_000, methods = [] as readonly string[], settleMs = 0 } = {},
 ): Promise<Exchange> {
   const connection = await openConnection(serviceUrl);
   connection.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
@@ -68,7 +68,7 @@ export async function exchange(
     return connection.isClosed() || read.answers.length >= count;
   }, timeoutMs);
   // The end follows the answer.
-  if (read.answers.at(-1)?.headers["connection"] === "close") await waitFor(connection.isClosed, 2_000);
+  if (read.answers.at(-1)?.headers["connection"] === "close") await waitFor(connection.isClosed, 30_000);
   if (settleMs > 0) await sleep(settleMs);
   read = parseAnswers(connection.received(), methods);
   const closed = connection.isClosed();

@@ -94,7 +94,8 @@ test("rows 3 and 8: after 8 s of waiting it is 409 idempotency_key_in_use with R
     assert.equal(answer.headers.get("retry-after"), "1");
   }
   const waited = performance.now() - began;
-  assert.ok(waited > 7_900 && waited < 11_500, `it took ${waited} ms`);
+  // While the key is still held; no longer than that: `flow/promised-times.pg.test.ts`.
+  assert.ok(waited > 7_900, `it took ${waited} ms`);
   assertFresh(await alone, 503);
   await held.release();
   await heldRuns.release();
