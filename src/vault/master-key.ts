@@ -49,11 +49,18 @@ export function setPrimaryKey(fileText: string, kid: string): string {
 }
 
 function generateKey() {
+  // One in 64 begins with a hyphen: `latchkey master-key promote -oE7…` would take it for an option.
+  let made = generateParts();
+  while (made.kid.startsWith("-")) made = generateParts();
+  const { kid, x, d } = made;
+  return { kid, jwk: { kty: "OKP", crv: CURVE, kid, use: "enc", alg: KEY_ALGORITHM, x, d } };
+}
+
+function generateParts() {
   const { privateKey } = generateKeyPairSync("x25519");
   const { x, d } = privateKey.export({ format: "jwk" });
   assert(typeof x === "string" && typeof d === "string", "an X25519 key has x and d");
-  const kid = keyId(x);
-  return { kid, jwk: { kty: "OKP", crv: CURVE, kid, use: "enc", alg: KEY_ALGORITHM, x, d } };
+  return { kid: keyId(x), x, d };
 }
 
 function writeKeySet(keys: readonly unknown[], primary: string): string {

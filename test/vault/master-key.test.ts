@@ -20,6 +20,15 @@ function changed(change: (key: Record<string, string>) => Record<string, string 
 }
 
 suite("the master key's file", () => {
+  test("no key's id begins with a hyphen, which the command line would take for an option", () => {
+    // One in 64 of all thumbprints does: that none of 1,000 would is no accident.
+    const kids = Array.from({ length: 1_000 }, () => generateMasterKey().kid);
+    assert.deepEqual(
+      kids.filter((kid) => kid.startsWith("-")),
+      [],
+    );
+  });
+
   test("what is generated is read again", async () => {
     const { fileText, publicJwk, kid } = generateMasterKey();
     const read = readMasterKey(`\n${fileText}\n`);
