@@ -35,6 +35,7 @@ export function addDoctor(program: Command, composition: Composition): void {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
           for (const finding of await checkTypesInUse(db)) show(finding);
+          for (const advice of await listAdvice(db)) print(`${paint("yellow", "look ")} ${advice}`);
           show(await checkObjectStore(composition, db));
           if (options.deep) for (const finding of await checkDeeply(composition, db)) show(finding);
         });
@@ -74,6 +75,12 @@ async function checkNodeFiles(composition: Composition): Promise<readonly Findin
 async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
   const { describeMissingType, listMissingTypes } = await import("#actions/list-missing-types.ts");
   return (await listMissingTypes(db)).map((each) => ({ ok: false, text: describeMissingType(each) }));
+}
+
+/** What goes on as it is, and should be changed. */
+async function listAdvice(db: Database): Promise<readonly string[]> {
+  const { describeTelling, listTellingLogins } = await import("#actions/list-telling-logins.ts");
+  return (await listTellingLogins(db)).map(describeTelling);
 }
 
 async function checkKeys(composition: Composition): Promise<readonly Finding[]> {

@@ -65,6 +65,8 @@ export const limits = {
   /** Design, page 6, 6.1. */
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
+  /** Steps of a login of several requests. */
+  loginStepsMax: 40,
   /** How much longer a login keeps others of its credential out, so that its own end comes first. */
   loginMarginMs: 10_000,
   requestTimeoutMs: 30_000,

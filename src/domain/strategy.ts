@@ -20,7 +20,12 @@ export const FIELD_TYPES = [
 export type FieldType = (typeof FIELD_TYPES)[number];
 
 /** Design, page 3: `secret` is true by default for these. */
-const SECRET_TYPES: ReadonlySet<FieldType> = new Set(["password", "totp_secret", "headers", "file"]);
+const SECRET_TYPES: ReadonlySet<unknown> = new Set<FieldType>(["password", "totp_secret", "headers", "file"]);
+
+/** Whether a field of a document, right or wrong, is secret. */
+export function isSecretField({ type, secret }: JsonObject): boolean {
+  return typeof secret === "boolean" ? secret : SECRET_TYPES.has(type);
+}
 
 /** One choice of a `select`. */
 export interface FieldOption {
@@ -119,7 +124,7 @@ function readField(value: Json): StrategyField {
     help: local(field["help"]),
     autocomplete: text(field["autocomplete"]),
     options: (Array.isArray(field["options"]) ? field["options"] : []).map(readOption),
-    secret: typeof field["secret"] === "boolean" ? field["secret"] : SECRET_TYPES.has(type),
+    secret: isSecretField(field),
   };
 }
 

@@ -14,12 +14,19 @@ interface TracedStep {
 
 /** What stands before a login's first step, and is all there is of a login without steps. */
 const FIRST = "login";
+/** All there is of the steps that must not be shown. */
+const HIDDEN = "what is not shown";
+const WHY_HIDDEN =
+  "Not shown: conditions of the login use secret fields. Change them; `latchkey validate` says how.";
 
 /** What a test login writes down: each step when it is over. They say what happened and decide nothing. */
 export class LoginTrace implements LoginSteps {
   readonly #of: { readonly db: EngineServices["db"]; readonly lease: Lease; readonly accountId: string };
   #last: TracedStep | null = null;
   #isAsking = false;
+  /** Steps that have begun. */
+  #begun = 0;
+  #hiddenFrom = Infinity;
   /** Those that are over, in their order. */
   #saved: Promise<unknown> = Promise.resolve();
 
@@ -27,22 +34,30 @@ export class LoginTrace implements LoginSteps {
     this.#of = { db, lease, accountId };
   }
 
+  /** From this step on, of those that begin, nothing is written down: neither what they do, nor how many they are. */
+  hideFrom(step: number): void {
+    this.#hiddenFrom = step;
+  }
+
   begin(name: string): void {
+    this.#begun++;
+    if (this.#isHidden && this.#begun > this.#hiddenFrom + 1) return;
     if (this.#last) this.#save(this.#last, null);
-    this.#last = { name, beganMs: performance.now(), lines: [] };
+    this.#last = this.#newStep(name);
   }
 
   skip(): void {
-    this.#current().lines.push({ message: "left out: its `when` is not true" });
+    this.#write({ message: "left out: its `when` is not true" });
   }
 
   /** A request is about to go there. */
   asks({ origin }: URL): void {
     this.#isAsking = true;
-    this.#current().lines.push({ message: "asked", origin });
+    this.#write({ message: "asked", origin });
   }
 
   answered(status: number): void {
+    if (this.#isHidden) return;
     const line = this.#current().lines.findLast((each) => each.status === undefined);
     if (line) line.status = status;
   }
@@ -50,7 +65,7 @@ export class LoginTrace implements LoginSteps {
   /** The last step is over, or has failed. */
   async end(failure: RunFailure | null): Promise<void> {
     const last = this.#current();
-    if (!this.#isAsking && failure === null)
+    if (!this.#isAsking && failure === null && !this.#isHidden)
       last.lines.push({
         message: "Nothing was sent: this kind of login is tested by the first request of a run alone.",
       });
@@ -59,14 +74,31 @@ export class LoginTrace implements LoginSteps {
   }
 
   #current(): TracedStep {
-    this.#last ??= { name: FIRST, beganMs: performance.now(), lines: [] };
+    this.#last ??= this.#newStep(FIRST);
     return this.#last;
+  }
+
+  get #isHidden(): boolean {
+    // A login without steps is the first of them.
+    return Math.max(this.#begun, 1) > this.#hiddenFrom;
+  }
+
+  #newStep(name: string): TracedStep {
+    const beganMs = performance.now();
+    return this.#isHidden
+      ? { name: HIDDEN, beganMs, lines: [{ message: WHY_HIDDEN }] }
+      : { name, beganMs, lines: [] };
+  }
+
+  #write(line: TracedStep["lines"][number]): void {
+    if (!this.#isHidden) this.#current().lines.push(line);
   }
 
   #save({ name: nodeId, beganMs, lines }: TracedStep, failure: RunFailure | null): void {
     const { db, ...place } = this.#of;
     const log = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-    const tookMs = performance.now() - beganMs;
+    // How long it took would tell what was done.
+    const tookMs = nodeId === HIDDEN ? 0 : performance.now() - beganMs;
     const step = { ...place, nodeId, tookMs, log };
     this.#saved = this.#saved.then(
       async () =>

@@ -12,6 +12,7 @@ import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { cacheLogin, openCachedLogin, openCredential, type CredentialReference } from "./open-credential.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
+import { hiddenFrom, NOT_SHOWN } from "./login-secrecy.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
 import { givenSecrets, secretValues } from "./login-secrets.ts";
 import type { LoginTrace } from "./login-trace.ts";
@@ -53,6 +54,8 @@ export async function login(
   signal: AbortSignal,
 ): Promise<LoggedIn> {
   const { loginTimeoutMs } = services;
+  const hidden = hiddenFrom(request.strategy.strategy);
+  if (hidden !== null) request.trace?.hideFrom(hidden);
   const takenMs = loginTimeoutMs + limits.loginMarginMs;
   for (
     let pollMs = LOGIN_POLL_MS.first;
@@ -80,10 +83,8 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      throw new RunFailure(
-        "login",
-        `${request.strategy.strategy.id}: ${redact.message(error.message)}${more}`,
-      );
+      const message = hidden === null ? redact.message(error.message) : NOT_SHOWN;
+      throw new RunFailure("login", `${request.strategy.strategy.id}: ${message}${more}`);
     }
     throw error;
   } finally {

@@ -45,14 +45,17 @@ function children(node: TreeNode): unknown[] {
     .map((key) => node[key]);
 }
 
+/** Calls `visit` for everything that stands right below a node: nodes, lists of them, and plain values. */
+export function everyChild(node: TreeNode, visit: (child: unknown) => void): void {
+  for (const child of [...children(node), node["stages"], node["predicate"], node["group"]]) visit(child);
+}
+
 /** Calls `visit` for every node of the tree, parents first. */
 export function everyNode(value: unknown, visit: (node: TreeNode) => void): void {
   if (Array.isArray(value)) for (const item of value) everyNode(item, visit);
   if (!isTreeNode(value)) return;
   visit(value);
-  for (const child of [...children(value), value["stages"], value["predicate"], value["group"]]) {
-    everyNode(child, visit);
-  }
+  everyChild(value, (child) => everyNode(child, visit));
 }
 
 type Uses = Map<string, VariableUse>;

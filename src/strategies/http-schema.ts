@@ -1,5 +1,6 @@
 import { Type, type Static } from "typebox";
 import { EXPRESSION, TEMPLATE } from "#domain/expression.ts";
+import { limits } from "#domain/limits.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -133,7 +134,11 @@ const step = Type.Object(
 
 export const httpSchema = Type.Object(
   {
-    steps: Type.Array(step, { minItems: 1, maxItems: 50, description: "What is done, in this order." }),
+    steps: Type.Array(step, {
+      minItems: 1,
+      maxItems: limits.loginStepsMax,
+      description: "What is done, in this order.",
+    }),
     check: Type.Optional(
       Type.Object(
         { request, expect: Type.Optional(expect) },
@@ -153,6 +158,12 @@ export const httpSchema = Type.Object(
       ),
     ),
   },
+  closed,
+);
+
+/** What is in force may have more steps than `apply` takes today. */
+export const keptHttpSchema = Type.Object(
+  { ...httpSchema.properties, steps: Type.Array(step, { minItems: 1 }) },
   closed,
 );
 

@@ -2,7 +2,7 @@ import { matchesSchema } from "#domain/matches-schema.ts";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import { defineLogin, type LoginContext, type LoginSession } from "./define-login.ts";
 import { checkHttpConfig } from "./http-check-config.ts";
-import { httpSchema } from "./http-schema.ts";
+import { httpSchema, keptHttpSchema } from "./http-schema.ts";
 import { LOGIN_BEGIN, runCheck, runStep } from "./http-steps.ts";
 import { renderAt } from "./login-expressions.ts";
 import { sessionHeaders } from "./login-headers.ts";
@@ -27,7 +27,7 @@ function extractNames({ steps }: JsonObject): readonly string[] {
 }
 
 async function runLogin(context: LoginContext, config: JsonObject): Promise<LoginSession> {
-  const read = readConfig(httpSchema, config);
+  const read = readConfig(keptHttpSchema, config);
   let progress = LOGIN_BEGIN;
   for (const [index, step] of read.steps.entries())
     progress = await runStep(context, step, index + 1, progress);
@@ -42,5 +42,5 @@ async function runLogin(context: LoginContext, config: JsonObject): Promise<Logi
 
 /** Tests a cached session by the `check` of its login. Throws LoginFailure when it is not logged in any more. */
 export async function checkSession(context: LoginContext, config: JsonObject): Promise<void> {
-  await runCheck(context, readConfig(httpSchema, config), {});
+  await runCheck(context, readConfig(keptHttpSchema, config), {});
 }

@@ -9,6 +9,8 @@ export interface LeakPath {
   /** The target puts the secret into what is kept: only the redactor stands between. Elsewhere nothing may depend on it. */
   readonly echoes?: true;
   readonly completes?: true;
+  /** `apply` refuses the login today; it was in force before. */
+  readonly before?: true;
   /** The login, two spaces deep; the header X-Secret where there is none. */
   readonly login?: string;
   /** What is typed into the form, from the path's own canary. */
@@ -87,12 +89,15 @@ const LOGINS: Readonly<Record<string, LeakPath>> = {
     answer: json((secret) => ({ said: secret })),
   },
   "login: an expression fails on the secret": {
+    before: true,
     login: form("\n    - request: { url: {PATH}, query: { n: '{{ $number($credential.secret) }}' } }"),
   },
   "login: an expression throws the secret": {
+    before: true,
     login: form("\n    - request: { url: {PATH}, query: { n: '{{ $error($credential.secret) }}' } }"),
   },
   "login: a condition gives the secret": {
+    before: true,
     login: form("\n    - when: $credential.secret\n      request: { url: {PATH} }"),
   },
   "login: an object where a text belongs": {

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { openPool, type Database } from "#db/pool.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
+import { putStrategyInForce } from "../in-force.ts";
 import { install, type Installation } from "../service.ts";
 import { testInAll, tier } from "../tiers.ts";
 import { DEFAULT_LOGIN, DEFAULT_NODES, LEAK_PATHS, type LeakPath } from "./battery-paths.ts";
@@ -103,11 +104,15 @@ async function runBattery(rounds: number, workerEnvironment: Record<string, stri
   });
   opened.defer(async () => await db.end());
   // A few at a time: on a busy machine one transaction for all of them takes longer than it may.
+  await installation.apply("account: acme");
   for (let first = 0; first < PATHS.length; first += 15) {
-    const some = PATHS.slice(first, first + 15).flatMap(({ key, path }) =>
-      documentsOf(key, path, target.url),
-    );
-    await installation.apply("account: acme", ...some);
+    const some = PATHS.slice(first, first + 15).map(({ key, path }) => ({
+      path,
+      documents: documentsOf(key, path, target.url),
+    }));
+    for (const { path, documents } of some)
+      if (path.before) await putStrategyInForce(db, documents.shift() ?? assert.fail("no strategy"));
+    await installation.apply(...some.flatMap(({ documents }) => documents));
   }
   await db.query("alter table run_result add constraint planted check (key <> 'refused_by_the_database')");
   const key = await installation.createKey("acme");

@@ -5,6 +5,7 @@ import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { LEDGER_LOGIN, ledger, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
+import { putStrategyInForce } from "../in-force.ts";
 import { assertInvariants } from "../invariants.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
 import { openOperatorStage, type OperatorStage } from "./stage.ts";
@@ -138,6 +139,99 @@ test("while one is under way it is that one, and it is cancelled like any run", 
   hold.release();
   assert.equal((await over(first.body.id)).status, "cancelled");
   assert.equal((await tested(credential)).status, "completed");
+});
+
+/** M2 of the review: a step for each bit of the secret's first characters, done or left out, all at the declared host. */
+const oracle = (url: string, steps: readonly string[]): string => `strategy: strat_oracle
+account: acme
+hosts: [${url}]
+fields:
+  - { key: method, label: Method, type: select, options: [sms, app] }
+  - { key: key, label: Key, type: password }
+login:
+  type: http
+  lockout: off
+  steps:
+    - when: $credential.method = 'sms'
+      request: { url: /open }
+    - when: $credential.method = 'app'
+      request: { url: /never }
+${steps.join("\n")}`;
+
+const CHARACTER = "$substring($credential.key, 0, 1)";
+const BITS = [0, 1, 2, 3, 4, 5].map(
+  (bit) =>
+    `    - { when: "$floor($length($substringBefore('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', ${CHARACTER})) / ${2 ** bit}) % 2 = 1", request: { url: /open } }`,
+);
+
+test("a test login is no oracle: its author's conditions tell nothing of a secret field", async () => {
+  const { installation } = stage;
+  const problems = await installation.refusals(oracle(target.url, BITS));
+  assert.equal(problems.length, BITS.length, problems.join("\n"));
+  for (const [index, problem] of problems.entries())
+    assert.match(
+      problem,
+      new RegExp(
+        `^\\d+:\\d+ login\\.steps\\[${index + 2}\\]\\.when the outcome would tell of the secret field .key.; a condition compares`,
+      ),
+    );
+  // A condition on what is not secret goes on working, and is shown.
+  await installation.apply(oracle(target.url, []));
+  const open = await tested(await connect(caller, "strat_oracle", { method: "sms", key: "SECRET" }));
+  assert.deepEqual(
+    open.steps.map((step: any) => [step.node, step.log.map((line: any) => line.message)]),
+    [
+      ["login step 1 (GET /open)", ["asked"]],
+      ["login step 2 (GET /never)", ["left out: its `when` is not true"]],
+    ],
+  );
+  // One that was in force before goes on, does what it says, and shows the same for every secret.
+  const { db } = installation.database;
+  await putStrategyInForce(db, oracle(target.url, BITS));
+  const traces: unknown[] = [];
+  const requests: number[] = [];
+  for (const key of ["SECRET", "0"]) {
+    const credential = await connect(caller, "strat_oracle", { method: "sms", key });
+    const before = target.requests.length;
+    const { status, steps } = await tested(credential);
+    requests.push(target.requests.length - before);
+    traces.push([
+      status,
+      steps.map((step: any) => ({ node: step.node, status: step.status, log: step.log, error: step.error })),
+    ]);
+    const [times] = await db.query<{ took: number }>(
+      "select max(extract(epoch from ended_at - started_at))::float8 as took from run_step where node_id = 'what is not shown'",
+    );
+    assert.equal(times?.took, 0);
+  }
+  assert.deepEqual(requests, [1 + 3, 1], "28 has three bits set, and 0 has none");
+  assert.deepEqual(traces[0], traces[1]);
+  assert.match(
+    JSON.stringify(traces[0]),
+    /login step 2.*what is not shown.*conditions of the login use secret/,
+  );
+  assert.doesNotMatch(JSON.stringify(traces[0]), /login step 3/);
+});
+
+test("which step of such a login failed, and by what, is not shown either", async () => {
+  const { db } = stage.installation.database;
+  const fails = (index: number) =>
+    `    - { request: { url: /open }, expect: { json: "$substring($credential.key, ${index}, 1) = 'S'" } }`;
+  await putStrategyInForce(db, oracle(target.url, [fails(0), fails(1)]));
+  const seen = new Set<string>();
+  for (const key of ["Sx", "xS"]) {
+    const run = await tested(await connect(caller, "strat_oracle", { method: "sms", key }));
+    assert.equal(run.failure, "login");
+    assert.match(run.failure_story, /not shown/);
+    const steps = run.steps.map((step: any) => [step.node, step.status, step.log, step.error]);
+    seen.add(JSON.stringify([run.failure_story, steps]));
+  }
+  assert.equal(seen.size, 1, [...seen].join("\n"));
+  const doctor = await stage.installation.command("doctor");
+  assert.match(
+    doctor.stdout,
+    /look +the login of the strategy acme\/strat_oracle .*login\.steps\[2\]\.expect\.json, login\.steps\[3\]/,
+  );
 });
 
 test("what sends nothing by itself says so; the command line starts one as well", async () => {

@@ -2,6 +2,8 @@ import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { quote, quoteList, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import { commonLoginKeys, configLimits } from "#domain/config-schema.ts";
+import { isSecretField } from "#domain/strategy.ts";
+import { explainSecretUse, findSecretUses, secretFields } from "#expressions/secret-use.ts";
 import type { LoginType } from "#strategies/define-login.ts";
 import { loginTypes, UNBUILT_LOGIN_TYPES } from "#strategies/registry.ts";
 import { checkLoginVariables } from "./check-login-variables.ts";
@@ -42,17 +44,38 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
       }) ?? [],
   });
   const ofRequests = [...findings, ...checkUrls(login, strategy["hosts"])];
-  return [
-    ...durations,
-    ...checkCacheFits(loginType, login),
-    ...ofType,
-    ...withoutSamePlace(ofRequests, ofType),
+  const ofVariables = [
     ...checkLoginVariables(uses, {
       fields: Array.isArray(strategy["fields"]) || isWithoutFields ? fields : null,
       extractedBefore: (path) => extractedBefore(loginType, login, path),
     }),
     ...(type === "oauth2" ? checkSignInVariables(uses, strategy) : []),
   ];
+  return [
+    ...durations,
+    ...checkCacheFits(loginType, login),
+    ...ofType,
+    ...withoutSamePlace(ofRequests, ofType),
+    ...ofVariables,
+    // A field that does not exist is no secret one.
+    ...withoutSamePlace(checkSecretUses(loginType, login, strategy["fields"]), ofVariables),
+  ];
+}
+
+/** What an author's yes or no would tell of a secret field, in the trace of a test login or in an error. */
+function checkSecretUses(
+  type: LoginType,
+  login: JsonObject,
+  fields: Json | undefined,
+): readonly ConfigFinding[] {
+  const list: readonly Json[] = Array.isArray(fields) ? fields : [];
+  const known = list.flatMap((field) =>
+    isJsonObject(field) && typeof field["key"] === "string"
+      ? [{ key: field["key"], secret: isSecretField(field) }]
+      : [],
+  );
+  const uses = findSecretUses(type.schema, login, secretFields(known), PATH);
+  return uses.map((use) => ({ path: use.path, message: explainSecretUse(use) }));
 }
 
 function checkCacheFits(type: LoginType, login: JsonObject): readonly ConfigFinding[] {

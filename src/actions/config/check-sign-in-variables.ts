@@ -1,10 +1,10 @@
 import { quote, type ConfigFinding } from "#domain/config-problem.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { isSecretField } from "#domain/strategy.ts";
 import type { LocatedUse } from "./read-expressions.ts";
 
 /** What is only sent to the token endpoint, in a request's body or its headers. */
 const NOT_IN_A_URL: ReadonlySet<string> = new Set(["client_secret"]);
-const SECRET_TYPES: readonly Json[] = ["password", "totp_secret", "headers", "file"];
 
 /**
  * Design, page 6, T15: no secret in a URL. What an `oauth2` login writes into the address of the target's own login is seen by
@@ -15,7 +15,9 @@ export function checkSignInVariables(
   { fields, login }: JsonObject,
 ): readonly ConfigFinding[] {
   const list: readonly Json[] = Array.isArray(fields) ? fields : [];
-  const secrets = list.flatMap((field) => (isJsonObject(field) && isSecret(field) ? [field["key"]] : []));
+  const secrets = list.flatMap((field) =>
+    isJsonObject(field) && isSecretField(field) ? [field["key"]] : [],
+  );
   const grant = isJsonObject(login) ? login["grant"] : undefined;
   const leaves = grant === undefined || grant === "authorization_code";
   return uses.flatMap(({ name, parts: [key = ""], path }) => {
@@ -26,6 +28,3 @@ export function checkSignInVariables(
     return [{ path, message }];
   });
 }
-
-const isSecret = ({ type, secret }: JsonObject): boolean =>
-  typeof secret === "boolean" ? secret : SECRET_TYPES.includes(type ?? null);
