@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
+import { describePlain, listPlainHosts } from "#actions/list-plain-hosts.ts";
 import { listMissingVariables } from "#actions/list-missing-variables.ts";
 import { OidcProvider } from "#actions/operators/oidc-provider.ts";
 import { OperatorWatch } from "#actions/operators/watch-changes.ts";
@@ -19,6 +20,7 @@ import { Passwords } from "#lib/password.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate, type Gate } from "#outbound/gate.ts";
+import { isPlainPublic } from "#outbound/plain-http.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
@@ -148,13 +150,18 @@ function openOperatorSignIn({ signIn }: Config, gate: Gate, log: Log): OperatorS
 }
 
 /** What an operator should know and no reason not to start. */
-async function warnOfRisks({ db, environmentSecret, log }: Services): Promise<void> {
+async function warnOfRisks({ db, environmentSecret, log, publicUrl }: Services): Promise<void> {
+  if (isPlainPublic(publicUrl())) log.warn({ publicUrl: publicUrl() }, PLAIN_PUBLIC_URL);
+  for (const each of await listPlainHosts(db)) log.warn(describePlain(each));
   for (const risk of await listLoggingRisks(db)) log.warn(risk);
   for (const { account, strategyId, variable } of await listMissingVariables(db, environmentSecret)) {
     // One customer's missing secret must not keep the others' service from starting.
     log.warn({ account, strategyId, variable }, "a strategy's client_secret_env is not set: its logins fail");
   }
 }
+
+const PLAIN_PUBLIC_URL =
+  "INSECURE: the service is reached without encryption over public networks: anybody on the way reads credentials, keys and sign-ins";
 
 /** Design, page 6, T6: what opens is given to the worker role alone. */
 async function readPrivateHalf(config: Config, roles: readonly Role[]): Promise<ReadKeys | null> {

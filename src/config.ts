@@ -5,6 +5,7 @@ import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoin
 import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
 import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
+import { isPlainPublic } from "#outbound/plain-http.ts";
 import { limits } from "#domain/limits.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
@@ -16,6 +17,8 @@ export interface Config {
   readonly port: number;
   /** Where callers and end users reach the service, without a trailing slash. null: from host and the port in use. */
   readonly publicUrl: string | null;
+  /** Whether `publicUrl` may be `http:` where anybody on the way reads along. */
+  readonly insecure: boolean;
   readonly dataDir: string;
   /** null: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl: Secret | null;
@@ -63,6 +66,13 @@ export const SETTINGS: readonly Setting[] = [
     type: "URL",
     default: "from host and port",
     description: "Where callers and end users reach the service; the start of every hosted and download URL.",
+  },
+  {
+    name: "LATCHKEY_INSECURE",
+    type: "true or false",
+    default: "false",
+    description:
+      "true: LATCHKEY_PUBLIC_URL may be http:// with a public name, where credentials, keys and sign-ins cross the internet in the clear.",
   },
   {
     name: "LATCHKEY_DATA_DIR",
@@ -228,12 +238,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
       "127.0.0.1",
     ),
     port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
-    publicUrl: checked<string | null>(
-      "LATCHKEY_PUBLIC_URL",
-      readPlainUrl,
-      "an http or https URL without query",
-      null,
-    ),
+    ...readPublicUrl(checked, problems),
     dataDir,
     databaseUrl: checked<Secret | null>(
       "DATABASE_URL",
@@ -279,6 +284,23 @@ export function readNodeFiles(
 ): readonly string[] {
   const names = (environment["LATCHKEY_NODE_FILES"] ?? "").split(",").map((name) => name.trim());
   return [...new Set(names.filter((name) => name !== "").map((name) => resolve(cwd, name)))];
+}
+
+function readPublicUrl(checked: Checked, problems: string[]): Pick<Config, "publicUrl" | "insecure"> {
+  const publicUrl = checked<string | null>(
+    "LATCHKEY_PUBLIC_URL",
+    readPlainUrl,
+    "an http or https URL without query",
+    null,
+  );
+  const insecure =
+    checked("LATCHKEY_INSECURE", oneOf(["true", "false"]), "true or false", "false") === "true";
+  if (publicUrl !== null && isPlainPublic(publicUrl) && !insecure)
+    problems.push(
+      "LATCHKEY_PUBLIC_URL is public and not encrypted: credentials, keys and sign-ins would cross the internet in the clear. Put a proxy " +
+        "with TLS in front and write https://, or set LATCHKEY_INSECURE=true if that must be.",
+    );
+  return { publicUrl, insecure };
 }
 
 /** The surroundings without the settings. */

@@ -35,7 +35,8 @@ export function addDoctor(program: Command, composition: Composition): void {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
           for (const finding of await checkTypesInUse(db)) show(finding);
-          for (const advice of await listAdvice(db)) print(`${paint("yellow", "look ")} ${advice}`);
+          for (const advice of await listAdvice(composition, db))
+            print(`${paint("yellow", "look ")} ${advice}`);
           show(await checkObjectStore(composition, db));
           if (options.deep) for (const finding of await checkDeeply(composition, db)) show(finding);
         });
@@ -78,9 +79,23 @@ async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
 }
 
 /** What goes on as it is, and should be changed. */
-async function listAdvice(db: Database): Promise<readonly string[]> {
+async function listAdvice(composition: Composition, db: Database): Promise<readonly string[]> {
   const { describeTelling, listTellingLogins } = await import("#actions/list-telling-logins.ts");
-  return (await listTellingLogins(db)).map(describeTelling);
+  const { describePlain, listPlainHosts } = await import("#actions/list-plain-hosts.ts");
+  const { isPlainPublic } = await import("#outbound/plain-http.ts");
+  const publicUrl = composition.config().publicUrl;
+  const url =
+    publicUrl !== null && isPlainPublic(publicUrl)
+      ? [
+          `LATCHKEY_PUBLIC_URL (${publicUrl}) is public and not encrypted: anybody on the way reads credentials, keys and sign-ins. Put a ` +
+            "proxy with TLS in front, and unset LATCHKEY_INSECURE",
+        ]
+      : [];
+  return [
+    ...url,
+    ...(await listTellingLogins(db)).map(describeTelling),
+    ...(await listPlainHosts(db)).map(describePlain),
+  ];
 }
 
 async function checkKeys(composition: Composition): Promise<readonly Finding[]> {

@@ -81,6 +81,9 @@ const lowerName = (more: object = {}) =>
   );
 const origins = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { description, maxItems: configLimits.hostsMax }));
+const insecure = Type.Optional(
+  Type.Boolean({ description: "true: `hosts` may be public and `http://`, where anybody on the way reads along" }),
+);
 const retired = Type.Optional(Type.Boolean({ description: "true: takes no new sessions or triggers" }));
 
 /** Design, page 3, "account". */
@@ -177,6 +180,7 @@ export const strategySchema = Type.Object(
     name: localText("What people read", limits.nameCharactersMax),
     description: localText("Shown on the hosted form"),
     hosts: origins("The only origins that may ever receive this credential"),
+    insecure,
     fields: Type.Optional(
       Type.Array(Type.Unknown(), {
         description: "what the hosted form asks for",
@@ -245,6 +249,7 @@ export const blueprintSchema = Type.Object(
       ),
     ),
     hosts: origins("Origins that nodes without a credential may send requests to"),
+    insecure,
     timeout: duration("How long a run may take; default 30m"),
     retention: duration("How long the data of ended runs is kept; default the account's"),
     nodes: Type.Array(Type.Unknown(), { minItems: 1, maxItems: configLimits.nodesMax }),

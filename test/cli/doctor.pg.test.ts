@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
+import { putStrategyInForce } from "../in-force.ts";
 import { latchkey, newFolder, type Result } from "./program.ts";
 
 const DOCUMENTS = [
@@ -49,6 +50,39 @@ describe("doctor", () => {
       /ok +the settings[^]*ok +the signing key[^]*ok +the master key[^]*ok +the database[^]*opens all 1 credentials/,
     );
     assert.doesNotMatch(stdout, /wrong|canary/);
+  });
+
+  test("what sends over the internet in the clear is named, and goes on: exit code 0", async () => {
+    const plain = (more: string): string => `strategy: strat_plain
+account: acme
+hosts: ["http://example.com"]
+${more}fields: [{ key: token, type: password }]
+login: { type: bearer, token: token }`;
+    const { db } = installation.database;
+    await putStrategyInForce(db, plain(""));
+    const doctor = async (): Promise<string> => {
+      const { code, stdout } = await latchkey(["doctor"], {
+        ...installation.environment,
+        LATCHKEY_PUBLIC_URL: "http://connect.example.com",
+        LATCHKEY_INSECURE: "true",
+      });
+      assert.equal(code, 0, stdout);
+      return stdout;
+    };
+    assert.match(
+      await doctor(),
+      /look +LATCHKEY_PUBLIC_URL \(http:\/\/connect\.example\.com\) is public[^]*look +the strategy acme\/strat_plain sends without encryption .*http:\/\/example\.com.*which `apply` wants/,
+    );
+    // The start says so as well, and starts.
+    await installation.serve({
+      LATCHKEY_PUBLIC_URL: "http://connect.example.com",
+      LATCHKEY_INSECURE: "true",
+    });
+    assert.match(installation.logs(), /INSECURE: the service is reached without encryption/);
+    assert.match(installation.logs(), /acme\/strat_plain sends without encryption/);
+    await installation.apply(plain("insecure: true\n"));
+    assert.match(await doctor(), /acme\/strat_plain sends.*Its document says `insecure: true`/);
+    await installation.apply(plain("insecure: true\nretired: true\n"));
   });
 
   test("a damaged credential is named: exit code 1", async () => {

@@ -6,6 +6,7 @@ import Type from "typebox";
 import { checkBlueprintVariables, type BlueprintNames } from "./check-blueprint-variables.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkNodes } from "./check-nodes.ts";
+import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkCredentialUrls, checkPublicUrls, findRequestUrls } from "./check-request-urls.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkDuration, checkOrigins, checkUnique, readOrigins, withoutSamePlace } from "./check-values.ts";
@@ -45,6 +46,7 @@ export function checkBlueprint(
   return [
     ...checkShape(blueprintSchema, document, []),
     ...checkOrigins(document["hosts"], ["hosts"]),
+    ...checkPlainHosts(document),
     ...checkDuration(document["timeout"], ["timeout"], { maxMs: configLimits.runTimeoutMsMax }),
     ...checkDuration(document["retention"], ["retention"], { maxMs: configLimits.retentionMsMax }),
     ...checkSlots(document["credentials"], strategies),

@@ -3,6 +3,7 @@ import { limits } from "#domain/limits.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
 import { fieldSchema, strategySchema } from "#domain/config-schema.ts";
 import { checkLogin } from "./check-login.ts";
+import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkOrigins, checkPattern, checkUnique } from "./check-values.ts";
 
@@ -14,6 +15,7 @@ export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
       (finding) => finding.path[0] !== "login" || finding.path.length === 1,
     ),
     ...checkOrigins(hosts, ["hosts"]),
+    ...checkPlainHosts(document),
     ...checkHostsGiven(hosts, login),
     ...checkFieldsGiven(fields, login),
     ...checkFields(fields),
