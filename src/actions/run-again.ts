@@ -10,7 +10,7 @@ import type { AuditActor } from "#domain/audit.ts";
 import { Problem } from "#domain/problem.ts";
 import { ignoredKeys, type BodyValue, type TriggerBody } from "#domain/trigger-routing.ts";
 import { must } from "#lib/assert.ts";
-import { nodeTypes } from "#nodes/registry.ts";
+import { writesOf } from "./blueprint-writes.ts";
 import { requireRun } from "./look-at-runs.ts";
 import type { Answer } from "./replay-or-run.ts";
 import type { Services } from "./services.ts";
@@ -48,7 +48,7 @@ export async function planAgain(db: Database, reference: string): Promise<Again>
     version,
     credentialIds,
     inputs,
-    writes: version === null ? [] : writesOf(version),
+    writes: version === null ? [] : writesOf(version.blueprint),
     ignored: version === null ? [] : ignoredKeys(names, routingTableOf(version)),
     obstacle: await findObstacle(db, run, version, credentialIds),
   };
@@ -56,11 +56,6 @@ export async function planAgain(db: Database, reference: string): Promise<Again>
 
 const metadataOf = (run: DetailedRun): Record<string, string> =>
   JSON.parse(run.metadata.toString("utf8")) as Record<string, string>;
-
-const writesOf = ({ blueprint }: BlueprintVersion): readonly string[] =>
-  blueprint.nodes
-    .filter(({ type, config }) => nodeTypes.get(type)?.effect(config) === "write")
-    .map(({ id }) => id);
 
 /** In the order of the slots that they filled, so that they fill the same ones again. */
 async function credentialsInOrder(db: Database, run: DetailedRun): Promise<readonly string[]> {

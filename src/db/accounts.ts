@@ -19,6 +19,12 @@ export async function findAccountBySlug(db: Database, slug: string): Promise<Acc
   return rows[0];
 }
 
+/** The account's document, as it was applied. */
+export async function findAccountDocument(db: Database, id: string): Promise<string | undefined> {
+  const rows = await db.query<{ document: string }>(`select document from account where id = $1`, [id]);
+  return rows[0]?.document;
+}
+
 /** An account as the pages for its end users show it. */
 export interface BrandedAccount extends Account {
   /** null: by its name alone. */

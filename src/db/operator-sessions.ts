@@ -5,6 +5,7 @@ import type { Database } from "./pool.ts";
 export interface SessionTimes {
   readonly idleMs: number;
   readonly stepUpMs: number;
+  readonly lateStepUpMs: number;
 }
 
 /** A live session with its operator, as the database says at this moment: a role that was taken away is gone at once. */
@@ -15,6 +16,7 @@ export interface LiveSession {
   readonly role: OperatorRole;
   readonly hasSecondFactor: boolean;
   readonly isSteppedUp: boolean;
+  readonly isSteppedUpLately: boolean;
   readonly signedInBy: SignInWay;
   /** A second factor was given in this session, whenever. */
   readonly wasSteppedUp: boolean;
@@ -56,19 +58,20 @@ export async function insertOperatorSession(
 export async function findLiveSession(
   db: Database,
   tokenHash: Uint8Array,
-  { idleMs, stepUpMs }: SessionTimes,
+  { idleMs, stepUpMs, lateStepUpMs }: SessionTimes,
 ): Promise<LiveSession | undefined> {
   const rows = await db.query<LiveSession>({
     name: "find_operator_session",
     text: `select session.id, session.operator_id as "operatorId", operator.email, operator.role,
         operator.totp_confirmed_at is not null as "hasSecondFactor", session.expires_at as "expiresAt",
         coalesce(session.stepped_up_at > app_now() - $3::bigint * interval '1 ms', false) as "isSteppedUp",
+        coalesce(session.stepped_up_at > app_now() - $4::bigint * interval '1 ms', false) as "isSteppedUpLately",
         session.signed_in_by as "signedInBy", session.stepped_up_at is not null as "wasSteppedUp",
         session.created_at > app_now() - $3::bigint * interval '1 ms' as "isNew"
       from operator_session session join operator on operator.id = session.operator_id
       where session.token_hash = $1 and operator.disabled_at is null and session.expires_at > app_now()
         and session.seen_at > app_now() - $2::bigint * interval '1 ms'`,
-    values: [tokenHash, idleMs, stepUpMs],
+    values: [tokenHash, idleMs, stepUpMs, lateStepUpMs],
   });
   return rows[0];
 }

@@ -18,6 +18,14 @@ export interface AccountSettings {
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | null;
 }
 
+export const REVIEW_STEP_UPS = ["always", "before_writes", "never"] as const;
+export type ReviewStepUp = (typeof REVIEW_STEP_UPS)[number];
+
+/** Whose decision on a review wants a second factor: any, those after which the Blueprint may write, or none. */
+export function readReviewStepUp(document: JsonObject): ReviewStepUp {
+  return REVIEW_STEP_UPS.find((each) => each === document["review_step_up"]) ?? "before_writes";
+}
+
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 
 /** Reads an account document that `apply` has checked. */

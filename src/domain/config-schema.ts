@@ -1,5 +1,6 @@
 import Type, { type TSchema } from "typebox";
 import { DURATION_PATTERN } from "./duration.ts";
+import { REVIEW_STEP_UPS } from "./account.ts";
 import { EXPRESSION } from "./expression.ts";
 import { LANGUAGES } from "./language.ts";
 import { limits } from "./limits.ts";
@@ -82,7 +83,9 @@ const lowerName = (more: object = {}) =>
 const origins = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { description, maxItems: configLimits.hostsMax }));
 const insecure = Type.Optional(
-  Type.Boolean({ description: "true: `hosts` may be public and `http://`, where anybody on the way reads along" }),
+  Type.Boolean({
+    description: "true: `hosts` may be public and `http://`, where anybody on the way reads along",
+  }),
 );
 const retired = Type.Optional(Type.Boolean({ description: "true: takes no new sessions or triggers" }));
 
@@ -110,6 +113,12 @@ export const accountSchema = Type.Object(
         ],
         { description: "Requests of each API key, or `off`. Polling has ten times as much" },
       ),
+    ),
+    review_step_up: Type.Optional(
+      Type.Enum([...REVIEW_STEP_UPS], {
+        description:
+          "Whether deciding a review wants a second factor of the last 30 minutes; default before_writes: where the Blueprint may write after it",
+      }),
     ),
     branding: Type.Optional(
       Type.Object(

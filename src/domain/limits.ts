@@ -157,6 +157,8 @@ export const limits = {
   operatorIdleMs: 30 * 60_000,
   operatorSessionMs: 12 * 3_600_000,
   operatorStepUpMs: 5 * 60_000,
+  /** And for starting or deciding what writes to other systems: people do that all day. */
+  operatorLateStepUpMs: 30 * 60_000,
   /** One request to the operators' provider: a person waits for it. */
   oidcRequestMs: 10_000,
   /** Sign-ins by one name: free ones, then a wait that doubles from a second up to the longest. Never a lock for ever. */

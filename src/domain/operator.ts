@@ -6,10 +6,13 @@ export function isOperatorRole(text: string): text is OperatorRole {
   return (OPERATOR_ROLES as readonly string[]).includes(text);
 }
 
+/** How long ago a second factor may have been given, `limits.operatorStepUpMs` and `limits.operatorLateStepUpMs`. */
+export type StepUp = "now" | "lately";
+
 interface Rule {
   readonly roles: readonly OperatorRole[];
-  /** Wants the second factor, given within the last minutes. */
-  readonly stepUp?: true;
+  /** Wants the second factor: given within the last five minutes, or half an hour. */
+  readonly stepUp?: StepUp;
 }
 
 const ALL = OPERATOR_ROLES;
@@ -25,25 +28,26 @@ export const PERMISSIONS = {
   /** What runs gave is end users' data, like the records of a review. */
   "run.results": { roles: ["admin", "operator", "reviewer"] },
   "run.cancel": { roles: ["admin", "operator"] },
-  "run.purge": { roles: ["admin", "operator"], stepUp: true },
+  "run.purge": { roles: ["admin", "operator"], stepUp: "now" },
   "review.read": { roles: ALL },
   /** The records themselves are end users' data. */
   "review.records": { roles: ["admin", "operator", "reviewer"] },
   "review.decide": { roles: ["admin", "operator", "reviewer"] },
-  "write.decide": { roles: ["admin", "operator"] },
+  /** "It did not happen" sends a write once more. */
+  "write.decide": { roles: ["admin", "operator"], stepUp: "lately" },
   "credential.read": { roles: ["admin", "operator", "viewer"] },
   "credential.unlock": { roles: ["admin", "operator"] },
-  "credential.delete": { roles: ["admin", "operator"], stepUp: true },
+  "credential.delete": { roles: ["admin", "operator"], stepUp: "now" },
   "config.read": { roles: ["admin", "operator", "viewer"] },
   /** Who changes documents decides where credentials go. */
-  "config.apply": { roles: ["admin", "operator"], stepUp: true },
+  "config.apply": { roles: ["admin", "operator"], stepUp: "now" },
   "run.trigger": { roles: ["admin", "operator"] },
   "key.read": { roles: ["admin", "operator"] },
-  "key.manage": { roles: ["admin"], stepUp: true },
+  "key.manage": { roles: ["admin"], stepUp: "now" },
   "audit.read": { roles: ["admin", "operator"] },
   "system.read": { roles: ["admin", "operator", "viewer"] },
   "operator.read": { roles: ["admin"] },
-  "operator.manage": { roles: ["admin"], stepUp: true },
+  "operator.manage": { roles: ["admin"], stepUp: "now" },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type Permission = keyof typeof PERMISSIONS;
@@ -52,8 +56,10 @@ export function mayDo(role: OperatorRole, permission: Permission): boolean {
   return (PERMISSIONS[permission].roles as readonly OperatorRole[]).includes(role);
 }
 
-export function wantsStepUp(permission: Permission): boolean {
-  return "stepUp" in PERMISSIONS[permission];
+/** null: none is wanted. What is started or decided may want one all the same, when it leads to writes. */
+export function stepUpOf(permission: Permission): StepUp | null {
+  const rule: Rule = PERMISSIONS[permission];
+  return rule.stepUp ?? null;
 }
 
 /** Design, page 6, 5.10: the second factor is mandatory for those who can take over the installation. */

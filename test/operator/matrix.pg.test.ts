@@ -57,7 +57,7 @@ const MATRIX: Readonly<Record<string, string>> = {
   deleteCredential: "admin operator !",
   listCredentialSessions: "admin operator viewer",
   listWrites: "admin operator reviewer viewer",
-  decideWrite: "admin operator",
+  decideWrite: "admin operator !",
   readOverview: "admin operator reviewer viewer",
   readSystem: "admin operator viewer",
   listAccounts: "admin operator viewer",

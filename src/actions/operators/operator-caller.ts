@@ -3,9 +3,10 @@ import { limits } from "#domain/limits.ts";
 import {
   mayDo,
   mustHaveSecondFactor,
-  wantsStepUp,
+  stepUpOf,
   type OperatorRole,
   type Permission,
+  type StepUp,
   type SignInWay,
 } from "#domain/operator.ts";
 import { Problem } from "#domain/problem.ts";
@@ -20,6 +21,8 @@ export interface OperatorCaller {
   readonly hasSecondFactor: boolean;
   /** The second factor was given within the last minutes. */
   readonly isSteppedUp: boolean;
+  /** Or within the last half an hour. */
+  readonly isSteppedUpLately: boolean;
   readonly signedInBy: SignInWay;
   /** The provider that they have signed in at answers for the second factor. */
   readonly isVouchedFor: boolean;
@@ -40,7 +43,11 @@ const SESSION_TOKEN = /^[0-9A-Za-z]{43}$/;
 /** Whose session the token is. Asked anew each time: what was taken away is gone at once. Throws Problem 401. */
 export async function authenticateOperator(services: Services, token: string): Promise<OperatorCaller> {
   if (!SESSION_TOKEN.test(token)) throw signedOut();
-  const times = { idleMs: limits.operatorIdleMs, stepUpMs: limits.operatorStepUpMs };
+  const times = {
+    idleMs: limits.operatorIdleMs,
+    stepUpMs: limits.operatorStepUpMs,
+    lateStepUpMs: limits.operatorLateStepUpMs,
+  };
   const session = await findLiveSession(services.db, services.signing.operators.sessionHash(token), times);
   if (!session) throw signedOut();
   await touchOperatorSession(services.db, session.id);
@@ -66,22 +73,28 @@ export function authorizeOperator(caller: OperatorCaller, permission: Permission
     throw new Problem("authorization_error", `The role ${caller.role} may not do this (${permission}).`);
   if (permission === "self.manage") return;
   const need = needOf(caller);
-  const isDangerous = wantsStepUp(permission);
-  if (need === "second_factor" || (isDangerous && !hasFactor(caller))) {
-    throw refuse(
-      "second_factor_missing",
-      "Set up a second factor first: POST /operator/v1/me/second-factor.",
-    );
-  }
-  if (need === "code" || (isDangerous && !caller.isSteppedUp)) {
-    throw refuse(
-      "step_up_required",
-      caller.hasSecondFactor
-        ? "Give a code of your second factor first: POST /operator/v1/session/step-up."
-        : "Sign in at your provider again first: POST /operator/v1/session/step-up/oidc/begin.",
-    );
-  }
+  if (need === "second_factor") throw factorMissing();
+  if (need === "code") throw factorWanted(caller);
+  const stepUp = stepUpOf(permission);
+  if (stepUp !== null) requireFactor(caller, stepUp);
 }
+
+/** The second factor, given so lately. For what turns out to be dangerous by what it is about, too. Throws 403. */
+export function requireFactor(caller: OperatorCaller, stepUp: StepUp): void {
+  if (!hasFactor(caller)) throw factorMissing();
+  if (stepUp === "now" ? !caller.isSteppedUp : !caller.isSteppedUpLately) throw factorWanted(caller);
+}
+
+const factorMissing = (): Problem =>
+  refuse("second_factor_missing", "Set up a second factor first: POST /operator/v1/me/second-factor.");
+
+const factorWanted = (caller: OperatorCaller): Problem =>
+  refuse(
+    "step_up_required",
+    caller.hasSecondFactor
+      ? "Give a code of your second factor first: POST /operator/v1/session/step-up."
+      : "Sign in at your provider again first: POST /operator/v1/session/step-up/oidc/begin.",
+  );
 
 const hasFactor = (caller: OperatorCaller): boolean => caller.hasSecondFactor || caller.isVouchedFor;
 

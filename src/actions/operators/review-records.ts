@@ -1,14 +1,20 @@
 import { decideReview, type ReviewDecision } from "#actions/decide-review.ts";
+import { mayWriteAfter } from "#actions/blueprint-writes.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import { readReview, readReviewRecords } from "#actions/read-review.ts";
 import type { Services } from "#actions/services.ts";
+import { findAccountDocument } from "#db/accounts.ts";
+import { keepBlueprintVersion } from "#db/config-documents.ts";
+import { findDetailedRun } from "#db/operator-runs.ts";
 import type { Database } from "#db/pool.ts";
 import { listOpenReviews, type StoredReview } from "#db/reviews.ts";
-import type { Json } from "#domain/json.ts";
+import { readReviewStepUp } from "#domain/account.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
 import { isId } from "#domain/ids.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { notFound, Problem } from "#domain/problem.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { must } from "#lib/assert.ts";
+import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
 /** What waits, oldest first. Throws OperatorError. */
 export async function listInbox(db: Database, account: string | undefined) {
@@ -91,6 +97,7 @@ async function decide(
   decision: ReviewDecision,
   reason: string | null,
 ) {
+  await requireFactorFor(services.db, caller, id);
   const reviewer = { actor: actorOf(caller), by: caller.email, reason };
   const { db, log, signing } = services;
   const outcome = isId("review", id)
@@ -106,6 +113,28 @@ async function decide(
       return { message: message ?? problem, code: "invalid_input_data", field };
     }),
   });
+}
+
+/** A second factor, where the review's account wants one for it. Throws 403. */
+async function requireFactorFor(db: Database, caller: OperatorCaller, id: string): Promise<void> {
+  const review = isId("review", id) ? await readReview(db, id) : undefined;
+  if (!review) return;
+  const document = must(await findAccountDocument(db, review.accountId), "the review's account");
+  const setting = readReviewStepUp(JSON.parse(document) as JsonObject);
+  if (setting === "never") return;
+  if (setting === "before_writes") {
+    const run = must(await findDetailedRun(db, review.runId), "the review's run");
+    const blueprint = must(
+      await keepBlueprintVersion(
+        db,
+        must(run.blueprintId, "the run's Blueprint"),
+        must(run.blueprintVersion, "the run's version"),
+      ),
+      "the run's Blueprint",
+    );
+    if (!mayWriteAfter(blueprint, review.nodeId)) return;
+  }
+  requireFactor(caller, "lately");
 }
 
 function show(review: StoredReview) {

@@ -3,7 +3,7 @@ import { planAgain, runAgain } from "#actions/run-again.ts";
 import type { Services } from "#actions/services.ts";
 import type { Database } from "#db/pool.ts";
 import { fingerprint } from "#domain/idempotency.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
 /** Throws OperatorError. */
 export async function lookAtAgain(db: Database, reference: string) {
@@ -30,9 +30,13 @@ export async function runAgainOf(
   reference: string,
   body: AgainBody,
 ): Promise<{ id: string; run_key: string; blueprint_version: number }> {
+  const { writes } = await planAgain(services.db, reference);
+  if (writes.length > 0) requireFactor(caller, "lately");
   const wish = { version: body.blueprint_version ?? null, mayWrite: body.may_write ?? false };
+  // A version that is applied just now may write where the one that was looked at does not.
+  const safe = { ...wish, mayWrite: wish.mayWrite && writes.length > 0 };
   const by = { actor: actorOf(caller), operatorId: caller.operatorId };
-  const answer = await runAgain(services, by, reference, wish, async (accountId, effect) => {
+  const answer = await runAgain(services, by, reference, safe, async (accountId, effect) => {
     const request = {
       accountId,
       // No header holds U+0000: it is never a customer's key.

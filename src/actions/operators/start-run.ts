@@ -1,10 +1,11 @@
+import { writesOf } from "#actions/blueprint-writes.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
 import { triggerRun } from "#actions/trigger-run.ts";
 import { findBlueprintByKey } from "#db/config-documents.ts";
 import { notFound } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
-import type { OperatorCaller } from "./operator-caller.ts";
+import { requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
 /** What an operator tries a Blueprint with; every value as text. */
 export interface TrialRun {
@@ -27,7 +28,7 @@ function bodyOf(trial: TrialRun): ReadonlyMap<string, BodyValue> {
   return body;
 }
 
-/** As a trigger makes it, by the same checks, marked with who started it. Throws Problem 400, 404, 422, OperatorError. */
+/** As a trigger makes it, by the same checks, marked with who started it. Throws Problem 400, 403, 404, 422, OperatorError. */
 export async function startRun(
   services: Services,
   caller: OperatorCaller,
@@ -37,6 +38,7 @@ export async function startRun(
   const account = await requireAccount(services.db, slug);
   const version = await findBlueprintByKey(services.db, account.id, blueprint);
   if (!version || version.retired) throw notFound("Blueprint");
+  if (writesOf(version.blueprint).length > 0) requireFactor(caller, "lately");
   const triggerer = { account, keyId: null, operatorId: caller.operatorId };
   const answer = await services.db.transaction(
     async (tx) => await triggerRun(tx, triggerer, version, bodyOf(trial)),

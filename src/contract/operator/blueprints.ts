@@ -147,7 +147,7 @@ export const startRun = defineOperation({
   tag: TAG,
   summary: "Try a Blueprint",
   description:
-    "A run as a trigger makes it, marked as this operator's. What it writes is really written. The refusals are those of a trigger.",
+    "A run as a trigger makes it, marked as this operator's. What it writes is really written, so a Blueprint that writes wants a second factor given within the last thirty minutes. The refusals are those of a trigger.",
   permission: "run.trigger",
   body: closed({
     run_name: Type.Optional(Type.String({ maxLength: 255, description: "A name for people." })),

@@ -1,5 +1,5 @@
 import type { Static, TObject, TSchema } from "typebox";
-import { PERMISSIONS, wantsStepUp, type Permission } from "#domain/operator.ts";
+import { PERMISSIONS, stepUpOf, type Permission } from "#domain/operator.ts";
 import type { Failure, Operation, Parameter } from "#contract/operation.ts";
 
 /** One operation of the operator API. Its types are those of its handler. */
@@ -116,6 +116,9 @@ function contentOf({
 function explainPermission(permission: Permission | "open"): string {
   if (permission === "open") return "Without a session.";
   const roles = PERMISSIONS[permission].roles.join(", ");
-  const stepUp = wantsStepUp(permission) ? "; with a second factor given within the last five minutes" : "";
-  return `Permission \`${permission}\`: ${roles}${stepUp}.`;
+  const minutes = { now: "five", lately: "thirty" } as const;
+  const stepUp = stepUpOf(permission);
+  const given =
+    stepUp === null ? "" : `; with a second factor given within the last ${minutes[stepUp]} minutes`;
+  return `Permission \`${permission}\`: ${roles}${given}.`;
 }

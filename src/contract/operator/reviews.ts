@@ -103,6 +103,8 @@ export const approveReview = defineOperation({
   path: "/reviews/{reviewId}/approve",
   tag: TAG,
   summary: "Let the run go on, with the records as they are or as you change them",
+  description:
+    "Where the Blueprint may write after it, with a second factor given within the last thirty minutes; `review_step_up` of the account says otherwise.",
   permission: "review.decide",
   bodyBytesMax: limits.reviewEditsBytesMax,
   body: closed({
@@ -130,6 +132,7 @@ export const rejectReview = defineOperation({
   path: "/reviews/{reviewId}/reject",
   tag: TAG,
   summary: "End the run",
+  description: "With a second factor where letting it go on wants one.",
   permission: "review.decide",
   body: closed({
     reason: Type.String({ minLength: 1, maxLength: limits.reviewReasonCharactersMax, description: "Why." }),

@@ -199,7 +199,7 @@ export const runAgain = defineOperation({
   tag: TAG,
   summary: "Run it again",
   description:
-    "A new run with the same inputs, credentials, name and metadata, of the Blueprint's version in force. What it writes is written once more.",
+    "A new run with the same inputs, credentials, name and metadata, of the Blueprint's version in force. What it writes is written once more, so a Blueprint that writes wants a second factor given within the last thirty minutes.",
   permission: "run.trigger",
   body: closed({
     blueprint_version: Type.Optional(
