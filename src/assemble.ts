@@ -151,6 +151,7 @@ function openOperatorSignIn({ signIn }: Config, gate: Gate, log: Log): OperatorS
 
 /** What an operator should know and no reason not to start. */
 async function warnOfRisks({ db, environmentSecret, log, publicUrl }: Services): Promise<void> {
+  if (process.getuid?.() === 0) log.warn(RUNS_AS_ROOT);
   if (isPlainPublic(publicUrl())) log.warn({ publicUrl: publicUrl() }, PLAIN_PUBLIC_URL);
   for (const each of await listPlainHosts(db)) log.warn(describePlain(each));
   for (const risk of await listLoggingRisks(db)) log.warn(risk);
@@ -159,6 +160,9 @@ async function warnOfRisks({ db, environmentSecret, log, publicUrl }: Services):
     log.warn({ account, strategyId, variable }, "a strategy's client_secret_env is not set: its logins fail");
   }
 }
+
+const RUNS_AS_ROOT =
+  "the service runs as root: a hole in it would be one in the whole machine. Run it as a user of its own that owns the data folder";
 
 const PLAIN_PUBLIC_URL =
   "INSECURE: the service is reached without encryption over public networks: anybody on the way reads credentials, keys and sign-ins";

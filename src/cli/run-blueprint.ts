@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, fchmodSync, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readBlueprint, type Blueprint } from "#domain/blueprint.ts";
 import { diffDocuments } from "#domain/config-diff.ts";
@@ -213,9 +213,18 @@ function recordingOf(
   return recording as unknown as Json;
 }
 
-/** Line by line, so that a change of the target or of the Blueprint is readable as a difference. */
+/**
+ * Line by line, so that a change of the target or of the Blueprint is readable as a difference. For its owner alone, also when the file
+ * was there already: it holds what a target answered, and the redactor knows only what a credential and its login gave.
+ */
 function writeRecording(path: string, json: string): void {
-  writeFileSync(path, `${JSON.stringify(JSON.parse(json), null, 2)}\n`);
+  const file = openSync(path, "w", 0o600);
+  try {
+    if (fstatSync(file).isFile()) fchmodSync(file, 0o600);
+    writeFileSync(file, `${JSON.stringify(JSON.parse(json), null, 2)}\n`);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function compare(recording: Recording, results: Readonly<Record<string, ResultContent>>): void {

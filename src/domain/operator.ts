@@ -88,6 +88,14 @@ export function normaliseOperatorName(text: string): string {
   return text.trim().normalize("NFC").toLowerCase();
 }
 
+/**
+ * The operator's name that an address of another system may stand for, or null. Only ASCII, and only its letters lose their case:
+ * Unicode folds other characters onto them (U+212A becomes `k`), and then somebody else's address would be this operator's.
+ */
+export function linkableName(email: string): string | null {
+  return /^[\x21-\x7e]+$/.test(email) ? email.toLowerCase() : null;
+}
+
 const NAME = /^[^\s@\p{C}]{1,120}@[^\s@\p{C}]{1,120}$/u;
 
 export function isOperatorName(text: string): boolean {

@@ -80,6 +80,7 @@ login: { type: bearer, token: token }`;
     });
     assert.match(installation.logs(), /INSECURE: the service is reached without encryption/);
     assert.match(installation.logs(), /acme\/strat_plain sends without encryption/);
+    assert.equal(/the service runs as root/.test(installation.logs()), process.getuid?.() === 0);
     await installation.apply(plain("insecure: true\n"));
     assert.match(await doctor(), /acme\/strat_plain sends.*Its document says `insecure: true`/);
     await installation.apply(plain("insecure: true\nretired: true\n"));

@@ -1,6 +1,6 @@
 // Design, page 5: `latchkey run`; issue of authors: "no service needed", "--record, --replay: the exchanges with secrets removed".
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { openTarget, to, type Target } from "../documents/target.ts";
@@ -170,6 +170,7 @@ test("what is recorded holds no value of the credential, in no form; replayed, i
   const results = JSON.parse(made.stdout).results;
   assert.deepEqual(results.notes.records[0], { data: { id: "note of 11" }, errors: [], isValid: true });
 
+  assert.equal(statSync(recording()).mode & 0o777, 0o600, "a recording is its owner's alone");
   const bytes = readFileSync(recording());
   for (const value of [USERNAME, PASSWORD, COOKIE, TOTP])
     assert.deepEqual(search([{ place: "recording", bytes }], formsOf(value)), [], value);

@@ -167,6 +167,21 @@ describe("what counts for nothing", () => {
     await refused(() => stage.signIn(stage.browser(), login), "oidc_disabled");
   });
 
+  test("an address that is an operator's only when Unicode folds it onto ASCII", async () => {
+    const { login, email, id } = await somebody();
+    const kelvin = `\u212A${email}`;
+    await stage.operators.db.query("update operator set email = 'k' || email where id = $1", [id]);
+    assert.equal(kelvin.toLowerCase(), `k${email}`);
+    for (const other of [kelvin, ` k${email}`, `k${email}\u00a0`]) {
+      stage.people.set(login, { email: other, email_verified: true });
+      await refused(() => stage.signIn(stage.browser(), login), "oidc_unknown");
+    }
+    assert.ok(!(await stage.operators.actions(id)).includes("operator.oidc_link"));
+    // Case alone is no difference.
+    stage.people.set(login, { email: `K${email.toUpperCase()}`, email_verified: true });
+    assert.equal((await stage.signIn(stage.browser(), login)).status, 201);
+  });
+
   test("a `state` that is missing, empty, doubled, another, another browser's, used, or too late", async () => {
     const { login } = await somebody();
     const browser = stage.browser();

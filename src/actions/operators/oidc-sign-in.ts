@@ -4,7 +4,7 @@ import { linkOperator } from "#db/operator-oidc.ts";
 import { findOperatorByName, findOperatorBySubject, lockOperator } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import { limits } from "#domain/limits.ts";
-import { normaliseOperatorName } from "#domain/operator.ts";
+import { linkableName } from "#domain/operator.ts";
 import type { OidcRefusal } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
 import type { OidcIdentity } from "./oidc-provider.ts";
@@ -64,7 +64,8 @@ async function findWho(
   try {
     const email = await identity.verifiedEmail();
     if (email === null) return "oidc_unverified";
-    return (await findOperatorByName(services.db, normaliseOperatorName(email))) ?? "oidc_unknown";
+    const name = linkableName(email);
+    return (name !== null && (await findOperatorByName(services.db, name))) || "oidc_unknown";
   } catch (error) {
     return reasonOf(services, error);
   }
