@@ -212,6 +212,15 @@ export const FENCES: readonly Fence[] = [
     modules: ["^(node:)?(child_process|cluster)$"],
   },
   {
+    what: "the framework's own idea of who calls (request.ip, hostname, protocol)",
+    why: "who calls is services.clientOf, and where we are is services.publicUrl: neither is what a caller says",
+    where: { only: [] },
+    properties: ["ip", "ips", "host", "hostname", "protocol"].map((property) => ({
+      object: "request",
+      property,
+    })),
+  },
+  {
     what: "Date",
     why: "business time is the database's app_now(), which tests can move (the type Date is free)",
     where: { except: ["domain", "actions", "engine"] },

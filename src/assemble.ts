@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { openClientOf } from "#actions/client-of.ts";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { describePlain, listPlainHosts } from "#actions/list-plain-hosts.ts";
@@ -130,6 +131,7 @@ async function openServices(
     gate: openGate({ allow: config.egressAllow }),
     loginExpressions: openEvaluator({ threads: 1 }),
     environmentSecret: config.environmentSecret,
+    clientOf: openClientOf(config.trustedProxies, log),
     publicUrl,
   };
 }

@@ -6,6 +6,7 @@ import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
 import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import { isPlainPublic } from "#outbound/plain-http.ts";
+import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
@@ -34,6 +35,8 @@ export interface Config {
   readonly objectStore: S3Settings | null;
   /** How operators sign in. */
   readonly signIn: SignInSettings;
+  /** Who may say where a request comes from. */
+  readonly trustedProxies: readonly Network[];
   readonly egressAllow: readonly string[];
   /** Paths of the operator's own node types. */
   readonly nodeFiles: readonly string[];
@@ -73,6 +76,13 @@ export const SETTINGS: readonly Setting[] = [
     default: "false",
     description:
       "true: LATCHKEY_PUBLIC_URL may be http:// with a public name, where credentials, keys and sign-ins cross the internet in the clear.",
+  },
+  {
+    name: "LATCHKEY_TRUSTED_PROXIES",
+    type: "list of CIDR",
+    default: "empty",
+    description:
+      "Reverse proxies whose X-Forwarded-For or Forwarded says where a request comes from, separated by commas; docs/reverse-proxy.md.",
   },
   {
     name: "LATCHKEY_DATA_DIR",
@@ -251,6 +261,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     ...readMasterKeyPlace(environment, masterKeyFile, problems),
     objectStore: readObjectStore(read, checked, problems),
     signIn: readSignIn(read, cwd, checked, problems),
+    trustedProxies: readTrustedProxies(read("LATCHKEY_TRUSTED_PROXIES"), problems),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
     nodeFiles: readNodeFiles(environment, cwd),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
@@ -337,6 +348,13 @@ export function readEnvironmentSecret(name: string, environment: Environment = p
 
 function readDatabaseUrl(text: string): Secret | undefined {
   return /^postgres(ql)?:\/\//.test(text) ? new Secret(text) : undefined;
+}
+
+function readTrustedProxies(text: string | undefined, problems: string[]): readonly Network[] {
+  const parsed = parseTrustedProxies(text ?? "");
+  if (parsed.ok) return parsed.networks;
+  for (const problem of parsed.problems) problems.push(`LATCHKEY_TRUSTED_PROXIES: ${problem}.`);
+  return [];
 }
 
 function readEgressAllow(text: string | undefined, problems: string[]): readonly string[] {

@@ -48,6 +48,16 @@ export async function unpackDebian(wanted: WantedPackages): Promise<string> {
   return root;
 }
 
+/** The loader and the libraries of the architecture that was fetched. */
+export function placesIn(root: string): { readonly loader: string; readonly libraries: string } {
+  for (const triple of readdirSync(join(root, "usr/lib")).filter((name) => name.endsWith("-linux-gnu"))) {
+    const libraries = join(root, "usr/lib", triple);
+    const loader = readdirSync(libraries).find((name) => name.startsWith("ld-linux"));
+    if (loader !== undefined) return { loader: join(libraries, loader), libraries };
+  }
+  throw new Error(`There is no loader below ${root}. Remove that folder: it is fetched again.`);
+}
+
 async function fetchInto(wanted: WantedPackages, cache: string, root: string): Promise<void> {
   const work = join(cache, `work-${process.pid}`);
   for (const folder of ["lists/partial", "archives/partial", "root"])

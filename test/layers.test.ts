@@ -232,6 +232,10 @@ const FENCED_CODE: readonly (Rule & { code: string })[] = [
   { code: `export const { env } = process;`, only: ["config.ts"] },
   { code: `import { env as surroundings } from "node:process"; surroundings["HOME"];`, only: ["config.ts"] },
   { code: `export const print = () => console.log("a");`, only: ["cli"] },
+  ...["ip", "ips", "host", "hostname", "protocol"].map((name) => ({
+    code: `export const caller§ = (request: Record<string, string>) => request.${name};`,
+    only: [],
+  })),
 ];
 
 function isAllowed(rule: Rule, { name, within }: TestPlace): boolean {
@@ -267,7 +271,11 @@ test("every fence of layers.ts has a probe above", () => {
   const modules = FENCED_MODULES.flatMap((entry) => entry.modules.split(" "));
   const samples = [...modules, ...FENCED_CODE.map(({ code }) => code)].join("\n");
   const covers = (fence: Fence): boolean => {
-    const words = [...(fence.globals ?? []), ...(fence.names ?? []).flatMap(({ names }) => names)];
+    const words = [
+      ...(fence.globals ?? []),
+      ...(fence.names ?? []).flatMap(({ names }) => names),
+      ...(fence.properties ?? []).map(({ object, property }) => `${object}.${property}`),
+    ];
     const patterns = (fence.modules ?? []).map((pattern) => new RegExp(pattern, "m"));
     return patterns.some((pattern) => pattern.test(samples)) || words.some((word) => samples.includes(word));
   };

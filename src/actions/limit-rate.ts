@@ -1,3 +1,4 @@
+import { networkOf } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Rate, Taken } from "#lib/token-bucket.ts";
@@ -27,9 +28,9 @@ export function limitRate(services: Services, caller: Caller, kind: RequestKind)
   return { policy: kind, rate, taken };
 }
 
-/** Counts a failed authentication of an address; too many of them are answered `429` instead of `401`. */
+/** Counts a failed authentication of a client; too many of them are answered `429` instead of `401`. */
 export function countFailedAuthentication(services: Services, address: string): void {
-  const taken = services.buckets.take(`address/${address}`, limits.failedAuthentications);
+  const taken = services.buckets.take(`address/${networkOf(address)}`, limits.failedAuthentications);
   if (!taken.allowed) throw limited(limits.failedAuthentications, "authentications", taken);
 }
 

@@ -2,6 +2,7 @@ import type { BlobStore } from "#blobs/store.ts";
 import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/pool.ts";
 import type { RunNews } from "#db/run-news.ts";
+import type { ClientOf } from "./client-of.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { Log } from "#lib/log.ts";
 import type { Passwords } from "#lib/password.ts";
@@ -35,6 +36,8 @@ export interface Services {
   readonly loginExpressions: Evaluator;
   /** The environment variable that a strategy's document names. */
   readonly environmentSecret: (name: string) => Secret | null;
+  /** Where a request comes from, for what is counted and what is audited. */
+  readonly clientOf: ClientOf;
   /** Without a trailing slash. */
   readonly publicUrl: () => string;
 }

@@ -13,7 +13,7 @@ export async function enter(
   kind: RequestKind,
 ): Promise<Caller> {
   const caller = await authenticate(services, authorizationOf(request)).catch((error: unknown) => {
-    if (error instanceof Problem) countFailedAuthentication(services, request.ip);
+    if (error instanceof Problem) countFailedAuthentication(services, services.clientOf(request.raw));
     throw error;
   });
   const allowance = limitRate(services, caller, kind);

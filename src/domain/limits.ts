@@ -119,7 +119,9 @@ export const limits = {
   /** Design, page 1, Rate limit: per API key; reads of sessions and run status have ten times as much. */
   rateLimit: { perSecond: 500, burst: 1_000 },
   pollsPerRequest: 10,
-  /** Failed authentications of one address. */
+  /** Proxies before this service, one behind the other. */
+  proxyHopsMax: 16,
+  /** Failed authentications of one client: an IPv4 address, an IPv6 network of 64 bits. */
   failedAuthentications: { perSecond: 50, burst: 500 },
 
   /** Streams of run events: open at once, and how long one lasts before its client comes back. */
@@ -164,7 +166,7 @@ export const limits = {
   /** Sign-ins by one name: free ones, then a wait that doubles from a second up to the longest. Never a lock for ever. */
   signInFree: 5,
   signInWaitMsMax: 300_000,
-  /** Sign-ins of one address. */
+  /** Sign-ins of one client, as above. */
   signIns: { perSecond: 0.5, burst: 30 },
   /** Second factors of one operator beyond sign-in. */
   secondFactors: { perSecond: 0.1, burst: 5 },

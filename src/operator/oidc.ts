@@ -14,7 +14,7 @@ export const postBegin: Handler<typeof contract.beginOidcSignIn, OpenContext> = 
   { services, request, reply },
   { body },
 ) => {
-  const departure = await beginOidcSignIn(services, request.ip, body.return_to ?? "/");
+  const departure = await beginOidcSignIn(services, services.clientOf(request.raw), body.return_to ?? "/");
   setTripCookie(reply, services, departure);
   return { url: departure.url };
 };
@@ -30,7 +30,7 @@ export const postFinish: Handler<typeof contract.finishOidcSignIn, OpenContext> 
 ) => {
   const { services, request, reply } = context;
   const { token, state, returnTo } = await finishOidcSignIn(services, arrivalOf(context, body.query), {
-    address: request.ip,
+    address: services.clientOf(request.raw),
     userAgent: request.headers["user-agent"] ?? "",
     oldToken: readSessionToken(request, services) || null,
   });
@@ -45,7 +45,7 @@ export const postBeginStepUp: Handler<typeof contract.beginOidcStepUp> = async (
   request,
   reply,
 }) => {
-  const departure = await beginOidcStepUp(services, caller, request.ip);
+  const departure = await beginOidcStepUp(services, caller, services.clientOf(request.raw));
   setTripCookie(reply, services, departure);
   return { url: departure.url };
 };
@@ -53,7 +53,7 @@ export const postBeginStepUp: Handler<typeof contract.beginOidcStepUp> = async (
 export const postFinishStepUp: Handler<typeof contract.finishOidcStepUp> = async (context, { body }) => {
   const { services, caller, request, reply } = context;
   const arrival = arrivalOf(context, body.query);
-  const { token, state } = await finishOidcStepUp(services, caller, arrival, request.ip);
+  const { token, state } = await finishOidcStepUp(services, caller, arrival, services.clientOf(request.raw));
   const me = await goOn(context, token);
   clearTripCookie(reply, services, state);
   return me;

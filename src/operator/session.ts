@@ -25,7 +25,7 @@ export const postSession: Handler<typeof contract.signIn, OpenContext> = async (
     email: body.email,
     password: body.password,
     code: body.code ?? null,
-    address: request.ip,
+    address: services.clientOf(request.raw),
     userAgent: request.headers["user-agent"] ?? "",
     oldToken: readSessionToken(request, services) || null,
   });

@@ -1,19 +1,10 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { unpackDebian, whyNoDebian } from "../debian-packages.ts";
+import { placesIn, unpackDebian, whyNoDebian } from "../debian-packages.ts";
 import { freePort } from "../free-port.ts";
 
 /**
@@ -99,16 +90,6 @@ export async function startGateway(): Promise<ObjectGateway> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** The loader and the libraries of the architecture that was fetched. */
-function placesIn(root: string): { readonly loader: string; readonly libraries: string } {
-  for (const triple of readdirSync(join(root, "usr/lib")).filter((name) => name.endsWith("-linux-gnu"))) {
-    const libraries = join(root, "usr/lib", triple);
-    const loader = readdirSync(libraries).find((name) => name.startsWith("ld-linux"));
-    if (loader !== undefined) return { loader: join(libraries, loader), libraries };
-  }
-  throw new Error(`There is no loader below ${root}. Remove that folder: it is fetched again.`);
 }
 
 function writeConfig(folder: string, port: number, libraries: string): string {

@@ -72,6 +72,7 @@ export async function openOperatorStage(
       signing,
       passwords: new Passwords(),
       buckets: new TokenBuckets(),
+      clientOf: () => "192.0.2.1",
       operatorSignIn: { byPassword: true, oidc: null },
     }) as unknown as Services;
   return {

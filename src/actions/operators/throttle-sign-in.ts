@@ -1,4 +1,5 @@
 import { countSignIn } from "#db/operators.ts";
+import { networkOf } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
@@ -14,7 +15,7 @@ export async function throttleSecret(services: Services, name: string): Promise<
 
 /** Design, page 6, 5.10: "login throttle per account … and per IP". Throws Problem 429. */
 export function throttleAddress(services: Services, address: string): void {
-  const taken = services.buckets.take(`sign-in/${address}`, limits.signIns);
+  const taken = services.buckets.take(`sign-in/${networkOf(address)}`, limits.signIns);
   if (!taken.allowed) throw tooMany(Math.max(taken.retryAfterSeconds, 1));
 }
 

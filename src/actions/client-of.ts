@@ -1,0 +1,24 @@
+import { findClientAddress, type Network, type ProxyHeaders } from "#domain/client-address.ts";
+import type { Log } from "#lib/log.ts";
+
+/** Where a request comes from, as far as the proxies that we trust can tell. */
+export type ClientOf = (request: {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly headers: ProxyHeaders;
+}) => string;
+
+/** The one place that decides it. Nothing is read of who is not trusted but that it looks like a proxy, which is told once. */
+export function openClientOf(trusted: readonly Network[], log: Log): ClientOf {
+  let isTold = trusted.length > 0;
+  return ({ socket, headers }) => {
+    if (!isTold && (headers["x-forwarded-for"] ?? headers.forwarded) !== undefined) {
+      isTold = true;
+      log.warn(
+        {},
+        "requests come with X-Forwarded-For or Forwarded, and LATCHKEY_TRUSTED_PROXIES is empty: if that is your proxy, list it " +
+          "there, or all its clients count as one address (docs/reverse-proxy.md)",
+      );
+    }
+    return findClientAddress(socket.remoteAddress, headers, trusted);
+  };
+}

@@ -1,0 +1,123 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { placesIn, unpackDebian, whyNoDebian } from "../debian-packages.ts";
+import { freePort } from "../free-port.ts";
+
+/** Why there is no nginx here; null: there is one. */
+export const whyNoNginx = whyNoDebian;
+
+/** One `server` of nginx: what it passes requests on to, from which address, and with which directives besides. */
+export interface Hop {
+  readonly to: string;
+  readonly from: string;
+  readonly directives: string;
+}
+
+export interface Nginx extends AsyncDisposable {
+  /** Where each hop listens, in the order that they were given. */
+  readonly urls: readonly string[];
+}
+
+const START_TRIES_MAX = 1_000;
+
+/**
+ * The nginx of Debian, one process, each hop a server of its own. Fetched once with apt; its own C library comes along. A hop's `to` may
+ * be `hop:N`: the server with that index.
+ */
+export async function startNginx(hops: readonly Hop[]): Promise<Nginx> {
+  const root = await unpackDebian({
+    name: "nginx",
+    what: "nginx, the reverse proxy of the tests,",
+    from: [{ suite: "trixie", packages: ["nginx"], withDependencies: true }],
+    instead: "Is a Debian mirror reachable?",
+  });
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-nginx-"));
+  mkdirSync(join(folder, "temp"));
+  const urls: string[] = [];
+  for (let index = 0; index < hops.length; index++) urls.push(`http://127.0.0.1:${await freePort()}`);
+  const config = join(folder, "nginx.conf");
+  writeFileSync(config, configOf(hops, urls));
+  const { loader, libraries } = placesIn(root);
+  const child = spawn(
+    loader,
+    [
+      "--library-path",
+      libraries,
+      join(root, "usr/sbin/nginx"),
+      "-p",
+      folder,
+      "-c",
+      config,
+      "-e",
+      "error.log",
+    ],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
+  let complaints = "";
+  child.stderr.on("data", (chunk: Buffer) => (complaints += chunk.toString("utf8")));
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const end = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  for (let tries = 0; !(await listens(urls[0] ?? "")); tries++) {
+    if (tries > START_TRIES_MAX || child.exitCode !== null) {
+      const log = readLog(folder);
+      await end();
+      throw new Error(`nginx does not answer:\n${complaints}${log}`);
+    }
+    await sleep(20);
+  }
+  return { urls, [Symbol.asyncDispose]: end };
+}
+
+async function listens(url: string): Promise<boolean> {
+  return await fetch(url).then(
+    async (response) => {
+      await response.arrayBuffer();
+      return true;
+    },
+    () => false,
+  );
+}
+
+function readLog(folder: string): string {
+  try {
+    return readFileSync(join(folder, "error.log"), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function configOf(hops: readonly Hop[], urls: readonly string[]): string {
+  const servers = hops.map(({ to, from, directives }, index) => {
+    const target = to.startsWith("hop:") ? (urls[Number(to.slice("hop:".length))] ?? "") : to;
+    const port = new URL(urls[index] ?? "").port;
+    return `  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass ${target};
+      proxy_bind ${from};
+      ${directives}
+    }
+  }`;
+  });
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    .map((name) => `  ${name}_temp_path temp/${name};`)
+    .join("\n");
+  return `daemon off;
+master_process off;
+pid nginx.pid;
+error_log error.log;
+events {}
+http {
+  access_log off;
+${temporary}
+${servers.join("\n")}
+}
+`;
+}
