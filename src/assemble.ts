@@ -87,6 +87,7 @@ export async function startService(
       host: config.host,
       port: config.port,
       api: roles.includes("api"),
+      trustedProxies: config.trustedProxies,
     });
     server = listening;
     parts.push(() => listening.close(config.drainMs));

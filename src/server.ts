@@ -7,11 +7,14 @@ import {
   refuseConnection,
 } from "#api/guard-connections.ts";
 import { guardPace } from "#api/guard-pace.ts";
+import { limitConnections } from "#api/limit-connections.ts";
 import { readJsonObject } from "#api/read-body.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { refuseApiAddress, registerApi } from "#api/routes.ts";
 import { readHealth } from "#actions/read-health.ts";
 import type { Services } from "#actions/services.ts";
+import { isNeighbour, type Network } from "#domain/client-address.ts";
+import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { isHostedPath, registerHosted, sendUnknown } from "#hosted/routes.ts";
 import { newId } from "#lib/new-id.ts";
@@ -25,12 +28,11 @@ export interface Server {
   close(drainMs: number): Promise<void>;
 }
 
-const MS = { request: 300_000, headers: 10_000, keepAlive: 30_000, check: 2_000 } as const;
+const MS = { request: 300_000, headers: 10_000, check: 2_000 } as const;
 /** Of a request's body. The longest upload takes its time; what hangs is ended long before `MS.request`. */
 const PACE = { graceMs: 30_000, bytesPerSecondMin: 10_000, lookEveryMs: 2_000 } as const;
 const READY_PATH = "/readyz";
 const HEADER_BYTES_MAX = 16_384;
-const CONNECTIONS_MAX = 10_000;
 const SWEEP_MS = 50;
 /** Who has asked for the readiness within `asked` is told the new one before the port closes, and sends no more within `quiet`. */
 const READINESS_MS = { asked: 30_000, quiet: 500 } as const;
@@ -39,7 +41,12 @@ const PARAMETER_CHARACTERS_MAX = 500;
 /** The HTTP server of a process. A worker alone answers health checks and nothing else. */
 export async function openServer(
   services: Services,
-  options: { readonly host: string; readonly port: number; readonly api: boolean },
+  options: {
+    readonly host: string;
+    readonly port: number;
+    readonly api: boolean;
+    readonly trustedProxies: readonly Network[];
+  },
 ): Promise<Server> {
   const state = newReadiness();
   const app = Fastify({
@@ -47,7 +54,7 @@ export async function openServer(
     genReqId: () => newId("req_"),
     // Framework defaults are 0 or long (design, page 6, T28).
     requestTimeout: MS.request,
-    keepAliveTimeout: MS.keepAlive,
+    keepAliveTimeout: limits.keepAliveMs,
     http: {
       headersTimeout: MS.headers,
       connectionsCheckingInterval: MS.check,
@@ -67,7 +74,12 @@ export async function openServer(
     },
     clientErrorHandler: refuseConnection,
   });
-  app.server.maxConnections = CONNECTIONS_MAX;
+  limitConnections(app.server, {
+    ...limits.connections,
+    keepAliveMs: limits.keepAliveMs,
+    keepAliveOfManyMs: limits.keepAliveOfManyMs,
+    isNeighbour: (peer) => isNeighbour(peer, options.trustedProxies),
+  });
   guardConnections(app.server);
   guardPace(app.server, PACE);
   // Bodies are read by the handlers, after authentication: to the framework, with its own refusals of a Content-Type, none has one.
@@ -94,22 +106,26 @@ export async function openServer(
     registerDashboard(app, services);
   }
   const url = await app.listen({ host: options.host, port: options.port });
-  return {
-    url,
-    close: async (drainMs) => {
-      state.draining = true;
-      const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
-      // Streams would last as long as their runs; their clients come back, to another process.
-      services.runWatch.drain();
-      services.operatorWatch.drain();
-      await sayGoodbye(state, drainMs);
-      // Again and again: a caller may keep its connection after the answer that it waited for.
-      const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
-      app.server.closeIdleConnections();
-      await Promise.race([app.close(), cut.then(() => app.close())]);
-      clearInterval(sweep);
-    },
-  };
+  return { url, close: async (drainMs) => await close(app, services, state, drainMs) };
+}
+
+async function close(
+  app: FastifyInstance,
+  services: Services,
+  state: Readiness,
+  drainMs: number,
+): Promise<void> {
+  state.draining = true;
+  const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
+  // Streams would last as long as their runs; their clients come back, to another process.
+  services.runWatch.drain();
+  services.operatorWatch.drain();
+  await sayGoodbye(state, drainMs);
+  // Again and again: a caller may keep its connection after the answer that it waited for.
+  const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
+  app.server.closeIdleConnections();
+  await Promise.race([app.close(), cut.then(() => app.close())]);
+  clearInterval(sweep);
 }
 
 /** Whether the service wants requests, and who has asked. */

@@ -119,6 +119,10 @@ export const limits = {
   /** Design, page 1, Rate limit: per API key; reads of sessions and run status have ten times as much. */
   rateLimit: { perSecond: 500, burst: 1_000 },
   pollsPerRequest: 10,
+  /** Open at once: of one client that is neither this machine nor a trusted proxy, and of all. Beyond `many`, idle ones are closed sooner. */
+  connections: { perClientMax: 256, many: 5_000, allMax: 10_000 },
+  keepAliveMs: 30_000,
+  keepAliveOfManyMs: 2_000,
   /** Proxies before this service, one behind the other. */
   proxyHopsMax: 16,
   /** Failed authentications of one client: an IPv4 address, an IPv6 network of 64 bits. */

@@ -10,7 +10,7 @@ import { freePort } from "../free-port.ts";
 export const whyNoNginx = whyNoDebian;
 
 /** One `server` of nginx: what it passes requests on to, from which address, and with which directives besides. */
-export interface Hop {
+interface Hop {
   readonly to: string;
   readonly from: string;
   readonly directives: string;

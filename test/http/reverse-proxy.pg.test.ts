@@ -1,5 +1,7 @@
 // Finding M4: behind a proxy the client is who the proxy says, and nobody else's word counts. Through the nginx of Debian.
 import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import { after, before, describe, test } from "node:test";
 import { limits } from "#domain/limits.ts";
 import { sendPlain, type OperatorAnswer } from "../operator/browser.ts";
@@ -17,10 +19,10 @@ let urls: Record<"near" | "edge" | "rfc7239" | "stranger" | "bare", string>;
 const skip = whyNoNginx() ?? false;
 
 before(async () => {
-  if (skip !== false) return;
   stage = await openOperatorStage({
     LATCHKEY_TRUSTED_PROXIES: `${PROXIES.near}/32, ${PROXIES.edge}/32, ${PROXIES.rfc7239}/32`,
   });
+  if (skip !== false) return;
   const to = stage.service.url;
   nginx = await startNginx([
     { to, from: PROXIES.near, directives: APPEND },
@@ -146,7 +148,7 @@ describe("who is counted", { skip }, () => {
   });
 });
 
-test("a service without the setting says once that a proxy seems to be there", { skip }, async () => {
+test("a service without the setting says once that a proxy seems to be there", async () => {
   const service = await stage.installation.serve({ LATCHKEY_TRUSTED_PROXIES: "" });
   const told = (): number => stage.installation.logs().split("LATCHKEY_TRUSTED_PROXIES is empty").length - 1;
   assert.equal(told(), 0);
@@ -157,3 +159,42 @@ test("a service without the setting says once that a proxy seems to be there", {
   assert.equal(told(), 1);
   await service.end();
 });
+
+/** An address of this machine that is not loopback: what a stranger's connection looks like. */
+const outward = Object.values(networkInterfaces())
+  .flat()
+  .find((entry) => entry !== undefined && !entry.internal && entry.family === "IPv4")?.address;
+
+test(
+  "M10: a client that is no proxy has so many connections and no more",
+  { skip: outward === undefined },
+  async () => {
+    const service = await stage.installation.serve({
+      LATCHKEY_HOST: "0.0.0.0",
+      LATCHKEY_TRUSTED_PROXIES: "",
+    });
+    const port = Number(new URL(service.url).port);
+    const sockets: Socket[] = [];
+    const isServed = async (): Promise<boolean> => {
+      const socket = connect({ port, host: outward ?? "" });
+      sockets.push(socket);
+      return await new Promise((resolve) => {
+        socket.once("data", () => resolve(true));
+        socket.once("error", () => resolve(false));
+        socket.once("close", () => resolve(false));
+        socket.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+      });
+    };
+    const served = [];
+    for (let opened = 0; opened < limits.connections.perClientMax + 4; opened++)
+      served.push(await isServed());
+    assert.deepEqual(
+      [served.indexOf(false), served.filter(Boolean).length],
+      [limits.connections.perClientMax, limits.connections.perClientMax],
+    );
+    const good = await sendPlain(`http://127.0.0.1:${port}/healthz`, "GET", {});
+    assert.equal(good.status, 200);
+    for (const socket of sockets) socket.destroy();
+    await service.end();
+  },
+);
