@@ -382,11 +382,13 @@ create table operator_throttle (
   failures integer not null,
   blocked_until timestamp with time zone not null,
   last_at timestamp with time zone not null,
+  is_unknown boolean default false not null,
   constraint operator_throttle_pkey PRIMARY KEY (name_hash),
   constraint operator_throttle_failures_check CHECK ((failures > 0)),
   constraint operator_throttle_name_hash_check CHECK ((octet_length(name_hash) = 32))
 );
 CREATE INDEX operator_throttle_last ON public.operator_throttle USING btree (last_at);
+CREATE INDEX operator_throttle_unknown ON public.operator_throttle USING btree (last_at) WHERE is_unknown;
 
 create table review (
   id text not null,

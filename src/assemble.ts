@@ -5,6 +5,7 @@ import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { describePlain, listPlainHosts } from "#actions/list-plain-hosts.ts";
 import { listMissingVariables } from "#actions/list-missing-variables.ts";
 import { OidcProvider } from "#actions/operators/oidc-provider.ts";
+import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
 import { OperatorWatch } from "#actions/operators/watch-changes.ts";
 import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { OperatorSignIn, Services } from "#actions/services.ts";
@@ -79,6 +80,7 @@ export async function startService(
         services.gate.close(),
         services.oidcGate.close(),
         services.loginExpressions.close(),
+        services.refusedSignIns.close(),
       ]);
     await warnOfRisks(services);
     parts.push(followVaultKeys(database.db, services.vault, log));
@@ -125,6 +127,7 @@ async function openServices(
     buckets: new TokenBuckets(),
     passwords: new Passwords(),
     operatorSignIn: openOperatorSignIn(config, oidcGate, log),
+    refusedSignIns: new RefusedSignIns(db, signing.audit, log),
     oidcGate,
     news,
     runWatch: new RunWatch(db, news, log),

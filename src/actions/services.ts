@@ -11,6 +11,7 @@ import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
+import type { RefusedSignIns } from "./operators/refused-sign-ins.ts";
 import type { OidcProvider } from "./operators/oidc-provider.ts";
 import type { OperatorWatch } from "./operators/watch-changes.ts";
 import type { Tombstones } from "./tombstones.ts";
@@ -28,6 +29,7 @@ export interface Services {
   readonly buckets: TokenBuckets;
   readonly passwords: Passwords;
   readonly operatorSignIn: OperatorSignIn;
+  readonly refusedSignIns: RefusedSignIns;
   readonly news: RunNews;
   readonly runWatch: RunWatch;
   readonly operatorWatch: OperatorWatch;

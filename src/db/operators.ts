@@ -156,45 +156,19 @@ export async function takeRecoveryCode(db: Database, id: string, hash: Uint8Arra
   return rows.length > 0;
 }
 
+/** Whether a code is one of an operator's, without taking it. */
+export async function isRecoveryCode(db: Database, id: string, hash: Uint8Array): Promise<boolean> {
+  const rows = await db.query(`select 1 from operator_recovery_code where operator_id = $1 and hash = $2`, [
+    id,
+    hash,
+  ]);
+  return rows.length > 0;
+}
+
 export async function countRecoveryCodes(db: Database, id: string): Promise<number> {
   const rows = await db.query<{ count: number }>(
     `select count(*)::int as count from operator_recovery_code where operator_id = $1`,
     [id],
   );
   return rows[0]?.count ?? 0;
-}
-
-/**
- * Counts an attempt by a name before anything is compared, so that many at once are not more than one after the other. Gives how
- * long the name is blocked when it is; then nothing was counted.
- */
-export async function countSignIn(
-  db: Database,
-  nameHash: Uint8Array,
-  { free, waitMsMax }: { readonly free: number; readonly waitMsMax: number },
-): Promise<{ readonly blockedMs: number }> {
-  const counted = await db.query(
-    `insert into operator_throttle as throttle (name_hash, failures, blocked_until, last_at)
-       values ($1, 1, app_now(), app_now())
-     on conflict (name_hash) do update set failures = least(throttle.failures + 1, 1000000), last_at = app_now(),
-       blocked_until = app_now() + case when throttle.failures < $2 then 0
-         else least(1000 * 2 ^ least(throttle.failures - $2, 30), $3) end * interval '1 ms'
-     where throttle.blocked_until <= app_now() returning 1`,
-    [nameHash, free, waitMsMax],
-  );
-  if (counted.length > 0) return { blockedMs: 0 };
-  const rows = await db.query<{ blockedMs: number }>(
-    `select greatest((extract(epoch from blocked_until - app_now()) * 1000)::float8, 1) as "blockedMs"
-     from operator_throttle where name_hash = $1`,
-    [nameHash],
-  );
-  return rows[0] ?? { blockedMs: 1 };
-}
-
-/** After a sign-in; and what was counted a day ago is nobody's business any more. */
-export async function forgetSignIns(db: Database, nameHash: Uint8Array): Promise<void> {
-  await db.query(
-    `delete from operator_throttle where name_hash = $1 or last_at < app_now() - interval '1 day'`,
-    [nameHash],
-  );
 }

@@ -172,8 +172,16 @@ export const limits = {
   signInWaitMsMax: 300_000,
   /** Sign-ins of one client, as above. */
   signIns: { perSecond: 0.5, burst: 30 },
-  /** Second factors of one operator beyond sign-in. */
-  secondFactors: { perSecond: 0.1, burst: 5 },
+  /** Wrong codes of somebody who knows the password, beyond those limits. */
+  signInCodes: { perSecond: 1 / 300, burst: 5 },
+  /** How often a code may be looked at for one operator to let a sign-in overtake others that wait. */
+  signInTurns: { perSecond: 1 / 60, burst: 5 },
+  /** Names that nobody has and that attempts are counted for. */
+  unknownNamesMax: 10_000,
+  /** Refused sign-ins that strangers can cause without an end are put on record together after that time. */
+  refusedSignInsMs: 60_000,
+  /** How long a browser is known in which an operator has signed in. */
+  knownBrowserMs: 180 * 86_400_000,
   recoveryCodes: 10,
   /** What a page of a list holds. */
   pageItems: 50,

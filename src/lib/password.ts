@@ -39,16 +39,29 @@ export function isOutdatedHash(hash: string): boolean {
 
 /** Half of the threads that files and name look-ups of this process need as well (design, page 6, 5.10 says at most four). */
 const AT_ONCE = 2;
-const WAITING_MAX = 50;
+/** Who waits at most: those who are known; of one network of strangers, and of all. */
+const WAITING_MAX = { known: 50, network: 4, strangers: 100 } as const;
 
 /** Too many wait already: whoever asks is told to come again. */
 export class PasswordsBusy extends Error {
   override readonly name = "PasswordsBusy";
+
+  constructor() {
+    super("too many passwords are being checked");
+  }
 }
+
+/** Whose turn it is when there are more than can be checked: who is known comes first, and networks of strangers take turns. */
+export type PasswordTurn = "known" | { readonly network: string };
+
+type Waiter = PromiseWithResolvers<void>;
 
 /** Checks passwords of a process, a few at once: each takes 19 MiB and a thread for its time. */
 export class Passwords {
-  readonly #waiting: (() => void)[] = [];
+  readonly #known: Waiter[] = [];
+  /** In the order of the next turns. */
+  readonly #strangers = new Map<string, Waiter[]>();
+  #strangersWaiting = 0;
   #running = 0;
   #derived = 0;
   #dummy: Promise<string> | null = null;
@@ -58,32 +71,74 @@ export class Passwords {
     return this.#derived;
   }
 
+  /** Whoever asks now must wait. */
+  get isBusy(): boolean {
+    return this.#running >= AT_ONCE;
+  }
+
   /** `hash` null: nobody has that name. The same work is done, and the answer is no. Throws PasswordsBusy. */
-  async verify(password: string, hash: string | null): Promise<boolean> {
+  async verify(password: string, hash: string | null, turn: PasswordTurn): Promise<boolean> {
     this.#dummy ??= hashPassword("nobody has this password");
     const expected = hash ?? (await this.#dummy);
-    return (await this.#inTurn(async () => await verifyPassword(password, expected))) && hash !== null;
+    return (await this.#inTurn(turn, async () => await verifyPassword(password, expected))) && hash !== null;
   }
 
   /** Throws PasswordsBusy. */
   async hash(password: string): Promise<string> {
-    return await this.#inTurn(async () => await hashPassword(password));
+    return await this.#inTurn("known", async () => await hashPassword(password));
   }
 
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= AT_ONCE) {
-      if (this.#waiting.length >= WAITING_MAX)
-        throw new PasswordsBusy("too many passwords are being checked");
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else this.#running++;
+  async #inTurn<T>(turn: PasswordTurn, work: () => Promise<T>): Promise<T> {
+    if (this.isBusy) await this.#wait(turn);
+    else this.#running++;
     this.#derived++;
     try {
       return await work();
     } finally {
       // The place is handed on, so that nobody overtakes who waits.
-      const next = this.#waiting.shift();
-      if (next) next();
+      const next = this.#known.shift() ?? this.#nextStranger();
+      if (next) next.resolve();
       else this.#running--;
     }
+  }
+
+  async #wait(turn: PasswordTurn): Promise<void> {
+    const waiter: Waiter = Promise.withResolvers();
+    if (turn === "known") {
+      if (this.#known.length >= WAITING_MAX.known) throw new PasswordsBusy();
+      this.#known.push(waiter);
+    } else this.#line(turn.network, waiter);
+    await waiter.promise;
+  }
+
+  #line(network: string, waiter: Waiter): void {
+    const line = this.#strangers.get(network) ?? [];
+    if (line.length >= WAITING_MAX.network) throw new PasswordsBusy();
+    if (this.#strangersWaiting >= WAITING_MAX.strangers && !(line.length === 0 && this.#shortenLongest()))
+      throw new PasswordsBusy();
+    line.push(waiter);
+    this.#strangersWaiting++;
+    this.#strangers.set(network, line);
+  }
+
+  /** Who comes from a network that has none waiting takes the place of the last one of a network with several. */
+  #shortenLongest(): boolean {
+    let longest: Waiter[] = [];
+    for (const line of this.#strangers.values()) if (line.length > longest.length) longest = line;
+    if (longest.length < 2) return false;
+    longest.pop()?.reject(new PasswordsBusy());
+    this.#strangersWaiting--;
+    return true;
+  }
+
+  #nextStranger(): Waiter | undefined {
+    const [next] = this.#strangers;
+    if (next === undefined) return undefined;
+    const [network, line] = next;
+    const waiter = line.shift();
+    this.#strangersWaiting--;
+    this.#strangers.delete(network);
+    if (line.length > 0) this.#strangers.set(network, line);
+    return waiter;
   }
 }

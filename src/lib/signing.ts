@@ -103,6 +103,9 @@ export interface OperatorKeys {
   recoveryHash(operatorId: string, code: string): Buffer;
   /** What attempts are counted by. */
   nameHash(name: string): Buffer;
+  /** What a browser holds in which an operator has signed in. */
+  knownBrowser(nameKey: string, nonce: string): string;
+  verifyKnownBrowser(nameKey: string, nonce: string, value: string): boolean;
   /** What a browser holds that has left for the provider with this `state`. */
   oidcCookie(state: string): string;
   verifyOidcCookie(state: string, value: string): boolean;
@@ -118,6 +121,7 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
     totp: derive("operator-totp"),
     recovery: derive("operator-recovery"),
     name: derive("operator-name"),
+    knownBrowser: derive("operator-known-browser"),
     oidcCookie: derive("operator-oidc-cookie"),
     oidcVerifier: derive("operator-oidc-verifier"),
     oidcNonce: derive("operator-oidc-nonce"),
@@ -132,6 +136,8 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
       bytes(keys.totp, [operatorId, Buffer.from(nonce).toString("hex")]).subarray(0, TOTP_KEY_BYTES),
     recoveryHash: (operatorId, code) => bytes(keys.recovery, [operatorId, code]),
     nameHash: (name) => bytes(keys.name, [name]),
+    knownBrowser: (nameKey, nonce) => mac(keys.knownBrowser, [nameKey, nonce]),
+    verifyKnownBrowser: (nameKey, nonce, value) => isSame(mac(keys.knownBrowser, [nameKey, nonce]), value),
     oidcCookie: (state) => mac(keys.oidcCookie, [state]),
     verifyOidcCookie: (state, value) => isSame(mac(keys.oidcCookie, [state]), value),
     oidcVerifier: (state) => mac(keys.oidcVerifier, [state]),

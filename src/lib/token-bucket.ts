@@ -18,9 +18,12 @@ interface Bucket {
 
 const BUCKETS_MAX = 10_000;
 
-/** Token buckets by name, in this process. A full bucket is forgotten: it is what an unknown one is taken for. */
+/**
+ * Token buckets by name, in this process. A full bucket is forgotten: it is what an unknown one is taken for. What stands before the first
+ * slash of a name is its store, and each store has room of its own: however many addresses come, no key and no operator is forgotten.
+ */
 export class TokenBuckets {
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #stores = new Map<string, Map<string, Bucket>>();
   readonly #nowMs: () => number;
 
   /** `nowMs` must never run backwards; the process's monotonic clock unless given. */
@@ -30,12 +33,13 @@ export class TokenBuckets {
 
   /** Takes one token, if there is one. */
   take(name: string, rate: Rate): Taken {
-    const bucket = this.#refill(name, rate);
+    const store = this.#storeOf(name);
+    const bucket = this.#refill(store, name, rate);
     const allowed = bucket.tokens >= 1;
     if (allowed) bucket.tokens -= 1;
-    this.#buckets.delete(name);
-    this.#buckets.set(name, bucket);
-    if (this.#buckets.size > BUCKETS_MAX) this.#forgetOldest();
+    store.delete(name);
+    store.set(name, bucket);
+    if (store.size > BUCKETS_MAX) forgetOldest(store);
     return {
       allowed,
       remaining: Math.floor(bucket.tokens),
@@ -45,20 +49,27 @@ export class TokenBuckets {
 
   /** Whether a token is there, without taking it. */
   has(name: string, rate: Rate): boolean {
-    return this.#refill(name, rate).tokens >= 1;
+    return this.#refill(this.#storeOf(name), name, rate).tokens >= 1;
   }
 
-  #refill(name: string, rate: Rate): Bucket {
+  #storeOf(name: string): Map<string, Bucket> {
+    const kind = name.slice(0, Math.max(name.indexOf("/"), 0));
+    const store = this.#stores.get(kind) ?? new Map<string, Bucket>();
+    this.#stores.set(kind, store);
+    return store;
+  }
+
+  #refill(store: ReadonlyMap<string, Bucket>, name: string, rate: Rate): Bucket {
     const atMs = this.#nowMs();
-    const before = this.#buckets.get(name);
+    const before = store.get(name);
     if (!before) return { tokens: rate.burst, atMs };
     const grown = before.tokens + ((atMs - before.atMs) / 1_000) * rate.perSecond;
     return { tokens: Math.min(rate.burst, grown), atMs };
   }
+}
 
-  /** Insertion order is order of use: the first is the one that has had the longest time to fill. */
-  #forgetOldest(): void {
-    const oldest = this.#buckets.keys().next().value;
-    if (oldest !== undefined) this.#buckets.delete(oldest);
-  }
+/** Insertion order is order of use: the first is the one that has had the longest time to fill. */
+function forgetOldest(store: Map<string, Bucket>): void {
+  const oldest = store.keys().next().value;
+  if (oldest !== undefined) store.delete(oldest);
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { KnownBrowser, KnownBrowserCookies } from "#actions/operators/known-browser.ts";
 import { hashState, type Departure } from "#actions/operators/oidc-trip.ts";
 import type { Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
@@ -59,3 +60,45 @@ export function clearTripCookie(reply: FastifyReply, services: Services, state: 
 
 export const readTripCookie = (request: FastifyRequest, services: Services, state: string): string =>
   readCookie(request, tripCookieOf(services, state).name);
+
+/** So many operators use one browser at most, as far as we look. */
+const KNOWN_BROWSERS_MAX = 20;
+
+/** `__Host-` would promise the path `/`, and pages outside the operator API have no use for it. */
+function knownBrowserCookieOf({ publicUrl }: Pick<Services, "publicUrl">): {
+  readonly prefix: string;
+  readonly path: string;
+  readonly secure: string;
+} {
+  const { protocol, pathname } = new URL(publicUrl());
+  const path = `${pathname.replace(/\/$/, "")}/operator/v1`;
+  return protocol === "https:"
+    ? { prefix: "__Secure-latchkey_operator_browser_", path, secure: "; Secure" }
+    : { prefix: "latchkey_operator_browser_", path, secure: "" };
+}
+
+/** Outlives the session: it says that an operator has signed in here before, and opens nothing. One for each operator. */
+export function setKnownBrowserCookie(reply: FastifyReply, services: Services, known: KnownBrowser): void {
+  const { prefix, path, secure } = knownBrowserCookieOf(services);
+  const age = `Max-Age=${limits.knownBrowserMs / 1_000}`;
+  reply.header(
+    "Set-Cookie",
+    `${prefix}${known.nameKey}=${known.value}; Path=${path}; HttpOnly; SameSite=Strict; ${age}${secure}`,
+  );
+}
+
+/** By the operators' name keys, as the browser sends them. */
+export function readKnownBrowsers(request: FastifyRequest, services: Services): KnownBrowserCookies {
+  const { prefix } = knownBrowserCookieOf(services);
+  const pairs = (request.headers.cookie ?? "")
+    .split(";")
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(prefix))
+    .slice(0, KNOWN_BROWSERS_MAX);
+  return new Map(
+    pairs.map((pair): [string, string] => {
+      const at = pair.indexOf("=");
+      return [pair.slice(prefix.length, at), pair.slice(at + 1)];
+    }),
+  );
+}

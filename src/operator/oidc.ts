@@ -2,8 +2,14 @@ import { beginOidcSignIn, finishOidcSignIn } from "#actions/operators/oidc-sign-
 import { beginOidcStepUp, finishOidcStepUp } from "#actions/operators/oidc-step-up.ts";
 import type * as contract from "#contract/operator/oidc.ts";
 import type { Handler, OpenContext } from "./context.ts";
-import { clearTripCookie, readSessionToken, readTripCookie, setTripCookie } from "./cookie.ts";
-import { goOn } from "./session.ts";
+import {
+  clearTripCookie,
+  readKnownBrowsers,
+  readSessionToken,
+  readTripCookie,
+  setTripCookie,
+} from "./cookie.ts";
+import { goOn, rememberBrowser } from "./session.ts";
 
 export const getWays: Handler<typeof contract.readSignInWays, OpenContext> = async ({ services }) => {
   const { byPassword, oidc } = services.operatorSignIn;
@@ -14,7 +20,11 @@ export const postBegin: Handler<typeof contract.beginOidcSignIn, OpenContext> = 
   { services, request, reply },
   { body },
 ) => {
-  const departure = await beginOidcSignIn(services, services.clientOf(request.raw), body.return_to ?? "/");
+  const departure = await beginOidcSignIn(
+    services,
+    { address: services.clientOf(request.raw), knownBrowsers: readKnownBrowsers(request, services) },
+    body.return_to ?? "/",
+  );
   setTripCookie(reply, services, departure);
   return { url: departure.url };
 };
@@ -36,24 +46,24 @@ export const postFinish: Handler<typeof contract.finishOidcSignIn, OpenContext> 
   });
   const me = await goOn(context, token);
   clearTripCookie(reply, services, state);
+  rememberBrowser(context, me.email);
   return { me, return_to: returnTo };
 };
 
 export const postBeginStepUp: Handler<typeof contract.beginOidcStepUp> = async ({
   services,
   caller,
-  request,
   reply,
 }) => {
-  const departure = await beginOidcStepUp(services, caller, services.clientOf(request.raw));
+  const departure = await beginOidcStepUp(services, caller);
   setTripCookie(reply, services, departure);
   return { url: departure.url };
 };
 
 export const postFinishStepUp: Handler<typeof contract.finishOidcStepUp> = async (context, { body }) => {
-  const { services, caller, request, reply } = context;
+  const { services, caller, reply } = context;
   const arrival = arrivalOf(context, body.query);
-  const { token, state } = await finishOidcStepUp(services, caller, arrival, services.clientOf(request.raw));
+  const { token, state } = await finishOidcStepUp(services, caller, arrival);
   const me = await goOn(context, token);
   clearTripCookie(reply, services, state);
   return me;

@@ -1,3 +1,4 @@
+import { makeKnownBrowser } from "#actions/operators/known-browser.ts";
 import { authenticateOperator } from "#actions/operators/operator-caller.ts";
 import { endOwnSession, stepUp } from "#actions/operators/own-session.ts";
 import {
@@ -9,14 +10,29 @@ import {
 import { listOwnSessions } from "#actions/operators/list-own-sessions.ts";
 import { readMe } from "#actions/operators/read-me.ts";
 import { signIn } from "#actions/operators/sign-in.ts";
+import { normaliseOperatorName } from "#domain/operator.ts";
 import type * as contract from "#contract/operator/session.ts";
 import type { Handler, OpenContext } from "./context.ts";
-import { clearSessionCookie, readSessionToken, setSessionCookie } from "./cookie.ts";
+import {
+  clearSessionCookie,
+  readKnownBrowsers,
+  readSessionToken,
+  setKnownBrowserCookie,
+  setSessionCookie,
+} from "./cookie.ts";
 
 /** The session goes on under another token: the browser gets it, and the page its new CSRF value. */
 export async function goOn({ services, reply }: OpenContext, token: string) {
   setSessionCookie(reply, services, token);
   return await readMe(services, await authenticateOperator(services, token), token);
+}
+
+/** From now on what strangers do under this operator's name does not count in this browser. */
+export function rememberBrowser({ services, request, reply }: OpenContext, email: string): void {
+  const keys = services.signing.operators;
+  const name = normaliseOperatorName(email);
+  const known = makeKnownBrowser(keys, name, readKnownBrowsers(request, services));
+  setKnownBrowserCookie(reply, services, known);
 }
 
 export const postSession: Handler<typeof contract.signIn, OpenContext> = async (context, { body }) => {
@@ -28,8 +44,11 @@ export const postSession: Handler<typeof contract.signIn, OpenContext> = async (
     address: services.clientOf(request.raw),
     userAgent: request.headers["user-agent"] ?? "",
     oldToken: readSessionToken(request, services) || null,
+    knownBrowsers: readKnownBrowsers(request, services),
   });
-  return await goOn(context, token);
+  const me = await goOn(context, token);
+  rememberBrowser(context, me.email);
+  return me;
 };
 
 export const deleteSession: Handler<typeof contract.signOut> = async ({ services, caller, reply }) => {

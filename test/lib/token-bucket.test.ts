@@ -38,3 +38,11 @@ test("asking whether a token is there takes none", () => {
   for (let index = 0; index < 100; index++) assert.equal(buckets.has("key", RATE), true);
   assert.equal(buckets.take("key", RATE).remaining, 19);
 });
+
+test("each store has room of its own: a flood of addresses makes no key and no operator forgotten", () => {
+  const buckets = new TokenBuckets(() => 0);
+  for (let taken = 0; taken < 20; taken++) buckets.take("calls/key", RATE);
+  for (let index = 0; index < 25_000; index++) buckets.take(`address/${index}`, RATE);
+  assert.equal(buckets.has("calls/key", RATE), false);
+  assert.equal(buckets.has("address/24999", { perSecond: 10, burst: 1 }), true);
+});

@@ -13,7 +13,11 @@ export interface OperatorAnswer {
 export interface Browser {
   /** What it holds: `name=value`, or an empty text. */
   cookie: string;
+  /** What says that an operator has signed in here before: `name=value`, or an empty text. */
+  known: string;
   csrf: string;
+  /** Where it asks from. */
+  readonly address: string;
   send(
     method: string,
     path: string,
@@ -63,14 +67,17 @@ export function openBrowser(serviceUrl: string): Browser {
   const localAddress = `127.7.${Math.floor(++opened / 250)}.${(opened % 250) + 1}`;
   const browser: Browser = {
     cookie: "",
+    known: "",
     csrf: "",
+    address: localAddress,
     send: async (method, path, body, headers = {}) => {
+      const cookies = [browser.cookie, browser.known].filter((pair) => pair !== "");
       const text = body === undefined ? undefined : JSON.stringify(body);
       const answer = await sendPlain(
         `${serviceUrl}/operator/v1${path}`,
         method,
         {
-          ...(browser.cookie === "" ? {} : { Cookie: browser.cookie }),
+          ...(cookies.length === 0 ? {} : { Cookie: cookies.join("; ") }),
           ...(method === "GET"
             ? {}
             : {
@@ -86,7 +93,10 @@ export function openBrowser(serviceUrl: string): Browser {
         text,
         localAddress,
       );
-      const [set] = answer.headers["set-cookie"] ?? [];
+      const given = answer.headers["set-cookie"] ?? [];
+      const known = given.find((each) => each.includes("latchkey_operator_browser_"));
+      if (known !== undefined) browser.known = known.split(";")[0] ?? "";
+      const set = given.find((each) => each !== known);
       if (set !== undefined) browser.cookie = (set.split(";")[0] ?? "").replace(/^[^=]*=$/, "");
       const csrf: unknown = answer.body?.csrf_token ?? answer.body?.me?.csrf_token;
       if (typeof csrf === "string") browser.csrf = csrf;

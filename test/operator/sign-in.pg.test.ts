@@ -36,9 +36,11 @@ test("a session begins with a password and is over with its end; both are on rec
 test("the cookie is for this service alone and no page reads it; the database knows its hash alone", async () => {
   const { browser, email, password } = await stage.signedIn();
   const answer = await browser.signIn(email, password);
+  const [session = "", known = ""] = answer.headers["set-cookie"] ?? [];
+  assert.match(session, /^latchkey_operator=[0-9A-Za-z]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
   assert.match(
-    String(answer.headers["set-cookie"]),
-    /^latchkey_operator=[0-9A-Za-z]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+    known,
+    /^latchkey_operator_browser_[0-9a-f]{16}=[\w-]{22}\.[\w-]{43}; Path=\/operator\/v1; HttpOnly; SameSite=Strict; Max-Age=15552000$/,
   );
   const token = browser.cookie.split("=")[1] ?? "";
   const dump = JSON.stringify(await stage.db.query("select * from operator_session"));
@@ -57,10 +59,12 @@ test("behind TLS the cookie has the prefix that only TLS can set", async () => {
     body,
   );
   assert.equal(answer.status, 201, answer.text);
+  const [session = "", known = ""] = answer.headers["set-cookie"] ?? [];
   assert.match(
-    String(answer.headers["set-cookie"]),
+    session,
     /^__Host-latchkey_operator=[0-9A-Za-z]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
   );
+  assert.match(known, /^__Secure-latchkey_operator_browser_.*; Path=\/operator\/v1; .*; Secure$/);
 });
 
 describe("who is refused", () => {
@@ -71,7 +75,7 @@ describe("who is refused", () => {
     const disabled = await stage.operator();
     await stage.installation.command("operators", "disable", disabled.email);
     // The dummy is made once.
-    await passwords.verify("x", null);
+    await passwords.verify("x", null, "known");
     const attempts = [
       { email: "nobody@example.com", password: "wrong" },
       { email: known.email, password: "wrong" },
@@ -87,6 +91,7 @@ describe("who is refused", () => {
         address: "192.0.2.1",
         userAgent: "",
         oldToken: null,
+        knownBrowsers: new Map(),
       }).catch((thrown: unknown) => thrown);
       assert.ok(error instanceof Problem);
       seen.push([error.status, error.message, error.details, passwords.derived - before]);

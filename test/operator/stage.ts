@@ -3,12 +3,14 @@ import { join } from "node:path";
 import Fastify from "fastify";
 import { createOperator } from "#actions/operators/manage-operators.ts";
 import { newSessionToken } from "#actions/operators/sign-in.ts";
+import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
 import type { Services } from "#actions/services.ts";
 import { readJsonObject } from "#api/read-body.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { insertOperatorSession } from "#db/operator-sessions.ts";
 import type { Database } from "#db/pool.ts";
 import type { OperatorRole } from "#domain/operator.ts";
+import { openLog } from "#lib/log.ts";
 import { newId } from "#lib/new-id.ts";
 import { Passwords } from "#lib/password.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
@@ -16,6 +18,8 @@ import { TokenBuckets } from "#lib/token-bucket.ts";
 import { registerOperator } from "#operator/routes.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { openBrowser, type Browser } from "./browser.ts";
+
+const QUIET = openLog({ level: "error", format: "json" }, { write: () => {} });
 
 export interface Someone {
   readonly id: string;
@@ -71,6 +75,7 @@ export async function openOperatorStage(
       db,
       signing,
       passwords: new Passwords(),
+      refusedSignIns: new RefusedSignIns(db, signing.audit, QUIET),
       buckets: new TokenBuckets(),
       clientOf: () => "192.0.2.1",
       operatorSignIn: { byPassword: true, oidc: null },

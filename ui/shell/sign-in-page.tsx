@@ -52,6 +52,9 @@ function PasswordForm() {
   const signing = useDo(signIn, { changes: [], onDone: setMe });
   const needsCode = (error: Error): boolean =>
     error instanceof ApiFailure && error.has("second_factor_required");
+  // That a code is wanted says the field; that there were too many attempts must be told.
+  const isJustAsked = (error: Error): boolean =>
+    needsCode(error) && code === "" && error instanceof ApiFailure && error.status === 401;
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -61,9 +64,7 @@ function PasswordForm() {
   return (
     <form onSubmit={submit}>
       <Stack gap="md">
-        {signing.failure && !(needsCode(signing.failure) && code === "") && (
-          <FailureNote error={signing.failure} />
-        )}
+        {signing.failure && !isJustAsked(signing.failure) && <FailureNote error={signing.failure} />}
         {wantsCode ? (
           <>
             <Text size="sm" c="dimmed">

@@ -11,6 +11,7 @@ import type { OidcIdentity } from "./oidc-provider.ts";
 import {
   arrive,
   depart,
+  heldState,
   reasonOf,
   refuseTrip,
   requireOidc,
@@ -19,15 +20,15 @@ import {
 } from "./oidc-trip.ts";
 import { openSession, type NewcomerBrowser } from "./open-session.ts";
 import { newSessionToken } from "./sign-in.ts";
-import { throttleAddress } from "./throttle-sign-in.ts";
+import { throttleArrival, throttleStranger, type Newcomer } from "./throttle-sign-in.ts";
 
 /** Sends a browser to the provider. Throws Problem 409, 429 or 502. */
 export async function beginOidcSignIn(
   services: Services,
-  address: string,
+  browser: Pick<Newcomer, "address" | "knownBrowsers">,
   returnTo: string,
 ): Promise<Departure> {
-  throttleAddress(services, address);
+  throttleStranger(services, browser);
   return await depart(services, { kind: "sign_in" }, returnTo);
 }
 
@@ -40,7 +41,7 @@ export async function finishOidcSignIn(
   arrival: Arrival,
   browser: NewcomerBrowser,
 ): Promise<{ readonly token: string; readonly state: string; readonly returnTo: string }> {
-  throttleAddress(services, browser.address);
+  throttleArrival(services, heldState(services, arrival), browser.address);
   const trip = await arrive(services, arrival, { kind: "sign_in" });
   if (trip.kind === "refused") throw await fail(services, browser, trip.reason, null);
   const { identity, state, returnTo } = trip;
@@ -118,19 +119,21 @@ async function wasJustAsked(tx: Database, { askedAtMs }: OidcIdentity): Promise<
   return askedAtMs !== null && (await readClock(tx)) - askedAtMs < limits.operatorStepUpMs;
 }
 
-/** On record, whoever it was; never what the provider has said of them. */
+/** On record: with an entry of its own for an operator; never what the provider has said of them. */
 async function fail(
   services: Services,
   { address }: NewcomerBrowser,
   reason: OidcRefusal,
   operatorId: string | null,
 ) {
-  await recordAudit(services.db, services.signing.audit, {
-    accountId: null,
-    actor: { kind: "service" },
-    action: "operator.sign_in_failed",
-    subjectId: operatorId ?? "unknown",
-    detail: { reason, address },
-  });
+  if (operatorId === null) services.refusedSignIns.count(null, reason);
+  else
+    await recordAudit(services.db, services.signing.audit, {
+      accountId: null,
+      actor: { kind: "service" },
+      action: "operator.sign_in_failed",
+      subjectId: operatorId,
+      detail: { reason, address },
+    });
   return refuseTrip(reason, "sign_in");
 }

@@ -6,16 +6,12 @@ import type { Services } from "#actions/services.ts";
 import { arrive, depart, refuseTrip, type Arrival, type Departure } from "./oidc-trip.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 import { newSessionToken } from "./sign-in.ts";
-import { throttleAddress } from "./throttle-sign-in.ts";
+import { throttleOperator } from "./throttle-sign-in.ts";
 
 /** Sends somebody to the provider again, to be asked there as if they had not signed in. Throws Problem 409, 429 or 502. */
-export async function beginOidcStepUp(
-  services: Services,
-  caller: OperatorCaller,
-  address: string,
-): Promise<Departure> {
+export async function beginOidcStepUp(services: Services, caller: OperatorCaller): Promise<Departure> {
   requireVouched(caller);
-  throttleAddress(services, address);
+  throttleOperator(services, caller.operatorId);
   return await depart(services, purposeOf(caller), "/");
 }
 
@@ -37,10 +33,9 @@ export async function finishOidcStepUp(
   services: Services,
   caller: OperatorCaller,
   arrival: Arrival,
-  address: string,
 ): Promise<{ readonly token: string; readonly state: string }> {
   requireVouched(caller);
-  throttleAddress(services, address);
+  throttleOperator(services, caller.operatorId);
   const trip = await arrive(services, arrival, purposeOf(caller));
   if (trip.kind === "refused") throw refuseTrip(trip.reason, "step_up");
   const { issuer, subject } = trip.identity;

@@ -78,22 +78,27 @@ export type TripOutcome =
       readonly returnTo: string;
     };
 
+/** The one `state` of an answer, if the browser has left with it; else null. */
+export function heldState(services: Services, { query, cookieOf }: Arrival): string | null {
+  // Design, page 6, I-18: empty, missing or doubled is no `state`.
+  const [state = "", ...more] = new URLSearchParams(query).getAll("state");
+  if (more.length > 0 || !STATE.test(state)) return null;
+  return services.signing.operators.verifyOidcCookie(state, cookieOf(state)) ? state : null;
+}
+
 /** The browser is back: the `state` is its own and counts once, then the provider is asked. Throws Problem 409 or 502. */
 export async function arrive(
   services: Services,
-  { query, cookieOf }: Arrival,
+  arrival: Arrival,
   purpose: TripPurpose,
 ): Promise<TripOutcome> {
   const { provider } = requireOidc(services);
-  const answer = new URLSearchParams(query);
-  // Design, page 6, I-18: empty, missing or doubled is no `state`.
-  const [state = "", ...more] = answer.getAll("state");
-  if (more.length > 0 || !STATE.test(state)) return { kind: "refused", reason: "oidc_state" };
-  if (!services.signing.operators.verifyOidcCookie(state, cookieOf(state)))
-    return { kind: "refused", reason: "oidc_state" };
+  const state = heldState(services, arrival);
+  if (state === null) return { kind: "refused", reason: "oidc_state" };
   const attempt = await takeOidcAttempt(services.db, hashState(state), sessionIdOf(purpose));
   if (!attempt) return { kind: "refused", reason: "oidc_state" };
   try {
+    const answer = new URLSearchParams(arrival.query);
     const identity = await provider.arrival(answer, tripOf(services, state, purpose));
     return { kind: "arrived", identity, state, returnTo: attempt.returnTo };
   } catch (error) {

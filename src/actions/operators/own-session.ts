@@ -1,6 +1,7 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { deleteOperatorSession, rotateOperatorSession } from "#db/operator-sessions.ts";
-import { forgetSignIns, lockOperator } from "#db/operators.ts";
+import { forgetSignIns } from "#db/operator-throttle.ts";
+import { lockOperator } from "#db/operators.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
@@ -36,7 +37,7 @@ export async function stepUp(services: Services, caller: OperatorCaller, code: s
       details: [{ message, code: "second_factor_missing" }],
     });
   }
-  const nameHash = await throttleSecret(services, `second-factor/${caller.operatorId}`);
+  const nameHash = await throttleSecret(services, "second-factor", caller.operatorId);
   const token = newSessionToken();
   const keys = services.signing.operators;
   const isTaken = await services.db.transaction(async (tx) => {

@@ -4,12 +4,12 @@ import { readClock } from "#db/clock.ts";
 import { deleteOtherSessions, rotateOperatorSession } from "#db/operator-sessions.ts";
 import {
   confirmTotp,
-  forgetSignIns,
   lockOperator,
   savePasswordHash,
   saveRecoveryCodes,
   saveTotpNonce,
 } from "#db/operators.ts";
+import { forgetSignIns } from "#db/operator-throttle.ts";
 import type { Database } from "#db/pool.ts";
 import type { AuditAction } from "#domain/audit-actions.ts";
 import { limits } from "#domain/limits.ts";
@@ -27,7 +27,7 @@ import { throttleSecret } from "./throttle-sign-in.ts";
 
 /** The password again, counted like a sign-in: a stolen session alone changes nothing of how its operator signs in. */
 async function provePassword(services: Services, caller: OperatorCaller, password: string): Promise<string> {
-  const nameHash = await throttleSecret(services, `password/${caller.operatorId}`);
+  const nameHash = await throttleSecret(services, "password", caller.operatorId);
   const { passwordHash } = must(await lockOperator(services.db, caller.operatorId), "the operator");
   if (!(await verify(services, password, passwordHash)))
     throw invalidField("current_password", "The current password is not right.");
@@ -126,7 +126,7 @@ export async function confirmSecondFactor(
   caller: OperatorCaller,
   code: string,
 ): Promise<{ readonly token: string; readonly recoveryCodes: readonly string[] }> {
-  const nameHash = await throttleSecret(services, `second-factor/${caller.operatorId}`);
+  const nameHash = await throttleSecret(services, "second-factor", caller.operatorId);
   const keys = services.signing.operators;
   const token = newSessionToken();
   const recoveryCodes = newRecoveryCodes();

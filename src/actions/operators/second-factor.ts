@@ -1,9 +1,15 @@
 import { readClock } from "#db/clock.ts";
-import { takeOperatorTotpStep, takeRecoveryCode, type StoredOperator } from "#db/operators.ts";
+import {
+  isRecoveryCode,
+  takeOperatorTotpStep,
+  takeRecoveryCode,
+  type StoredOperator,
+} from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import { encodeBase32, matchTotpCode } from "#domain/totp.ts";
 import { must } from "#lib/assert.ts";
 import type { OperatorKeys } from "#lib/signing.ts";
+import type { Services } from "#actions/services.ts";
 
 /** The key of an operator's authenticator app, derived where it is needed and stored nowhere. */
 export function totpSecretOf(keys: OperatorKeys, operator: Pick<StoredOperator, "id" | "totpNonce">): string {
@@ -12,6 +18,24 @@ export function totpSecretOf(keys: OperatorKeys, operator: Pick<StoredOperator, 
 
 /** As it is typed: with spaces and hyphens. */
 export const plainCode = (code: string): string => code.replace(/[\s-]/g, "");
+
+/** Six digits; recovery codes begin with a letter. */
+export const isAppCode = (code: string): boolean => /^\d{6}$/.test(plainCode(code));
+
+const NOBODY = { id: "", totpNonce: Buffer.alloc(16) } as const;
+
+/** Whether a code is one, without taking it. For an operator without a second factor, and for nobody, no code is; after the same work. */
+export async function isSecondFactor(
+  { db, signing: { operators: keys } }: Services,
+  operator: StoredOperator | undefined,
+  code: string,
+): Promise<boolean> {
+  const asked = operator?.hasSecondFactor === true ? operator : NOBODY;
+  const plain = plainCode(code);
+  if (!isAppCode(code)) return await isRecoveryCode(db, asked.id, keys.recoveryHash(asked.id, plain));
+  const step = matchTotpCode(totpSecretOf(keys, asked), plain, await readClock(db));
+  return asked !== NOBODY && step !== undefined;
+}
 
 /**
  * Takes a code of the operator's second factor, of the app or a recovery code: what was taken counts no second time, whoever
@@ -24,7 +48,7 @@ export async function takeSecondFactor(
   code: string,
 ): Promise<"app" | "recovery" | null> {
   const plain = plainCode(code);
-  if (!/^\d{6}$/.test(plain))
+  if (!isAppCode(code))
     return (await takeRecoveryCode(tx, operator.id, keys.recoveryHash(operator.id, plain)))
       ? "recovery"
       : null;

@@ -1,25 +1,24 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import {
-  findOperatorByName,
-  forgetSignIns,
-  lockOperator,
-  renewPasswordHash,
-  type StoredOperator,
-} from "#db/operators.ts";
+import { findOperatorByName, lockOperator, renewPasswordHash, type StoredOperator } from "#db/operators.ts";
+import { forgetSignIns } from "#db/operator-throttle.ts";
+import { networkOf } from "#domain/client-address.ts";
+import { limits } from "#domain/limits.ts";
 import { normaliseOperatorName } from "#domain/operator.ts";
 import { Problem } from "#domain/problem.ts";
 import { randomBase62 } from "#lib/new-id.ts";
-import { isOutdatedHash, PasswordsBusy } from "#lib/password.ts";
+import { isOutdatedHash, PasswordsBusy, type PasswordTurn } from "#lib/password.ts";
 import type { Services } from "#actions/services.ts";
+import type { KnownBrowserCookies } from "./known-browser.ts";
 import { openSession, type NewcomerBrowser } from "./open-session.ts";
-import { takeSecondFactor } from "./second-factor.ts";
-import { throttleAddress, throttleSecret, tooMany } from "./throttle-sign-in.ts";
+import { isAppCode, isSecondFactor, takeSecondFactor } from "./second-factor.ts";
+import { admitAttempt, tooMany, tooManySignIns } from "./throttle-sign-in.ts";
 
 export interface SignInRequest extends NewcomerBrowser {
   readonly email: string;
   readonly password: string;
   /** Of the app, or a recovery code; null: not given. */
   readonly code: string | null;
+  readonly knownBrowsers: KnownBrowserCookies;
 }
 
 export const newSessionToken = (): string => randomBase62(43);
@@ -29,27 +28,102 @@ export const newSessionToken = (): string => randomBase62(43);
  * password. Gives the token of a new session. Throws Problem 401 or 429.
  */
 export async function signIn(services: Services, request: SignInRequest): Promise<string> {
-  throttleAddress(services, request.address);
   if (!services.operatorSignIn.byPassword)
     throw new Problem("authorization_error", "Nobody signs in by password here. Use single sign-on.");
   const name = normaliseOperatorName(request.email);
-  const nameHash = await throttleSecret(services, name);
   const operator = await findOperatorByName(services.db, name);
-  const isRight = await verify(services, request.password, operator?.passwordHash ?? null);
+  const { address, knownBrowsers } = request;
+  const admission = await admitAttempt(services, {
+    name,
+    isUnknown: operator === undefined,
+    address,
+    knownBrowsers,
+  });
+  if (admission.kind === "over") return await signInOver(services, request, operator, admission.seconds);
+  const isKnown = admission.kind === "browser";
+  const turn = isKnown ? "known" : await turnOf(services, operator, request);
+  const isRight = await verifyNewcomer(services, request.password, operator, turn);
   if (!operator || !isRight || operator.disabledAt !== null)
-    throw await fail(services, operator, request.address, "password");
+    throw await fail(services, operator, address, "password");
   if (operator.hasSecondFactor && request.code === null) throw secondFactorRequired();
   const token = newSessionToken();
-  if (!(await admit(services, operator, request, nameHash, token)))
-    throw await fail(services, operator, request.address, "second_factor");
+  if (!(await admit(services, operator, request, admission.counter, token)))
+    throw await fail(services, operator, address, "second_factor");
   await renewHash(services, operator, request.password);
   return token;
 }
 
+/**
+ * Beyond what may be tried: it succeeds with password and second factor together, because both are no guess, and nobody is kept out by
+ * what strangers do. Otherwise the answer says nothing: all is looked at whatever is wrong, and neither half is confirmed. Whoever knows
+ * the password has as few guesses at the code here as within the limit. Throws Problem 429.
+ */
+async function signInOver(
+  services: Services,
+  request: SignInRequest,
+  operator: StoredOperator | undefined,
+  seconds: number,
+): Promise<string> {
+  const { buckets, refusedSignIns } = services;
+  const { code } = request;
+  if (code === null) {
+    refusedSignIns.count(null, "throttled");
+    throw tooManySignIns(seconds);
+  }
+  const isCode = await isSecondFactor(services, operator, code);
+  const turn = mayOvertake(services, operator) && isCode ? "known" : { network: networkOf(request.address) };
+  const isRight = await verifyNewcomer(services, request.password, operator, turn);
+  const guesses = `sign-in-code/${operator?.id ?? "unknown"}`;
+  const mayGuess = !isAppCode(code) || buckets.has(guesses, limits.signInCodes);
+  if (operator && isRight && !isCode) buckets.take(guesses, limits.signInCodes);
+  if (operator && isRight && isCode && mayGuess && operator.disabledAt === null) {
+    const token = newSessionToken();
+    if (await admit(services, operator, request, null, token)) return token;
+  }
+  refusedSignIns.count(operator?.id ?? null, "throttled");
+  throw tooManySignIns(seconds);
+}
+
+/**
+ * Whose turn it is when more passwords wait than can be checked: known browsers, and those with a code that is right, come first; of
+ * the others, one address after the other. What a code is worth here is asked so rarely for a name that it can't be found by asking.
+ */
+async function turnOf(
+  services: Services,
+  operator: StoredOperator | undefined,
+  { address, code }: SignInRequest,
+): Promise<PasswordTurn> {
+  const isFirst =
+    services.passwords.isBusy &&
+    code !== null &&
+    mayOvertake(services, operator) &&
+    (await isSecondFactor(services, operator, code));
+  return isFirst ? "known" : { network: networkOf(address) };
+}
+
+const mayOvertake = ({ buckets }: Services, operator: StoredOperator | undefined): boolean =>
+  operator !== undefined && buckets.take(`sign-in-turn/${operator.id}`, limits.signInTurns).allowed;
+
 /** Throws Problem 429 when too many wait for their turn. */
-export async function verify(services: Services, password: string, hash: string | null): Promise<boolean> {
+async function verifyNewcomer(
+  services: Services,
+  password: string,
+  operator: StoredOperator | undefined,
+  turn: PasswordTurn,
+): Promise<boolean> {
   try {
-    return await services.passwords.verify(password, hash);
+    return await services.passwords.verify(password, operator?.passwordHash ?? null, turn);
+  } catch (error) {
+    if (!(error instanceof PasswordsBusy)) throw error;
+    services.refusedSignIns.count(null, "throttled");
+    throw tooManySignIns(1);
+  }
+}
+
+/** Of somebody who is signed in. Throws Problem 429 when too many wait for their turn. */
+export async function verify(services: Services, password: string, hash: string): Promise<boolean> {
+  try {
+    return await services.passwords.verify(password, hash, "known");
   } catch (error) {
     throw error instanceof PasswordsBusy ? tooMany(1) : error;
   }
@@ -60,7 +134,8 @@ async function admit(
   services: Services,
   { id: operatorId, passwordHash }: StoredOperator,
   request: SignInRequest,
-  nameHash: Uint8Array,
+  /** Is forgotten; null: none was taken. */
+  counter: Uint8Array | null,
   token: string,
 ): Promise<boolean> {
   const keys = services.signing.operators;
@@ -71,8 +146,8 @@ async function admit(
     if (operator.hasSecondFactor) {
       factor = await takeSecondFactor(tx, keys, operator, request.code ?? "");
       if (factor === null) return false;
-    }
-    await forgetSignIns(tx, nameHash);
+    } else if (counter === null) return false;
+    if (counter !== null) await forgetSignIns(tx, counter);
     await openSession(services, tx, {
       operatorId,
       browser: request,
@@ -85,20 +160,22 @@ async function admit(
   });
 }
 
-/** On record, whether or not the name is somebody's; never the name that was typed, which may be a password. */
+/** On record: with an entry of its own for a name that exists; never the name that was typed, which may be a password. */
 async function fail(
   services: Services,
   operator: StoredOperator | undefined,
   address: string,
   reason: "password" | "second_factor",
 ): Promise<Problem> {
-  await recordAudit(services.db, services.signing.audit, {
-    accountId: null,
-    actor: { kind: "service" },
-    action: "operator.sign_in_failed",
-    subjectId: operator?.id ?? "unknown",
-    detail: { reason, address },
-  });
+  if (operator)
+    await recordAudit(services.db, services.signing.audit, {
+      accountId: null,
+      actor: { kind: "service" },
+      action: "operator.sign_in_failed",
+      subjectId: operator.id,
+      detail: { reason, address },
+    });
+  else services.refusedSignIns.count(null, "password");
   return new Problem("authentication_error", "The name, the password or the code is not right.");
 }
 

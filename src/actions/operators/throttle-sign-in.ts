@@ -1,26 +1,114 @@
-import { countSignIn } from "#db/operators.ts";
+import { countSignIn } from "#db/operator-throttle.ts";
 import { networkOf } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
+import type { Taken } from "#lib/token-bucket.ts";
 import type { Services } from "#actions/services.ts";
+import { findAnyKnownBrowser, findKnownBrowser, type KnownBrowserCookies } from "./known-browser.ts";
 
-/** Counts an attempt under a name before anything is compared. Throws Problem 429. */
-export async function throttleSecret(services: Services, name: string): Promise<Uint8Array> {
-  const nameHash = services.signing.operators.nameHash(name);
-  const bounds = { free: limits.signInFree, waitMsMax: limits.signInWaitMsMax };
-  const { blockedMs } = await countSignIn(services.db, nameHash, bounds);
+const BOUNDS = { free: limits.signInFree, waitMsMax: limits.signInWaitMsMax } as const;
+
+/** What an attempt is counted by. Each kind has counters of its own; no name of one is a name of another. */
+type CounterKind = "name" | "browser" | "password" | "second-factor";
+
+const hashOf = (services: Services, kind: CounterKind, name: string): Uint8Array =>
+  services.signing.operators.nameHash(`${kind}/${name}`);
+
+/** Counts an attempt of somebody who is signed in, before anything is compared. Gives the counter. Throws Problem 429. */
+export async function throttleSecret(
+  services: Services,
+  kind: "password" | "second-factor",
+  operatorId: string,
+): Promise<Uint8Array> {
+  const hash = hashOf(services, kind, operatorId);
+  const { blockedMs } = await countSignIn(services.db, { hash, isUnknown: false }, BOUNDS);
   if (blockedMs > 0) throw tooMany(Math.ceil(blockedMs / 1_000));
-  return nameHash;
+  return hash;
 }
 
-/** Design, page 6, 5.10: "login throttle per account … and per IP". Throws Problem 429. */
-export function throttleAddress(services: Services, address: string): void {
-  const taken = services.buckets.take(`sign-in/${networkOf(address)}`, limits.signIns);
-  if (!taken.allowed) throw tooMany(Math.max(taken.retryAfterSeconds, 1));
+/** Who attempts to sign in, as far as it is known before anything is compared. */
+export interface Newcomer {
+  readonly name: string;
+  /** Nobody has that name. */
+  readonly isUnknown: boolean;
+  readonly address: string;
+  readonly knownBrowsers: KnownBrowserCookies;
+}
+
+/**
+ * How an attempt is taken. `browser`: in a browser in which this operator has signed in before, counted there and nowhere else, so that
+ * nothing that strangers do counts for it (OWASP, "device cookies"). `counted`: under its name and its address. `over`: those have had too
+ * many; such an attempt succeeds with password and second factor together, and tells nothing otherwise.
+ */
+type Admission =
+  | { readonly kind: "browser" | "counted"; readonly counter: Uint8Array }
+  | { readonly kind: "over"; readonly seconds: number };
+
+/** Design, page 6, 5.10: "login throttle per account … and per IP"; never a lock for ever. Counts before anything is compared. */
+export async function admitAttempt(services: Services, newcomer: Newcomer): Promise<Admission> {
+  const { db, signing } = services;
+  const { name, isUnknown, address } = newcomer;
+  const browser = findKnownBrowser(signing.operators, name, newcomer.knownBrowsers);
+  if (browser !== null) {
+    const counter = hashOf(services, "browser", browser);
+    const { blockedMs } = await countSignIn(db, { hash: counter, isUnknown: false }, BOUNDS);
+    // One that is stolen is worth no more guesses than a name.
+    if (blockedMs === 0) return { kind: "browser", counter };
+  }
+  const { allowed, retryAfterSeconds } = takeAddress(services, address);
+  if (!allowed) return { kind: "over", seconds: Math.max(retryAfterSeconds, 1) };
+  if (isUnknown) services.refusedSignIns.countUnknownName();
+  const counter = hashOf(services, "name", name);
+  const { blockedMs } = await countSignIn(db, { hash: counter, isUnknown }, BOUNDS);
+  if (blockedMs > 0) return { kind: "over", seconds: Math.ceil(blockedMs / 1_000) };
+  return { kind: "counted", counter };
+}
+
+const takeAddress = ({ buckets }: Services, address: string): Taken =>
+  buckets.take(`sign-in/${networkOf(address)}`, limits.signIns);
+
+/** Counts what is asked before anybody says who they are: by browser where operators have signed in, else by address. Throws Problem 429. */
+export function throttleStranger(
+  services: Services,
+  { address, knownBrowsers }: Pick<Newcomer, "address" | "knownBrowsers">,
+): void {
+  const browser = findAnyKnownBrowser(services.signing.operators, knownBrowsers);
+  if (browser !== null && services.buckets.take(`sign-in-browser/${browser}`, limits.signIns).allowed) return;
+  throttleAddress(services, address);
+}
+
+/** Counts who is back from the provider: by the `state` that their browser has left with, else by address. Throws Problem 429. */
+export function throttleArrival(services: Services, state: string | null, address: string): void {
+  if (state === null) return throttleAddress(services, address);
+  refuseOver(services.buckets.take(`sign-in-state/${state}`, limits.signIns));
+}
+
+/** Counts who is signed in and goes to the provider again. Throws Problem 429. */
+export function throttleOperator({ buckets }: Services, operatorId: string): void {
+  refuseOver(buckets.take(`step-up/${operatorId}`, limits.signIns));
+}
+
+function throttleAddress(services: Services, address: string): void {
+  refuseOver(takeAddress(services, address));
+}
+
+function refuseOver({ allowed, retryAfterSeconds }: Taken): void {
+  if (!allowed) throw tooMany(Math.max(retryAfterSeconds, 1));
 }
 
 export function tooMany(seconds: number): Problem {
   return new Problem("rate_limit_exceeded", `Too many attempts. Try again in ${seconds} s.`, {
     headers: { "Retry-After": String(seconds) },
+  });
+}
+
+/** Of a sign-in by password; the same for a name that nobody has. */
+export function tooManySignIns(seconds: number): Problem {
+  const message =
+    `There were too many attempts. Try again in ${seconds} s; ` +
+    "who has a second factor need not wait: give a code of it with the password.";
+  return new Problem("rate_limit_exceeded", message, {
+    headers: { "Retry-After": String(seconds) },
+    details: [{ message, code: "second_factor_required", field: "code" }],
   });
 }

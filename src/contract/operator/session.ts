@@ -56,7 +56,7 @@ export const signIn = defineOperation({
   tag: TAG,
   summary: "Sign in",
   description:
-    "Sets the session's cookie. With a second factor and no `code` the answer is 401 with the detail code `second_factor_required`. The header `X-CSRF-Token` must be there, with any value.",
+    "Sets the session's cookie. With a second factor and no `code` the answer is 401 with the detail code `second_factor_required`; after too many attempts it is 429 with the same one, and password and code together are taken all the same. The header `X-CSRF-Token` must be there, with any value.",
   permission: "open",
   body: closed({
     email: Type.String({ minLength: 1, maxLength: 320, description: "The sign-in name." }),

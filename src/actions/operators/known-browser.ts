@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import type { OperatorKeys } from "#lib/signing.ts";
+
+/** Cookies of browsers in which operators have signed in, by what tells the operators' names apart in the cookies' names. */
+export type KnownBrowserCookies = ReadonlyMap<string, string>;
+
+/** What a browser keeps after a sign-in: it is known from then on, to be that operator's. */
+export interface KnownBrowser {
+  readonly nameKey: string;
+  readonly value: string;
+}
+
+const NONCE_BYTES = 16;
+const VALUE = /^([\w-]{22})\.([\w-]{43})$/;
+const NAME_KEY_CHARACTERS = 16;
+
+const nameKeyOf = (keys: OperatorKeys, name: string): string =>
+  keys.nameHash(`browser/${name}`).toString("hex").slice(0, NAME_KEY_CHARACTERS);
+
+/** The nonce of a cookie that we have made for this name key; null: it is none. */
+function readValue(keys: OperatorKeys, nameKey: string, value: string): string | null {
+  const [, nonce = "", mac = ""] = VALUE.exec(value) ?? [];
+  return nonce !== "" && keys.verifyKnownBrowser(nameKey, nonce, mac) ? nonce : null;
+}
+
+/** What a browser's attempts under this name are counted by; null: no operator of that name has signed in there. */
+export function findKnownBrowser(
+  keys: OperatorKeys,
+  name: string,
+  cookies: KnownBrowserCookies,
+): string | null {
+  const nameKey = nameKeyOf(keys, name);
+  return readValue(keys, nameKey, cookies.get(nameKey) ?? "");
+}
+
+/** The same for whoever it was; for what is asked before a name is known. */
+export function findAnyKnownBrowser(keys: OperatorKeys, cookies: KnownBrowserCookies): string | null {
+  for (const [nameKey, value] of cookies) {
+    const nonce = readValue(keys, nameKey, value);
+    if (nonce !== null) return nonce;
+  }
+  return null;
+}
+
+/** After a sign-in. A browser that is known already goes on with its own. */
+export function makeKnownBrowser(
+  keys: OperatorKeys,
+  name: string,
+  cookies: KnownBrowserCookies,
+): KnownBrowser {
+  const nameKey = nameKeyOf(keys, name);
+  const nonce = findKnownBrowser(keys, name, cookies) ?? randomBytes(NONCE_BYTES).toString("base64url");
+  return { nameKey, value: `${nonce}.${keys.knownBrowser(nameKey, nonce)}` };
+}

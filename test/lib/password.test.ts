@@ -1,0 +1,76 @@
+// Finding M4: who waits for a password to be checked, and who is not kept from it by a flood.
+import assert from "node:assert/strict";
+import { argon2Sync } from "node:crypto";
+import { test } from "node:test";
+import { Passwords, PasswordsBusy, type PasswordTurn } from "#lib/password.ts";
+
+/** A hash that takes no time. */
+function cheapHash(password: string): string {
+  const nonce = Buffer.alloc(16, 1);
+  const tag = argon2Sync("argon2id", {
+    message: password,
+    nonce,
+    parallelism: 1,
+    tagLength: 32,
+    memory: 64,
+    passes: 1,
+  });
+  const text = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "");
+  return `$argon2id$v=19$m=64,t=1,p=1$${text(nonce)}$${text(tag)}`;
+}
+const HASH = cheapHash("right");
+
+/** Asks with all of them at once; the order in which they are answered, and who is told to come again. */
+async function ask(turns: readonly (readonly [who: string, turn: PasswordTurn])[]) {
+  const passwords = new Passwords();
+  await passwords.verify("right", HASH, "known");
+  const answered: string[] = [];
+  const busy: string[] = [];
+  await Promise.all(
+    turns.map(async ([who, turn]) => {
+      try {
+        assert.equal(await passwords.verify("right", HASH, turn), true);
+        answered.push(who);
+      } catch (error) {
+        assert.ok(error instanceof PasswordsBusy);
+        busy.push(who);
+      }
+    }),
+  );
+  return { answered, busy };
+}
+
+const flood = (network: string, times: number) =>
+  Array.from({ length: times }, () => [network, { network }] as const);
+
+test("known browsers come before strangers, however many those are", async () => {
+  const { answered, busy } = await ask([...flood("a", 6), ...flood("b", 4), ["operator", "known"]]);
+  assert.deepEqual(busy, []);
+  // Two are being checked when it comes.
+  assert.ok(answered.indexOf("operator") <= 3, answered.join());
+});
+
+test("one network has a few places, and its turns with the others", async () => {
+  const { answered, busy } = await ask([...flood("a", 50), ["other", { network: "b" }]]);
+  assert.deepEqual([busy.length, new Set(busy)], [44, new Set(["a"])]);
+  assert.ok(answered.indexOf("other") <= 4, answered.join());
+});
+
+test("when all places are taken, a network with none takes one of a network with several", async () => {
+  const many = Array.from({ length: 30 }, (_, index) => flood(`network-${index}`, 4)).flat();
+  const { answered, busy } = await ask([...many, ["newcomer", { network: "new" }]]);
+  assert.ok(answered.includes("newcomer"));
+  assert.equal(answered.length, 2 + 100);
+  assert.ok(busy.length > 0 && !busy.includes("newcomer"));
+});
+
+test("a place is free again when its work is done, whatever came of it", async () => {
+  const passwords = new Passwords();
+  for (let round = 0; round < 3; round++) {
+    const asked = Array.from({ length: 40 }, (_, index) =>
+      passwords.verify(index % 2 === 0 ? "right" : "wrong", HASH, { network: `network-${index}` }),
+    );
+    assert.equal((await Promise.all(asked)).filter(Boolean).length, 20);
+  }
+  assert.equal(passwords.isBusy, false);
+});
