@@ -29,6 +29,7 @@ import { loginTypes } from "#strategies/registry.ts";
 import type { SessionJar } from "#strategies/session-jar.ts";
 import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
+import { namesOf } from "./document-names.ts";
 import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
 import { LoginTrace } from "./login-trace.ts";
@@ -299,7 +300,7 @@ async function logIn(
   trace?: LoginTrace,
 ): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: Redactor }> {
   const targets = new Map<string, TargetSession>();
-  const redact = makeRedactor([]);
+  const redact = makeRedactor([], namesOf(plan.blueprint));
   for (const credential of run.credentials) {
     const { strategyId, strategyVersion } = credential;
     const strategy = must(

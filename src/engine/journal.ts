@@ -166,8 +166,8 @@ function valueBytes(flow: Flow | null, run: RunContext): AsyncIterable<Uint8Arra
   if (flow?.kind !== "value" || flow.value.form === "absent") return null;
   const { value } = flow;
   if (value.form === "file") return redactFile(value, run);
-  const text = value.form === "text" ? run.redact.body(value.text) : run.redact.json(value.json);
+  const text = value.form === "text" ? value.text : JSON.stringify(value.json);
   return (async function* () {
-    yield Buffer.from(text, "utf8");
+    yield Buffer.from(await run.redact.body(text), "utf8");
   })();
 }

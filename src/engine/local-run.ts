@@ -11,6 +11,7 @@ import { describeError, type Log } from "#lib/log.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { carryNode } from "./carry-node.ts";
 import { carryNodes } from "./carry-nodes.ts";
+import { namesOf } from "./document-names.ts";
 import { localJournal, type LocalRules } from "./local-journal.ts";
 import { logInLocally, type LocalCredential, type LocalLoginServices } from "./local-login.ts";
 import { secretsOfAllFields, secretValues, sessionSecrets } from "./login-secrets.ts";
@@ -200,7 +201,7 @@ async function openTargets(
       ]),
     ),
     publicTarget: recordTarget(openTarget(gate, hosts, null), hosts, leaves, asked.exchanges),
-    redact: makeRedactor(secrets),
+    redact: makeRedactor(secrets, namesOf(asked.blueprint)),
     leaves,
   };
 }

@@ -48,7 +48,7 @@ export function nodeWrites(
       return answer;
     },
     finish: async (ordinal, outcome) => {
-      await end(ordinal, "done", { outcome: run.redact.json(outcome) });
+      await end(ordinal, "done", { outcome: await run.redact.body(JSON.stringify(outcome)) });
       await failpoint("write.after_outcome");
     },
     refuse: async (ordinal) => await end(ordinal, "refused"),

@@ -8,6 +8,7 @@ import {
 } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import type { Redactor } from "./redact.ts";
+import { streamOf } from "./small-bytes.ts";
 import { absoluteUrl, type TargetSession } from "./target-session.ts";
 
 /** Longer ones are compared by their hash. */
@@ -59,11 +60,11 @@ export function recordTarget(
       const recorded: RecordedRequest = {
         ...asked,
         url: redact.text(asked.url).replaceAll("[REDACTED]", encodeURIComponent("[REDACTED]")),
-        ...(asked.body === undefined ? {} : { body: redact.body(asked.body) }),
+        ...(asked.body === undefined ? {} : { body: await redact.body(asked.body) }),
       };
       try {
         const response = await target.send(request, signal);
-        exchanges.push({ request: recorded, response: describeResponse(response, redact) });
+        exchanges.push({ request: recorded, response: await describeResponse(response, redact) });
         return response;
       } catch (error) {
         if (error instanceof OutboundError) {
@@ -147,13 +148,13 @@ function describeBody(bytes: Buffer): string {
     : `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
-function describeResponse(response: OutboundResponse, redact: Redactor) {
+async function describeResponse(response: OutboundResponse, redact: Redactor) {
   const headers = [...response.headers].filter(([name]) => KEPT_HEADERS.has(name));
   return {
     status: response.status,
     url: redact.text(response.url),
     headers: Object.fromEntries(headers.map(([name, value]) => [name, redact.text(inUtf8(name, value))])),
-    body: describeContent(response, redact),
+    body: await describeContent(response, redact),
   };
 }
 
@@ -161,12 +162,17 @@ const inUtf8 = (name: string, value: string): string =>
   name === "content-type" ? value.replace(/charset="?[^";\s]+"?/i, "charset=utf-8") : value;
 
 /** A text as one, in UTF-8 from here on; other bytes as they are, without what stands in them readably. */
-function describeContent(response: OutboundResponse, redact: Redactor): string | { readonly base64: string } {
+async function describeContent(
+  response: OutboundResponse,
+  redact: Redactor,
+): Promise<string | { readonly base64: string }> {
   const type = response.headers.get("content-type") ?? "";
   const bytes = Buffer.from(response.body);
-  if (isUtf8(bytes)) return redact.body(bytes.toString("utf8"));
-  if (/^text\/|charset=/i.test(type)) return redact.body(response.text());
-  return { base64: Buffer.from(redact.text(bytes.toString("latin1")), "latin1").toString("base64") };
+  if (isUtf8(bytes)) return await redact.body(bytes.toString("utf8"));
+  if (/^text\/|charset=/i.test(type)) return await redact.body(response.text());
+  const clean: Uint8Array[] = [];
+  for await (const chunk of redact.stream(streamOf(bytes))) clean.push(chunk);
+  return { base64: Buffer.concat(clean).toString("base64") };
 }
 
 /** What of a run a recording keeps besides its exchanges. */

@@ -1,166 +1,252 @@
+import { setImmediate } from "node:timers/promises";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { DataRecord } from "#domain/record.ts";
+import { cutJson, replaceCuts } from "./cut-json.ts";
+import { merged, type Cut } from "./cuts.ts";
+import { makeSecretSearch, type SecretSearch } from "./secret-search.ts";
 
-/** Takes a run's secrets out of whatever is stored. The second net: no node sees a secret in the first place. */
+/** Takes a run's secrets out of what a target gave. */
 export interface Redactor {
-  /** A text that a target gave. */
+  /** A short text that a target gave: a header, an address, a name. */
   text(text: string): string;
-  /** Bytes as a text of one byte a character; a secret is found in its UTF-8 form. */
-  bytes(text: string): string;
-  /** The bytes of the longest thing that is looked for; 0: there is nothing to look for. */
-  readonly longest: number;
-  /** A whole body that a target gave: JSON stays JSON, also where the secret is a number in it. */
-  body(text: string): string;
   /** A message for the log or the operator: also where letters lost their case, as in a host name. */
   message(text: string): string;
-  /** A JSON value, as text. Its strings, keys and numbers are looked at one by one: what is stored stays JSON. */
+  /** A short JSON value, as text. Its strings, keys and numbers are looked at one by one: what is stored stays JSON. */
   json(value: Json): string;
-  /** Records as newline-delimited JSON. */
-  lines(records: readonly DataRecord[]): string;
+  /** A whole body that a target gave: JSON stays JSON, also where the secret is a number in it. Other work goes on meanwhile. */
+  body(text: string): Promise<string>;
+  /** Records as newline-delimited JSON, in UTF-8. Other work goes on meanwhile. */
+  lines(records: readonly DataRecord[]): Promise<Buffer>;
+  /** Bytes of any kind, as they come. Other work goes on meanwhile. */
+  stream(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Looks for these too from now on: what the run was given while it ran. */
-  add(secrets: readonly string[]): void;
+  add(secrets: readonly RunSecret[]): void;
+  /** There is nothing to look for. */
+  readonly isIdle: boolean;
   /** How many texts were changed so far. */
   readonly changes: number;
 }
 
-/** Values under six characters can't be told from ordinary text (design, page 6, T14). */
-const SHORTEST = 6;
+/** A value, and whether it is one only where it stands alone, as six digits do. */
+export type RunSecret = string | { readonly value: string; readonly alone: true };
+
 const PLACE = "[REDACTED]";
 
-/** Design, page 6, T11: exact, URL, base64, base64url, hex, JSON and HTML, in the variants that software writes. */
-export function makeRedactor(secrets: readonly string[]): Redactor {
-  let forms: readonly string[] = [];
-  // What a form looks like inside JSON text. A number is JSON as it is.
-  let written: readonly string[] = [];
-  let inBytes: readonly string[] = [];
-  const add = (more: readonly string[]): void => {
-    const added = more.filter((secret) => secret.length >= SHORTEST).flatMap(formsOf);
-    forms = [...new Set([...forms, ...added])]
-      .filter((form) => form.length >= SHORTEST)
-      // Longest first, so that no form leaves a piece of another behind.
-      .sort((a, b) => b.length - a.length);
-    written = [...new Set([...forms, ...forms.map(jsonEscaped)])];
-    inBytes = forms.map((form) => Buffer.from(form, "utf8").toString("latin1"));
+/** Bytes that are looked at in one step, and how long steps may take together before others have their turn. */
+const STEP_BYTES = 131_072;
+const TURN_MS = 4;
+/** A text that begins before a step: its escapes are whole then. */
+const OVERLAP_BYTES = 64;
+/** A longer text that is a number or a string as a whole is no JSON of anybody's. */
+const SCALAR_CHARACTERS_MAX = 65_536;
+
+/**
+ * Design, page 6, T11. `names` are words that the Blueprint's document holds: a key of JSON that is one of them says nothing that
+ * its author did not know, and stays.
+ */
+export function makeRedactor(
+  secrets: readonly RunSecret[],
+  names: ReadonlySet<string> = new Set(),
+): Redactor {
+  const search = makeSecretSearch();
+  const inMessages = makeSecretSearch({ ignoreCase: true });
+  const add = (more: readonly RunSecret[]): void => {
+    for (const secret of more) {
+      const [value, alone] = typeof secret === "string" ? [secret, false] : [secret.value, secret.alone];
+      search.add(value, alone);
+      inMessages.add(value, alone);
+    }
   };
   add(secrets);
   let changes = 0;
-  const replace = (text: string, all: readonly string[]): string => {
-    const clean = all.reduce(
-      (rest, form) => (rest.includes(form) ? rest.replaceAll(form, PLACE) : rest),
-      text,
-    );
-    if (clean !== text) changes++;
-    return clean;
+  const isKept = (key: string): boolean => names.has(key);
+  const cutText = (text: string, by: SecretSearch): string => {
+    if (by.size === 0 || text === "") return text;
+    const bytes = Buffer.from(text, "utf8");
+    const cuts = atOnce(findInSteps(by, bytes));
+    if (cuts.length === 0) return text;
+    changes++;
+    return replaceCuts(bytes, cuts, 0, PLACE).toString("utf8");
   };
-  const text = (given: string): string => replace(given, forms);
-  const isTouched = (json: string): boolean => written.some((form) => json.includes(form));
-  const cleanBody = (given: string): string => {
-    try {
-      return JSON.stringify(cleanJson(JSON.parse(given) as Json, text));
-    } catch {
-      // No JSON, or so deep that it can't be written again.
-      return text(given);
-    }
-  };
+  const clean: Clean = { text: (given) => cutText(given, search), isKept };
+  function* cleanBody(text: string): Generator<void, string> {
+    if (search.size === 0) return text;
+    const bytes = Buffer.from(text, "utf8");
+    const cuts = yield* findInSteps(search, bytes);
+    if (cuts.length === 0) return text;
+    changes++;
+    const cut = /^\s*[[{]/.test(text) ? yield* cutJson(bytes, cuts, PLACE, isKept) : null;
+    if (cut !== null) return cut.toString("utf8");
+    return cleanParsed(text, clean) ?? replaceCuts(bytes, cuts, 0, PLACE).toString("utf8");
+  }
   return {
-    text,
-    bytes: (given) => replace(given, inBytes),
-    get longest() {
-      return Math.max(0, ...inBytes.map((form) => form.length));
-    },
-    body: (given) => (isTouched(given) ? cleanBody(given) : given),
-    message: (given) =>
-      replace(
-        text(given),
-        forms.map((form) => form.toLowerCase()),
-      ),
+    text: clean.text,
+    message: (given) => cutText(clean.text(given), inMessages),
     json(value) {
-      const whole = JSON.stringify(value);
-      return isTouched(whole) ? JSON.stringify(cleanJson(value, text)) : whole;
+      const text = JSON.stringify(value);
+      if (search.size === 0 || atOnce(findInSteps(search, Buffer.from(text, "utf8"))).length === 0)
+        return text;
+      return JSON.stringify(cleanJson(value, clean));
     },
-    lines(records) {
-      const whole = linesOf(records);
-      return isTouched(whole) ? linesOf(records.map((record) => cleanRecord(record, text))) : whole;
+    body: async (text) => await inTurns(cleanBody(text)),
+    async lines(records) {
+      const bytes = Buffer.from(linesOf(records), "utf8");
+      if (search.size === 0) return bytes;
+      const cuts = await inTurns(findInSteps(search, bytes));
+      return cuts.length === 0 ? bytes : await inTurns(cleanLines(records, bytes, cuts, clean));
     },
+    stream: (bytes) =>
+      search.size === 0
+        ? bytes
+        : cleanStream(bytes, search, () => {
+            changes++;
+          }),
     add,
+    get isIdle() {
+      return search.size === 0;
+    },
     get changes() {
       return changes;
     },
   };
 }
 
+/** What cleans one text, and which keys stay. */
+interface Clean {
+  text(given: string): string;
+  isKept(key: string): boolean;
+}
+
+function* findInSteps(search: SecretSearch, bytes: Buffer): Generator<void, readonly Cut[]> {
+  if (bytes.length <= STEP_BYTES) return search.find(bytes);
+  const found: Cut[] = [];
+  const { reach } = search;
+  const step = Math.max(STEP_BYTES, reach);
+  for (let start = 0; start < bytes.length; start += step) {
+    const first = Math.max(0, start - OVERLAP_BYTES);
+    for (const cut of search.find(bytes.subarray(first, start + step + reach)))
+      found.push({ start: cut.start + first, end: cut.end + first });
+    yield;
+  }
+  return merged(found);
+}
+
+function atOnce<T>(steps: Generator<void, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
+  let beganMs = performance.now();
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - beganMs < TURN_MS) continue;
+    await setImmediate();
+    beganMs = performance.now();
+  }
+}
+
+/** The end of what has come is held back: a secret may begin there. */
+async function* cleanStream(
+  source: AsyncIterable<Uint8Array>,
+  search: SecretSearch,
+  changed: () => void,
+): AsyncIterable<Uint8Array> {
+  const step = Math.max(STEP_BYTES, search.reach);
+  let waiting: Uint8Array[] = [];
+  let waitingBytes = 0;
+  const flush = async (isLast: boolean): Promise<Buffer> => {
+    const bytes = Buffer.concat(waiting);
+    const cuts = await inTurns(findInSteps(search, bytes));
+    let end = isLast ? bytes.length : bytes.length - search.reach;
+    // A cut at the end may be longer when more has come.
+    for (const cut of cuts) if (cut.start < end && cut.end > end) end = cut.start;
+    const whole = cuts.filter((cut) => cut.end <= end);
+    if (whole.length > 0) changed();
+    waiting = [bytes.subarray(end)];
+    waitingBytes = bytes.length - end;
+    return replaceCuts(bytes.subarray(0, end), whole, 0, PLACE);
+  };
+  for await (const chunk of source) {
+    waiting.push(chunk);
+    waitingBytes += chunk.length;
+    if (waitingBytes < step + 2 * search.reach) continue;
+    const ready = await flush(false);
+    if (ready.length > 0) yield ready;
+  }
+  const rest = await flush(true);
+  if (rest.length > 0) yield rest;
+}
+
 const linesOf = (records: readonly DataRecord[]): string =>
   `${records.map((record) => JSON.stringify(record)).join("\n")}\n`;
 
+/** Only those records are taken apart in which something was found. */
+function* cleanLines(
+  records: readonly DataRecord[],
+  bytes: Buffer,
+  cuts: readonly Cut[],
+  clean: Clean,
+): Generator<void, Buffer> {
+  const lines: Buffer[] = [];
+  let start = 0;
+  let next = 0;
+  for (const record of records) {
+    const end = bytes.indexOf(0x0a, start) + 1;
+    const firstCut = next;
+    while ((cuts[next]?.start ?? Infinity) < end) next++;
+    const isTouched = next > firstCut || (cuts[next - 1]?.end ?? 0) > start;
+    lines.push(
+      isTouched
+        ? Buffer.from(`${JSON.stringify(cleanRecord(record, clean))}\n`, "utf8")
+        : bytes.subarray(start, end),
+    );
+    start = end;
+    yield;
+  }
+  return Buffer.concat(lines);
+}
+
 /** The record's own keys stay, also when somebody's password is `isValid`. */
-function cleanRecord({ data, errors, isValid }: DataRecord, text: (given: string) => string): DataRecord {
+function cleanRecord({ data, errors, isValid }: DataRecord, clean: Clean): DataRecord {
+  const name = (text: string): string => (clean.isKept(text) ? text : clean.text(text));
   return {
-    data: cleanJson(data, text) as JsonObject,
+    data: cleanJson(data, clean) as JsonObject,
     errors: errors.map(({ field, code, message }) => ({
-      field: field === null ? null : text(field),
-      code: text(code),
-      message: text(message),
+      field: field === null ? null : name(field),
+      code: name(code),
+      message: clean.text(message),
     })),
     isValid,
   };
 }
 
-function cleanJson(value: Json, text: (given: string) => string): Json {
-  if (typeof value === "string") return text(value);
-  if (typeof value === "number") {
-    const clean = text(String(value));
-    return clean === String(value) ? value : clean;
+/** Null: it is no JSON, or so deep that it can't be written again. */
+function cleanParsed(text: string, clean: Clean): string | null {
+  if (!/^\s*[[{]/.test(text) && text.length > SCALAR_CHARACTERS_MAX) return null;
+  try {
+    return JSON.stringify(cleanJson(JSON.parse(text) as Json, clean));
+  } catch {
+    return null;
   }
-  if (Array.isArray(value)) return value.map((item: Json) => cleanJson(item, text));
+}
+
+function cleanJson(value: Json, clean: Clean): Json {
+  if (typeof value === "string") return clean.text(value);
+  if (typeof value === "number") {
+    const text = clean.text(String(value));
+    return text === String(value) ? value : text;
+  }
+  if (Array.isArray(value)) return value.map((item: Json) => cleanJson(item, clean));
   if (!isJsonObject(value)) return value;
   // `fromEntries` defines: a key `__proto__` stays a key.
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [text(key), cleanJson(item, text)]));
-}
-
-function formsOf(secret: string): readonly string[] {
-  const bytes = Buffer.from(secret, "utf8");
-  const json = jsonEscaped(secret);
-  const url = encodeURIComponent(secret.toWellFormed());
-  const form = new URLSearchParams([["", secret]]).toString().slice(1);
-  const hex = bytes.toString("hex");
-  return [
-    secret,
-    json,
-    json.replaceAll("/", "\\/"),
-    asciiEscaped(json),
-    jsonEscaped(json),
-    ...[url, form].flatMap((encoded) => [encoded, encoded.replace(/%../g, (code) => code.toLowerCase())]),
-    ...[NAMED, { ...NAMED, "'": "&#x27;" }, { ...NAMED, '"': "&#34;" }, { ...NAMED, "'": "&apos;" }].map(
-      (entities) => secret.replace(/[&<>"']/g, (character) => entities[character] ?? character),
-    ),
-    // Text only: quotes stay in it.
-    secret.replace(/[&<>]/g, (character) => NAMED[character] ?? character),
-    bytes.toString("base64"),
-    bytes.toString("base64url"),
-    ...[0, 1, 2].flatMap((offset) => {
-      const within = base64Within(bytes, offset);
-      return [within, within.replaceAll("+", "-").replaceAll("/", "_")];
-    }),
-    hex,
-    hex.toUpperCase(),
-  ];
-}
-
-const NAMED: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-const jsonEscaped = (text: string): string => JSON.stringify(text).slice(1, -1);
-
-const asciiEscaped = (json: string): string =>
-  json.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
-/** What base64 has for these bytes wherever they stand in a longer text, as the password does in `user:password`. */
-function base64Within(bytes: Buffer, offset: number): string {
-  const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
-  return padded.toString("base64").slice(Math.ceil((offset * 8) / 6), Math.floor((padded.length * 8) / 6));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      clean.isKept(key) ? key : clean.text(key),
+      cleanJson(item, clean),
+    ]),
+  );
 }

@@ -21,7 +21,7 @@ export async function* encodeRecords(
     if (batch.length === 0) continue;
     counts.total += batch.length;
     for (const record of batch) if (record.isValid) counts.valid++;
-    yield Buffer.from(redact.lines(batch), "utf8");
+    yield await redact.lines(batch);
   }
 }
 

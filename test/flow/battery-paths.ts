@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
+import { WRITERS } from "../engine/writers.ts";
 
 /**
  * The ways in which a run's secret could get out by an error, a log or a result (design, page 6, T11 and G7): each is one
@@ -248,29 +249,15 @@ const KEPT: Readonly<Record<string, LeakPath>> = {
   },
 };
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
 function echoes(secret: string): Readonly<Record<string, string>> {
-  const bytes = Buffer.from(secret, "utf8");
+  const byWriter = Object.entries(WRITERS).map(([name, write]): [string, string] => [name, write(secret)]);
   return {
-    plain: secret,
+    ...Object.fromEntries(byWriter),
     within: `before ${secret} after`,
-    url: encodeURIComponent(secret),
-    form: new URLSearchParams({ secret }).toString(),
     json: JSON.stringify({ secret }),
     jsonInJson: JSON.stringify(JSON.stringify({ secret })),
-    html: secret.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character),
-    base64: bytes.toString("base64"),
-    base64url: bytes.toString("base64url"),
     basic: `Basic ${Buffer.from(`user:${secret}`).toString("base64")}`,
-    hex: bytes.toString("hex"),
-    upperHex: bytes.toString("hex").toUpperCase(),
+    upperHex: Buffer.from(secret, "utf8").toString("hex").toUpperCase(),
   };
 }
 

@@ -3,9 +3,12 @@
 import { registerHooks } from "node:module";
 
 const IDENTITY = `
-const linesOf = (records) => records.map((record) => JSON.stringify(record)).join("\\n") + "\\n";
-const same = (text) => text;
-export const makeRedactor = () => ({ text: same, body: same, message: same, json: JSON.stringify, lines: linesOf, bytes: same, longest: 0, add: () => {}, changes: 0 });
+const linesOf = (records) => Buffer.from(records.map((record) => JSON.stringify(record)).join("\\n") + "\\n");
+const same = (given) => given;
+export const makeRedactor = () => ({
+  text: same, body: async (given) => given, message: same, json: JSON.stringify, lines: async (records) => linesOf(records),
+  stream: same, isIdle: true, add: () => {}, changes: 0,
+});
 `;
 
 registerHooks({

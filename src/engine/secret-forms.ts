@@ -1,0 +1,112 @@
+import { decodeEscapes } from "./decode-escapes.ts";
+
+/** What `secret-search.ts` looks for: in a text and in one without escapes; and the beginnings of what stands in base64 and hex. */
+export interface SecretForms {
+  readonly patterns: readonly Uint8Array[];
+  readonly forms: readonly Uint8Array[];
+}
+
+/** Shorter ones are no beginning of a search. */
+const PATTERN_BYTES_MIN = 6;
+/** Five bytes hold three that stand together in whatever way they are grouped by three. */
+const PLAIN = /[0-9A-Za-z]{5,}/;
+
+export function formsWithin(secret: string): SecretForms {
+  const text = Buffer.from(secret, "utf8");
+  const written = [text, ...inOtherAlphabets(secret)];
+  const decoded = [...written, ...written.map(withoutLooseEnd)].map((bytes) =>
+    withoutLooseEnd(decodeEscapes(bytes)?.bytes ?? bytes),
+  );
+  const escaped = escapedForms(secret);
+  // Too little is left of a secret that is all escapes: it is found as it is, and as the usual writers escape it.
+  const isLost = decoded.some((bytes) => bytes.length < PATTERN_BYTES_MIN);
+  return {
+    // A piece of base64 that has neither the beginning nor the end can't be decoded to all of the secret.
+    patterns: different([...written, ...decoded, ...base64Forms(text), ...(isLost ? escaped : [])]),
+    forms: different([...written, ...escaped, ...plainPart(secret), ...encodedForms(text)]),
+  };
+}
+
+/** Latin-1 where it can be written in it, and UTF-16 in both orders. */
+function inOtherAlphabets(secret: string): readonly Buffer[] {
+  const utf16 = Buffer.from(secret, "utf16le");
+  const swapped = Buffer.from(utf16).swap16();
+  // eslint-disable-next-line no-control-regex
+  return /[^\x00-\x7f]/.test(secret) && !/[^\x00-\xff]/.test(secret)
+    ? [Buffer.from(secret, "latin1"), utf16, swapped]
+    : [utf16, swapped];
+}
+
+/** An escape that begins at a secret's end would go on in what follows it. */
+function withoutLooseEnd(bytes: Uint8Array): Uint8Array {
+  const text = Buffer.from(bytes).toString("latin1");
+  const short = text.replace(/(?:\\+|%[0-9A-Fa-f]?|&#?\w{0,8})$/, "");
+  return short.length < PATTERN_BYTES_MIN ? bytes : bytes.subarray(0, short.length);
+}
+
+const plainPart = (secret: string): readonly Buffer[] => {
+  const plain = PLAIN.exec(secret)?.[0];
+  return plain === undefined ? [] : [Buffer.from(plain.slice(0, 5), "latin1")];
+};
+
+/** As the usual writers escape it, and with each character escaped. */
+function escapedForms(secret: string): readonly Buffer[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const url = encodeURIComponent(secret.toWellFormed());
+  const codes = Array.from(secret, (character) => character.codePointAt(0) ?? 0);
+  const hex = (code: number, digits: number): string => code.toString(16).padStart(digits, "0");
+  const bytes = Buffer.from(secret, "utf8").toString("hex").match(/../g) ?? [];
+  return [
+    json,
+    json.replaceAll("/", "\\/"),
+    json.replace(/[^ -~]|[<>&'+=]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`),
+    url,
+    url.replace(/[!'()*]/g, (character) => `%${hex(character.charCodeAt(0), 2).toUpperCase()}`),
+    new URLSearchParams([["", secret]]).toString().slice(1),
+    secret.replace(/[&<>"']/g, (character) => NAMED[character] ?? character),
+    secret.replace(/[&<>"'`=/]/g, (character) => `&#x${hex(character.charCodeAt(0), 2).toUpperCase()};`),
+    codes.map((code) => `\\u${hex(code, 4)}`).join(""),
+    bytes.map((byte) => `\\x${byte}`).join(""),
+    bytes.map((byte) => `%${byte}`).join(""),
+    codes.map((code) => `&#x${hex(code, 2)};`).join(""),
+    codes.map((code) => `&#${code};`).join(""),
+  ].map((form) => Buffer.from(form, "utf8"));
+}
+
+const NAMED: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function base64Forms(bytes: Buffer): readonly Buffer[] {
+  const base64 = [0, 1, 2].map((offset) => base64Within(bytes, offset));
+  return [...base64, ...base64.map((form) => form.replaceAll("+", "-").replaceAll("/", "_"))].map((form) =>
+    Buffer.from(form, "latin1"),
+  );
+}
+
+function encodedForms(bytes: Buffer): readonly Buffer[] {
+  const hex = bytes.toString("hex");
+  return [
+    ...base64Forms(bytes),
+    ...[
+      hex,
+      hex.toUpperCase(),
+      hex.replace(/..(?!$)/g, "$&:"),
+      hex.toUpperCase().replace(/..(?!$)/g, "$&:"),
+    ].map((form) => Buffer.from(form, "latin1")),
+  ];
+}
+
+/** What base64 has for these bytes wherever they stand in a longer text, as the password does in `user:password`. */
+function base64Within(bytes: Buffer, offset: number): string {
+  const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
+  return padded.toString("base64").slice(Math.ceil((offset * 8) / 6), Math.floor((padded.length * 8) / 6));
+}
+
+function different(all: readonly Uint8Array[]): readonly Uint8Array[] {
+  return [...new Map(all.map((each) => [Buffer.from(each).toString("latin1"), each])).values()];
+}

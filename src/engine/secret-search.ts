@@ -1,0 +1,95 @@
+import { decodeEscapes } from "./decode-escapes.ts";
+import { BASE64, BLOCK, BLOCK_BITS, findEncoded, HEX, placeOf, type Wanted } from "./find-encoded.ts";
+import { makePatternSearch } from "./find-patterns.ts";
+import { merged, type Cut } from "./cuts.ts";
+import { formsWithin } from "./secret-forms.ts";
+
+/**
+ * Finds the secrets of a run in what a target wrote, however it wrote them. A text is not compared with the forms that a secret may
+ * take: it is decoded, and the secrets are looked for in what comes out. One pass over the text finds them as they are: the last
+ * three bytes of a window of six say how far it may move without passing a secret's beginning (Wu and Manber's shift table), so most
+ * bytes are never looked at, however many secrets there are; only where they may be a beginning, a tree of the secrets with the same
+ * six bytes is walked. The same pass over the text without its escapes (`decode-escapes.ts`, which knows where each byte came from)
+ * finds them in JSON, URLs, HTML and scripts. Base64 and hexadecimal are decoded only where it can matter: while their characters
+ * go by, the last 24 bits are every three bytes that they may stand for, and only three bytes that stand in a secret (or in an
+ * escaped or encoded one) lead to decoding what is around them, in which all of this is done again. A text that is built to make
+ * the walks long gets shorter walks: then the first 32 bytes of a secret count as all of it.
+ */
+export interface SecretSearch {
+  /** Values under six characters are left out. `alone`: only where no letter or digit stands next to it. */
+  add(secret: string, alone?: boolean): void;
+  /** How many are looked for. */
+  readonly size: number;
+  /** The bytes that one finding may take up in a text, in whatever form. */
+  readonly reach: number;
+  /** The places in a text in UTF-8 (or in bytes of any kind), in order and apart. */
+  find(bytes: Uint8Array): readonly Cut[];
+}
+
+/** Values under six characters can't be told from ordinary text (design, page 6, T14). */
+const SECRET_CHARACTERS_MIN = 6;
+
+/** Encodings that are decoded inside another. */
+const DEPTH = 2;
+const REACH_FACTOR = 12;
+const REACH_BYTES_MAX = 1_048_576;
+
+export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
+  const patterns = makePatternSearch(ignoreCase);
+  const seen = new Set<string>();
+  const blocks = new Set<number>();
+  const mayBlock = new Uint8Array(1 << BLOCK_BITS);
+  let longestBytes = 0;
+  let longestForm = 0;
+
+  const addBlocks = (form: Uint8Array): void => {
+    longestForm = Math.max(longestForm, form.length);
+    for (let at = 0; at < BLOCK && at + BLOCK <= form.length; at++) {
+      const block = ((form[at] ?? 0) << 16) | ((form[at + 1] ?? 0) << 8) | (form[at + 2] ?? 0);
+      blocks.add(block);
+      mayBlock[placeOf(block)] = 1;
+    }
+  };
+  const find = (bytes: Uint8Array, depth: number): readonly Cut[] => {
+    const found: Cut[] = [];
+    patterns.scan(bytes, found);
+    const decoded = decodeEscapes(bytes);
+    const text = decoded?.bytes ?? bytes;
+    const inner: Cut[] = decoded === null ? found : [];
+    if (decoded !== null) patterns.scan(text, inner);
+    if (depth > 0) {
+      const wanted: Wanted = {
+        blocks,
+        mayBlock,
+        formBytes: longestForm,
+        find: (each) => find(each, depth - 1),
+      };
+      findEncoded(text, BASE64, wanted, inner);
+      findEncoded(text, HEX, wanted, inner);
+    }
+    if (decoded !== null)
+      for (const { start, end } of inner)
+        found.push({ start: decoded.origin(start), end: decoded.origin(end) });
+    return merged(found);
+  };
+
+  return {
+    add(secret, alone = false) {
+      if (secret.length < SECRET_CHARACTERS_MIN || seen.has(`${alone} ${secret}`)) return;
+      seen.add(`${alone} ${secret}`);
+      const forms = formsWithin(secret);
+      for (const pattern of forms.patterns) {
+        longestBytes = Math.max(longestBytes, pattern.length);
+        patterns.add(pattern, alone);
+      }
+      for (const form of forms.forms) addBlocks(form);
+    },
+    get size() {
+      return seen.size;
+    },
+    get reach() {
+      return Math.min(REACH_FACTOR * longestBytes + 64, REACH_BYTES_MAX);
+    },
+    find: (bytes) => (seen.size === 0 ? [] : find(bytes, DEPTH)),
+  };
+}
