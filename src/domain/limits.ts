@@ -55,6 +55,13 @@ export const limits = {
   /** Design, page 6, 5.6: how long a `state` counts. */
   oauthStateMs: 10 * 60_000,
   oauthResponseBytesMax: 262_144,
+  /** RFC 6265, 6.1: cookies of one domain, and in all, that a login or a node may be given. */
+  domainCookiesMax: 50,
+  cookiesMax: 3_000,
+  /** Values that a login gives (headers, parameters, cookies, what it extracts), each of which is looked for in all that targets say. */
+  sessionSecretsMax: 500,
+  /** Cookies that came after the login, the newest of which are looked for. */
+  lateCookiesMax: 200,
   /** How long an issuer's metadata is used before it is read again. */
   oauthMetadataMs: 10 * 60_000,
   /** An access token that expires within this time is renewed first. */

@@ -32,6 +32,7 @@ import { databaseJournal } from "./database-journal.ts";
 import { namesOf } from "./document-names.ts";
 import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
+import { cookieSecrets } from "./login-secrets.ts";
 import { LoginTrace } from "./login-trace.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
@@ -319,7 +320,9 @@ async function logIn(
     const loggedIn = await login(services, request, signal);
     redact.add(loggedIn.secrets);
     const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
-      openTarget(services.gate, origins, session, jar, beforeHop);
+      openTarget(services.gate, origins, session, jar, beforeHop, (cookies) =>
+        redact.addPassing(cookieSecrets(cookies)),
+      );
     // A login that sends a password again whenever a target says 401 would lock people out: only what renews by itself does.
     const target = loginTypes.get(strategy.login.type)?.keepsItsOwnSession
       ? openRenewingTarget(loggedIn.session, open, async (refused, at) => {

@@ -10,8 +10,8 @@ import type { TokenSet } from "#strategies/oauth-access.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
-import { secretsOfAllFields } from "./login-secrets.ts";
-import { makeRedactor } from "./redact.ts";
+import { secretsOfAllFields, secretValues } from "./login-secrets.ts";
+import { makeRedactor, type RunSecret } from "./redact.ts";
 import { RunFailure } from "./run-ended.ts";
 import { openTarget } from "./target-session.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
@@ -39,14 +39,15 @@ export async function logInLocally(
   services: LocalLoginServices,
   { strategy, fields, accessToken }: LocalCredential,
   signal: AbortSignal,
-): Promise<Secret<LoginSession>> {
+): Promise<{ readonly session: Secret<LoginSession>; readonly secrets: readonly RunSecret[] }> {
   const { type: name, ...config } = strategy.login;
   const type = must(loginTypes.get(name), `login type ${name}`);
   const place = { strategy: { strategy }, origins: strategy.hosts, beforeHop: null };
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
   try {
     const context = loginContext(meansOf(services, accessToken), place, fields, openJar(), bounded);
-    return new Secret(await type.login(context, config));
+    const session = new Secret({ ...(await type.login(context, config)), codes: context.codes });
+    return { session, secrets: secretValues(strategy, fields, session) };
   } catch (error) {
     signal.throwIfAborted();
     if (bounded.aborted)

@@ -14,7 +14,7 @@ import { carryNodes } from "./carry-nodes.ts";
 import { namesOf } from "./document-names.ts";
 import { localJournal, type LocalRules } from "./local-journal.ts";
 import { logInLocally, type LocalCredential, type LocalLoginServices } from "./local-login.ts";
-import { secretsOfAllFields, secretValues, sessionSecrets } from "./login-secrets.ts";
+import { cookieSecrets, secretsOfAllFields, sessionSecrets } from "./login-secrets.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { recordTarget, replayTarget, type Exchange } from "./recording.ts";
 import { makeRedactor, type Redactor } from "./redact.ts";
@@ -181,18 +181,20 @@ async function openTargets(
   const hosts = asked.blueprint.hosts.map((host) => new URL(host).origin);
   if (gate === null) return replayedTargets(asked, hosts);
   const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
-  const [secrets, all]: [string[], string[]] = [[], []];
+  const redact = makeRedactor([], namesOf(asked.blueprint));
+  const leaves = makeRedactor([]);
   for (const { slot } of asked.blueprint.credentials) {
     const credential = must(asked.credentials.get(slot), `the credential of ${slot}`);
     const { strategy, fields } = credential;
-    const session = await logInLocally({ ...services, gate }, credential, signal);
-    secrets.push(...secretValues(strategy, fields, session));
-    all.push(...secretsOfAllFields(strategy, fields), ...sessionSecrets(session));
-    const target = openTarget(gate, strategy.hosts, session);
+    const { session, secrets } = await logInLocally({ ...services, gate }, credential, signal);
+    redact.add(secrets);
+    leaves.add([...secretsOfAllFields(strategy, fields), ...sessionSecrets(strategy, fields, session)]);
+    const target = openTarget(gate, strategy.hosts, session, undefined, null, (cookies) => {
+      for (const each of [redact, leaves]) each.addPassing(cookieSecrets(cookies));
+    });
     opened.defer(async () => await target.close());
     targets.set(slot, [target, strategy.hosts]);
   }
-  const leaves = makeRedactor(all);
   return {
     targets: new Map(
       [...targets].map(([slot, [target, origins]]) => [
@@ -201,7 +203,7 @@ async function openTargets(
       ]),
     ),
     publicTarget: recordTarget(openTarget(gate, hosts, null), hosts, leaves, asked.exchanges),
-    redact: makeRedactor(secrets, namesOf(asked.blueprint)),
+    redact,
     leaves,
   };
 }

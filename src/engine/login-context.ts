@@ -38,7 +38,7 @@ interface LoginPlace {
   readonly trace?: LoginTrace | undefined;
 }
 
-/** What a login type works with, and nothing else. */
+/** What a login type works with, and nothing else; and the one-time codes that it was given. */
 export function loginContext(
   means: LoginMeans,
   request: LoginPlace,
@@ -46,17 +46,26 @@ export function loginContext(
   jar: SessionJar,
   signal: AbortSignal,
   session: Secret<LoginSession> | null = null,
-): LoginContext {
+): LoginContext & { readonly codes: readonly string[] } {
   const target = openTarget(means.gate, request.origins, session, jar, request.beforeHop);
   const usesCodes = request.strategy.strategy.fields.some(
     ({ key, type }) => type === "totp_secret" && fields.reveal().has(key),
   );
   const clock: TargetClock = { offsetMs: 0 };
+  const codes: string[] = [];
+  const meansWithCodes: LoginMeans = {
+    ...means,
+    nextCode: async (...asked) => {
+      const code = await means.nextCode(...asked);
+      codes.push(code);
+      return code;
+    },
+  };
   return {
     strategy: request.strategy.strategy,
     signal,
     field: (key) => fields.reveal().get(key),
-    expressions: credentialExpressions(means, request, fields, clock, signal),
+    expressions: credentialExpressions(meansWithCodes, request, fields, clock, signal),
     send: async (outbound) => {
       const response = await target.send(outbound, signal);
       request.trace?.answered(response.status);
@@ -67,6 +76,7 @@ export function loginContext(
     refused: request.refused?.reveal(),
     steps: request.trace,
     oauth: means.oauth,
+    codes,
   };
 }
 

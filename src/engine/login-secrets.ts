@@ -1,26 +1,70 @@
 import { secretTexts } from "#domain/field-values.ts";
 import { isJsonObject, texts, type Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import type { Secret } from "#lib/secret.ts";
-import type { LoginSession } from "#strategies/define-login.ts";
+import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
 import type { CredentialFields } from "./login-context.ts";
+import type { RunSecret } from "./redact.ts";
 
-/** Values that must not be stored if a target echoes them: the secret fields, and what the login gave. User names are not. */
+/**
+ * Values that must not be stored if a target echoes them: the secret fields, and what the login gave. User names are not. Throws
+ * LoginFailure when the target gave more of them than are looked for.
+ */
 export function secretValues(
   strategy: Strategy,
   fields: Secret<CredentialFields>,
   session: Secret<LoginSession>,
-): readonly string[] {
-  return [...givenSecrets(strategy, fields), ...sessionSecrets(session)];
+): readonly RunSecret[] {
+  const given = sessionSecrets(strategy, fields, session);
+  if (given.length > limits.sessionSecretsMax)
+    throw new LoginFailure(
+      `login: the target gave ${given.length} values that are kept secret (cookies, headers, what is extracted); ${limits.sessionSecretsMax} are possible. ` +
+        "`secret: false` at an `extract` leaves out what is none",
+    );
+  return [...givenSecrets(strategy, fields), ...given];
 }
 
-/** What a login gave and later requests carry. */
-export function sessionSecrets(session: Secret<LoginSession>): readonly string[] {
-  const query = (session.reveal().query ?? []).map(([, value]) => value);
-  const headers = Object.values(session.reveal().headers).map((value) =>
-    value.replace(/^(basic|bearer) /i, ""),
-  );
-  return [...headers, ...query, ...sessionCookies(session)];
+/**
+ * What a login gave and later requests carry, and what it read to get there: headers and parameters whole and in their parts (the
+ * token behind a scheme's name), cookies, extracted values, one-time codes. Not secret: what the strategy's document says
+ * itself, what it extracts with `secret: false`, and fields that are not.
+ */
+export function sessionSecrets(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): readonly RunSecret[] {
+  const { headers, query = [], extracted, codes = [] } = session.reveal();
+  const document = JSON.stringify(strategy.login);
+  const open = new Set([...(extracted?.open ?? []), ...openTexts(strategy, fields)]);
+  const isSecret = (value: string): boolean =>
+    !open.has(value) && !document.includes(JSON.stringify(value).slice(1, -1));
+  const carried = [...Object.values(headers), ...query.map(([, value]) => value)];
+  const values = new Set([
+    ...carried.flatMap(partsOf).filter(isSecret),
+    ...(extracted?.secret ?? []).filter(isSecret),
+    ...cookieSecrets(sessionCookies(session)),
+  ]);
+  return [
+    ...[...values].filter((value) => value.length >= SECRET_CHARACTERS_MIN).map(asDigits),
+    ...codes.map((value) => ({ value, alone: true }) as const),
+  ];
+}
+
+/** Shorter ones are not looked for (`secret-search.ts`), and count for nothing. */
+const SECRET_CHARACTERS_MIN = 6;
+
+/** A number stands in many longer ones. */
+const asDigits = (value: string): RunSecret => (/^\d+$/.test(value) ? { value, alone: true } : value);
+
+/** The value of a header or parameter, and what stands in it: not the scheme's name (`Token …`), nor a parameter's (`realm=…`). */
+function partsOf(value: string): readonly string[] {
+  const parts = value
+    .replace(/^[A-Za-z]+(?=\s)/, "")
+    .replace(/(^|[\s,;])[A-Za-z_-]+=(?=[^\s,;=])/g, "$1")
+    .split(/[\s,;="]+/);
+  return [value.replace(/^[A-Za-z]+\s+/, ""), ...parts];
 }
 
 export function givenSecrets(strategy: Strategy, fields: Secret<CredentialFields>): readonly string[] {
@@ -29,16 +73,24 @@ export function givenSecrets(strategy: Strategy, fields: Secret<CredentialFields
     .flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
 }
 
+function openTexts(strategy: Strategy, fields: Secret<CredentialFields>): readonly string[] {
+  return strategy.fields
+    .filter((field) => !field.secret)
+    .flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
+}
+
 /** Shorter ones (`lang=english`) are no secret, and would be found in ordinary text. */
 const COOKIE_CHARACTERS_MIN = 16;
+
+/** The values of cookies that are secret. */
+export function cookieSecrets(values: readonly string[]): readonly string[] {
+  return values.filter((value) => value.length >= COOKIE_CHARACTERS_MIN);
+}
 
 function sessionCookies(session: Secret<LoginSession>): readonly string[] {
   const cookies = session.reveal().cookies?.["cookies"];
   if (!Array.isArray(cookies)) return [];
-  const values = cookies.flatMap((cookie: Json) =>
-    isJsonObject(cookie) ? texts([cookie["value"] ?? null]) : [],
-  );
-  return values.filter((value) => value.length >= COOKIE_CHARACTERS_MIN);
+  return cookies.flatMap((cookie: Json) => (isJsonObject(cookie) ? texts([cookie["value"] ?? null]) : []));
 }
 
 /** Every value of a credential, secret or not: for what leaves the machine on purpose, as a recording does. */

@@ -17,7 +17,7 @@ import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout
 import { givenSecrets, secretValues } from "./login-secrets.ts";
 import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
-import { makeRedactor } from "./redact.ts";
+import { makeRedactor, type RunSecret } from "./redact.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
 import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
@@ -38,7 +38,7 @@ export interface LoginRequest extends CredentialReference {
 export interface LoggedIn {
   readonly session: Secret<LoginSession>;
   /** What the second net looks for in whatever the run stores. */
-  readonly secrets: readonly string[];
+  readonly secrets: readonly RunSecret[];
 }
 
 /** A login takes from a few milliseconds (a header) to many seconds (a page): asked often at first, then less. */
@@ -73,8 +73,9 @@ export async function login(
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
     redact = makeRedactor(givenSecrets(request.strategy.strategy, fields));
     const session = await openSession(services, request, fields, bounded);
+    const secrets = secretValues(request.strategy.strategy, fields, session);
     await clearRejections(services, request, lockout);
-    return { session, secrets: secretValues(request.strategy.strategy, fields, session) };
+    return { session, secrets };
   } catch (error) {
     // The target has counted it, whatever becomes of the run.
     const more =
@@ -107,9 +108,13 @@ async function openSession(
   }
   const { type: _type, ...config } = strategy.login;
   const context = loginContext(meansOf(services, request), request, fields, openJar(), signal);
-  const session = new Secret(await type.login(context, config));
-  if (strategy.cacheMs > 0) await cacheLogin(services, request, version, session, strategy.cacheMs);
-  return session;
+  const session = await type.login(context, config);
+  // One that gives too much is not kept either.
+  secretValues(strategy, fields, new Secret(session));
+  // Of a cached login the codes were used long ago.
+  if (strategy.cacheMs > 0)
+    await cacheLogin(services, request, version, new Secret(session), strategy.cacheMs);
+  return new Secret({ ...session, codes: context.codes });
 }
 
 /** Design, page 3: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */

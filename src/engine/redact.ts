@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
 import type { DataRecord } from "#domain/record.ts";
 import { cutJson, replaceCuts } from "./cut-json.ts";
 import { merged, type Cut } from "./cuts.ts";
@@ -21,6 +22,8 @@ export interface Redactor {
   stream(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Looks for these too from now on: what the run was given while it ran. */
   add(secrets: readonly RunSecret[]): void;
+  /** The same for values that replace each other, as the cookies of an idle session do: of many the newest count. */
+  addPassing(values: readonly string[]): void;
   /** There is nothing to look for. */
   readonly isIdle: boolean;
   /** How many texts were changed so far. */
@@ -48,16 +51,7 @@ export function makeRedactor(
   secrets: readonly RunSecret[],
   names: ReadonlySet<string> = new Set(),
 ): Redactor {
-  const search = makeSecretSearch();
-  const inMessages = makeSecretSearch({ ignoreCase: true });
-  const add = (more: readonly RunSecret[]): void => {
-    for (const secret of more) {
-      const [value, alone] = typeof secret === "string" ? [secret, false] : [secret.value, secret.alone];
-      search.add(value, alone);
-      inMessages.add(value, alone);
-    }
-  };
-  add(secrets);
+  const known = knownSecrets(secrets);
   let changes = 0;
   const isKept = (key: string): boolean => names.has(key);
   const cutText = (text: string, by: SecretSearch): string => {
@@ -68,11 +62,11 @@ export function makeRedactor(
     changes++;
     return replaceCuts(bytes, cuts, 0, PLACE).toString("utf8");
   };
-  const clean: Clean = { text: (given) => cutText(given, search), isKept };
+  const clean: Clean = { text: (given) => cutText(given, known.inTexts), isKept };
   function* cleanBody(text: string): Generator<void, string> {
-    if (search.size === 0) return text;
+    if (known.inTexts.size === 0) return text;
     const bytes = Buffer.from(text, "utf8");
-    const cuts = yield* findInSteps(search, bytes);
+    const cuts = yield* findInSteps(known.inTexts, bytes);
     if (cuts.length === 0) return text;
     changes++;
     const cut = /^\s*[[{]/.test(text) ? yield* cutJson(bytes, cuts, PLACE, isKept) : null;
@@ -81,32 +75,86 @@ export function makeRedactor(
   }
   return {
     text: clean.text,
-    message: (given) => cutText(clean.text(given), inMessages),
+    message: (given) => cutText(clean.text(given), known.inMessages),
     json(value) {
       const text = JSON.stringify(value);
-      if (search.size === 0 || atOnce(findInSteps(search, Buffer.from(text, "utf8"))).length === 0)
+      if (
+        known.inTexts.size === 0 ||
+        atOnce(findInSteps(known.inTexts, Buffer.from(text, "utf8"))).length === 0
+      )
         return text;
       return JSON.stringify(cleanJson(value, clean));
     },
     body: async (text) => await inTurns(cleanBody(text)),
     async lines(records) {
       const bytes = Buffer.from(linesOf(records), "utf8");
-      if (search.size === 0) return bytes;
-      const cuts = await inTurns(findInSteps(search, bytes));
+      if (known.inTexts.size === 0) return bytes;
+      const cuts = await inTurns(findInSteps(known.inTexts, bytes));
       return cuts.length === 0 ? bytes : await inTurns(cleanLines(records, bytes, cuts, clean));
     },
     stream: (bytes) =>
-      search.size === 0
+      known.inTexts.size === 0
         ? bytes
-        : cleanStream(bytes, search, () => {
+        : cleanStream(bytes, known.inTexts, () => {
             changes++;
           }),
-    add,
+    add: known.add,
+    addPassing: known.addPassing,
     get isIdle() {
-      return search.size === 0;
+      return known.inTexts.size === 0;
     },
     get changes() {
       return changes;
+    },
+  };
+}
+
+/** What is looked for. */
+interface Known {
+  readonly inTexts: SecretSearch;
+  readonly inMessages: SecretSearch;
+  add(secrets: readonly RunSecret[]): void;
+  addPassing(values: readonly string[]): void;
+}
+
+function knownSecrets(secrets: readonly RunSecret[]): Known {
+  let inTexts = makeSecretSearch();
+  // Few runs have a message: made when there is one.
+  let inMessages: SecretSearch | null = null;
+  const lasting: RunSecret[] = [];
+  let passing: readonly string[] = [];
+  const look = (more: readonly RunSecret[], search: SecretSearch | null): void => {
+    for (const secret of more) {
+      if (typeof secret === "string") search?.add(secret);
+      else search?.add(secret.value, secret.alone);
+    }
+  };
+  const add = (more: readonly RunSecret[]): void => {
+    lasting.push(...more);
+    for (const search of [inTexts, inMessages]) look(more, search);
+  };
+  add(secrets);
+  return {
+    get inTexts() {
+      return inTexts;
+    },
+    get inMessages() {
+      if (inMessages === null)
+        look([...lasting, ...passing], (inMessages = makeSecretSearch({ ignoreCase: true })));
+      return inMessages;
+    },
+    add,
+    addPassing(values) {
+      const added = [...new Set(values)].filter((value) => !passing.includes(value));
+      passing = [...passing, ...added];
+      if (passing.length <= limits.lateCookiesMax) {
+        for (const search of [inTexts, inMessages]) look(added, search);
+        return;
+      }
+      // Half of them go at once: to forget is to begin anew.
+      passing = passing.slice(-limits.lateCookiesMax / 2);
+      inMessages = null;
+      look([...lasting, ...passing], (inTexts = makeSecretSearch()));
     },
   };
 }

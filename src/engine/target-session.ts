@@ -29,7 +29,7 @@ export interface TargetSession {
  * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
  * accepted for one of these origins: cookies by the jar's own rules, the login's headers and query parameters to the origin of
  * the request only, its certificate to whoever of them asks for one. Of a target with a credential
- * `beforeHop` records each hop before it is made.
+ * `beforeHop` records each hop before it is made. `learn` is told the values of cookies before anybody sees the response.
  */
 export function openTarget(
   gate: Gate,
@@ -37,6 +37,7 @@ export function openTarget(
   login: Secret<LoginSession> | null,
   jar: SessionJar = openJar(login?.reveal().cookies ?? undefined),
   beforeHop: BeforeHop | null = null,
+  learn: ((cookies: readonly string[]) => void) | null = null,
 ): TargetSession {
   const { query = [], certificate } = login?.reveal() ?? {};
   const own = certificate === undefined ? null : gate.present(certificate);
@@ -59,11 +60,15 @@ export function openTarget(
           return hopHeaders(hop, sameOriginAsFirst, login, jar);
         },
         prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
-        absorb: (hop, setCookies) => jar.absorb(hop, setCookies),
+        absorb: (hop, setCookies) => {
+          const values = jar.absorb(hop, setCookies);
+          if (values.length > 0) learn?.(values);
+        },
         keep: request.toFile === true ? (keep ?? null) : null,
       },
       signal,
     );
+    if (jar.overflow !== null) throw new OutboundError("refused", jar.overflow);
     if (query.length === 0) return response;
     return {
       ...response,

@@ -16,6 +16,16 @@ export interface LoginSession {
   readonly certificate?: { readonly certificate: string; readonly key: string } | undefined;
   /** A serialised cookie jar, or null. */
   readonly cookies: JsonObject | null;
+  /** What the login read in the target's answers. */
+  readonly extracted?: ExtractedTexts | undefined;
+  /** One-time codes that this login sent. */
+  readonly codes?: readonly string[] | undefined;
+}
+
+/** Texts and numbers that a login extracted: those to be kept secret, and those of `secret: false`. */
+export interface ExtractedTexts {
+  readonly secret: readonly string[];
+  readonly open: readonly string[];
 }
 
 /** What a login may use. Its requests reach the strategy's `hosts` and nothing else. */

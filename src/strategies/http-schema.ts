@@ -90,6 +90,12 @@ const extract = Type.Object(
     required: Type.Optional(
       Type.Boolean({ description: "Unless false, the login fails when nothing is found." }),
     ),
+    secret: Type.Optional(
+      Type.Boolean({
+        description:
+          "Unless false, the value is replaced by `[REDACTED]` wherever a target repeats it; false for what stands in the data, such as a tenant's id.",
+      }),
+    ),
   },
   closed,
 );

@@ -1,7 +1,8 @@
 import type { OutboundResponse } from "#domain/http-exchange.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
-import { LoginFailure, type LoginContext, type LoginSession } from "./define-login.ts";
+import { LoginFailure, type ExtractedTexts, type LoginContext, type LoginSession } from "./define-login.ts";
 import { buildRequest, describeRequest, describeStep } from "./http-request.ts";
 import { extractAll, findMiss } from "./http-response.ts";
 import type { HttpLogin, StepConfig } from "./http-schema.ts";
@@ -12,13 +13,20 @@ import { isTrueAt, type Variables } from "./login-expressions.ts";
 export interface LoginProgress {
   /** What the steps have extracted. */
   readonly variables: Variables;
+  /** All that was extracted, also what a later step extracted anew under the same name. */
+  readonly extracted: ExtractedTexts;
   /** The last response: a `submit` finds its form there. */
   readonly page: OutboundResponse | null;
   /** Whether the target has got something of the credential: from then on its "no" counts against the end user's account. */
   readonly sent: boolean;
 }
 
-export const LOGIN_BEGIN: LoginProgress = { variables: {}, page: null, sent: false };
+export const LOGIN_BEGIN: LoginProgress = {
+  variables: {},
+  extracted: { secret: [], open: [] },
+  page: null,
+  sent: false,
+};
 
 /** Does one step. Gives what the next one sees. Throws LoginFailure. */
 export async function runStep(
@@ -56,7 +64,32 @@ export async function runStep(
   if (miss !== null) throw new LoginFailure(`${place}: ${miss}`, { rejected });
   const extracts = Object.entries(step.extract ?? {});
   const extracted = await extractAll(context, extracts, response, variables, { place, rejected });
-  return { variables: { ...variables, ...extracted }, page: response, sent };
+  return {
+    variables: { ...variables, ...extracted },
+    extracted: withTexts(progress.extracted, step, extracted),
+    page: response,
+    sent,
+  };
+}
+
+function withTexts(
+  before: ExtractedTexts,
+  { extract = {} }: StepConfig,
+  extracted: Variables,
+): ExtractedTexts {
+  const textsOf = (secret: boolean): readonly string[] =>
+    Object.entries(extracted)
+      .filter(([name]) => (extract[name]?.secret !== false) === secret)
+      .flatMap(([, value]) => leavesOf(value));
+  return { secret: [...before.secret, ...textsOf(true)], open: [...before.open, ...textsOf(false)] };
+}
+
+/** The texts and numbers in a value. */
+function leavesOf(value: Json): readonly string[] {
+  if (typeof value === "string" || typeof value === "number") return [String(value)];
+  return typeof value === "object" && value !== null
+    ? Object.values(value as JsonObject).flatMap(leavesOf)
+    : [];
 }
 
 async function sendStep(

@@ -31,13 +31,13 @@ async function runLogin(context: LoginContext, config: JsonObject): Promise<Logi
   let progress = LOGIN_BEGIN;
   for (const [index, step] of read.steps.entries())
     progress = await runStep(context, step, index + 1, progress);
-  const { variables } = progress;
+  const { variables, extracted } = progress;
   const place = "login: session.headers";
   const rendered = await renderAt(context.expressions, place, read.session?.headers ?? {}, { variables });
   const headers = sessionHeaders(rendered, place);
   // The check is the one for cached sessions, which know nothing of the steps: it sees no variables here either.
   await runCheck(context, read, headers);
-  return { headers, cookies: context.cookies() };
+  return { headers, cookies: context.cookies(), extracted };
 }
 
 /** Tests a cached session by the `check` of its login. Throws LoginFailure when it is not logged in any more. */

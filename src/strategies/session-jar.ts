@@ -1,12 +1,16 @@
 import { CookieJar, type SerializedCookieJar } from "tough-cookie";
 import type { JsonObject } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
 
 /** The cookies of one logged-in session. */
 export interface SessionJar {
   /** The value of the `cookie` header for this URL, or undefined when no cookie belongs there. */
   cookieHeader(url: URL | string): string | undefined;
-  /** Keeps the `set-cookie` lines of a response from this URL. Lines that RFC 6265 or the public suffix list refuse are skipped. */
-  absorb(url: URL | string, setCookies: readonly string[]): void;
+  /** Keeps the `set-cookie` lines of a response from this URL. Lines that RFC 6265 or the public suffix list refuse are skipped.
+   * Gives the values. */
+  absorb(url: URL | string, setCookies: readonly string[]): readonly string[];
+  /** Which limit of RFC 6265 the target went over: it set more cookies than are kept; null: none. */
+  readonly overflow: string | null;
   /** The value of a cookie by name: the one that belongs to this URL, else the one of another place that was set last. */
   value(name: string, url: URL | string): string | undefined;
   /** Plain JSON; secret. */
@@ -24,15 +28,29 @@ export function openJar(serialised?: JsonObject | null): SessionJar {
       : CookieJar.deserializeSync(JSON.stringify(serialised));
   const plain = (): SerializedCookieJar =>
     JSON.parse(JSON.stringify(jar.serializeSync())) as SerializedCookieJar;
+  let set = plain().cookies.length;
+  let overflow: string | null = null;
   return {
     cookieHeader(url) {
       const header = jar.getCookieStringSync(String(url));
       return header === "" ? undefined : header;
     },
     absorb(url, setCookies) {
+      const values: string[] = [];
       for (const line of setCookies) {
-        if (line.length <= COOKIE_CHARACTERS_MAX) jar.setCookieSync(line, String(url), { ignoreError: true });
+        if (overflow !== null) break;
+        if (line.length > COOKIE_CHARACTERS_MAX) continue;
+        const cookie = jar.setCookieSync(line, String(url), { ignoreError: true });
+        if (cookie) values.push(cookie.value);
+        // What is in the jar is counted only when it can be over a limit.
+        if (++set % limits.domainCookiesMax === 0) overflow = overLimit(plain());
       }
+      if (overflow === null && set > limits.domainCookiesMax && values.length > 0)
+        overflow = overLimit(plain());
+      return values;
+    },
+    get overflow() {
+      return overflow;
     },
     value(name, url) {
       const here = jar.getCookiesSync(String(url)).find((cookie) => cookie.key === name);
@@ -40,4 +58,13 @@ export function openJar(serialised?: JsonObject | null): SessionJar {
     },
     serialise: () => plain() as unknown as JsonObject,
   };
+}
+
+function overLimit({ cookies }: SerializedCookieJar): string | null {
+  if (cookies.length > limits.cookiesMax)
+    return `the target set more than ${limits.cookiesMax} cookies in all`;
+  for (const [domain, own] of Map.groupBy(cookies, (cookie) => String(cookie.domain)))
+    if (own.length > limits.domainCookiesMax)
+      return `${domain} set more than ${limits.domainCookiesMax} cookies, the most that are kept for one domain`;
+  return null;
 }

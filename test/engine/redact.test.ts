@@ -258,3 +258,14 @@ test("what a run is given while it runs is looked for from then on", async () =>
   );
   assert.equal(redactor.text("HunterTwo"), "[REDACTED]");
 });
+
+test("of values that replace each other the newest are looked for, besides all that last", () => {
+  const redactor = makeRedactor(["hunter-two"]);
+  const rotated = (index: number): string => `session-cookie-number-${index}-end`;
+  for (let index = 0; index < 1_000; index++) redactor.addPassing([rotated(index), rotated(index)]);
+  for (const index of [999, 950, 901])
+    assert.equal(redactor.text(`a ${rotated(index)}`), "a [REDACTED]", `${index}`);
+  assert.equal(redactor.text(rotated(10)), rotated(10), "long gone");
+  assert.equal(redactor.text("hunter-two"), "[REDACTED]");
+  assert.equal(redactor.message("HUNTER-TWO"), "[REDACTED]");
+});

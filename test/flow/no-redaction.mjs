@@ -7,7 +7,7 @@ const linesOf = (records) => Buffer.from(records.map((record) => JSON.stringify(
 const same = (given) => given;
 export const makeRedactor = () => ({
   text: same, body: async (given) => given, message: same, json: JSON.stringify, lines: async (records) => linesOf(records),
-  stream: same, isIdle: true, add: () => {}, changes: 0,
+  stream: same, isIdle: true, add: () => {}, addPassing: () => {}, changes: 0,
 });
 `;
 

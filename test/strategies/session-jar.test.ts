@@ -67,3 +67,28 @@ test("a cookie's value is found by name: the one of the URL first, else one of a
   assert.equal(jar.value("other", "http://127.0.0.1:4600/login"), "app");
   assert.equal(jar.value("none", "http://127.0.0.1:4600/"), undefined);
 });
+
+test("of one domain 50 cookies are kept, in all 3,000, as RFC 6265 asks: over it the jar says which limit", () => {
+  const lines = (count: number, more = ""): string[] =>
+    Array.from({ length: count }, (_each, index) => `c${index}=${index}; Path=/${more}`);
+  const jar = openJar();
+  assert.equal(jar.absorb("https://a.example.com/", lines(50)).length, 50);
+  jar.absorb("https://a.example.com/", lines(50));
+  jar.absorb("https://a.example.com/", lines(50, "; Domain=example.com"));
+  assert.equal(jar.overflow, null);
+  jar.absorb("https://a.example.com/", ["other=1; Path=/"]);
+  assert.match(jar.overflow ?? "", /^a\.example\.com set more than 50 cookies/);
+
+  const all = openJar();
+  for (let host = 0; host < 60; host++) all.absorb(`https://h${host}.example.com/`, lines(50));
+  assert.equal(all.overflow, null);
+  all.absorb("https://h60.example.com/", ["one=1; Path=/"]);
+  assert.equal(all.overflow, "the target set more than 3000 cookies in all");
+
+  const once = openJar();
+  assert.ok(
+    once.absorb("https://a.example.com/", lines(1_200)).length <= 100,
+    "no more is read than it takes to know",
+  );
+  assert.notEqual(once.overflow, null);
+});
