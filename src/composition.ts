@@ -6,6 +6,7 @@ import { CommandFailed, withProgress } from "#cli/output.ts";
 import { runProgram } from "#cli/program.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
+import type { Database } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 import {
   foreignEnvironment,
@@ -14,87 +15,97 @@ import {
   readConfig,
   readEnvironmentSecret,
   readNodeFiles,
+  takeEnvironment,
   type Config,
+  type Environment,
 } from "./config.ts";
 import { guardProcess } from "./guard-process.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 
 // Every part is loaded by the command that needs it: `--help` and `keys` shall not wait for the HTTP server and the engine.
 
-// Read anew at each use: `init` makes the files that the settings name.
-const config = (): Config => readConfig();
-
-let opened: Log | null = null;
-async function log(): Promise<Log> {
-  const { openLog } = await import("#lib/log.ts");
-  const { logLevel, logFormat } = config();
-  return (opened ??= openLog({ level: logLevel, format: logFormat }));
-}
-
 const hasDatabase = ({ databaseUrl, dataDir }: Config): boolean =>
   databaseUrl !== null || existsSync(join(dataDir, "postgres"));
 
-const composition: Composition = {
-  config,
-  hasDatabase: () => hasDatabase(config()),
-  withDatabase: async (work, { create = false } = {}) => {
-    const settings = config();
-    // A mistyped folder, or another working directory, must not make a second, empty installation.
-    if (!create && !hasDatabase(settings)) {
-      throw new CommandFailed(
-        `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to make one, or say where it is: ` +
-          "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
-      );
-    }
-    // For tests of decisions that die half-way; `serve` says so in its log.
-    armFailpoints(settings.failpoints);
-    // An embedded server that was started for this command is stopped again, also after Ctrl-C.
-    const told = stopSignal(["SIGINT", "SIGTERM"]);
-    const { openDatabase } = await import("./open-database.ts");
-    const database = await withProgress("Opening the database", openDatabase(settings, await log()));
-    try {
-      return await told.orEarlier(work(database.db));
-    } finally {
-      await database.close();
-    }
-  },
-  openStore: async () => {
-    const { openStore } = await import("./open-store.ts");
-    return openStore(config());
-  },
-  openVault: async (db) => {
-    if (!hasMasterKey(config())) throw missingKey("master", config().masterKeyFile);
-    const [{ prepareVault }, { readKeys }] = await Promise.all([
-      import("#actions/prepare-vault.ts"),
-      import("#vault/key-source.ts"),
-    ]);
-    return await prepareVault(db, await readKeys(openKeySource(config())));
-  },
-  wayOut: async () => {
-    const { openGate } = await import("#outbound/gate.ts");
-    return openGate({ allow: config().egressAllow });
-  },
-  keySource: () => openKeySource(config()),
-  hasMasterKey: () => hasMasterKey(config()),
-  loadNodeTypes: async () => {
-    const files = readNodeFiles();
-    if (files.length === 0) return new Map();
-    const { addNodeFiles } = await import("#nodes/registry.ts");
-    return await addNodeFiles(files);
-  },
-  serve: async (roles) => {
-    guardProcess([...process.execArgv, ...nodeOptions()], await log());
-    const { startService } = await import("./assemble.ts");
-    return await startService(config(), await log(), roles);
-  },
-  drainMs: () => config().drainMs,
-  log,
-  environmentSecret: (name) => readEnvironmentSecret(name),
-  foreignEnvironment,
-  root: fileURLToPath(new URL("..", import.meta.url)),
-};
+/** Opens the database for one command, and closes it after. */
+async function withDatabase<T>(
+  settings: Config,
+  log: () => Promise<Log>,
+  create: boolean,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  // A mistyped folder, or another working directory, must not make a second, empty installation.
+  if (!create && !hasDatabase(settings)) {
+    throw new CommandFailed(
+      `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to make one, or say where it is: ` +
+        "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
+    );
+  }
+  // For tests of decisions that die half-way; `serve` says so in its log.
+  armFailpoints(settings.failpoints);
+  // An embedded server that was started for this command is stopped again, also after Ctrl-C.
+  const told = stopSignal(["SIGINT", "SIGTERM"]);
+  const { openDatabase } = await import("./open-database.ts");
+  const database = await withProgress("Opening the database", openDatabase(settings, await log()));
+  try {
+    return await told.orEarlier(work(database.db));
+  } finally {
+    await database.close();
+  }
+}
 
-/** Runs one command line and gives its exit code. */
+/** What the commands work with, by the settings of this environment. */
+function compose(environment: Environment): Composition {
+  // Read anew at each use: `init` makes the files that the settings name.
+  const config = (): Config => readConfig(environment);
+  let opened: Log | null = null;
+  const log = async (): Promise<Log> => {
+    const { openLog } = await import("#lib/log.ts");
+    const { logLevel, logFormat } = config();
+    return (opened ??= openLog({ level: logLevel, format: logFormat }));
+  };
+  return {
+    config,
+    hasDatabase: () => hasDatabase(config()),
+    withDatabase: async (work, { create = false } = {}) => await withDatabase(config(), log, create, work),
+    openStore: async () => {
+      const { openStore } = await import("./open-store.ts");
+      return openStore(config());
+    },
+    openVault: async (db) => {
+      if (!hasMasterKey(config())) throw missingKey("master", config().masterKeyFile);
+      const [{ prepareVault }, { readKeys }] = await Promise.all([
+        import("#actions/prepare-vault.ts"),
+        import("#vault/key-source.ts"),
+      ]);
+      return await prepareVault(db, await readKeys(openKeySource(config())));
+    },
+    wayOut: async () => {
+      const { openGate } = await import("#outbound/gate.ts");
+      return openGate({ allow: config().egressAllow });
+    },
+    keySource: () => openKeySource(config()),
+    hasMasterKey: () => hasMasterKey(config()),
+    loadNodeTypes: async () => {
+      const files = readNodeFiles(environment);
+      if (files.length === 0) return new Map();
+      const { addNodeFiles } = await import("#nodes/registry.ts");
+      return await addNodeFiles(files);
+    },
+    serve: async (roles) => {
+      guardProcess([...process.execArgv, ...nodeOptions(environment)], await log());
+      const { startService } = await import("./assemble.ts");
+      return await startService(config(), await log(), roles);
+    },
+    drainMs: () => config().drainMs,
+    log,
+    environmentSecret: (name) => readEnvironmentSecret(name, environment),
+    foreignEnvironment: () => foreignEnvironment(environment),
+    root: fileURLToPath(new URL("..", import.meta.url)),
+  };
+}
+
+/** Runs one command line and gives its exit code. The keys leave the environment first. */
 export async function runCommandLine(arguments_: readonly string[]): Promise<number> {
-  return await runProgram(composition, arguments_);
+  return await runProgram(compose(takeEnvironment()), arguments_);
 }

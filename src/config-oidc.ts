@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { Secret } from "#lib/secret.ts";
-import { oneOf, type Checked, type Setting } from "./config-values.ts";
+import type { Secret } from "#lib/secret.ts";
+import { oneOf, readSecret, type Checked, type Read, type Setting } from "./config-values.ts";
 
 /** Single sign-on of operators: the provider, and how it knows us. */
 export interface OidcSettings {
@@ -42,6 +40,7 @@ export const SIGN_IN_SETTINGS: readonly Setting[] = [
     type: "secret",
     default: "from the file; neither: a public client",
     description: "Secret of that client.",
+    isSecret: true,
   },
   {
     name: "LATCHKEY_OIDC_CLIENT_SECRET_FILE",
@@ -77,8 +76,6 @@ export const SIGN_IN_SETTINGS: readonly Setting[] = [
   },
 ];
 
-type Read = (name: string) => string | undefined;
-
 /** How operators sign in. What is wrong is named with its remedy. */
 export function readSignIn(read: Read, cwd: string, checked: Checked, problems: string[]): SignInSettings {
   const oidc = readOidc(read, cwd, checked, problems);
@@ -99,7 +96,7 @@ function readOidc(read: Read, cwd: string, checked: Checked, problems: string[])
     null,
   );
   const settings = {
-    clientSecret: readSecret(read, cwd, problems),
+    clientSecret: readSecret("LATCHKEY_OIDC_CLIENT_SECRET", "the client's secret", { read, cwd, problems }),
     scopes: checked("LATCHKEY_OIDC_SCOPES", readScopes, SCOPES, "openid email"),
     label: checked(
       "LATCHKEY_OIDC_LABEL",
@@ -145,23 +142,3 @@ function readScopes(text: string): string | undefined {
 }
 
 const readLabel = (text: string): string | undefined => (/^[^\p{C}]{1,40}$/u.test(text) ? text : undefined);
-
-/** The variable wins over the file. */
-function readSecret(read: Read, cwd: string, problems: string[]): Secret | null {
-  const value = read("LATCHKEY_OIDC_CLIENT_SECRET");
-  if (value !== undefined) return new Secret(value);
-  const name = read("LATCHKEY_OIDC_CLIENT_SECRET_FILE");
-  if (name === undefined) return null;
-  const file = resolve(cwd, name);
-  try {
-    const text = readFileSync(file, "utf8").trim();
-    if (text !== "") return new Secret(text);
-    problems.push(`LATCHKEY_OIDC_CLIENT_SECRET_FILE: ${file} is empty. Put the client's secret there.`);
-  } catch (error) {
-    const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    problems.push(
-      `LATCHKEY_OIDC_CLIENT_SECRET_FILE: ${file} can't be read (${code}). Put the client's secret there, readable for this user, or name another file.`,
-    );
-  }
-  return null;
-}

@@ -1,9 +1,15 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { Secret } from "#lib/secret.ts";
+
 /** One setting. The documentation page is generated from this table. */
 export interface Setting {
   readonly name: string;
   readonly type: string;
   readonly default: string;
   readonly description: string;
+  /** Its value is a secret: once read, it is taken out of the environment. */
+  readonly isSecret?: true;
 }
 
 /** Reads one setting: its value, or the fallback; what can't be read is a problem that says what it must be. */
@@ -25,4 +31,30 @@ export function readPlainUrl(text: string): string | undefined {
   const url = new URL(text);
   const plain = !url.search && !url.hash && !url.username && !url.password;
   return plain && /^https?:$/.test(url.protocol) ? text.replace(/\/+$/, "") : undefined;
+}
+
+export type Read = (name: string) => string | undefined;
+
+/** A setting that is a secret, by itself or in the file that `<name>_FILE` names; the variable wins. null: neither is set. */
+export function readSecret(
+  name: string,
+  what: string,
+  by: { readonly read: Read; readonly cwd: string; readonly problems: string[] },
+): Secret | null {
+  const value = by.read(name);
+  if (value !== undefined) return new Secret(value);
+  const named = by.read(`${name}_FILE`);
+  if (named === undefined) return null;
+  const file = resolve(by.cwd, named);
+  try {
+    const text = readFileSync(file, "utf8").trim();
+    if (text !== "") return new Secret(text);
+    by.problems.push(`${name}_FILE: ${file} is empty. Put ${what} there.`);
+  } catch (error) {
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    by.problems.push(
+      `${name}_FILE: ${file} can't be read (${code}). Put ${what} there, readable for this user, or name another file.`,
+    );
+  }
+  return null;
 }

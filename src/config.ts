@@ -8,9 +8,10 @@ import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import { isPlainPublic } from "#outbound/plain-http.ts";
 import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
+import { isServiceVariable } from "#domain/service-variable.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
-import { oneOf, readPlainUrl, type Checked, type Setting } from "./config-values.ts";
+import { oneOf, readPlainUrl, readSecret, type Checked, type Setting } from "./config-values.ts";
 
 /** Everything the environment decides. */
 export interface Config {
@@ -95,6 +96,13 @@ export const SETTINGS: readonly Setting[] = [
     type: "PostgreSQL URL",
     default: "the embedded PostgreSQL",
     description: "The PostgreSQL (15 or newer) to use instead of the embedded one.",
+    isSecret: true,
+  },
+  {
+    name: "DATABASE_URL_FILE",
+    type: "file",
+    default: "unset",
+    description: "File that holds that URL.",
   },
   {
     name: "LATCHKEY_SIGNING_KEY",
@@ -102,6 +110,7 @@ export const SETTINGS: readonly Setting[] = [
     default: "from the file",
     description:
       "Signing key: the root of API-key hashes, hosted links and download URLs. Every role needs it.",
+    isSecret: true,
   },
   {
     name: "LATCHKEY_SIGNING_KEY_FILE",
@@ -115,6 +124,7 @@ export const SETTINGS: readonly Setting[] = [
     default: "from the file",
     description:
       "Master key: the vault's private keys, as the file holds them. Only the worker role needs it; docs/keys.md.",
+    isSecret: true,
   },
   {
     name: "LATCHKEY_MASTER_KEY_FILE",
@@ -186,7 +196,18 @@ export const SETTINGS: readonly Setting[] = [
   },
 ];
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The environment as the process was started with it. What is secret in it is taken out of `surroundings`, so that it is neither
+ * inherited by a child nor read by code that the service loads.
+ */
+export function takeEnvironment(surroundings: Record<string, string | undefined> = process.env): Environment {
+  const taken = { ...surroundings };
+  for (const { name, isSecret } of SETTINGS)
+    if (isSecret === true) Reflect.deleteProperty(surroundings, name);
+  return taken;
+}
 
 /** Every problem of the environment at once, each with its remedy. */
 export class ConfigError extends Error {
@@ -224,7 +245,7 @@ const whole = (least: number, most: number) => (text: string) =>
   /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
 
 /** Reads the settings. An empty variable counts as unset; a wrong or unknown `LATCHKEY_*` one throws ConfigError. */
-export function readConfig(environment: Environment = process.env, cwd: string = process.cwd()): Config {
+export function readConfig(environment: Environment, cwd: string = process.cwd()): Config {
   const problems: string[] = unknownNames(environment);
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const checked: Checked = (name, parse, wants, fallback) => {
@@ -250,12 +271,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
     ...readPublicUrl(checked, problems),
     dataDir,
-    databaseUrl: checked<Secret | null>(
-      "DATABASE_URL",
-      readDatabaseUrl,
-      "a postgres:// or postgresql:// URL",
-      null,
-    ),
+    databaseUrl: readDatabaseUrl(readSecret("DATABASE_URL", "the URL", { read, cwd, problems }), problems),
     signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
     signingKeyFile,
     ...readMasterKeyPlace(environment, masterKeyFile, problems),
@@ -289,10 +305,7 @@ export function readConfig(environment: Environment = process.env, cwd: string =
 const FAILPOINT_FORM = `a list of NAME=ACTION or NAME=ACTION:HIT, with the actions kill, throw, delay and the names ${FAILPOINTS.join(", ")}`;
 
 /** By itself: commands that need no other setting want this one. Each file once. */
-export function readNodeFiles(
-  environment: Environment = process.env,
-  cwd: string = process.cwd(),
-): readonly string[] {
+export function readNodeFiles(environment: Environment, cwd: string = process.cwd()): readonly string[] {
   const names = (environment["LATCHKEY_NODE_FILES"] ?? "").split(",").map((name) => name.trim());
   return [...new Set(names.filter((name) => name !== "").map((name) => resolve(cwd, name)))];
 }
@@ -315,13 +328,13 @@ function readPublicUrl(checked: Checked, problems: string[]): Pick<Config, "publ
 }
 
 /** The surroundings without the settings. */
-export function foreignEnvironment(environment: Environment = process.env): Environment {
-  const isOurs = (name: string): boolean => name.startsWith("LATCHKEY_") || name === "DATABASE_URL";
+export function foreignEnvironment(environment: Environment): Environment {
+  const isOurs = (name: string): boolean => name.startsWith("LATCHKEY_") || name.startsWith("DATABASE_URL");
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !isOurs(name)));
 }
 
 /** Options for Node that came by the environment. */
-export function nodeOptions(environment: Environment = process.env): readonly string[] {
+export function nodeOptions(environment: Environment): readonly string[] {
   return (environment["NODE_OPTIONS"] ?? "").split(/\s+/).filter((option) => option !== "");
 }
 
@@ -340,14 +353,20 @@ function unknownNames(environment: Environment): string[] {
     );
 }
 
-/** A secret that a document names by its environment variable: `client_secret_env` of a strategy. Null: it is not set. */
-export function readEnvironmentSecret(name: string, environment: Environment = process.env): Secret | null {
+/**
+ * A secret that a document names by its environment variable: `client_secret_env` of a strategy. Null: it is not set, or it is a
+ * variable of the service itself, which no document reaches.
+ */
+export function readEnvironmentSecret(name: string, environment: Environment): Secret | null {
+  if (isServiceVariable(name)) return null;
   const text = environment[name]?.trim();
   return text === undefined || text === "" ? null : new Secret(text);
 }
 
-function readDatabaseUrl(text: string): Secret | undefined {
-  return /^postgres(ql)?:\/\//.test(text) ? new Secret(text) : undefined;
+function readDatabaseUrl(url: Secret | null, problems: string[]): Secret | null {
+  if (url === null || /^postgres(ql)?:\/\//.test(url.reveal())) return url;
+  problems.push("DATABASE_URL must be a postgres:// or postgresql:// URL.");
+  return null;
 }
 
 function readTrustedProxies(text: string | undefined, problems: string[]): readonly Network[] {

@@ -25,7 +25,11 @@ export interface ProfileLine {
 
 const given = process.argv.slice(2).filter((name): name is Role => name === "api" || name === "worker");
 const roles: readonly Role[] = given.length > 0 ? given : ["api"];
-const service = await startService(readConfig(), openLog({ level: "warn", format: "json" }), roles);
+const service = await startService(
+  readConfig(process.env),
+  openLog({ level: "warn", format: "json" }),
+  roles,
+);
 
 process.on("message", (look: Look) => {
   void answer(look).then((found) => process.send?.(found));

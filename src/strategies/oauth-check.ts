@@ -1,4 +1,5 @@
 import { quote } from "#domain/config-problem.ts";
+import { isServiceVariable } from "#domain/service-variable.ts";
 import type { ConfigFinding } from "./define-login.ts";
 import { checkFieldKey } from "./login-headers.ts";
 import { grantOf, type Grant, type OAuthConfig } from "./oauth-schema.ts";
@@ -13,8 +14,6 @@ const RESERVED_PARAMETERS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 const ENDPOINTS = ["issuer", "authorization_url", "token_url"] as const;
-/** Ours, or the process's own: never to be sent to a token endpoint. */
-const FOREIGN_VARIABLE = /^(LATCHKEY_|DATABASE_URL$|PG)/i;
 
 /** Mistakes of an `oauth2` login that its schema can't express. */
 export function checkOAuthConfig(
@@ -64,7 +63,7 @@ function checkEndpoints(config: OAuthConfig, grant: Grant): readonly ConfigFindi
 function checkClient(config: OAuthConfig): readonly ConfigFinding[] {
   const { client_secret: own, client_secret_env: variable, token_auth: auth } = config;
   const findings: ConfigFinding[] = [];
-  if (variable !== undefined && FOREIGN_VARIABLE.test(variable))
+  if (variable !== undefined && isServiceVariable(variable))
     findings.push({
       path: ["client_secret_env"],
       message: `${quote(variable)} is a setting of the service itself; choose another name`,

@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { readConfig } from "#domain/read-config.ts";
+import { isServiceVariable } from "#domain/service-variable.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { LoginFailure } from "./define-login.ts";
@@ -123,6 +124,10 @@ async function readClient(
   const { client_secret_env: variable } = config;
   if (variable === undefined && config.client_secret === undefined)
     return { client, clientAuth: oauth.None() };
+  if (variable !== undefined && isServiceVariable(variable))
+    throw new LoginFailure(
+      `${PLACE}: ${variable} is a variable of the service itself, which is sent nowhere`,
+    );
   const secret = variable === undefined ? await text("client_secret") : access.environmentSecret(variable);
   if (secret === undefined)
     throw new LoginFailure(

@@ -43,6 +43,20 @@ test("an issuer is kept as it is written, the secret comes from its variable or 
     assert.equal(problemsOf({ ...GOOD, LATCHKEY_OIDC_ISSUER: issuer }).length, 0, issuer);
 });
 
+test("DATABASE_URL comes from its variable or its file, and no problem quotes it", () => {
+  const url = "postgres://someone@db.example/latchkey";
+  writeFileSync(join(folder, "database-url"), `${url}\n`);
+  const byFile = { DATABASE_URL_FILE: "database-url" };
+  assert.equal(readConfig(byFile, folder).databaseUrl?.reveal(), url);
+  const both = { ...byFile, DATABASE_URL: "postgresql://first" };
+  assert.equal(readConfig(both, folder).databaseUrl?.reveal(), "postgresql://first");
+  writeFileSync(join(folder, "wrong-url"), "mysql://someone@db.example/latchkey");
+  assert.deepEqual(problemsOf({ DATABASE_URL_FILE: "wrong-url" }), [
+    "DATABASE_URL must be a postgres:// or postgresql:// URL.",
+  ]);
+  assert.match(String(problemsOf({ DATABASE_URL_FILE: "missing" })), /^DATABASE_URL_FILE: .* can't be read/);
+});
+
 const WRONG: readonly (readonly [RegExp, Readonly<Record<string, string>>])[] = [
   [/^LATCHKEY_OIDC_ISSUER must be an https URL/, { LATCHKEY_OIDC_ISSUER: "http://login.example.com" }],
   [/^LATCHKEY_OIDC_ISSUER must be an https URL/, { LATCHKEY_OIDC_ISSUER: "login.example.com" }],
