@@ -31,7 +31,7 @@ const hasDatabase = ({ databaseUrl, dataDir }: Config): boolean =>
 async function withDatabase<T>(
   settings: Config,
   log: () => Promise<Log>,
-  create: boolean,
+  { create, migrates }: { readonly create: boolean; readonly migrates: boolean },
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   // A mistyped folder, or another working directory, must not make a second, empty installation.
@@ -46,7 +46,8 @@ async function withDatabase<T>(
   // An embedded server that was started for this command is stopped again, also after Ctrl-C.
   const told = stopSignal(["SIGINT", "SIGTERM"]);
   const { openDatabase } = await import("./open-database.ts");
-  const database = await withProgress("Opening the database", openDatabase(settings, await log()));
+  const opening = openDatabase(settings, await log(), { migrates });
+  const database = await withProgress("Opening the database", opening);
   try {
     return await told.orEarlier(work(database.db));
   } finally {
@@ -67,7 +68,8 @@ function compose(environment: Environment): Composition {
   return {
     config,
     hasDatabase: () => hasDatabase(config()),
-    withDatabase: async (work, { create = false } = {}) => await withDatabase(config(), log, create, work),
+    withDatabase: async (work, { create = false, migrates = false } = {}) =>
+      await withDatabase(config(), log, { create, migrates }, work),
     openStore: async () => {
       const { openStore } = await import("./open-store.ts");
       return openStore(config());

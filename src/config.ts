@@ -9,12 +9,13 @@ import { isPlainPublic } from "#outbound/plain-http.ts";
 import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
+import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./config-database.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
 import { oneOf, readPlainUrl, readSecret, type Checked, type Setting } from "./config-values.ts";
 
 /** Everything the environment decides. */
-export interface Config {
+export interface Config extends DatabaseSettings {
   readonly host: string;
   readonly port: number;
   /** Where callers and end users reach the service, without a trailing slash. null: from host and the port in use. */
@@ -22,8 +23,6 @@ export interface Config {
   /** Whether `publicUrl` may be `http:` where anybody on the way reads along. */
   readonly insecure: boolean;
   readonly dataDir: string;
-  /** null: the embedded PostgreSQL in the data folder. */
-  readonly databaseUrl: Secret | null;
   /** The key's text, or null when neither a value nor a file gives one. */
   readonly signingKey: Secret | null;
   readonly signingKeyFile: string;
@@ -91,19 +90,7 @@ export const SETTINGS: readonly Setting[] = [
     default: "./.latchkey",
     description: "Data folder: embedded database, keys, stored objects. Relative to the working directory.",
   },
-  {
-    name: "DATABASE_URL",
-    type: "PostgreSQL URL",
-    default: "the embedded PostgreSQL",
-    description: "The PostgreSQL (15 or newer) to use instead of the embedded one.",
-    isSecret: true,
-  },
-  {
-    name: "DATABASE_URL_FILE",
-    type: "file",
-    default: "unset",
-    description: "File that holds that URL.",
-  },
+  ...DATABASE_SETTINGS,
   {
     name: "LATCHKEY_SIGNING_KEY",
     type: "key",
@@ -271,7 +258,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
     port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
     ...readPublicUrl(checked, problems),
     dataDir,
-    databaseUrl: readDatabaseUrl(readSecret("DATABASE_URL", "the URL", { read, cwd, problems }), problems),
+    ...readDatabase(read, cwd, checked, problems),
     signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
     signingKeyFile,
     ...readMasterKeyPlace(environment, masterKeyFile, problems),
@@ -329,7 +316,7 @@ function readPublicUrl(checked: Checked, problems: string[]): Pick<Config, "publ
 
 /** The surroundings without the settings. */
 export function foreignEnvironment(environment: Environment): Environment {
-  const isOurs = (name: string): boolean => name.startsWith("LATCHKEY_") || name.startsWith("DATABASE_URL");
+  const isOurs = (name: string): boolean => /^(LATCHKEY_|DATABASE_(OWNER_)?URL(_FILE)?$)/.test(name);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !isOurs(name)));
 }
 
@@ -361,12 +348,6 @@ export function readEnvironmentSecret(name: string, environment: Environment): S
   if (isServiceVariable(name)) return null;
   const text = environment[name]?.trim();
   return text === undefined || text === "" ? null : new Secret(text);
-}
-
-function readDatabaseUrl(url: Secret | null, problems: string[]): Secret | null {
-  if (url === null || /^postgres(ql)?:\/\//.test(url.reveal())) return url;
-  problems.push("DATABASE_URL must be a postgres:// or postgresql:// URL.");
-  return null;
 }
 
 function readTrustedProxies(text: string | undefined, problems: string[]): readonly Network[] {

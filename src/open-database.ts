@@ -1,9 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-import { migrateJobs } from "#db/jobs.ts";
-import { migrate } from "#db/migrate.ts";
+import { grantToService, isRefusedRight, listMissingGrants, readRole } from "#db/grants.ts";
+import { areJobsMigrated, migrateJobs } from "#db/jobs.ts";
+import { findPendingMigration, migrate } from "#db/migrate.ts";
 import { assertDurable } from "#db/durable.ts";
 import { openPool, type Database, type DatabaseSource } from "#db/pool.ts";
+import { areSameDatabase } from "#db/same-database.ts";
 import type { Log } from "#lib/log.ts";
 import { StartRefused, type Config } from "./config.ts";
 
@@ -16,24 +18,33 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** DATABASE_URL, or the embedded PostgreSQL of the data folder; migrated. Safe when several processes do it at once. */
-export async function openDatabase(config: Config, log: Log): Promise<OpenDatabase> {
+/**
+ * DATABASE_URL, or the embedded PostgreSQL of the data folder; migrated, also where LATCHKEY_MIGRATE is `off` with `migrates`. Safe when
+ * several processes do it at once. The owner's connection is closed before this gives the service's.
+ */
+export async function openDatabase(
+  config: Config,
+  log: Log,
+  { migrates = false }: { readonly migrates?: boolean } = {},
+): Promise<OpenDatabase> {
   const embedded = config.databaseUrl
     ? null
     : await startEmbeddedPostgres({ dataDir: config.dataDir, log: (message) => log.debug(message) });
-  const source: DatabaseSource = embedded?.connection ?? {
-    connectionString: config.databaseUrl?.reveal() ?? "",
-  };
+  const source: DatabaseSource = embedded?.connection ?? sourceOf(config.databaseUrl);
+  const ownerSource =
+    embedded?.ownerConnection ?? (config.databaseOwnerUrl ? sourceOf(config.databaseOwnerUrl) : null);
   const db = openPool(source, { applicationName: "latchkey", log: (message) => log.warn(message) });
   const close = async (): Promise<void> => {
     await db.end();
     await embedded?.stop();
   };
   try {
-    if (!embedded) await reach(db);
+    if (!embedded) await reach(db, "DATABASE_URL");
     await assertDurable(db);
-    await migrate(db, MIGRATIONS);
-    await migrateJobs(db);
+    if (config.migrate === "off" && !migrates) await requireMigrated(db);
+    else if (ownerSource === null) await migrateAs(db);
+    else await migrateAsOwner(ownerSource, db);
+    await requireGrants(db);
   } catch (error) {
     await close();
     throw error;
@@ -41,8 +52,76 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
   return { db, source, close };
 }
 
+const sourceOf = (url: Config["databaseUrl"]): DatabaseSource => ({
+  connectionString: url?.reveal() ?? "",
+});
+
+async function migrateAll(db: Database): Promise<void> {
+  await migrate(db, MIGRATIONS);
+  await migrateJobs(db);
+}
+
+/** By the role of the service, which then owns what it makes. */
+async function migrateAs(db: Database): Promise<void> {
+  try {
+    await migrateAll(db);
+  } catch (error) {
+    if (!isRefusedRight(error)) throw error;
+    throw new StartRefused(
+      `The database is older than this program, and the role ${await readRole(db)} of DATABASE_URL may not change its schema. ` +
+        "Set DATABASE_OWNER_URL to the role that owns it, here or for `latchkey migrate`.",
+    );
+  }
+}
+
+/** By a role of its own, over a connection that is closed when this is done. */
+async function migrateAsOwner(source: DatabaseSource, db: Database): Promise<void> {
+  const owner = openPool(source, { applicationName: "latchkey owner", max: 2 });
+  try {
+    await reach(owner, "DATABASE_OWNER_URL");
+    if (!(await areSameDatabase(owner, db))) {
+      throw new StartRefused(
+        "DATABASE_OWNER_URL and DATABASE_URL lead to different databases. Nothing was changed; give both the same host, port and database.",
+      );
+    }
+    await migrateAll(owner);
+    await grantToService(owner, await readRole(db));
+  } finally {
+    await owner.end();
+  }
+}
+
+/** LATCHKEY_MIGRATE=off: looks, and changes nothing. */
+async function requireMigrated(db: Database): Promise<void> {
+  const remedy =
+    "LATCHKEY_MIGRATE is off: run `latchkey migrate` of this version, with DATABASE_OWNER_URL, and start again.";
+  try {
+    const pending = await findPendingMigration(db, MIGRATIONS);
+    if (pending !== null)
+      throw new StartRefused(`The database lacks the migration ${pending}, and maybe later ones. ${remedy}`);
+    if (!(await areJobsMigrated(db)))
+      throw new StartRefused(`The schema graphile_worker is older than this program. ${remedy}`);
+  } catch (error) {
+    if (!isRefusedRight(error)) throw error;
+    throw new StartRefused(
+      `The role ${await readRole(db)} of DATABASE_URL may not read the list of migrations. ${remedy}`,
+    );
+  }
+}
+
+async function requireGrants(db: Database): Promise<void> {
+  const missing = await listMissingGrants(db);
+  if (missing.length === 0) return;
+  const named =
+    missing.slice(0, 5).join(", ") + (missing.length > 5 ? `, and ${missing.length - 5} more` : "");
+  throw new StartRefused(
+    `The role ${await readRole(db)} of DATABASE_URL may not use everything in the database: it lacks rights on ${named}. ` +
+      "Run `latchkey migrate` with DATABASE_OWNER_URL set to the role that owns these tables.",
+  );
+}
+
 /** The first connection to a server of somebody else: what most often is wrong, in one sentence. */
-async function reach(db: Database): Promise<void> {
+async function reach(db: Database, setting: string): Promise<void> {
   try {
     await db.query("select 1");
   } catch (error) {
@@ -50,7 +129,7 @@ async function reach(db: Database): Promise<void> {
     // Several addresses of one name fail together, with a code and no message.
     const reason = [message, code].filter((text) => text !== undefined && text !== "").join(", ");
     throw new StartRefused(
-      `The database of DATABASE_URL can't be opened (${reason || "unknown reason"}). Is the server up, and are host, port, ` +
+      `The database of ${setting} can't be opened (${reason || "unknown reason"}). Is the server up, and are host, port, ` +
         "user, password and database name right? With DATABASE_URL unset, the embedded PostgreSQL is used.",
     );
   }

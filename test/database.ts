@@ -99,14 +99,14 @@ async function testServer(): Promise<DatabaseSource> {
   const given = process.env["LATCHKEY_TEST_DATABASE"];
   if (given !== undefined && given !== "") return { connectionString: given };
   server ??= startShared();
-  return (await server).connection;
+  return (await server).ownerConnection;
 }
 
 /** One folder a project and user: files run at the same time share its server, the last one stops it. */
 async function startShared(): Promise<EmbeddedPostgres> {
   const key = createHash("sha256").update(`${projectFolder} ${userInfo().uid}`).digest("hex").slice(0, 12);
   const shared = await startEmbeddedPostgres({ dataDir: join(tmpdir(), `latchkey-dev-${key}`) });
-  await withMaintenance(shared.connection, dropLeftOvers);
+  await withMaintenance(shared.ownerConnection, dropLeftOvers);
   // When the file has nothing left to do. A killed file's server is taken over by the next one.
   process.once("beforeExit", () => void shared.stop());
   return shared;

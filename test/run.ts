@@ -73,7 +73,7 @@ async function withServer<T>(
   if (given !== undefined && given !== "") return await work(given, null);
   const server = await startEmbeddedPostgres({ dataDir });
   try {
-    return await work(urlOf(server.connection), postmasterOf(dataDir));
+    return await work(urlOf(server.ownerConnection), postmasterOf(dataDir));
   } finally {
     await server.stop();
   }

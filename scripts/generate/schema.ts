@@ -11,7 +11,7 @@ import { dumpSchema } from "#db/schema-dump.ts";
 export async function schemaSql(root: URL): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "latchkey-schema-"));
   const server = await startEmbeddedPostgres({ dataDir: folder });
-  const db = openPool(server.connection, { applicationName: "latchkey schema", max: 1 });
+  const db = openPool(server.ownerConnection, { applicationName: "latchkey schema", max: 1 });
   try {
     await migrate(db, fileURLToPath(new URL("migrations", root)));
     return await dumpSchema(db);

@@ -28,9 +28,12 @@ export interface Composition {
   hasDatabase(): boolean;
   /**
    * Opens the database for one command, and closes it after; the embedded one is started when it does not run. Refuses
-   * when there is none yet, except with `create`.
+   * when there is none yet, except with `create`. With `migrates` it is migrated whatever the settings say.
    */
-  withDatabase<T>(work: (db: Database) => Promise<T>, options?: { readonly create?: boolean }): Promise<T>;
+  withDatabase<T>(
+    work: (db: Database) => Promise<T>,
+    options?: { readonly create?: boolean; readonly migrates?: boolean },
+  ): Promise<T>;
   /** The store of the objects, as the settings say. */
   openStore(): Promise<BlobStore>;
   /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */

@@ -67,7 +67,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
         );
       else print("Kept the operators");
     },
-    { create: true },
+    { create: true, migrates: true },
   );
   print(
     "\nBack up both key files apart from the database: without the master key nobody can open what is stored.",

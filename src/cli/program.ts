@@ -10,6 +10,7 @@ import { addExport, addSchema } from "./export.ts";
 import { addInit } from "./init.ts";
 import { addKeys } from "./keys.ts";
 import { addMasterKeyCommands } from "./master-key.ts";
+import { addMigrate } from "./migrate.ts";
 import { addNew } from "./new.ts";
 import { addOperators } from "./operators.ts";
 import { CommandFailed, tell } from "./output.ts";
@@ -39,6 +40,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
     );
   addInit(program, composition);
   addServe(program, composition);
+  addMigrate(program, composition);
   addApply(program, composition);
   addPlan(program, composition);
   addValidate(program, composition);

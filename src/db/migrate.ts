@@ -7,7 +7,7 @@ import type { Database } from "./pool.ts";
 type Migration = { version: number; file: string; sql: string; sha256: string };
 type Applied = { version: number; name: string; sha256: string };
 
-/** Any number that is ours alone: every process that migrates this database takes this advisory lock. */
+/** Any number that is ours alone: every process that migrates this database, or grants rights in it, takes this advisory lock. */
 const lockKey = 7_203_155_419;
 /** A migration may rewrite a large table, or wait for the one of another process. */
 const migrationTimeoutMs = 30 * 60_000;
@@ -26,6 +26,19 @@ export async function migrate(db: Database, folder: string): Promise<{ applied: 
     applied.push(file);
   }
 }
+
+/**
+ * The first migration that the database lacks, null when it is up to date. Reads only. Throws, as `migrate` does, when folder
+ * and database don't belong together.
+ */
+export async function findPendingMigration(db: Database, folder: string): Promise<string | null> {
+  const migrations = await readMigrations(folder);
+  const isThere = (await db.query(FIND_TABLE))[0]?.["exists"] === true;
+  return nextOf(migrations, isThere ? await db.query<Applied>(LIST_APPLIED) : [])?.file ?? null;
+}
+
+const FIND_TABLE = "select to_regclass('public.schema_migration') is not null as exists";
+const LIST_APPLIED = "select version, name, sha256 from public.schema_migration order by version";
 
 /** The migrations of a folder in their order. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
@@ -55,20 +68,23 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return migrations;
 }
 
+/** Waits until no other process migrates, and keeps others from it until the transaction ends; the pool's time-outs don't count in it. */
+export async function lockMigrations(tx: Database): Promise<void> {
+  await tx.query(
+    `select set_config(name, '0', true) from unnest(array['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) as name`,
+  );
+  await tx.query({
+    text: "select pg_advisory_xact_lock($1)",
+    values: [lockKey],
+    timeoutMs: migrationTimeoutMs,
+  });
+}
+
 /** One transaction: lock, look, apply. The lock ends with it, so this works through a transaction pooler too. */
 async function applyNext(db: Database, migrations: readonly Migration[]): Promise<string | null> {
   return await db.transaction(async (tx) => {
-    await tx.query(
-      `select set_config(name, '0', true) from unnest(array['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) as name`,
-    );
-    await tx.query({
-      text: "select pg_advisory_xact_lock($1)",
-      values: [lockKey],
-      timeoutMs: migrationTimeoutMs,
-    });
-    const [found] = await tx.query<{ exists: boolean }>(
-      "select to_regclass('public.schema_migration') is not null as exists",
-    );
+    await lockMigrations(tx);
+    const [found] = await tx.query<{ exists: boolean }>(FIND_TABLE);
     if (found?.exists !== true) {
       await tx.query(
         `create table public.schema_migration (
@@ -79,9 +95,7 @@ async function applyNext(db: Database, migrations: readonly Migration[]): Promis
          )`,
       );
     }
-    const applied = await tx.query<Applied>(
-      "select version, name, sha256 from public.schema_migration order by version",
-    );
+    const applied = await tx.query<Applied>(LIST_APPLIED);
     const next = nextOf(migrations, applied);
     if (next === null) return null;
     await apply(tx, next);

@@ -47,6 +47,9 @@ export const FAILPOINTS = [
   "audit.after_checkpoint",
   "oauth.after_exchange",
   "oauth.before_keep",
+  "database.after_password",
+  "database.after_role",
+  "database.before_grants",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

@@ -142,7 +142,7 @@ describe("the embedded PostgreSQL under the commands", () => {
     assert.equal((statSync(parent).mode & 0o777).toString(8), "700");
     // Nobody may enter it, at most, as the PostgreSQL of a root's installation.
     assert.equal((statSync(place.data).mode & 0o767).toString(8), "700");
-    for (const name of ["signing.key", "master.key", "postgres-password"]) {
+    for (const name of ["signing.key", "master.key", "postgres-password", "postgres-app-password"]) {
       const { mode, uid } = statSync(join(place.data, name));
       assert.deepEqual([(mode & 0o777).toString(8), uid], ["600", process.getuid?.()], name);
     }

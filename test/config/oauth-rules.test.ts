@@ -78,6 +78,10 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
     `client_id: c, client_secret_env: LATCHKEY_MASTER_KEY, ${ISSUER}`,
     /^login.client_secret_env `LATCHKEY_MASTER_KEY` is a setting/,
   ],
+  "the owner of our database": [
+    `client_id: c, client_secret_env: DATABASE_OWNER_URL, ${ISSUER}`,
+    /^login.client_secret_env `DATABASE_OWNER_URL` is a setting/,
+  ],
   "none with a secret": [
     `client_id: c, client_secret_env: A, token_auth: none, ${ISSUER}`,
     /^login.token_auth `none` sends no secret/,

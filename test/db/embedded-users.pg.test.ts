@@ -56,7 +56,7 @@ function startAs(
       const pid = readFileSync(process.env.DATA + "/postgres/postmaster.pid", "utf8").split("\\n")[0];
       const uid = /^Uid:\\s+(\\d+)/m.exec(readFileSync("/proc/" + pid + "/status", "utf8"))[1];
       const exe = readlinkSync("/proc/" + pid + "/exe");
-      const db = openPool(server.connection, { applicationName: "users-test" });
+      const db = openPool(server.ownerConnection, { applicationName: "users-test" });
       await db.query("create table if not exists kept (n int)");
       const [row] = await db.query("with added as (insert into kept values (1) returning 1) select count(*) as n from kept");
       await db.end();

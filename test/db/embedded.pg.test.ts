@@ -19,7 +19,7 @@ import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isRunning } from "#db/embedded/process-mark.ts";
-import type { EmbeddedConnection } from "#db/embedded/start.ts";
+import type { EmbeddedConnection, EmbeddedPostgres } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { assertDurable } from "#db/durable.ts";
 import { openPool } from "#db/pool.ts";
@@ -53,7 +53,7 @@ async function query<T>(connection: EmbeddedConnection, text: string): Promise<T
   }
 }
 
-type Started = { adopted: boolean; connection: EmbeddedConnection };
+type Started = Omit<EmbeddedPostgres, "stop">;
 
 /** Another process of ours: starts the server, says so, and stops when told. */
 async function startInChild(
@@ -62,7 +62,7 @@ async function startInChild(
   const script = `
     import { startEmbeddedPostgres } from "#db/embedded/start.ts";
     const server = await startEmbeddedPostgres({ dataDir: process.env.DATA });
-    console.log(JSON.stringify({ adopted: server.adopted, connection: server.connection }));
+    console.log(JSON.stringify(server));
     process.stdin.on("data", async () => { await server.stop(); process.exit(0); });
   `;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
@@ -129,9 +129,9 @@ test("starts a durable server, for its owner alone, on no TCP port, and stops it
   assert.deepEqual(tcpSocketsOf(pid), []);
   for (const path of [dataDir, join(dataDir, "postgres"), server.connection.host])
     assert.equal(modeOf(path), 0o700, path);
-  for (const name of ["postgres-password", "postgres.log", "postgres-socket"])
+  for (const name of ["postgres-password", "postgres-app-password", "postgres.log", "postgres-socket"])
     assert.equal(modeOf(join(dataDir, name)), 0o600, name);
-  assert.ok(!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(server.connection.password));
+  assert.ok(!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(server.ownerConnection.password));
 
   await assert.rejects(query({ ...server.connection, password: "wrong" }, "select 1"), { code: "28P01" });
   await server.stop();
@@ -155,14 +155,15 @@ test("keeps its data, its password and its case rules over a restart", async () 
   const dataDir = dataFolder();
   const first = await startEmbeddedPostgres({ dataDir });
   assert.equal(first.adopted, false);
-  await query(first.connection, "create table kept as select 'Grüße' as word");
+  await query(first.ownerConnection, "create table kept as select 'Grüße' as word");
   await first.stop();
   const second = await startEmbeddedPostgres({ dataDir });
   assert.equal(second.adopted, false);
-  assert.deepEqual(await query(second.connection, "select word, upper(word) as upper from kept"), [
+  assert.deepEqual(await query(second.ownerConnection, "select word, upper(word) as upper from kept"), [
     { word: "Grüße", upper: "GRÜßE" },
   ]);
   assert.equal(second.connection.password, first.connection.password);
+  assert.equal(second.ownerConnection.password, first.ownerConnection.password);
   await second.stop();
 });
 
@@ -198,12 +199,12 @@ test("a server left by a killed process is taken over, with what it acknowledged
   const dataDir = dataFolder();
   const service = await startInChild(dataDir);
   const pid = postmasterPid(dataDir);
-  await query(service.started.connection, "create table kept as select generate_series(1, 100) as n");
+  await query(service.started.ownerConnection, "create table kept as select generate_series(1, 100) as n");
   await killHard(Number(service.child.pid));
   const next = await startEmbeddedPostgres({ dataDir });
   assert.equal(next.adopted, true);
   assert.equal(postmasterPid(dataDir), pid);
-  assert.deepEqual(await query(next.connection, "select count(*) from kept"), [{ count: 100 }]);
+  assert.deepEqual(await query(next.ownerConnection, "select count(*) from kept"), [{ count: 100 }]);
   await next.stop();
   assert.equal(postmasterPid(dataDir), null, "the killed process does not count as a user");
 });
@@ -211,7 +212,7 @@ test("a server left by a killed process is taken over, with what it acknowledged
 test("after the server itself was killed, the next start recovers what it acknowledged", async () => {
   const dataDir = dataFolder();
   const service = await startInChild(dataDir);
-  await query(service.started.connection, "create table kept as select generate_series(1, 100) as n");
+  await query(service.started.ownerConnection, "create table kept as select generate_series(1, 100) as n");
   const server = Number(postmasterPid(dataDir));
   await killHard(server);
   await killHard(Number(service.child.pid));
@@ -219,7 +220,7 @@ test("after the server itself was killed, the next start recovers what it acknow
   for (let waited = 0; waited < 1_000 && existsSync(`/proc/${server}`); waited += 1) await sleep(10);
   const next = await startEmbeddedPostgres({ dataDir });
   assert.equal(next.adopted, false);
-  assert.deepEqual(await query(next.connection, "select count(*) from kept"), [{ count: 100 }]);
+  assert.deepEqual(await query(next.ownerConnection, "select count(*) from kept"), [{ count: 100 }]);
   await next.stop();
 });
 

@@ -97,7 +97,7 @@ async function runBattery(rounds: number, workerEnvironment: Record<string, stri
   opened.defer(() => recorded.stop());
   const embedded = await startEmbeddedPostgres({ dataDir: installation.dataFolder });
   opened.defer(async () => await embedded.stop());
-  const db = openPool(embedded.connection, {
+  const db = openPool(embedded.ownerConnection, {
     applicationName: "latchkey-test",
     statementTimeoutMs: 60_000,
     queryTimeoutMs: 65_000,

@@ -18,7 +18,7 @@ const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
 export async function startOwnDatabase(): Promise<OwnDatabase> {
   const dataDir = mkdtempSync(join(tmpdir(), "latchkey-own-"));
   let server = await startEmbeddedPostgres({ dataDir });
-  const connectionString = urlOf(server.connection);
+  const connectionString = urlOf(server.ownerConnection);
   const db = openPool({ connectionString }, { applicationName: "latchkey-test", connectTimeoutMs: 20_000 });
   return {
     database: { connectionString, db, drop: async () => await db.end() },

@@ -4,10 +4,11 @@ import type { Installation } from "../service.ts";
 /** What brings a worker to a point: a run that goes all the way, one that fails, a SIGTERM, or a dead worker's runs. */
 export type Scenario = "whole" | "breaks" | "drain" | "take_over";
 
-/** Requests and keepers come by these: test/idempotency/crash.pg.test.ts, test/oauth and test/audit have them. */
-export const ELSEWHERE = /^(idempotency|trigger|session|credential|audit|oauth)\.|^run\.after_cancel$/;
+/** Requests, keepers and starts come by these: test/idempotency/crash.pg.test.ts, test/oauth, test/audit and test/db have them. */
+export const ELSEWHERE =
+  /^(idempotency|trigger|session|credential|audit|oauth|database)\.|^run\.after_cancel$/;
 type Elsewhere =
-  | `${"idempotency" | "trigger" | "session" | "credential" | "audit" | "oauth"}.${string}`
+  | `${"idempotency" | "trigger" | "session" | "credential" | "audit" | "oauth" | "database"}.${string}`
   | "run.after_cancel";
 
 /** Every point between the claim of a run and its terminal state: without the new one this does not compile. */

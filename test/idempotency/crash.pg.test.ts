@@ -14,7 +14,9 @@ const OPERATIONS_OF_ONE_CREDENTIAL = 5;
 const REQUESTS = 300;
 const CUTS = 60;
 /** Those that the requests of this workload come by: workers, sign-ins and reviews reach the rest, in tests of their own. */
-const POINTS = FAILPOINTS.filter((point) => !/^(audit|oauth|review|run|step|worker|write)\./.test(point));
+const POINTS = FAILPOINTS.filter(
+  (point) => !/^(audit|database|oauth|review|run|step|worker|write)\./.test(point),
+);
 /** Each point kills once at its first hit, with all clients just starting, and once in the middle of their work. */
 const ALL_KILLS = [1, 4].flatMap((hit) => POINTS.map((point) => ({ point, hit })));
 /** Before and after what decides: the claim of the key, and the commit. */

@@ -18,7 +18,7 @@ import type { ServerUser } from "./server-user.ts";
 import { commandFor, giveTo } from "./server-user.ts";
 import { initdbArguments } from "./settings.ts";
 
-/** PostgreSQL's own folder and the one role in it. */
+/** PostgreSQL's own folder and its superuser, who owns what is in it. */
 export type Cluster = { path: string; user: string; password: string };
 
 export const roleName = "latchkey";

@@ -4,11 +4,12 @@ import type { Cluster } from "./cluster.ts";
 import { clusterPath, openCluster, readPassword, roleName } from "./cluster.ts";
 import type { DataFolder } from "./data-folder.ts";
 import { openDataFolder } from "./data-folder.ts";
-import { ensureDatabase } from "./first-connection.ts";
+import { ensureDatabase, type Address } from "./first-connection.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { findPostmaster } from "./postmaster-file.ts";
 import { awaitRunning, startServer, stopServer } from "./server.ts";
 import { chooseServerUser } from "./server-user.ts";
+import { ensureServiceRole } from "./service-role.ts";
 import { openSocketFolder, port, removeSocketFolder } from "./socket-folder.ts";
 import { leave, liveUsers, register } from "./users.ts";
 
@@ -22,7 +23,10 @@ export type EmbeddedConnection = {
 };
 
 export type EmbeddedPostgres = {
+  /** As the service's role, which owns nothing and may do what `grantToService` has granted. */
   connection: EmbeddedConnection;
+  /** As the superuser, who owns everything: for the migrations and their grants alone. */
+  ownerConnection: EmbeddedConnection;
   /** True: a server was running already (another process of ours, or one left by a killed process). */
   adopted: boolean;
   /** Leaves the server; the last live user of it stops it. */
@@ -44,16 +48,27 @@ export async function startEmbeddedPostgres(options: {
   const folder = openDataFolder(resolve(options.dataDir));
   return withFolderLock(folder, async () => {
     const adopted = await adopt(folder, log);
-    const server = adopted ?? (await start(folder, log));
+    const { service, owner } = adopted ?? (await start(folder, log));
     const use = register(folder);
     let stopping: Promise<void> | null = null;
     const stop = (): Promise<void> =>
       (stopping ??= withFolderLock(folder, () => leaveServer(folder, use, log)));
-    return { connection: { ...server, database: databaseName }, adopted: adopted !== null, stop };
+    return {
+      connection: { ...service, database: databaseName },
+      ownerConnection: { ...owner, database: databaseName },
+      adopted: adopted !== null,
+      stop,
+    };
   });
 }
 
-type Server = Omit<EmbeddedConnection, "database">;
+type Server = { service: Address; owner: Address };
+
+/** What a server needs besides its cluster; each start looks, as one before may have been cut off. */
+async function ready(folder: DataFolder, owner: Address): Promise<Server> {
+  await ensureDatabase(owner, databaseName);
+  return { service: await ensureServiceRole(folder, owner, databaseName), owner };
+}
 
 async function adopt(folder: DataFolder, log: (message: string) => void): Promise<Server | null> {
   const path = clusterPath(folder);
@@ -63,14 +78,12 @@ async function adopt(folder: DataFolder, log: (message: string) => void): Promis
   if (running === "ended") return null;
   if (running !== "unreachable") {
     log(`Using the embedded PostgreSQL that already runs (process ${running.pid})`);
-    const server = {
+    return await ready(folder, {
       host: running.socketFolder,
       port: running.port,
       user: cluster.user,
       password: cluster.password,
-    };
-    await ensureDatabase(server, databaseName);
-    return server;
+    });
   }
   const users = liveUsers(folder);
   if (users.length > 0) {
@@ -89,10 +102,15 @@ async function start(folder: DataFolder, log: (message: string) => void): Promis
   const { user, binaries } = await chooseServerUser(folder, readyBinaries(native, folder), native);
   const socketFolder = openSocketFolder(folder, user);
   const cluster = await openCluster(folder, user, binaries, socketFolder);
-  const server = { host: socketFolder, port, user: cluster.user, password: cluster.password };
+  let server: Server;
   try {
     await startServer(folder, cluster, user, binaries, socketFolder, log);
-    await ensureDatabase(server, databaseName);
+    server = await ready(folder, {
+      host: socketFolder,
+      port,
+      user: cluster.user,
+      password: cluster.password,
+    });
   } catch (error) {
     // Nobody is registered as its user who would stop it. One that still recovers goes on: the next start finds it.
     const found = findPostmaster(cluster.path);
