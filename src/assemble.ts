@@ -13,6 +13,7 @@ import { openTombstones } from "#actions/tombstones.ts";
 import { RunWatch } from "#actions/watch-runs.ts";
 import { RunNews } from "#db/run-news.ts";
 import { listLoggingRisks } from "#db/logging-risks.ts";
+import { listRoleRisks } from "#db/role-risks.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { openAppendLog } from "#lib/append-log.ts";
@@ -82,7 +83,7 @@ export async function startService(
         services.loginExpressions.close(),
         services.refusedSignIns.close(),
       ]);
-    await warnOfRisks(services);
+    await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);
     parts.push(followVaultKeys(database.db, services.vault, log));
     // The port before the worker: a process that can't listen must not have taken runs.
     const listening = await openServer(services, {
@@ -156,10 +157,14 @@ function openOperatorSignIn({ signIn }: Config, gate: Gate, log: Log): OperatorS
 }
 
 /** What an operator should know and no reason not to start. */
-async function warnOfRisks({ db, environmentSecret, log, publicUrl }: Services): Promise<void> {
+async function warnOfRisks(
+  { db, environmentSecret, log, publicUrl }: Services,
+  isMigratedByOwner: boolean,
+): Promise<void> {
   if (process.getuid?.() === 0) log.warn(RUNS_AS_ROOT);
   if (isPlainPublic(publicUrl())) log.warn({ publicUrl: publicUrl() }, PLAIN_PUBLIC_URL);
   for (const each of await listPlainHosts(db)) log.warn(describePlain(each));
+  for (const risk of await listRoleRisks(db, isMigratedByOwner)) log.warn(risk);
   for (const risk of await listLoggingRisks(db)) log.warn(risk);
   for (const { account, strategyId, variable } of await listMissingVariables(db, environmentSecret)) {
     // One customer's missing secret must not keep the others' service from starting.

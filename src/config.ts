@@ -12,7 +12,7 @@ import { isServiceVariable } from "#domain/service-variable.ts";
 import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./config-database.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
-import { oneOf, readPlainUrl, readSecret, type Checked, type Setting } from "./config-values.ts";
+import { oneOf, readPlainUrl, type Checked, type Setting } from "./config-values.ts";
 
 /** Everything the environment decides. */
 export interface Config extends DatabaseSettings {

@@ -10,6 +10,7 @@ import type { Keyring } from "#vault/vault.ts";
 export interface CommandConfig {
   readonly dataDir: string;
   readonly databaseUrl: Secret | null;
+  readonly databaseOwnerUrl: Secret | null;
   readonly signingKey: Secret | null;
   /** Of the variable alone. */
   readonly masterKey: Secret | null;

@@ -140,13 +140,17 @@ async function checkKey(
 
 async function checkDatabase(composition: Composition, db: Database): Promise<readonly Finding[]> {
   const { listLoggingRisks } = await import("#db/logging-risks.ts");
+  const { listRoleRisks } = await import("#db/role-risks.ts");
   const { describeMissing, listMissingVariables } = await import("#actions/list-missing-variables.ts");
   const missing = await listMissingVariables(db, composition.environmentSecret);
   const variables = missing.map((each) => ({ ok: false, text: describeMissing(each) }));
   // Opening it has already migrated it and refused one that may lose what it acknowledged.
   const database = { ok: true, text: "the database answers, is up to date and durable" };
   // Advice, no fault: PostgreSQL's own defaults show the rows of failed constraints.
-  for (const risk of await listLoggingRisks(db)) print(`${paint("yellow", "look ")} ${risk}`);
+  const { databaseUrl, databaseOwnerUrl } = composition.config();
+  const hasOwner = databaseUrl === null || databaseOwnerUrl !== null;
+  const risks = [...(await listRoleRisks(db, hasOwner)), ...(await listLoggingRisks(db))];
+  for (const risk of risks) print(`${paint("yellow", "look ")} ${risk}`);
   let vault;
   try {
     vault = await composition.openVault(db);

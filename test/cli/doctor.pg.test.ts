@@ -50,6 +50,10 @@ describe("doctor", () => {
       /ok +the settings[^]*ok +the signing key[^]*ok +the master key[^]*ok +the database[^]*opens all 1 credentials/,
     );
     assert.doesNotMatch(stdout, /wrong|canary/);
+    // Of the tests' own server. Advice, and no reason to fail or not to start.
+    const advice = /the role \S+ of DATABASE_URL is a superuser/;
+    assert.match(stdout, new RegExp(`look +${advice.source}`));
+    assert.match(installation.logs(), advice);
   });
 
   test("what sends over the internet in the clear is named, and goes on: exit code 0", async () => {
