@@ -34,6 +34,13 @@ export function countFailedAuthentication(services: Services, address: string): 
   if (!taken.allowed) throw limited(limits.failedAuthentications, "authentications", taken);
 }
 
+/** A form that an end user sends, counted before it is read: by address, then, once that is known, by link. Throws Problem 429. */
+export function throttleForm(services: Services, by: "address" | "link", name: string): void {
+  const rate = limits.forms[by];
+  const taken = services.buckets.take(`form/${by}/${name}`, rate);
+  if (!taken.allowed) throw limited(rate, "forms", taken);
+}
+
 function limited(rate: Rate, policy: string, taken: Taken): Problem {
   return new Problem(
     "rate_limit_exceeded",

@@ -31,7 +31,7 @@ export async function postTrigger(
   keyed.catch(() => {});
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const { key, stored } = await keyed;
-  const body = await readTriggerBody(services, request, caller.account.id);
+  const body = await readTriggerBody(services, request, caller);
   // Also of a replay, whose body is the same, and of a refusal: a misspelled key is why metadata is missing.
   reportIgnoredKeys(request, reply, ignoredKeys(body.values.keys(), routingTableOf(version)));
   let kept: ReadonlySet<string> = new Set();

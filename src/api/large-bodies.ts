@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { FairQueue } from "#lib/fair-queue.ts";
 import { canonicalJsonInSteps, NumberText, runSteps, type JsonTree, type Steps } from "#lib/json-text.ts";
 
 /** From here on, working on a body takes long enough to be felt by others. */
 export const LARGE_BYTES = 65_536;
 
-let lastTurn: Promise<unknown> = Promise.resolve();
+const waiting = new FairQueue<() => void>();
+let isBusy = false;
 
 /** Long enough for a small request to be authenticated, looked up and answered. */
 const BETWEEN_MS = 20;
@@ -17,12 +19,22 @@ const pause = async (): Promise<void> => await sleep(BETWEEN_MS, undefined, { re
 
 /**
  * Work on large bodies is done in slices, and on one body at a time with a pause after each: many at once must not hold up who
- * asks for little.
+ * asks for little. Senders take turns.
  */
-export async function inTurn<T>(steps: Steps<T>): Promise<T> {
-  const turn = lastTurn.then(async () => await inSlices(steps));
-  lastTurn = turn.then(pause, pause);
-  return await turn;
+export async function inTurn<T>(sender: string, steps: Steps<T>): Promise<T> {
+  if (isBusy) await new Promise<void>((resolve) => waiting.push(sender, resolve));
+  isBusy = true;
+  try {
+    return await inSlices(steps);
+  } finally {
+    void pause().then(beginNext);
+  }
+}
+
+function beginNext(): void {
+  const goOn = waiting.take();
+  isBusy = goOn !== undefined;
+  goOn?.();
 }
 
 async function inSlices<T>(steps: Steps<T>): Promise<T> {
@@ -37,9 +49,9 @@ async function inSlices<T>(steps: Steps<T>): Promise<T> {
 }
 
 /** The canonical text of a body: writing a large one takes as long as reading it did. */
-export async function writeCanonical(body: JsonTree): Promise<string> {
+export async function writeCanonical(sender: string, body: JsonTree): Promise<string> {
   const steps = canonicalJsonInSteps(body);
-  return bytesLeft(body, LARGE_BYTES) < 0 ? await inTurn(steps) : runSteps(steps);
+  return bytesLeft(body, LARGE_BYTES) < 0 ? await inTurn(sender, steps) : runSteps(steps);
 }
 
 const VALUE_BYTES = 8;

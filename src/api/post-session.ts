@@ -7,7 +7,7 @@ import type { JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer } from "./answer.ts";
 import { writeCanonical } from "./large-bodies.ts";
-import { readJsonObject } from "./read-body.ts";
+import { readJsonObject, senderOf } from "./read-body.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { reportIgnoredKeys } from "./report-ignored-keys.ts";
 
@@ -30,14 +30,14 @@ export async function postSession(
 ): Promise<FastifyReply> {
   const caller = await enter(services, request, reply, "calls");
   const key = readIdempotencyKey(request);
-  const body = await readJsonObject(request, limits.jsonBodyBytesMax);
+  const body = await readJsonObject(request, { bytesMax: limits.jsonBodyBytesMax, sender: senderOf(caller) });
   reportIgnoredKeys(
     request,
     reply,
     [...body.keys()].filter((name) => !keys.includes(name)),
   );
   // Without a key nothing is compared.
-  const canonical = key === null ? "" : await writeCanonical(body);
+  const canonical = key === null ? "" : await writeCanonical(senderOf(caller), body);
   const outcome = await replayOrRun(
     services,
     {

@@ -1,10 +1,12 @@
 import type { FastifyRequest } from "fastify";
+import type { Caller } from "#actions/services.ts";
 import type { BodyPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { TriggerBody } from "#domain/trigger-routing.ts";
-import { assert } from "#lib/assert.ts";
+import { assert, must } from "#lib/assert.ts";
 import { JsonTextError, parseJsonInSteps, runSteps, type JsonTree } from "#lib/json-text.ts";
+import { bodyLane, type Turn } from "./body-lane.ts";
 import { inTurn, LARGE_BYTES } from "./large-bodies.ts";
 
 /** A trigger's body in either encoding, read. */
@@ -24,11 +26,26 @@ export function tooLarge(what: string): Problem {
   });
 }
 
-/** The whole body, at most `bytesMax` bytes. Throws Problem 413. */
-async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge("The body");
+/** How much of a JSON body is read, and whose it is. */
+interface BodyLimit {
+  readonly bytesMax: number;
+  /** Who has been authenticated; null: nobody, and then no body is large. */
+  readonly sender: string | null;
+}
+
+/** A customer's backend, by its key. */
+export const senderOf = ({ keyId }: Caller): string => `key/${keyId}`;
+
+/** What a body takes of the lane that does not say how long it is, until it turns out to be longer. */
+const UNKNOWN_BYTES = limits.jsonBodyBytesMax;
+
+/** The whole body. A large one is read when its turn has come. Throws Problem 413 and 503. */
+async function readBytes(request: FastifyRequest, bytesMax: number, lane: LaneOfOne): Promise<Buffer> {
+  const length = Number(request.headers["content-length"] ?? 0);
+  if (length > bytesMax) throw tooLarge("The body");
   const whole = takeWhole(request, bytesMax);
   if (whole) return whole;
+  if (length >= LARGE_BYTES) await lane.enter(length);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -37,6 +54,8 @@ async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buf
       size += (chunk as Buffer).length;
       if (size > bytesMax) throw tooLarge("The body");
       chunks.push(chunk as Buffer);
+      if (size >= LARGE_BYTES && length === 0)
+        await lane.enter(size > UNKNOWN_BYTES ? bytesMax : UNKNOWN_BYTES);
     }
   } catch (error) {
     // The caller went: no fault of ours, whatever code its connection ended with.
@@ -44,6 +63,25 @@ async function readBytes(request: FastifyRequest, bytesMax: number): Promise<Buf
     throw error;
   }
   return Buffer.concat(chunks);
+}
+
+/** One body's place in the lane, if it needs one. */
+class LaneOfOne {
+  readonly sender: string | null;
+  #turn: Turn | null = null;
+
+  constructor(sender: string | null) {
+    this.sender = sender;
+  }
+
+  async enter(bytes: number): Promise<void> {
+    if (this.#turn) this.#turn.grow(bytes);
+    else this.#turn = await bodyLane.enter(must(this.sender, "the sender of a large body"), bytes);
+  }
+
+  end(): void {
+    this.#turn?.end();
+  }
 }
 
 /** A small body has come with its headers: taking it from the stream's buffer costs a fraction of a stream's iteration. */
@@ -62,23 +100,29 @@ export function mediaType(request: FastifyRequest): string {
 
 /**
  * A JSON object body; an absent body counts as `{}` (design, page 1, Order of checks). Throws Problem 415 for another type,
- * 413 over the limit, 422 for what is no JSON object.
+ * 413 over the limit, 422 for what is no JSON object, 503 when too many large ones are waiting.
  */
 export async function readJsonObject(
   request: FastifyRequest,
-  bytesMax: number,
+  { bytesMax, sender }: BodyLimit,
 ): Promise<ReadonlyMap<string, JsonTree>> {
+  assert(sender !== null || bytesMax < LARGE_BYTES, "a large body has a sender");
   const type = mediaType(request);
   if (type !== "" && type !== "application/json") throw unsupportedType("application/json");
-  const bytes = await readBytes(request, bytesMax);
-  if (bytes.length === 0) return new Map();
-  if (type === "") throw unsupportedType("application/json");
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
-  if (charset !== undefined && charset.toLowerCase() !== "utf-8")
-    throw unsupportedType("application/json in UTF-8");
-  const tree = await parse(bytes);
-  if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
-  return tree as ReadonlyMap<string, JsonTree>;
+  const lane = new LaneOfOne(sender);
+  try {
+    const bytes = await readBytes(request, bytesMax, lane);
+    if (bytes.length === 0) return new Map();
+    if (type === "") throw unsupportedType("application/json");
+    const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
+    if (charset !== undefined && charset.toLowerCase() !== "utf-8")
+      throw unsupportedType("application/json in UTF-8");
+    const tree = await parse(bytes, sender);
+    if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
+    return tree as ReadonlyMap<string, JsonTree>;
+  } finally {
+    lane.end();
+  }
 }
 
 export function unsupportedType(wanted: string): Problem {
@@ -91,11 +135,11 @@ export function malformed(message: string): Problem {
   return new Problem("validation_error", message, { details: [{ message, code: "invalid_input_data" }] });
 }
 
-async function parse(bytes: Buffer): Promise<JsonTree> {
+async function parse(bytes: Buffer, sender: string | null): Promise<JsonTree> {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     const steps = parseJsonInSteps(text, { depthMax: limits.jsonDepthMax, valuesMax: limits.jsonValuesMax });
-    return bytes.length < LARGE_BYTES ? runSteps(steps) : await inTurn(steps);
+    return sender === null || bytes.length < LARGE_BYTES ? runSteps(steps) : await inTurn(sender, steps);
   } catch (error) {
     if (error instanceof JsonTextError) {
       if (error.reason !== "values") throw malformed(error.message);

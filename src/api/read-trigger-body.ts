@@ -1,22 +1,25 @@
 import type { FastifyRequest } from "fastify";
-import type { Services } from "#actions/services.ts";
+import type { Caller, Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
 import { canonicalJsonText, writeJsonText, type JsonTree } from "#lib/json-text.ts";
-import { mediaType, readJsonObject, unsupportedType, type ReadBody } from "./read-body.ts";
+import { mediaType, readJsonObject, senderOf, unsupportedType, type ReadBody } from "./read-body.ts";
 import { readMultipart } from "./read-multipart.ts";
 
 /** A trigger's body in either encoding; routing is the same for both. Throws Problem 415, 413, 422. */
 export async function readTriggerBody(
   services: Services,
   request: FastifyRequest,
-  accountId: string,
+  caller: Caller,
 ): Promise<ReadBody> {
   const type = mediaType(request);
-  if (type === "multipart/form-data") return await readMultipart(services, request, accountId);
+  if (type === "multipart/form-data") return await readMultipart(services, request, caller.account.id);
   if (type !== "" && type !== "application/json")
     throw unsupportedType("application/json or multipart/form-data");
-  const body = await readJsonObject(request, limits.triggerJsonBytesMax);
+  const body = await readJsonObject(request, {
+    bytesMax: limits.triggerJsonBytesMax,
+    sender: senderOf(caller),
+  });
   return {
     values: new Map([...body].map(([key, value]) => [key, jsonValue(value)])),
     print: () => ({ kind: "json", canonical: canonicalJsonText(body) }),

@@ -29,6 +29,11 @@ export const limits = {
   /** Design, page 1, Body limits. */
   jsonBodyBytesMax: 1_048_576,
   triggerJsonBytesMax: 5 * 1_048_576,
+  /** Of the operator API before anybody is signed in. */
+  openBodyBytesMax: 4_096,
+  /** JSON bodies of 64 KiB and more in a process: all that have come; and of these, all that are being read or parsed. */
+  largeBodiesBytesMax: 64 * 1_048_576,
+  largeBodiesReadBytesMax: 32 * 1_048_576,
   jsonDepthMax: 64,
   jsonValuesMax: 250_000,
   multipartFileBytesMax: 50 * 1_048_576,
@@ -47,6 +52,8 @@ export const limits = {
   formFileBytesMax: 65_536,
   /** Name and value pairs that a field of headers takes. */
   formHeadersMax: 10,
+  /** Forms that end users send: of one link, whose frame also asks every 1.5 s how a sign-in goes; and of one address. */
+  forms: { link: { perSecond: 2, burst: 60 }, address: { perSecond: 50, burst: 500 } },
   /** Of a customer's picture on the hosted pages. */
   logoBytesMax: 32_768,
   /** How long a rendered form may be filled in before it must be opened anew. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { findFlow, findFrame, type Flow } from "#actions/embedded-flow.ts";
+import { throttleForm } from "#actions/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import { leave } from "#actions/leave-frame.ts";
 import { Problem } from "#domain/problem.ts";
@@ -98,9 +99,11 @@ async function withFlow(
   take: FrameStep,
 ): Promise<FastifyReply> {
   if (!isSameOrigin(services, request)) return await sendFrameEnd(services, request, reply, 403, "internal");
+  throttleForm(services, "address", services.clientOf(request.raw));
   const token = /^Bearer ([\w-]{43})$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
   const flow = await findFlow(services, sessionOf(request), token);
   if (!flow) return await sendFrameEnd(services, request, reply, 404, "internal");
+  throttleForm(services, "link", flow.session.id);
   return await take(services, request, reply, flow);
 }
 
@@ -116,6 +119,8 @@ async function postLeave(
   const forbidden = async (): Promise<FastifyReply> =>
     await sendPage(reply, 403, renderForbidden(shellFor(services, request)));
   if (!isSameOrigin(services, request)) return await forbidden();
+  throttleForm(services, "address", services.clientOf(request.raw));
+  throttleForm(services, "link", sessionOf(request));
   const form = await readForm(request, formShape([]));
   const departure = leave(services, sessionOf(request), {
     state: form.get("state") ?? "",

@@ -6,6 +6,7 @@ import {
   type HostedSession,
 } from "#actions/hosted-session.ts";
 import { beginOAuth, leavesForTarget } from "#actions/begin-oauth.ts";
+import { throttleForm } from "#actions/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError } from "#lib/log.ts";
@@ -20,6 +21,7 @@ import {
   renderForbidden,
   renderProblem,
   renderTooLarge,
+  renderTooMany,
   renderUnknown,
   renderUsed,
 } from "./pages/message-pages.ts";
@@ -36,6 +38,7 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
       if (error instanceof Problem) reply.headers(error.headers);
       const shell = shellFor(services, request);
       if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell));
+      if (status === 429) return await sendPage(reply, 429, renderTooMany(shell));
       // Another content type, or none that can be read: our form sends neither.
       if (status === 415) return await sendPage(reply, 415, renderForbidden(shell));
       services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
@@ -118,8 +121,10 @@ async function postForm(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const token = tokenOf(request);
+  throttleForm(services, "address", services.clientOf(request.raw));
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(services, request, reply);
+  throttleForm(services, "link", hosted.session.id);
   const shell = shellFor(services, request);
   if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden(shell));
   const submitted = await readForm(request, formShape(hosted.strategy.fields));

@@ -37,7 +37,7 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
     ): void =>
       add(operation, async (request, reply) => {
         const { caller, token } = await enter(services, request, operation, operation.permission);
-        const input = await readInput<O>(request, operation, http);
+        const input = await readInput<O>(request, operation, http, `session/${caller.sessionId}`);
         return await handler({ services, request, reply, caller, token }, input);
       }),
     openRoute: <const O extends OperatorOperation>(
@@ -46,7 +46,10 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
     ): void =>
       add(operation, async (request, reply) => {
         enterOpen(services, request, operation);
-        return await handler({ services, request, reply }, await readInput<O>(request, operation, http));
+        return await handler(
+          { services, request, reply },
+          await readInput<O>(request, operation, http, null),
+        );
       }),
   };
 }

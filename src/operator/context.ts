@@ -8,7 +8,11 @@ import type { Log } from "#lib/log.ts";
 /** What the server has for every API: the one envelope, and the one reader of bodies. */
 export interface SharedHttp {
   renderProblem(log: Log, reply: FastifyReply, error: unknown): FastifyReply;
-  readJsonObject(request: FastifyRequest, bytesMax: number): Promise<ReadonlyMap<string, JsonTree>>;
+  readJsonObject(
+    request: FastifyRequest,
+    /** `sender`: null before anybody is signed in. */
+    limit: { readonly bytesMax: number; readonly sender: string | null },
+  ): Promise<ReadonlyMap<string, JsonTree>>;
 }
 
 /** What a handler works with before anybody is signed in. */

@@ -28,7 +28,11 @@ export async function enter(
   return { caller, token };
 }
 
-/** For what is open: there is no session yet whose value could be told, but a foreign page can't send the header at all. */
+/**
+ * For what is open: there is no session yet whose value could be told, but a foreign page can't send the header at all. Throws
+ * Problem 403. Who attempts to sign in is counted when the name is known (`throttle-sign-in.ts`): the right password is never refused
+ * because of what strangers at the same address have sent, and their bodies are small (`openBodyBytesMax`).
+ */
 export function enterOpen(
   services: Services,
   request: FastifyRequest,

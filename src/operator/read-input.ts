@@ -7,15 +7,19 @@ import { invalidField, notFound, Problem, type ProblemDetail } from "#domain/pro
 import { writeJsonText } from "#lib/json-text.ts";
 import type { SharedHttp } from "./context.ts";
 
-/** What an operation takes, checked by its schemas; every mistake is named. Throws Problem 413, 415 or 422. */
+/**
+ * What an operation takes, checked by its schemas; every mistake is named. `sender` is who is signed in; null: nobody. Throws Problem
+ * 413, 415, 422 or 503.
+ */
 export async function readInput<O extends OperatorOperation>(
   request: FastifyRequest,
   operation: O,
   http: SharedHttp,
+  sender: string | null,
 ): Promise<OperatorInput<O>> {
   const query = checked(operation.query, readQuery(request, operation.query), "parameter");
   const body = operation.body
-    ? checked(operation.body, await readBody(request, operation, http), "member")
+    ? checked(operation.body, await readBody(request, operation, http, sender), "member")
     : {};
   const params = request.params as Readonly<Record<string, string>>;
   // PostgreSQL's text holds no U+0000: what is called so is not there.
@@ -29,8 +33,10 @@ async function readBody(
   request: FastifyRequest,
   operation: OperatorOperation,
   http: SharedHttp,
+  sender: string | null,
 ): Promise<Record<string, unknown>> {
-  const tree = await http.readJsonObject(request, operation.bodyBytesMax ?? limits.jsonBodyBytesMax);
+  const usual = operation.permission === "open" ? limits.openBodyBytesMax : limits.jsonBodyBytesMax;
+  const tree = await http.readJsonObject(request, { bytesMax: operation.bodyBytesMax ?? usual, sender });
   return JSON.parse(writeJsonText(tree)) as Record<string, unknown>;
 }
 

@@ -34,7 +34,7 @@ export async function beginOidcSignIn(
 
 /**
  * Design, page 6, 5.10. Somebody is back from the provider: who they are there is an operator here, or nobody. Gives the token of a new
- * session. Throws Problem 401, 409, 429 or 502.
+ * session. Throws Problem 401, 409 or 502.
  */
 export async function finishOidcSignIn(
   services: Services,

@@ -9,7 +9,7 @@ const TAG = "Sign-in";
 
 const url = text("Where the browser goes.");
 const query = Type.String({
-  maxLength: 8_192,
+  maxLength: 3_900,
   description: "The query that the provider has sent the browser back with, as it stands.",
 });
 const notSetUp = conflict(

@@ -73,6 +73,9 @@ export const renderForbidden = plain("forbidden_heading", "forbidden", "forbidde
 /** 413. */
 export const renderTooLarge = plain("too_large_heading", "too_large", "too_large_next");
 
+/** 429: too many forms were sent, from one link or from one address. */
+export const renderTooMany = plain("frame_limit_heading", "problem");
+
 /** 500 and 503: whether anything was saved is not known here. */
 export const renderProblem = plain("problem_heading", "problem");
 
