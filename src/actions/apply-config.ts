@@ -12,19 +12,20 @@ import { readAccount } from "#domain/account.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { readBranding, readLogo } from "#domain/branding.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
-import { sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
+import type { ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { texts, type Json } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
-import { checkConfig, type CheckedDocument, type KnownConfig } from "./config/check-config.ts";
+import type { CheckedDocument, KnownConfig } from "./config/check-config.ts";
+import {
+  checkSources,
+  type CheckedSources,
+  type CheckSources,
+  type ConfigSource,
+} from "./config/check-sources.ts";
 import { readDocuments } from "./config/read-documents.ts";
-
-export interface ConfigSource {
-  readonly file: string;
-  readonly text: string;
-}
 
 export interface PlannedChange {
   readonly change: "create" | "update" | "retire" | "unchanged";
@@ -50,19 +51,10 @@ const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map() 
 export function validateConfig(
   sources: readonly ConfigSource[],
   { anyAccount = false }: { readonly anyAccount?: boolean } = {},
-): {
-  readonly checked: readonly CheckedDocument[];
-  readonly problems: readonly ConfigProblem[];
-} {
+): CheckedSources {
   if (!anyAccount) return checkSources(sources, NOTHING_KNOWN);
   const named = readDocuments(sources).documents.flatMap(({ value }) => texts([value["account"] ?? null]));
   return checkSources(sources, { ...NOTHING_KNOWN, accounts: new Set(named) });
-}
-
-function checkSources(sources: readonly ConfigSource[], known: KnownConfig) {
-  const read = readDocuments(sources);
-  const { checked, problems } = checkConfig(read.documents, known);
-  return { checked, problems: sortProblems([...read.problems, ...problems]) };
 }
 
 /**
@@ -74,11 +66,12 @@ export async function applyConfig(
   signing: Signing,
   sources: readonly ConfigSource[],
   actor: AuditActor = { kind: "cli" },
+  check: CheckSources = checkSources,
 ): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
     // Two at once follow each other: the second plans on what the first has made.
     await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
-    const plan = await makePlan(tx, sources);
+    const plan = await makePlan(tx, await check(sources, await readKnown(tx)));
     if (!plan.ok) return plan;
     const changes: PlannedChange[] = [];
     for (const step of plan.changes) {
@@ -90,16 +83,22 @@ export async function applyConfig(
 }
 
 /** As validateConfig, against what the service has: an editor's check while its document is typed. Changes nothing. */
-export async function checkConfigHere(db: Database, sources: readonly ConfigSource[]) {
-  return checkSources(sources, await readKnown(db));
+export async function checkConfigHere(
+  db: Database,
+  sources: readonly ConfigSource[],
+  check: CheckSources = checkSources,
+): Promise<CheckedSources> {
+  return await check(sources, await readKnown(db));
 }
 
 /** What `applyConfig` would do with the same documents, and where they differ from what is in force. Changes nothing. */
 export async function planConfig(
   db: Database,
   sources: readonly ConfigSource[],
+  check: CheckSources = checkSources,
 ): Promise<Outcome<PlannedDocument>> {
-  const plan = await db.transaction(async (tx) => await makePlan(tx, sources));
+  // No transaction is held open for as long as checking takes.
+  const plan = await makePlan(db, await check(sources, await readKnown(db)));
   if (!plan.ok) return plan;
   const changes = plan.changes.map((step) => ({
     ...changeOf(step),
@@ -123,8 +122,7 @@ const changeOf = ({ change, checked: { kind, account, id } }: Step): PlannedChan
   id,
 });
 
-async function makePlan(tx: Database, sources: readonly ConfigSource[]): Promise<Outcome<Step>> {
-  const { checked, problems } = checkSources(sources, await readKnown(tx));
+async function makePlan(tx: Database, { checked, problems }: CheckedSources): Promise<Outcome<Step>> {
   if (problems.length > 0) return { ok: false, problems };
   const applied = new Map(
     (await listAppliedDocuments(tx)).map((row) => [keyOf(row.kind, row.account, row.id), row.document]),

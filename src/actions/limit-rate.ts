@@ -34,6 +34,12 @@ export function countFailedAuthentication(services: Services, address: string): 
   if (!taken.allowed) throw limited(limits.failedAuthentications, "authentications", taken);
 }
 
+/** Takes a token of an operator's session. Throws Problem 429. */
+export function limitOperator(services: Services, sessionId: string): void {
+  const taken = services.buckets.take(`operator/${sessionId}`, limits.operatorCalls);
+  if (!taken.allowed) throw limited(limits.operatorCalls, "operator", taken);
+}
+
 /** A form that an end user sends, counted before it is read: by address, then, once that is known, by link. Throws Problem 429. */
 export function throttleForm(services: Services, by: "address" | "link", name: string): void {
   const rate = limits.forms[by];

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { ConfigSource, PlannedChange, PlannedDocument } from "#actions/apply-config.ts";
+import type { PlannedChange, PlannedDocument } from "#actions/apply-config.ts";
+import type { ConfigSource } from "#actions/config/check-sources.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, tell } from "./output.ts";

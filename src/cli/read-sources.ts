@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
-import type { ConfigSource } from "#actions/apply-config.ts";
+import type { ConfigSource } from "#actions/config/check-sources.ts";
 import { CommandFailed } from "./output.ts";
 
 const ENDINGS = new Set([".yaml", ".yml", ".json"]);

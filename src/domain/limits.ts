@@ -179,6 +179,13 @@ export const limits = {
   operatorStepUpMs: 5 * 60_000,
   /** And for starting or deciding what writes to other systems: people do that all day. */
   operatorLateStepUpMs: 30 * 60_000,
+  /** Requests of one session. */
+  operatorCalls: { perSecond: 50, burst: 500 },
+  /** Documents that an operator types: of a request; CPU time and memory for checking them; what they may be in all as JSON. */
+  configBodyBytesMax: 262_144,
+  configCheckMs: 3_000,
+  configCheckMiB: 256,
+  configExpandedCharactersMax: 2_000_000,
   /** One request to the operators' provider: a person waits for it. */
   oidcRequestMs: 10_000,
   /** Sign-ins by one name: free ones, then a wait that doubles from a second up to the longest. Never a lock for ever. */

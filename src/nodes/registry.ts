@@ -74,8 +74,14 @@ export async function addNodeFiles(files: readonly string[]): Promise<ReadonlyMa
   }
   if (problems.length > 0) throw new NodeFilesError(problems);
   for (const [name, { type }] of added) known.set(name, type);
+  nodeFiles = files;
   return new Map([...added].map(([name, { file }]) => [file, name]));
 }
+
+let nodeFiles: readonly string[] = [];
+
+/** What `addNodeFiles` was given: a thread that wants the same types adds them for itself. */
+export const addedNodeFiles = (): readonly string[] => nodeFiles;
 
 /** What to say of a type that there is none of: it may be an operator's that this process does not have. */
 export const OWN_TYPE_REMEDY = "a type of your own needs its file in LATCHKEY_NODE_FILES";

@@ -17,11 +17,11 @@ const blueprintOf = (params: Params) => ({ kind: "blueprint", ...placeOf(params)
 const strategyOf = (params: Params) => ({ kind: "strategy", ...placeOf(params) }) as const;
 const versionOf = (params: Params): string => params["version"] ?? "";
 
-export const postCheck: Handler<typeof ofConfig.checkConfig> = async ({ services }, { body }) =>
-  await change.checkTyped(services, body.documents, body.language ?? "en");
+export const postCheck: Handler<typeof ofConfig.checkConfig> = async ({ services, caller }, { body }) =>
+  await change.checkTyped(services, caller, body.documents, body.language ?? "en");
 
-export const postPlan: Handler<typeof ofConfig.planConfig> = async ({ services }, { body }) =>
-  await change.planTyped(services, body.documents);
+export const postPlan: Handler<typeof ofConfig.planConfig> = async ({ services, caller }, { body }) =>
+  await change.planTyped(services, caller, body.documents);
 
 export const postApply: Handler<typeof ofConfig.applyConfig> = async ({ services, caller }, { body }) =>
   await change.applyTyped(services, caller, body.documents);

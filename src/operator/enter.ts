@@ -4,6 +4,7 @@ import {
   authorizeOperator,
   type OperatorCaller,
 } from "#actions/operators/operator-caller.ts";
+import { limitOperator } from "#actions/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import type { Permission } from "#domain/operator.ts";
@@ -12,7 +13,7 @@ import { readSessionToken } from "./cookie.ts";
 
 const isUnsafe = ({ method }: Pick<OperatorOperation, "method">): boolean => method !== "get";
 
-/** The first step of every handler but of those that are open: who it is (401), from where, and whether they may (403). */
+/** The first step of every handler but of those that are open: who it is (401), not too often (429), from where, and whether they may (403). */
 export async function enter(
   services: Services,
   request: FastifyRequest,
@@ -22,6 +23,7 @@ export async function enter(
   if (isUnsafe(operation)) refuseForeign(services, request);
   const token = readSessionToken(request, services);
   const caller = await authenticateOperator(services, token);
+  limitOperator(services, caller.sessionId);
   if (isUnsafe(operation) && !services.signing.operators.verifyCsrf(token, csrfOf(request)))
     throw forged("The header X-CSRF-Token must be the `csrf_token` of GET /operator/v1/me.");
   authorizeOperator(caller, permission);

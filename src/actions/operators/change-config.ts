@@ -1,10 +1,6 @@
-import {
-  applyConfig,
-  checkConfigHere,
-  planConfig,
-  type ConfigSource,
-  type PlannedChange,
-} from "#actions/apply-config.ts";
+import { applyConfig, checkConfigHere, planConfig, type PlannedChange } from "#actions/apply-config.ts";
+import { checkInThread } from "#actions/config/check-in-thread.ts";
+import type { CheckSources, ConfigSource } from "#actions/config/check-sources.ts";
 import { describeMissing, listMissingVariables } from "#actions/list-missing-variables.ts";
 import type { Services } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
@@ -24,9 +20,20 @@ const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
   message,
 });
 
+/** What anybody types is read where it can be given up; callers take turns. */
+const threadFor =
+  ({ sessionId }: OperatorCaller): CheckSources =>
+  async (sources, known) =>
+    await checkInThread(sessionId, sources, known);
+
 /** Every problem of the documents, and what those without one are. Changes nothing. */
-export async function checkTyped(services: Services, documents: readonly ConfigSource[], language: Language) {
-  const { checked, problems } = await checkConfigHere(services.db, documents);
+export async function checkTyped(
+  services: Services,
+  caller: OperatorCaller,
+  documents: readonly ConfigSource[],
+  language: Language,
+) {
+  const { checked, problems } = await checkConfigHere(services.db, documents, threadFor(caller));
   return {
     problems: problems.map(showProblem),
     documents: checked.map((each) => ({
@@ -41,8 +48,12 @@ export async function checkTyped(services: Services, documents: readonly ConfigS
 }
 
 /** What applying them would change, place by place. Changes nothing. */
-export async function planTyped(services: Services, documents: readonly ConfigSource[]) {
-  const plan = await planConfig(services.db, documents);
+export async function planTyped(
+  services: Services,
+  caller: OperatorCaller,
+  documents: readonly ConfigSource[],
+) {
+  const plan = await planConfig(services.db, documents, threadFor(caller));
   if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [] };
   return {
     problems: [],
@@ -62,7 +73,7 @@ export async function applyTyped(
   documents: readonly ConfigSource[],
 ) {
   const { db, signing, environmentSecret } = services;
-  const outcome = await applyConfig(db, signing, documents, actorOf(caller));
+  const outcome = await applyConfig(db, signing, documents, actorOf(caller), threadFor(caller));
   if (!outcome.ok) throw refusal(outcome.problems);
   // No refusal, as of the command line: another process may have the variable.
   const missing = await listMissingVariables(db, environmentSecret);

@@ -1,4 +1,5 @@
 import Type, { type TProperties } from "typebox";
+import { limits } from "#domain/limits.ts";
 import { LANGUAGES } from "#domain/language.ts";
 import { closed, count, missing, oneOf, orNull, page, paging, text, time } from "./fields.ts";
 import { defineOperation } from "./operation.ts";
@@ -109,9 +110,16 @@ export const graph = closed(
 const documents = Type.Array(
   closed({
     file: Type.String({ minLength: 1, maxLength: 200, description: "What problems call it." }),
-    text: Type.String({ maxLength: 1_000_000, description: "YAML or JSON; one document or several." }),
+    text: Type.String({
+      maxLength: limits.configBodyBytesMax,
+      description: "YAML or JSON; one document or several.",
+    }),
   }),
-  { minItems: 1, maxItems: 100, description: "What is in question." },
+  {
+    minItems: 1,
+    maxItems: 100,
+    description: "What is in question: 256 KiB in all. What is larger is applied by `latchkey apply`.",
+  },
 );
 
 const problems = Type.Array(
@@ -142,6 +150,7 @@ export const checkConfig = defineOperation({
     documents,
     language: Type.Optional(oneOf(LANGUAGES, "Of the forms; `en` unless given.")),
   }),
+  bodyBytesMax: limits.configBodyBytesMax,
   status: 200,
   answer: closed(
     {
@@ -178,6 +187,7 @@ export const planConfig = defineOperation({
   description: "As `latchkey plan`. Changes nothing.",
   permission: "config.read",
   body: closed({ documents }),
+  bodyBytesMax: limits.configBodyBytesMax,
   status: 200,
   answer: closed(
     { problems, changes: Type.Array(closed({ ...change, differences: Type.Array(difference) })) },
@@ -203,6 +213,7 @@ export const applyConfig = defineOperation({
     "As `latchkey apply`: all of them in one transaction, each change a new version; or none, and 422 with a detail for each problem.",
   permission: "config.apply",
   body: closed({ documents }),
+  bodyBytesMax: limits.configBodyBytesMax,
   status: 200,
   answer: applied,
 });
