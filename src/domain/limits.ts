@@ -111,6 +111,9 @@ export const limits = {
   recordBatchSizeMax: 500,
   /** Levels of JSON that a target or a file may give. */
   dataDepthMax: 500,
+  /** Values of JSON that is parsed whole; and memory, by an estimate, that such JSON may take at once in a process. */
+  dataValuesMax: 1_000_000,
+  jsonRoomBytesMax: 192 * 1_048_576,
   stepLogLinesMax: 200,
   /** Outputs of steps and results up to this are kept in their rows; larger ones are objects. */
   rowContentBytesMax: 8_192,

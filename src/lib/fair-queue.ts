@@ -30,6 +30,16 @@ export class FairQueue<T, Name = string> {
     return last;
   }
 
+  /** Takes out something that need not wait any more; false: it is not there. */
+  remove(name: Name, item: T): boolean {
+    const items = this.#items.get(name) ?? [];
+    const at = items.indexOf(item);
+    if (at < 0) return false;
+    items.splice(at, 1);
+    if (items.length === 0) this.#items.delete(name);
+    return true;
+  }
+
   /** Those that wait. */
   names(): Iterable<Name> {
     return this.#items.keys();

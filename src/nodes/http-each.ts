@@ -1,6 +1,8 @@
 import type { Scope } from "#domain/expression.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
+import { takeJsonRoom } from "#domain/json-room.ts";
+import { readJson } from "#domain/read-json.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
 import { flowFrom, NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
@@ -9,7 +11,6 @@ import { effectOf, type HttpConfig } from "./http-config.ts";
 import { exchange, mediaType, responseText } from "./http-exchange.ts";
 import { prepareRequest, type PreparedRequest } from "./http-request.ts";
 import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
-import { readJson } from "./read-json.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "./record-flow.ts";
 
 /** One request of a node: for one record of `for_each`, or the node's only one. */
@@ -143,11 +144,9 @@ async function isThere(
   };
   const response = await exchange(context, reading, request, place);
   if (response.status === 404 || response.status === 204) return false;
-  const body = readJson(responseText(response, place));
-  if (!body.ok) throw new NodeFailure(`${place}: the response ${body.problem}.`);
-  const there = await context.expressions.evaluate(verify.when, {
-    root: body.json,
-    ...only(item.scope, "token"),
+  const there = await withJson(context, response, place, async (root) => {
+    const scope = { root, ...only(item.scope, "token") };
+    return await context.expressions.evaluate(verify.when, scope);
   });
   if (typeof there === "boolean") return there;
   throw new NodeFailure(`${place}: \`when\` must give true or false.`);
@@ -174,14 +173,29 @@ async function readAnswer(
     return record === null ? textOutcome(response, place) : { ...record.data, status: response.status };
   }
   if (response.status === 204) return [];
-  const body = readJson(responseText(response, place));
-  if (!body.ok)
-    throw new NodeFailure(
-      `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${body.problem}.`,
-    );
-  if (source === undefined) return body.json;
-  const [outcomes] = await context.expressions.evaluateBatch([source], [{ root: body.json }]);
-  return valueOf(outcomes?.[0], `${place}: records`) ?? null;
+  return await withJson(context, response, place, async (root) => {
+    if (source === undefined) return root;
+    const [outcomes] = await context.expressions.evaluateBatch([source], [{ root }]);
+    return valueOf(outcomes?.[0], `${place}: records`) ?? null;
+  });
+}
+
+/** Works on the JSON of an answer while there is room for it. */
+async function withJson<T>(
+  { signal }: NodeContext,
+  response: OutboundResponse,
+  place: string,
+  work: (json: Json) => Promise<T>,
+): Promise<T> {
+  const release = await takeJsonRoom(response.body, signal);
+  try {
+    const body = readJson(responseText(response, place));
+    if (body.ok) return await work(body.json);
+    const type = mediaType(response.headers.get("content-type"));
+    throw new NodeFailure(`${place}: the response (${type}) ${body.problem}.`);
+  } finally {
+    release();
+  }
 }
 
 /** The answer of such a write is lost: a record goes on as it was, with `status` saying how it is known. */

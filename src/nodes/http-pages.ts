@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import type { Json } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
+import { takeJsonRoom } from "#domain/json-room.ts";
 import { limits } from "#domain/limits.ts";
+import { readJson } from "#domain/read-json.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
 import { charsetOf } from "./decode-text.ts";
@@ -12,7 +14,6 @@ import { exchange, mediaType, responseText } from "./http-exchange.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 import { nextLink } from "./link-header.ts";
 import { listPath, parseRecords, type ParseConfig, type ParseSource } from "./parse-records.ts";
-import { readJson } from "./read-json.ts";
 import { batchesFromJson } from "./record-flow.ts";
 
 const SLICE_BYTES = 65_536;
@@ -28,6 +29,8 @@ interface PageAt {
 interface Page {
   readonly batches: RecordBatches;
   readonly cursor: Json | undefined;
+  /** To be called when the records are read. */
+  readonly release: () => void;
 }
 
 /** The records of every page, page by page. Throws NodeFailure when there is more to come after `max_pages`. */
@@ -44,9 +47,13 @@ export async function* recordsOfPages(
     const response = await exchange(context, config, pageRequest(request, at), place);
     const page = await readPage(context, config, response, place);
     let records = 0;
-    for await (const batch of page.batches) {
-      records += batch.length;
-      yield batch;
+    try {
+      for await (const batch of page.batches) {
+        records += batch.length;
+        yield batch;
+      }
+    } finally {
+      page.release();
     }
     context.log("page", { page: number, status: response.status, records });
     const next =
@@ -123,9 +130,9 @@ async function readPage(
   response: OutboundResponse,
   place: string,
 ): Promise<Page> {
-  const { parse, paginate } = config;
+  const { parse } = config;
   if (response.kept !== null || isListRead(config, response))
-    return { batches: listRecords(context, config, response, place), cursor: undefined };
+    return { batches: listRecords(context, config, response, place), cursor: undefined, release: NOTHING };
   if (parse !== undefined && parse.format !== "json") {
     const charset = charsetOf(response.headers.get("content-type"));
     const { expressions, signal } = context;
@@ -135,16 +142,36 @@ async function readPage(
     return {
       batches: parseRecords({ form: "bytes", open, charset }, parse, { expressions, signal, place }),
       cursor: undefined,
+      release: NOTHING,
     };
   }
   // RFC 9110, 15.3.5: 204 has no content, so no records either.
-  if (response.status === 204) return { batches: batched(batchesFromJson(null, place)), cursor: undefined };
+  if (response.status === 204)
+    return { batches: batched(batchesFromJson(null, place)), cursor: undefined, release: NOTHING };
+  const release = await takeJsonRoom(response.body, context.signal);
+  try {
+    return { ...(await readWhole(context, config, response, place)), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+const NOTHING = (): void => {};
+
+/** A page that is parsed whole. */
+async function readWhole(
+  context: NodeContext,
+  { records: own, parse, paginate }: HttpConfig,
+  response: OutboundResponse,
+  place: string,
+): Promise<Omit<Page, "release">> {
   const body = readJson(responseText(response, place));
   if (!body.ok)
     throw new NodeFailure(
       `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${body.problem}.`,
     );
-  const records = config.records ?? parse?.records;
+  const records = own ?? parse?.records;
   const sources = [records, paginate?.cursor].filter((source) => source !== undefined);
   // One hop for both: the body is the large part of it.
   const [outcomes] =

@@ -7,7 +7,7 @@ import { assert } from "#lib/assert.ts";
 import { defineNode, NodeFailure, type ConfigFinding } from "./define-node.ts";
 import { readConfig } from "#domain/read-config.ts";
 import type { InputRules } from "./input-schema.ts";
-import { readJson } from "./read-json.ts";
+import { readJson } from "#domain/read-json.ts";
 
 const schema = Type.Object(
   {

@@ -1,13 +1,14 @@
 import { Type, type Static } from "typebox";
 import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
+import { takeJsonRoom } from "#domain/json-room.ts";
+import { readJson } from "#domain/read-json.ts";
 import { must } from "#lib/assert.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { decodeChunks, decodeHtml, decodeWhole, decodeXml } from "./decode-text.ts";
 import { NodeFailure, type ConfigFinding } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { readCsv } from "./read-csv.ts";
-import { readJson } from "./read-json.ts";
 import { readNdjson } from "./read-ndjson.ts";
 import { compileRows, groupsOf } from "./match-rows.ts";
 import { isSelector, readColumn, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
@@ -185,7 +186,7 @@ async function* jsonRecords(
 ): RecordBatches {
   const path = listPath(expression);
   if (path === null || source.form !== "bytes" || !/^utf-?8$/.test(source.charset ?? "utf-8")) {
-    yield* await recordsOfJson(await jsonOf(source, tools.place), expression, tools);
+    yield* await recordsOfWhole(source, expression, tools);
     return;
   }
   const place = recordsPlace(expression, tools);
@@ -222,13 +223,23 @@ async function recordsOfJson(json: Json, expression: string | undefined, tools: 
   return batchesFromJson(valueOf(outcomes?.[0], place), place);
 }
 
-async function jsonOf(source: ParseSource, place: string): Promise<Json> {
-  if (source.form === "json") return source.json;
-  const text =
-    source.form === "text" ? source.text : decodeWhole(await collect(source.open()), source.charset, place);
-  const read = readJson(text);
-  if (!read.ok) throw new NodeFailure(`${place} ${read.problem}.`);
-  return read.json;
+/**
+ * The room is given back before the first record is read: they are read when somebody asks for them, who may want room until then. What
+ * is held so long is what the expression gave.
+ */
+async function recordsOfWhole(source: ParseSource, expression: string | undefined, tools: ParseTools) {
+  if (source.form === "json") return await recordsOfJson(source.json, expression, tools);
+  const content = source.form === "text" ? source.text : await collect(source.open());
+  const release = await takeJsonRoom(content, tools.signal);
+  try {
+    const text =
+      source.form === "text" ? source.text : decodeWhole(content as Uint8Array, source.charset, tools.place);
+    const read = readJson(text);
+    if (!read.ok) throw new NodeFailure(`${tools.place} ${read.problem}.`);
+    return await recordsOfJson(read.json, expression, tools);
+  } finally {
+    release();
+  }
 }
 
 async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -4,7 +4,7 @@ import { limits } from "#domain/limits.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
 import { NodeFailure } from "./define-node.ts";
 import { kindOf } from "./expression-value.ts";
-import { readJson } from "./read-json.ts";
+import { readJson } from "#domain/read-json.ts";
 
 const LINE_CHARACTERS_MAX = 1_000_000;
 /** A batch of long lines ends early, so that no batch is large. */

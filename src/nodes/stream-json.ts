@@ -1,5 +1,6 @@
 import { limits } from "#domain/limits.ts";
 import type { Json } from "#domain/json.ts";
+import { boundsProblem } from "#domain/read-json.ts";
 import { assert } from "#lib/assert.ts";
 import { decodeWhole } from "./decode-text.ts";
 import { NodeFailure } from "./define-node.ts";
@@ -127,6 +128,8 @@ class ListReading {
 
   #parse(parts: readonly Uint8Array[]): Json {
     const text = decodeWhole(Buffer.concat(parts), null, this.#place);
+    const problem = boundsProblem(text);
+    if (problem !== null) throw new NodeFailure(`${this.#place} ${problem}.`);
     try {
       return JSON.parse(text) as Json;
     } catch {

@@ -1,7 +1,8 @@
 import { shorten } from "#domain/config-problem.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
-import { limits } from "#domain/limits.ts";
+import { takeJsonRoom } from "#domain/json-room.ts";
+import { readJson } from "#domain/read-json.ts";
 import { LoginFailure, type LoginContext } from "./define-login.ts";
 import type { ExpectConfig, ExtractConfig } from "./http-schema.ts";
 import { evaluateAt, isTrueAt, type Variables } from "./login-expressions.ts";
@@ -28,12 +29,13 @@ export async function findMiss(
   if (expect?.not_text !== undefined && response.text().includes(expect.not_text))
     return `the response contains \`${shorten(expect.not_text)}\``;
   if (expect?.json !== undefined) {
-    const root = parseJson(response.text());
-    if (root === undefined) return "expected a JSON response";
-    const isMet = await isTrueAt(context.expressions, `${place}: expect.json`, expect.json, {
-      root,
-      variables,
-    });
+    const { json: condition } = expect;
+    const isMet = await withJson(context, response, place, async (root) =>
+      root === undefined
+        ? null
+        : await isTrueAt(context.expressions, `${place}: expect.json`, condition, { root, variables }),
+    );
+    if (isMet === null) return "expected a JSON response";
     if (!isMet) return `expected \`${shorten(expect.json, 200)}\` to be true`;
   }
   return null;
@@ -108,10 +110,13 @@ async function extractOne(
 ): Promise<Json | undefined> {
   if (extract.header !== undefined) return response.headers.get(extract.header.toLowerCase());
   if (extract.cookie !== undefined) return openJar(context.cookies()).value(extract.cookie, response.url);
-  if (extract.json === undefined) return undefined;
-  const root = parseJson(response.text());
-  if (root === undefined) return undefined;
-  return evaluateAt(context.expressions, place, extract.json, { root, variables });
+  const { json: source } = extract;
+  if (source === undefined) return undefined;
+  return await withJson(context, response, place, async (root) =>
+    root === undefined
+      ? undefined
+      : await evaluateAt(context.expressions, place, source, { root, variables }),
+  );
 }
 
 function describeExtract(extract: ExtractConfig): string {
@@ -123,19 +128,22 @@ function describeExtract(extract: ExtractConfig): string {
     : `${kind} \`${shorten(String(extract[kind]), 100)}\`${extract.attr === undefined ? "" : `, attr \`${shorten(extract.attr)}\``}`;
 }
 
-/** The body as JSON, or undefined when it is none, or nested so deeply that handling it would overflow (page 6, finding 10). */
-function parseJson(text: string): Json | undefined {
-  let json: Json;
+/**
+ * Works on the body as JSON while there is room for it; undefined when it is none, or nested so deeply that handling it would overflow
+ * (page 6, finding 10). Throws LoginFailure for JSON of too many values.
+ */
+async function withJson<T>(
+  { signal }: LoginContext,
+  response: OutboundResponse,
+  place: string,
+  work: (json: Json | undefined) => Promise<T>,
+): Promise<T> {
+  const release = await takeJsonRoom(response.body, signal);
   try {
-    json = JSON.parse(text) as Json;
-  } catch {
-    return undefined;
+    const read = readJson(response.text());
+    if (!read.ok && read.isTooMuch) throw new LoginFailure(`${place}: the response ${read.problem}`);
+    return await work(read.ok ? read.json : undefined);
+  } finally {
+    release();
   }
-  return isDeeperThan(json, limits.dataDepthMax) ? undefined : json;
-}
-
-function isDeeperThan(json: Json, levels: number): boolean {
-  if (typeof json !== "object" || json === null) return false;
-  if (levels === 0) return true;
-  return Object.values(json).some((part) => isDeeperThan(part as Json, levels - 1));
 }

@@ -202,6 +202,7 @@ test("every kind of expect fails the login when it is not met, and names the ste
     routes({
       "/401": (response) => response.writeHead(401, { "x-secret": CANARY }).end(CANARY),
       "/302": (response) => response.writeHead(302, { location: `/${CANARY}` }).end(),
+      "/many": (response) => response.end(`[${"0,".repeat(1_000_000)}0]`),
       "/ok": json({ ok: false, who: CANARY }),
       "/page": html,
     }),
@@ -238,6 +239,7 @@ test("every kind of expect fails the login when it is not met, and names the ste
     /expect\.json: the expression `\$number\(who\) = 1` failed$/,
   );
   await fails(step("/page", { json: "true" }), /expected a JSON response$/);
+  await fails(step("/many", { json: "true" }), /the response holds more than 1000000 values$/);
 });
 
 test("met expects let the login go on", async (t) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readJson } from "#nodes/read-json.ts";
+import { readJson } from "#domain/read-json.ts";
 
 const pad = " ".repeat(100_000);
 
@@ -10,6 +10,7 @@ test("brackets without end are refused before they are parsed", () => {
     assert.deepEqual(readJson(open.repeat(5_000_000)), {
       ok: false,
       problem: "is nested deeper than 500 levels",
+      isTooMuch: true,
     });
     const { user, system } = process.threadCpuUsage(cpuBefore);
     // `JSON.parse` alone takes 800 ms of it.
@@ -27,5 +28,21 @@ test("what stands in texts is no bracket, and what is closed is not deep", () =>
   assert.equal(readJson(`${"[".repeat(501)}${"]".repeat(501)}${pad}`).ok, false);
   // Not JSON at all.
   for (const text of ['"\\', '"', "]]]]", `"${"\\".repeat(100_000)}`])
-    assert.deepEqual(readJson(pad + text), { ok: false, problem: "is not JSON" });
+    assert.deepEqual(readJson(pad + text), { ok: false, problem: "is not JSON", isTooMuch: false });
+});
+
+test("values are counted before there are any", () => {
+  const heapBefore = process.memoryUsage().heapUsed;
+  for (const unit of ["[],", "{},", '"",', "1,", '{"":0},'])
+    assert.deepEqual(readJson(`[${unit.repeat(3_000_000)}0]`), {
+      ok: false,
+      problem: "holds more than 1000000 values",
+      isTooMuch: true,
+    });
+  // Any of them takes 24 MB in its list alone.
+  assert.ok(process.memoryUsage().heapUsed - heapBefore < 100e6);
+  assert.equal(readJson(`[${"0,".repeat(999_998)}0]`).ok, true);
+  assert.equal(readJson(`[${"0,".repeat(999_999)}0]`).ok, false);
+  // A comma in a text is none.
+  assert.equal(readJson(JSON.stringify([",".repeat(2_000_000)])).ok, true);
 });

@@ -1,47 +1,69 @@
-import { limits } from "#domain/limits.ts";
-import type { Json } from "#domain/json.ts";
+import type { Json } from "./json.ts";
+import { limits } from "./limits.ts";
 
 export type ReadJson =
   | { readonly ok: true; readonly json: Json }
-  | { readonly ok: false; readonly problem: string };
+  | {
+      readonly ok: false;
+      readonly problem: string;
+      /** It may be JSON, but too much of it. */
+      readonly isTooMuch: boolean;
+    };
 
 /**
  * Parses JSON text that came from outside. Nesting is capped: `JSON.parse` takes any depth, and whatever serialises or clones
- * the value later would overflow its stack (design, page 6, finding 10). The problem holds no part of the text.
+ * the value later would overflow its stack (design, page 6, finding 10). Values are counted before there are any: one of three
+ * characters takes up to a hundred bytes. The problem holds no part of the text.
  */
 export function readJson(text: string): ReadJson {
   // `JSON.parse` keeps everybody waiting for 0.8 s with 5 MB of open brackets before it says that they are none.
-  if (text.length > UNCHECKED_CHARACTERS && opensDeeperThan(text, limits.dataDepthMax)) return TOO_DEEP;
+  const problem = boundsProblem(text);
+  if (problem !== null) return tooMuch(problem);
   let json: Json;
   try {
     // A byte order mark is no part of JSON, but exports carry it.
     json = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text) as Json;
   } catch {
-    return { ok: false, problem: text.trim() === "" ? "is empty, not JSON" : "is not JSON" };
+    return {
+      ok: false,
+      problem: text.trim() === "" ? "is empty, not JSON" : "is not JSON",
+      isTooMuch: false,
+    };
   }
-  if (isDeeperThan(json, limits.dataDepthMax)) return TOO_DEEP;
+  if (isDeeperThan(json, limits.dataDepthMax)) return tooMuch(TOO_DEEP);
   return { ok: true, json };
 }
 
-const TOO_DEEP: ReadJson = { ok: false, problem: `is nested deeper than ${limits.dataDepthMax} levels` };
+const tooMuch = (problem: string): ReadJson => ({ ok: false, problem, isTooMuch: true });
+const TOO_DEEP = `is nested deeper than ${limits.dataDepthMax} levels`;
+const TOO_MANY = `holds more than ${limits.dataValuesMax} values`;
 /** So little costs little. */
 const UNCHECKED_CHARACTERS = 65_536;
 
-/** Whether JSON opens more brackets than it closes at some place by so many. Of what is no JSON it may say anything. */
-function opensDeeperThan(text: string, levels: number): boolean {
+/**
+ * Whether JSON opens more brackets than it closes at some place by too many, or has too many values; null: it does not. Of what is no
+ * JSON it may say anything.
+ */
+export function boundsProblem(text: string): string | null {
+  if (text.length <= UNCHECKED_CHARACTERS) return null;
   let depth = 0;
+  let values = 1;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
       at = endOfText(text, at + 1);
     } else if (code === LIST || code === OBJECT) {
-      if (++depth > levels) return true;
+      if (++depth > limits.dataDepthMax) return TOO_DEEP;
+      values++;
     } else if (code === LIST_END || code === OBJECT_END) depth--;
+    else if (code === COMMA && ++values > limits.dataValuesMax) return TOO_MANY;
   }
-  return false;
+  return values > limits.dataValuesMax ? TOO_MANY : null;
 }
 
-const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+const [QUOTE, COMMA, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [
+  0x22, 0x2c, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d,
+];
 
 /** The place of the quote that ends the text, or behind the last character. */
 function endOfText(text: string, from: number): number {
