@@ -21,10 +21,15 @@ export type RunEvent = VisibleRun | "unchanged";
 
 export interface WatchLimits {
   readonly perKey: number;
+  readonly perAccount: number;
   readonly inAll: number;
 }
 
-const WATCH_LIMITS: WatchLimits = { perKey: limits.eventStreamsPerKeyMax, inAll: limits.eventStreamsMax };
+const WATCH_LIMITS: WatchLimits = {
+  perKey: limits.eventStreamsPerKeyMax,
+  perAccount: limits.eventStreamsPerAccountMax,
+  inAll: limits.eventStreamsMax,
+};
 
 /**
  * The runs that callers watch in this process. However many there are, what changed is read in one statement: when news
@@ -36,7 +41,8 @@ export class RunWatch {
   readonly #log: Log;
   readonly #limits: WatchLimits;
   readonly #watchers = new Map<string, Set<Watcher>>();
-  readonly #placesOfKey = new Map<string, number>();
+  /** Of keys and of accounts, by id. */
+  readonly #placesOf = new Map<string, number>();
   readonly #due = new Set<string>();
   #places = 0;
   #reading = false;
@@ -56,8 +62,13 @@ export class RunWatch {
    * process drains, the key is revoked, `gone` is aborted, or an hour is over: whoever wants the rest comes again. Throws
    * Problem 429 at once when too many are open.
    */
-  watch(run: VisibleRun, keyId: string, seen: number, gone: AbortSignal): AsyncGenerator<RunEvent, void> {
-    const leave = this.#takePlace(keyId);
+  watch(
+    run: VisibleRun,
+    { keyId, accountId }: { readonly keyId: string; readonly accountId: string },
+    seen: number,
+    gone: AbortSignal,
+  ): AsyncGenerator<RunEvent, void> {
+    const leave = this.#takePlace(keyId, accountId);
     const end = new AbortController();
     // Also for a generator that nobody begins to read: its `finally` would not run.
     const over = (): void => {
@@ -107,20 +118,31 @@ export class RunWatch {
   }
 
   /** Gives the way to leave it, which may be told twice. */
-  #takePlace(keyId: string): () => void {
-    const ofKey = this.#placesOfKey.get(keyId) ?? 0;
-    if (ofKey >= this.#limits.perKey || this.#places >= this.#limits.inAll) throw tooMany();
-    this.#placesOfKey.set(keyId, ofKey + 1);
-    this.#places++;
+  #takePlace(keyId: string, accountId: string): () => void {
+    const { perKey, perAccount, inAll } = this.#limits;
+    if (this.#countOf(keyId) >= perKey) throw tooMany(`this API key (${perKey})`);
+    if (this.#countOf(accountId) >= perAccount) throw tooMany(`the account (${perAccount})`);
+    if (this.#places >= inAll) throw tooMany(`this process (${inAll})`);
+    this.#count(keyId, accountId, 1);
     let isLeft = false;
     return () => {
       if (isLeft) return;
       isLeft = true;
-      this.#places--;
-      const left = (this.#placesOfKey.get(keyId) ?? 1) - 1;
-      if (left === 0) this.#placesOfKey.delete(keyId);
-      else this.#placesOfKey.set(keyId, left);
+      this.#count(keyId, accountId, -1);
     };
+  }
+
+  #countOf(id: string): number {
+    return this.#placesOf.get(id) ?? 0;
+  }
+
+  #count(keyId: string, accountId: string, by: 1 | -1): void {
+    this.#places += by;
+    for (const id of [keyId, accountId]) {
+      const count = this.#countOf(id) + by;
+      if (count === 0) this.#placesOf.delete(id);
+      else this.#placesOf.set(id, count);
+    }
   }
 
   #add(watcher: Watcher): void {
@@ -200,10 +222,10 @@ export class RunWatch {
   }
 }
 
-function tooMany(): Problem {
+function tooMany(quota: string): Problem {
   return new Problem(
     "rate_limit_exceeded",
-    "Too many event streams are open. Close one, or poll the run's status.",
+    `Too many event streams of ${quota} are open. Close one, or poll the run's status.`,
     { headers: { "Retry-After": "5" } },
   );
 }

@@ -26,7 +26,12 @@ export async function getRunEvents(
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
   if (reply.raw.destroyed) gone.abort();
-  const events = services.runWatch.watch(run, caller.keyId, seen, gone.signal);
+  const events = services.runWatch.watch(
+    run,
+    { keyId: caller.keyId, accountId: caller.account.id },
+    seen,
+    gone.signal,
+  );
   return reply
     .type("text/event-stream; charset=utf-8")
     .header("X-Accel-Buffering", "no")

@@ -64,7 +64,7 @@ A comment every ${limits.eventHeartbeatMs / 1000} s shows that the connection li
     notFound("Run", "There is no such run in the account of the key."),
     {
       status: 429,
-      description: `The rate limit was hit, or too many streams are open: ${limits.eventStreamsPerKeyMax} of the API key, or ${limits.eventStreamsMax} of the process. Wait as long as \`Retry-After\` says, or poll the status instead.`,
+      description: `The rate limit was hit, or too many streams are open: ${limits.eventStreamsPerKeyMax} of the API key, ${limits.eventStreamsPerAccountMax} of the account, or ${limits.eventStreamsMax} of the process. Wait as long as \`Retry-After\` says, or poll the status instead.`,
       headers: ["Retry-After"],
       examples: {
         streams: errorExample(

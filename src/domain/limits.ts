@@ -147,6 +147,7 @@ export const limits = {
 
   /** Streams of run events: open at once, and how long one lasts before its client comes back. */
   eventStreamsPerKeyMax: 100,
+  eventStreamsPerAccountMax: 500,
   eventStreamsMax: 2_000,
   eventHeartbeatMs: 15_000,
   eventStreamMs: 3_600_000,
