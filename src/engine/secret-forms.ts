@@ -8,6 +8,9 @@ export interface SecretForms {
 
 /** Shorter ones are no beginning of a search. */
 const PATTERN_BYTES_MIN = 6;
+const HEAD_CHARACTERS = 8;
+const BACKSLASH = 0x5c;
+const LOOSE_BYTES_MAX = 10;
 /** Five bytes hold three that stand together in whatever way they are grouped by three. */
 const PLAIN = /[0-9A-Za-z]{5,}/;
 
@@ -17,13 +20,26 @@ export function formsWithin(secret: string): SecretForms {
   const decoded = [...written, ...written.map(withoutLooseEnd)].map((bytes) =>
     withoutLooseEnd(decodeEscapes(bytes)?.bytes ?? bytes),
   );
-  const escaped = escapedForms(secret);
+  // Five bytes of each are enough to begin at.
+  const head = Array.from(secret.slice(0, 2 * HEAD_CHARACTERS))
+    .slice(0, HEAD_CHARACTERS)
+    .join("");
   // Too little is left of a secret that is all escapes: it is found as it is, and as the usual writers escape it.
   const isLost = decoded.some((bytes) => bytes.length < PATTERN_BYTES_MIN);
   return {
     // A piece of base64 that has neither the beginning nor the end can't be decoded to all of the secret.
-    patterns: different([...written, ...decoded, ...base64Forms(text), ...(isLost ? escaped : [])]),
-    forms: different([...written, ...escaped, ...plainPart(secret), ...encodedForms(text)]),
+    patterns: different([
+      ...written,
+      ...decoded,
+      ...base64Forms(text),
+      ...(isLost ? escapedForms(secret) : []),
+    ]),
+    forms: different([
+      ...written,
+      ...escapedForms(head),
+      ...plainPart(secret),
+      ...encodedForms(Buffer.from(head, "utf8")),
+    ]),
   };
 }
 
@@ -39,9 +55,13 @@ function inOtherAlphabets(secret: string): readonly Buffer[] {
 
 /** An escape that begins at a secret's end would go on in what follows it. */
 function withoutLooseEnd(bytes: Uint8Array): Uint8Array {
-  const text = Buffer.from(bytes).toString("latin1");
-  const short = text.replace(/(?:\\+|%[0-9A-Fa-f]?|&#?\w{0,8})$/, "");
-  return short.length < PATTERN_BYTES_MIN ? bytes : bytes.subarray(0, short.length);
+  let end = bytes.length;
+  while (bytes[end - 1] === BACKSLASH) end--;
+  if (end === bytes.length) {
+    const last = Buffer.from(bytes.subarray(-LOOSE_BYTES_MAX)).toString("latin1");
+    end -= /(?:%[0-9A-Fa-f]?|&#?\w{0,8})$/.exec(last)?.[0].length ?? 0;
+  }
+  return end < PATTERN_BYTES_MIN ? bytes : bytes.subarray(0, end);
 }
 
 const plainPart = (secret: string): readonly Buffer[] => {

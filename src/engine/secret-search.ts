@@ -31,6 +31,8 @@ const SECRET_CHARACTERS_MIN = 6;
 
 /** Encodings that are decoded inside another. */
 const DEPTH = 2;
+/** Bytes of the longest way to write a byte, and of two such ways over another. */
+const ESCAPE_FACTOR = 6;
 const REACH_FACTOR = 12;
 const REACH_BYTES_MAX = 1_048_576;
 
@@ -40,10 +42,8 @@ export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
   const blocks = new Set<number>();
   const mayBlock = new Uint8Array(1 << BLOCK_BITS);
   let longestBytes = 0;
-  let longestForm = 0;
 
   const addBlocks = (form: Uint8Array): void => {
-    longestForm = Math.max(longestForm, form.length);
     for (let at = 0; at < BLOCK && at + BLOCK <= form.length; at++) {
       const block = ((form[at] ?? 0) << 16) | ((form[at + 1] ?? 0) << 8) | (form[at + 2] ?? 0);
       blocks.add(block);
@@ -61,7 +61,7 @@ export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
       const wanted: Wanted = {
         blocks,
         mayBlock,
-        formBytes: longestForm,
+        formBytes: ESCAPE_FACTOR * longestBytes,
         find: (each) => find(each, depth - 1),
       };
       findEncoded(text, BASE64, wanted, inner);
