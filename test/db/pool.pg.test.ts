@@ -301,19 +301,25 @@ test("a deadlock and a serialization failure are tried again when asked, and onl
   const db = pool({ max: 4 });
   await db.query("insert into account_book values (10, 0), (11, 0)");
   let attempts = 0;
+  let holding = 0;
+  let bothHold = Promise.withResolvers<void>();
   const cross = (first: number, second: number, retry: boolean) =>
     db.transaction(
       async (tx) => {
         attempts += 1;
         await tx.query("update account_book set amount = amount + 1 where id = $1", [first]);
-        await sleep(100);
+        // Each has one row and goes for the other's.
+        holding += 1;
+        if (holding === 2) bothHold.resolve();
+        await bothHold.promise;
         await tx.query("update account_book set amount = amount + 1 where id = $1", [second]);
       },
       { retry },
     );
   const plain = await Promise.allSettled([cross(10, 11, false), cross(11, 10, false)]);
   assert.equal(plain.filter(({ status }) => status === "rejected").length, 1);
-  attempts = 0;
+  [attempts, holding] = [0, 0];
+  bothHold = Promise.withResolvers();
   await Promise.all([cross(10, 11, true), cross(11, 10, true)]);
   assert.equal(attempts, 3);
   assert.deepEqual(await db.query("select amount from account_book where id in (10, 11)"), [
