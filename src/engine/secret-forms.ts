@@ -47,7 +47,6 @@ export function formsWithin(secret: string): SecretForms {
 function inOtherAlphabets(secret: string): readonly Buffer[] {
   const utf16 = Buffer.from(secret, "utf16le");
   const swapped = Buffer.from(utf16).swap16();
-  // eslint-disable-next-line no-control-regex
   return /[^\x00-\x7f]/.test(secret) && !/[^\x00-\xff]/.test(secret)
     ? [Buffer.from(secret, "latin1"), utf16, swapped]
     : [utf16, swapped];
