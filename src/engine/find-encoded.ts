@@ -23,7 +23,7 @@ interface Encoding {
 function encoding(bits: number, group: number, alphabets: readonly string[], between: string): Encoding {
   const values = new Uint8Array(256).fill(NO_CHARACTER);
   for (const alphabet of alphabets)
-    for (const [value, character] of [...alphabet].entries()) values[character.charCodeAt(0)] = value;
+    for (let value = 0; value < alphabet.length; value++) values[alphabet.charCodeAt(value)] = value;
   for (const character of between) values[character.charCodeAt(0)] = BETWEEN;
   return { values, bits, group };
 }

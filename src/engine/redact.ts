@@ -74,7 +74,7 @@ export function makeRedactor(
     return cleanParsed(text, clean) ?? replaceCuts(bytes, cuts, 0, PLACE).toString("utf8");
   }
   return {
-    text: clean.text,
+    text: (given) => clean.text(given),
     message: (given) => cutText(clean.text(given), known.inMessages),
     json(value) {
       const text = JSON.stringify(value);
@@ -98,8 +98,8 @@ export function makeRedactor(
         : cleanStream(bytes, known.inTexts, () => {
             changes++;
           }),
-    add: known.add,
-    addPassing: known.addPassing,
+    add: (secrets) => known.add(secrets),
+    addPassing: (secrets) => known.addPassing(secrets),
     get isIdle() {
       return known.inTexts.size === 0;
     },
