@@ -78,11 +78,11 @@ async function during<T>(
   const strangers = Array.from({ length: atOnce }, async () => {
     while (!isOver) refused.push((await ask(asked++)).status);
   });
-  while (refused.length < atOnce) await sleep(5);
+  // However slow the machine is: not before the limits are met.
+  while (!refused.includes(429) && refused.every((status) => status === 401)) await sleep(5);
   const result = await meanwhile();
   isOver = true;
   await Promise.all(strangers);
-  assert.ok(refused.includes(429), "the flood is over the limits");
   assert.ok(
     refused.every((status) => status === 401 || status === 429),
     refused.join(),
