@@ -30,7 +30,7 @@ const REVEALED: Readonly<Record<string, string>> = {
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
   "assemble.ts": "the signing key, to be read at the start",
-  "config.ts": "DATABASE_URL, to see how it begins",
+  "config-database.ts": "the URLs of the database, to see how they begin",
   "vault/key-source.ts": "the keyset, to be read, and written where it is kept",
   "vault/kms-source.ts": "the keyset, to be wrapped by AWS KMS",
   "actions/master-keys.ts": "the keyset, to add a key, and to say which is primary",
