@@ -4,17 +4,17 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
-import type { RunningService } from "../service.ts";
+import type { ServiceProcess } from "../service.ts";
 import { assertFresh, assertReplay, holdKey, keyed, TRIGGER } from "./exchange.ts";
 import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
 
 let installation: Awaited<ReturnType<typeof installIdle>>;
-let services: RunningService[];
+let services: ServiceProcess[];
 let caller: Caller;
 
 before(async () => {
   installation = await installIdle();
-  services = [await installation.serve({}, ["api"]), await installation.serve({}, ["api"])];
+  services = [await installation.serveProcess({}, ["api"]), await installation.serveProcess({}, ["api"])];
   caller = openCaller(services[0]?.url ?? "", await installation.createKey("acme"));
 });
 after(() => installation?.[Symbol.asyncDispose]());
