@@ -1,4 +1,3 @@
-import { accessSync, constants, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { S3Settings } from "#blobs/s3-failures.ts";
 import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoint.ts";
@@ -10,6 +9,7 @@ import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
 import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./config-database.ts";
+import { readKey, readMasterKeyPlace } from "./config-keys.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
 import { oneOf, readPlainUrl, type Checked, type Setting } from "./config-values.ts";
@@ -362,54 +362,4 @@ function readEgressAllow(text: string | undefined, problems: string[]): readonly
   if (parsed.ok) return parsed.items;
   for (const problem of parsed.problems) problems.push(`LATCHKEY_EGRESS_ALLOW: ${problem}`);
   return [];
-}
-
-/** Where the master key is; a file is only asked whether it can be read. */
-function readMasterKeyPlace(
-  environment: Environment,
-  masterKeyFile: string,
-  problems: string[],
-): Pick<Config, "masterKey" | "masterKeyFile" | "masterKeyKms"> {
-  const value = environment["LATCHKEY_MASTER_KEY"]?.trim();
-  const masterKeyKms = environment["LATCHKEY_MASTER_KEY_KMS"]?.trim() || null;
-  if (value && masterKeyKms)
-    problems.push(
-      "LATCHKEY_MASTER_KEY and LATCHKEY_MASTER_KEY_KMS can't both be set: a wrapped master key is in its file.",
-    );
-  if (!value)
-    ifReadable(environment, "LATCHKEY_MASTER_KEY", masterKeyFile, problems, () =>
-      accessSync(masterKeyFile, constants.R_OK),
-    );
-  return { masterKey: value ? new Secret(value) : null, masterKeyFile, masterKeyKms };
-}
-
-/** The variable wins over the file. */
-function readKey(environment: Environment, name: string, file: string, problems: string[]): Secret | null {
-  const value = environment[name]?.trim();
-  if (value) return new Secret(value);
-  return ifReadable(environment, name, file, problems, () => new Secret(readFileSync(file, "utf8").trim()));
-}
-
-/** A file that was named must be there; the default one may be missing (`init` makes it). */
-function ifReadable<T>(
-  environment: Environment,
-  name: string,
-  file: string,
-  problems: string[],
-  look: () => T,
-): T | null {
-  try {
-    return look();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const named = Boolean(environment[`${name}_FILE`]?.trim());
-    if (code === "ENOENT" && !named) return null;
-    const remedy = named
-      ? "Put the key there, readable for this user, or name another file"
-      : "Make it readable for this user, or choose another folder";
-    problems.push(
-      `${named ? `${name}_FILE` : "LATCHKEY_DATA_DIR"}: ${file} can't be read (${code ?? "unknown error"}). ${remedy}.`,
-    );
-    return null;
-  }
 }
