@@ -43,7 +43,9 @@ export function limitOperator(services: Services, sessionId: string): void {
 /** A form that an end user sends, counted before it is read: by address, then, once that is known, by link. Throws Problem 429. */
 export function throttleForm(services: Services, by: "address" | "link", name: string): void {
   const rate = limits.forms[by];
-  const taken = services.buckets.take(`form/${by}/${name}`, rate);
+  // A store of their own for each, so that a flood of addresses forgets no link; IPv6 by its network.
+  const subject = by === "address" ? networkOf(name) : name;
+  const taken = services.buckets.take(`form-${by}/${subject}`, rate);
   if (!taken.allowed) throw limited(rate, "forms", taken);
 }
 
