@@ -15,7 +15,7 @@ export async function configurationPage(): Promise<string> {
     "Give secrets as files, by the settings that end in `_FILE`, readable for the service's user alone. A variable works too, and is",
     "removed from the environment as soon as it has been read, so that no child process inherits it and no code reads it later. But",
     "the kernel keeps the environment that a process was started with: this user, and root, read it in `/proc/<pid>/environ`, and",
-    "container engines show it to whoever may inspect the container.",
+    "container engines show it to anyone who may inspect the container.",
     "",
     "| setting | type | default | what it is |",
     "|---|---|---|---|",
