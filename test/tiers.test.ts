@@ -42,6 +42,17 @@ test("every file is in one batch, and the seed decides the order of unit files a
     assert.deepEqual(batches.find((batch) => batch.files.includes(file))?.files, [file]);
 });
 
+test("a file that changes its process for good has one of its own", () => {
+  const changes =
+    /\baddNodeFiles\(|process\.env\[[^\]]+\] = |delete process\.env|Object\.assign\(process\.env/;
+  const changing = files.filter((file) => changes.test(readFileSync(`${root}/${file}`, "utf8")));
+  assert.ok(changing.length >= 4, changing.join(", "));
+  assert.deepEqual(
+    changing.filter((file) => !(file in OWN_PROCESS)),
+    [],
+  );
+});
+
 test("an enumeration runs whole in the tier `all`, and in the fast one its representatives, never none", () => {
   const isEven = (member: number): boolean => member % 2 === 0;
   assert.deepEqual(inTier([1, 2, 3, 4], isEven, "all"), [1, 2, 3, 4]);
