@@ -184,12 +184,13 @@ export interface DetailedStep {
   readonly log: Buffer | null;
 }
 
+/** In the order in which they ended: a node ends before those that need it begin, which its start, a difference, need not show. */
 export async function listDetailedSteps(db: Database, runId: string): Promise<readonly DetailedStep[]> {
   return await db.query<DetailedStep>(
     `select node_id as "nodeId", status, attempts, started_at as "startedAt", ended_at as "endedAt",
        output_kind as "outputKind", records_total as "recordsTotal", records_valid as "recordsValid",
        error_detail as "errorDetail", log
-     from run_step where run_id = $1 order by started_at, node_id`,
+     from run_step where run_id = $1 order by ended_at nulls last, started_at, node_id`,
     [runId],
   );
 }
