@@ -176,6 +176,8 @@ test("one session listens for all streams of a process, and none when nobody doe
     Array.from({ length: 20 }, async () => await openEvents(api.url, key, run.id)),
   );
   await Promise.all(streams.map(async (stream) => await stream.next(() => true)));
+  // The present state is sent while the session is still being opened.
+  await eventually("the process listens", async () => ((await listening()) > 1 ? true : undefined));
   assert.equal(await listening(), 2);
   for (const stream of streams) stream.close();
   // Clients that went away free everything: nobody listens in that process any more.
