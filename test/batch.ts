@@ -7,6 +7,8 @@ import { shareProcess } from "./shared-process.ts";
 /** Clock ticks a second of `/proc/PID/stat`: 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
+const EXIT_AFTER_MS = 3_000;
+
 /** What one test file took. */
 export interface FileTime {
   /** Path in the project. */
@@ -24,6 +26,8 @@ export function runBatch(root: string, files: readonly string[], times: string):
   // `require`, because node:test loses track of the suite when several files are imported at once. A file that waits at its top
   // level can't be required, and so has a process of its own.
   const load = createRequire(import.meta.url);
+  // A file whose tests were given up may never end by itself. Not `--test-force-exit`: that exits before all tests were told of.
+  after(() => void setTimeout(() => process.exit(), EXIT_AFTER_MS).unref());
   for (const file of files) {
     void describe(file, async () => {
       let startedAt = 0;

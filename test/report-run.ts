@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { styleText } from "node:util";
 import { cpuSecondsOf, type FileTime } from "./batch.ts";
-import type { TestRecord } from "./record-tests.ts";
+import type { FileRecord, TestRecord } from "./record-tests.ts";
 import { CPU_SECONDS_MAX, SLOW_FILES, type Tier } from "./tiers.ts";
 
 const SHOWN_FILES = 10;
@@ -21,6 +21,8 @@ export const keptRunFile = (projectFolder: string, tier: Tier): string =>
 export interface FinishedRun {
   readonly projectFolder: string;
   readonly tier: Tier;
+  /** What was to run. */
+  readonly planned: readonly string[];
   /** Every file of the tier has run, so its record is worth keeping. */
   readonly isWhole: boolean;
   readonly seed: number;
@@ -36,7 +38,8 @@ export interface FinishedRun {
 /** Prints what the run took and how many tests it had, and keeps it. False when no test has run, or one too few. */
 export function reportRun({ tier, seed, seconds, serverPid, ...run }: FinishedRun): boolean {
   const files = readLines<FileTime>(run.times).toSorted((one, other) => other.cpuSeconds - one.cpuSeconds);
-  const tests = readLines<TestRecord>(run.tests);
+  const records = readLines<TestRecord | FileRecord>(run.tests);
+  const tests = records.filter((record) => "path" in record);
   const kept: KeptRun = { tier, files, tests };
   if (run.isWhole) {
     mkdirSync(join(run.projectFolder, ".cache"), { recursive: true });
@@ -51,13 +54,24 @@ export function reportRun({ tier, seed, seconds, serverPid, ...run }: FinishedRu
     `${total.toFixed(0).padStart(7)}  all ${files.length} files` +
       `${server === null ? "" : `, ${server.toFixed(0)} of them PostgreSQL`}; ${seconds.toFixed(0)} s on the clock`,
   );
-  const lacked = lackedByAll(kept, run);
+  const lacked = [...unended(run.planned, records), ...lackedByAll(kept, run)];
   for (const problem of [...tooSlow(kept), ...lacked]) console.log(styleText("red", problem));
   console.log(`tier ${tier}, LATCHKEY_TEST_SEED=${seed}`);
   const count = (outcome: TestRecord["outcome"]): number =>
     tests.filter((test) => test.outcome === outcome).length;
   console.log(`${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);
   return tests.length > 0 && lacked.length === 0;
+}
+
+/** Files whose end nobody was told of: a process that goes away takes the rest of its tests with it, and fails nothing. */
+export function unended(
+  planned: readonly string[],
+  records: readonly (TestRecord | FileRecord)[],
+): readonly string[] {
+  const ended = new Set(records.map((record) => ("ended" in record ? record.ended : "")));
+  return planned
+    .filter((file) => !ended.has(file))
+    .map((file) => `${file} did not come to its end: some of its tests were not told of.`);
 }
 
 /** After a whole run of the tier `all`: what the last whole run of the fast one had besides. */

@@ -122,7 +122,7 @@ async function runFiles({ tier, isWhole, files, database, folder, serverPid }: R
   });
   browser?.remove();
   const seconds = (performance.now() - startedAt) / 1_000;
-  const run = { projectFolder, tier, isWhole, seed, seconds, serverPid, ...records };
+  const run = { projectFolder, tier, planned: files, isWhole, seed, seconds, serverPid, ...records };
   return reportRun(run) ? code : Math.max(code, 1);
 }
 
@@ -137,8 +137,6 @@ async function runNode(
     "--test",
     `--test-timeout=${testTimeoutMs}`,
     `--test-concurrency=${lanes}`,
-    // A file whose tests were given up may never end by itself.
-    "--test-force-exit",
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
     `--test-reporter=${reporter}`,

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
 import { makeBatches } from "./batches.ts";
-import { missingInAll, tooSlow, type KeptRun } from "./report-run.ts";
+import { missingInAll, tooSlow, unended, type KeptRun } from "./report-run.ts";
 import { ALL_ONLY, inTier, OWN_PROCESS, SLOW_FILES } from "./tiers.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -75,6 +75,13 @@ test("a test of the fast tier that the tier `all` lacks is named; a count in a n
   assert.deepEqual(missingInAll(fast, run("all", [["test/one.test.ts", "1,000 requests"]])), [
     "test/one.test.ts > gone",
   ]);
+});
+
+test("a file whose end nobody was told of is named: its tests were lost, and none has failed", () => {
+  const one = { path: ["test/one.test.ts", "a test"], outcome: "passed" } as const;
+  const files = ["test/one.test.ts", "test/two.test.ts"];
+  assert.deepEqual(unended(files, [one, { ended: "test/one.test.ts" }, { ended: "test/two.test.ts" }]), []);
+  assert.match(String(unended(files, [one, { ended: "test/two.test.ts" }])), /^test\/one\.test\.ts did not/);
 });
 
 test("a file that takes too long in the fast tier is named, with what to do", () => {
