@@ -3,7 +3,8 @@ import { openClientOf } from "#actions/client-of.ts";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { describePlain, listPlainHosts } from "#actions/list-plain-hosts.ts";
-import { listMissingVariables } from "#actions/list-missing-variables.ts";
+import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
+import { listVariableOrigins } from "#actions/list-variable-origins.ts";
 import { OidcProvider } from "#actions/operators/oidc-provider.ts";
 import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
 import { OperatorWatch } from "#actions/operators/watch-changes.ts";
@@ -28,7 +29,9 @@ import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { Worker } from "#worker/worker.ts";
+import { secretSources } from "./config-client-secrets.ts";
 import { missingKey, requireSigningKey, StartRefused, type Config } from "./config.ts";
+import { openClientSecrets } from "./open-client-secrets.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openStore } from "./open-store.ts";
@@ -118,11 +121,12 @@ async function openServices(
   const signing = openSigning(signingKey);
   await checkSigningKey(db, signing);
   const oidcGate = openOidcGate(config);
+  const vault = await prepareVault(db, privateHalf);
   return {
     db,
     blobs: openStore(config),
     signing,
-    vault: await prepareVault(db, privateHalf),
+    vault,
     log,
     tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
     buckets: new TokenBuckets(),
@@ -135,7 +139,14 @@ async function openServices(
     operatorWatch: new OperatorWatch(db, news, log),
     gate: openGate({ allow: config.egressAllow }),
     loginExpressions: openEvaluator({ threads: 1 }),
-    environmentSecret: config.environmentSecret,
+    clientSecret: openClientSecrets({
+      db,
+      vault,
+      file: config.clientSecrets,
+      environmentSecret: config.environmentSecret,
+      variables: await listVariableOrigins(db),
+    }),
+    secretSources: secretSources(config.clientSecrets, config.environmentSecret),
     clientOf: openClientOf(config.trustedProxies, log),
     publicUrl,
   };
@@ -158,7 +169,7 @@ function openOperatorSignIn({ signIn }: Config, gate: Gate, log: Log): OperatorS
 
 /** What an operator should know and no reason not to start. */
 async function warnOfRisks(
-  { db, environmentSecret, log, publicUrl }: Services,
+  { db, secretSources: sources, log, publicUrl }: Services,
   isMigratedByOwner: boolean,
 ): Promise<void> {
   if (process.getuid?.() === 0) log.warn(RUNS_AS_ROOT);
@@ -166,9 +177,10 @@ async function warnOfRisks(
   for (const each of await listPlainHosts(db)) log.warn(describePlain(each));
   for (const risk of await listRoleRisks(db, isMigratedByOwner)) log.warn(risk);
   for (const risk of await listLoggingRisks(db)) log.warn(risk);
-  for (const { account, strategyId, variable } of await listMissingVariables(db, environmentSecret)) {
+  for (const problem of await listSecretProblems(db, sources)) {
+    const { account, strategyId, name } = problem;
     // One customer's missing secret must not keep the others' service from starting.
-    log.warn({ account, strategyId, variable }, "a strategy's client_secret_env is not set: its logins fail");
+    log.warn({ account, strategyId, secret: name }, describeSecretProblem(problem));
   }
 }
 
@@ -213,7 +225,7 @@ async function startWorker(
     gate: services.gate,
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: services.loginExpressions,
-    environmentSecret: services.environmentSecret,
+    clientSecret: services.clientSecret,
     log: services.log,
     scratchFolder: join(config.dataDir, "scratch"),
     loginTimeoutMs: config.loginTimeoutMs,

@@ -9,6 +9,7 @@ import { armFailpoints } from "#lib/failpoint.ts";
 import type { Database } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 import {
+  fileSecrets,
   foreignEnvironment,
   missingKey,
   nodeOptions,
@@ -19,6 +20,7 @@ import {
   type Config,
   type Environment,
 } from "./config.ts";
+import { secretSources } from "./config-client-secrets.ts";
 import { guardProcess } from "./guard-process.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 
@@ -81,6 +83,19 @@ function compose(environment: Environment): Composition {
         import("#vault/key-source.ts"),
       ]);
       return await prepareVault(db, await readKeys(openKeySource(config())));
+    },
+    openSealer: async (db) => {
+      const { prepareVault } = await import("#actions/prepare-vault.ts");
+      const { readKeys } = await import("#vault/key-source.ts");
+      return await prepareVault(db, hasMasterKey(config()) ? await readKeys(openKeySource(config())) : null);
+    },
+    secretSources: () =>
+      secretSources(fileSecrets(environment), (name) => readEnvironmentSecret(name, environment)),
+    localSecret: (account, { name }) => {
+      const given = fileSecrets(environment).get(account)?.get(name);
+      return given === undefined
+        ? { kind: "missing" }
+        : { kind: "found", value: given.value.reveal(), origins: given.origins };
     },
     wayOut: async () => {
       const { openGate } = await import("#outbound/gate.ts");

@@ -8,6 +8,7 @@ import { isPlainPublic } from "#outbound/plain-http.ts";
 import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
+import { CLIENT_SECRETS_SETTING, readClientSecrets, type SecretsFile } from "./config-client-secrets.ts";
 import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./config-database.ts";
 import { readKey, readMasterKeyPlace } from "./config-keys.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
@@ -47,6 +48,8 @@ export interface Config extends DatabaseSettings {
   readonly drainMs: number;
   /** Empty but in fault tests. */
   readonly failpoints: readonly FailpointAction[];
+  /** Secrets of accounts that a file gives. */
+  readonly clientSecrets: SecretsFile;
   /** The value of a variable that a document names (`client_secret_env`); null: it is not set. */
   readonly environmentSecret: (name: string) => Secret | null;
 }
@@ -128,6 +131,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   ...OBJECT_STORE_SETTINGS,
   ...SIGN_IN_SETTINGS,
+  CLIENT_SECRETS_SETTING,
   {
     name: "LATCHKEY_EGRESS_ALLOW",
     type: "list of CIDR or host:port",
@@ -283,6 +287,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
       FAILPOINT_FORM,
       [],
     ),
+    clientSecrets: readClientSecrets(read, cwd, problems),
     environmentSecret: (name) => readEnvironmentSecret(name, environment),
   };
   if (problems.length > 0) throw new ConfigError(problems);
@@ -295,6 +300,14 @@ const FAILPOINT_FORM = `a list of NAME=ACTION or NAME=ACTION:HIT, with the actio
 export function readNodeFiles(environment: Environment, cwd: string = process.cwd()): readonly string[] {
   const names = (environment["LATCHKEY_NODE_FILES"] ?? "").split(",").map((name) => name.trim());
   return [...new Set(names.filter((name) => name !== "").map((name) => resolve(cwd, name)))];
+}
+
+/** By itself, as the files of node types. Throws ConfigError. */
+export function fileSecrets(environment: Environment, cwd: string = process.cwd()): SecretsFile {
+  const problems: string[] = [];
+  const secrets = readClientSecrets((name) => environment[name]?.trim() || undefined, cwd, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return secrets;
 }
 
 function readPublicUrl(checked: Checked, problems: string[]): Pick<Config, "publicUrl" | "insecure"> {

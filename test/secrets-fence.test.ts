@@ -16,13 +16,12 @@ const filesWith = (pattern: RegExp): string[] =>
 const REVEALED: Readonly<Record<string, string>> = {
   "lib/secret.ts": "the method itself",
   "cli/run-request.ts": "a credential of an author's own run, from the environment",
-  "engine/local-login.ts": "a strategy's client secret, for its login type",
+  "engine/local-login.ts": "an access token of an author's own run",
   "engine/login.ts": "a cached login's cookies, for the test whether it is still good",
   "engine/login-context.ts": "fields, for the login type and its expressions",
   "engine/login-secrets.ts": "fields and sessions, for the redactor",
   "engine/open-credential.ts": "a session, to be sealed again for the cache",
-  "engine/open-credential-tokens.ts": "a strategy's client secret, for its login type",
-  "actions/oauth-access.ts": "a strategy's client secret, for the exchange of a sign-in's code",
+  "actions/import-environment-secrets.ts": "a variable's value, to be sealed as an account secret",
   "actions/begin-oauth.ts": "the key of a sign-in, to encrypt what was typed before leaving",
   "actions/finish-oauth.ts": "the key of a sign-in, to decrypt what was typed before leaving",
   "actions/operators/oidc-provider.ts":
@@ -30,7 +29,10 @@ const REVEALED: Readonly<Record<string, string>> = {
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
   "assemble.ts": "the signing key, to be read at the start",
+  "composition.ts": "a client secret of the settings' file, for a login of an author's own run",
   "config-database.ts": "the URLs of the database, to see how they begin",
+  "open-client-secrets.ts":
+    "a client secret of the settings, for its login type or the exchange of a sign-in's code",
   "vault/key-source.ts": "the keyset, to be read, and written where it is kept",
   "vault/kms-source.ts": "the keyset, to be wrapped by AWS KMS",
   "actions/master-keys.ts": "the keyset, to add a key, and to say which is primary",
@@ -45,6 +47,7 @@ const OPENED: Readonly<Record<string, string>> = {
   "vault/vault.ts": "the vault itself",
   "vault/one-key.ts": "what was typed before a sign-in at a target, under a key of that sign-in",
   "engine/open-credential-bytes.ts": "credentials, cached logins and tokens, for the login alone",
+  "open-client-secrets.ts": "account secrets, for a login type or the exchange of a sign-in's code",
   "actions/prepare-vault.ts": "the sentinel of a key, at the start",
   "actions/check-vault.ts": "`doctor`: opened, zeroed, counted; `rewrap`: opened, sealed anew, zeroed",
 };
@@ -58,6 +61,15 @@ test("sealed values are opened in the places of this list and in no other", () =
     filesWith(/\bvault\.open\(|\bflattenedDecrypt\(|\bcompactDecrypt\(|open: async \(sealed/),
     Object.keys(OPENED).toSorted(),
   );
+});
+
+test("a client's secret is asked for by a login and by the exchange of a sign-in's code alone", () => {
+  assert.deepEqual(filesWith(/\.clientSecret\(|\bclientSecret\(account/), [
+    "actions/oauth-access.ts",
+    "engine/local-login.ts",
+    "engine/open-credential-tokens.ts",
+    "strategies/oauth-server.ts",
+  ]);
 });
 
 test("nodes, expressions, login types, pages and the API have no Secret in their hands", () => {

@@ -34,7 +34,6 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
 /** Files that change something of their process which other files would notice, and so never share one. */
 export const OWN_PROCESS: Readonly<Record<string, string>> = {
   "test/nodes/node-files.test.ts": "adds node types, which a process has until its end",
-  "test/oauth/scripted.pg.test.ts": "sets environment variables that strategies name",
   "test/db/embedded-users.pg.test.ts": "waits at its top level, to know what it must skip",
   "test/blobs/s3-moto.test.ts": "sets the AWS SDK's environment variables",
   "test/blobs/s3-store.test.ts": "sets the AWS SDK's environment variables",

@@ -134,7 +134,7 @@ export const LOGIN_TEXTS: Readonly<Record<string, LoginText>> = {
       "An `Authorization: Bearer` header. Tokens are kept sealed, refreshed when they end, and saved before they are used.",
     errors: [
       "`reconnect needed`: there are no tokens, or the target refuses the refresh token; the end user must sign in again.",
-      "`client_secret_env` is not set in the worker.",
+      "The secret that `client_secret` names is missing, or may not be sent to the token endpoint: [Account secrets](../secrets.md).",
     ],
   },
   mtls: {

@@ -18,6 +18,7 @@ import { texts, type Json } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
+import type { KnownSecrets } from "./config/check-client-secret.ts";
 import type { CheckedDocument, KnownConfig } from "./config/check-config.ts";
 import {
   checkSources,
@@ -25,6 +26,7 @@ import {
   type CheckSources,
   type ConfigSource,
 } from "./config/check-sources.ts";
+import { listKnownSecrets } from "./list-secret-problems.ts";
 import { readDocuments } from "./config/read-documents.ts";
 
 export interface PlannedChange {
@@ -45,16 +47,31 @@ type Outcome<Change> =
 
 export type ApplyOutcome = Outcome<PlannedChange>;
 
-const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map() };
+/** How documents are checked. */
+export interface CheckOptions {
+  readonly check?: CheckSources;
+  /** Secrets of accounts that the settings give. */
+  readonly inFile?: KnownSecrets;
+}
 
-/** Checks documents by themselves: `latchkey validate`. No database. `anyAccount`: their accounts are taken to exist. */
+const NO_SECRETS: KnownSecrets = new Map();
+const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map(), secrets: NO_SECRETS };
+
+/**
+ * Checks documents by themselves: `latchkey validate`. No database. `anyAccount`: their accounts are taken to exist; `secrets`: those
+ * that a file gives.
+ */
 export function validateConfig(
   sources: readonly ConfigSource[],
-  { anyAccount = false }: { readonly anyAccount?: boolean } = {},
+  {
+    anyAccount = false,
+    secrets = NO_SECRETS,
+  }: { readonly anyAccount?: boolean; readonly secrets?: KnownSecrets } = {},
 ): CheckedSources {
-  if (!anyAccount) return checkSources(sources, NOTHING_KNOWN);
+  const known = { ...NOTHING_KNOWN, secrets };
+  if (!anyAccount) return checkSources(sources, known);
   const named = readDocuments(sources).documents.flatMap(({ value }) => texts([value["account"] ?? null]));
-  return checkSources(sources, { ...NOTHING_KNOWN, accounts: new Set(named) });
+  return checkSources(sources, { ...known, accounts: new Set(named) });
 }
 
 /**
@@ -65,13 +82,16 @@ export async function applyConfig(
   db: Database,
   signing: Signing,
   sources: readonly ConfigSource[],
-  actor: AuditActor = { kind: "cli" },
-  check: CheckSources = checkSources,
+  {
+    actor = { kind: "cli" },
+    check = checkSources,
+    inFile = NO_SECRETS,
+  }: CheckOptions & { readonly actor?: AuditActor } = {},
 ): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
     // Two at once follow each other: the second plans on what the first has made.
     await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
-    const plan = await makePlan(tx, await check(sources, await readKnown(tx)));
+    const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
     if (!plan.ok) return plan;
     const changes: PlannedChange[] = [];
     for (const step of plan.changes) {
@@ -86,19 +106,19 @@ export async function applyConfig(
 export async function checkConfigHere(
   db: Database,
   sources: readonly ConfigSource[],
-  check: CheckSources = checkSources,
+  { check = checkSources, inFile = NO_SECRETS }: CheckOptions = {},
 ): Promise<CheckedSources> {
-  return await check(sources, await readKnown(db));
+  return await check(sources, await readKnown(db, inFile));
 }
 
 /** What `applyConfig` would do with the same documents, and where they differ from what is in force. Changes nothing. */
 export async function planConfig(
   db: Database,
   sources: readonly ConfigSource[],
-  check: CheckSources = checkSources,
+  { check = checkSources, inFile = NO_SECRETS }: CheckOptions = {},
 ): Promise<Outcome<PlannedDocument>> {
   // No transaction is held open for as long as checking takes.
-  const plan = await makePlan(db, await check(sources, await readKnown(db)));
+  const plan = await makePlan(db, await check(sources, await readKnown(db, inFile)));
   if (!plan.ok) return plan;
   const changes = plan.changes.map((step) => ({
     ...changeOf(step),
@@ -146,12 +166,18 @@ function changeFrom(before: string | undefined, { document, retired }: CheckedDo
 
 const keyOf = (kind: string, account: string, id: string): string => JSON.stringify([kind, account, id]);
 
-async function readKnown(db: Database): Promise<KnownConfig> {
+async function readKnown(db: Database, inFile: KnownSecrets): Promise<KnownConfig> {
   const accounts = await listAccounts(db);
   const slugs = new Map(accounts.map((account) => [account.id, account.slug]));
   const strategies = await listStrategies(db);
   return {
     accounts: new Set(slugs.values()),
+    secrets: await listKnownSecrets(db, inFile),
+    variableLogins: new Map(
+      strategies.flatMap(({ accountId, strategy: { id, login } }) =>
+        login["client_secret_env"] === undefined ? [] : [[`${slugs.get(accountId)}/${id}`, login] as const],
+      ),
+    ),
     strategies: new Map(
       strategies.map(({ accountId, strategy }) => [
         `${slugs.get(accountId)}/${strategy.id}`,

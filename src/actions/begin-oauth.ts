@@ -59,12 +59,16 @@ export async function beginOAuth(
   const state = randomBytes(STATE_BYTES).toString("base64url");
   let url: string;
   try {
-    url = await withOAuthAccess(services, strategy, values, async (access) =>
-      writeAuthorizationUrl(await openOAuthServer(access, strategy), {
-        redirectUri: redirectUri(services, accountSlug, strategy.id),
-        state,
-        verifier: signing.oauthVerifier(state),
-      }),
+    url = await withOAuthAccess(
+      services,
+      { accountId: session.accountId, strategy },
+      values,
+      async (access) =>
+        writeAuthorizationUrl(await openOAuthServer(access, strategy), {
+          redirectUri: redirectUri(services, accountSlug, strategy.id),
+          state,
+          verifier: signing.oauthVerifier(state),
+        }),
     );
   } catch (error) {
     if (!(error instanceof LoginFailure || error instanceof OutboundError)) throw error;

@@ -83,7 +83,8 @@ async function complete(
   const plain = await decryptWithKey(signing.oauthFormKey(state).reveal(), attempt.form);
   const values = new Map(JSON.parse(Buffer.from(plain).toString("utf8")) as [string, string][]);
   plain.fill(0);
-  return await withOAuthAccess(services, hosted.strategy, values, async (access) => {
+  const place = { accountId: hosted.session.accountId, strategy: hosted.strategy };
+  return await withOAuthAccess(services, place, values, async (access) => {
     const target = await openOAuthServer(access, hosted.strategy);
     const tokens = await exchangeCode(target, parameters, {
       redirectUri: redirectUri(services, hosted.accountSlug, hosted.strategy.id),

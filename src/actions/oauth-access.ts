@@ -9,7 +9,7 @@ import type { Services } from "./services.ts";
 /** Works with a strategy's authorization server while an end user connects; what was typed is in scope as `$credential`. */
 export async function withOAuthAccess<T>(
   services: Services,
-  strategy: Strategy,
+  { accountId, strategy }: { readonly accountId: string; readonly strategy: Strategy },
   values: ReadonlyMap<string, string>,
   work: (access: OAuthAccess) => Promise<T>,
 ): Promise<T> {
@@ -22,7 +22,7 @@ export async function withOAuthAccess<T>(
   try {
     return await work({
       expressions,
-      environmentSecret: (name) => services.environmentSecret(name)?.reveal(),
+      clientSecret: async (reference) => await services.clientSecret(accountId, reference),
       send: async ({ method, url, headers = [], body, maxBytes, timeoutMs }, origins) => {
         try {
           return await services.gate.send(

@@ -2,11 +2,11 @@ import type { BlobStore } from "#blobs/store.ts";
 import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/pool.ts";
 import type { RunNews } from "#db/run-news.ts";
+import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { ClientOf } from "./client-of.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { Log } from "#lib/log.ts";
 import type { Passwords } from "#lib/password.ts";
-import type { Secret } from "#lib/secret.ts";
 import type { Signing } from "#lib/signing.ts";
 import type { TokenBuckets } from "#lib/token-bucket.ts";
 import type { Gate } from "#outbound/gate.ts";
@@ -14,6 +14,7 @@ import type { Vault } from "#vault/vault.ts";
 import type { RefusedSignIns } from "./operators/refused-sign-ins.ts";
 import type { OidcProvider } from "./operators/oidc-provider.ts";
 import type { OperatorWatch } from "./operators/watch-changes.ts";
+import type { SecretSources } from "./list-secret-problems.ts";
 import type { Tombstones } from "./tombstones.ts";
 import type { RunWatch } from "./watch-runs.ts";
 
@@ -36,8 +37,9 @@ export interface Services {
   readonly gate: Gate;
   /** For strategies' documents alone: what an end user has typed is in scope there. */
   readonly loginExpressions: Evaluator;
-  /** The environment variable that a strategy's document names. */
-  readonly environmentSecret: (name: string) => Secret | null;
+  /** What a strategy's document refers to as its client's secret; for its login alone. */
+  readonly clientSecret: (accountId: string, reference: SecretReference) => Promise<FoundSecret>;
+  readonly secretSources: SecretSources;
   /** Where a request comes from, for what is counted and what is audited. */
   readonly clientOf: ClientOf;
   /** Without a trailing slash. */

@@ -23,14 +23,15 @@ export function addApply(program: Command, composition: Composition): void {
 async function apply(composition: Composition, paths: readonly string[], json: boolean): Promise<void> {
   const sources = await readChecked(composition, paths);
   const { applyConfig } = await import("#actions/apply-config.ts");
-  const { describeMissing, listMissingVariables } = await import("#actions/list-missing-variables.ts");
-  const { outcome, missing } = await composition.withDatabase(async (db) => ({
-    outcome: await applyConfig(db, openOwnSigning(composition), sources),
-    missing: await listMissingVariables(db, composition.environmentSecret),
+  const { describeSecretProblem, listSecretProblems } = await import("#actions/list-secret-problems.ts");
+  const ofSettings = composition.secretSources();
+  const { outcome, problems } = await composition.withDatabase(async (db) => ({
+    outcome: await applyConfig(db, openOwnSigning(composition), sources, { inFile: ofSettings.inFile }),
+    problems: await listSecretProblems(db, ofSettings),
   }));
   if (!outcome.ok) throw refusal(outcome.problems);
   // No refusal: documents may be applied from a machine that has none of the service's secrets.
-  for (const each of missing) tell(`warning: ${describeMissing(each)}.`);
+  for (const each of problems) tell(`warning: ${describeSecretProblem(each)}.`);
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
 }
 
@@ -43,7 +44,7 @@ async function readChecked(
   const sources = readSources(paths);
   if (composition.hasDatabase()) return sources;
   const { validateConfig } = await import("#actions/apply-config.ts");
-  const { problems } = validateConfig(sources);
+  const { problems } = validateConfig(sources, { secrets: composition.secretSources().inFile });
   if (problems.length > 0) throw refusal(problems);
   return sources;
 }
@@ -60,8 +61,9 @@ export function addPlan(program: Command, composition: Composition): void {
     .addHelpText("after", "\nExample:\n  latchkey plan -f examples")
     .action(async (options: { file: string[]; json?: boolean }) => {
       const sources = await readChecked(composition, options.file);
+      const { inFile } = composition.secretSources();
       const { planConfig } = await import("#actions/apply-config.ts");
-      const outcome = await composition.withDatabase(async (db) => await planConfig(db, sources));
+      const outcome = await composition.withDatabase(async (db) => await planConfig(db, sources, { inFile }));
       if (!outcome.ok) throw refusal(outcome.problems);
       const { changes } = outcome;
       print(options.json === true ? JSON.stringify({ changes }) : describePlan(changes));
@@ -104,7 +106,9 @@ export function addValidate(program: Command, composition: Composition): void {
     .action(async (options: { file: string[] }) => {
       await composition.loadNodeTypes();
       const { validateConfig } = await import("#actions/apply-config.ts");
-      const { checked, problems } = validateConfig(readSources(options.file));
+      const { checked, problems } = validateConfig(readSources(options.file), {
+        secrets: composition.secretSources().inFile,
+      });
       if (problems.length > 0) throw refusal(problems);
       print(`${checked.length} document${checked.length === 1 ? "" : "s"} in order.`);
     });

@@ -1,10 +1,12 @@
+import type { SecretSources } from "#actions/list-secret-problems.ts";
 import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/pool.ts";
+import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { KeySource } from "#vault/key-source.ts";
-import type { Keyring } from "#vault/vault.ts";
+import type { Keyring, Vault } from "#vault/vault.ts";
 
 /** Settings as far as commands look at them. */
 export interface CommandConfig {
@@ -52,6 +54,12 @@ export interface Composition {
   serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;
+  /** What seals, and opens where the master key is at hand: for a command that only gives a secret. */
+  openSealer(db: Database): Promise<Vault>;
+  /** Secrets of accounts that come by the settings. Throws when their file is wrong. */
+  secretSources(): SecretSources;
+  /** What an author's own run finds for a login: in the file of the settings. */
+  localSecret(account: string, reference: SecretReference): FoundSecret;
   /** An environment variable that a document names. */
   readonly environmentSecret: (name: string) => Secret | null;
   /** The environment without any setting of ours: for a program that has settings of its own. */

@@ -141,9 +141,9 @@ async function checkKey(
 async function checkDatabase(composition: Composition, db: Database): Promise<readonly Finding[]> {
   const { listLoggingRisks } = await import("#db/logging-risks.ts");
   const { listRoleRisks } = await import("#db/role-risks.ts");
-  const { describeMissing, listMissingVariables } = await import("#actions/list-missing-variables.ts");
-  const missing = await listMissingVariables(db, composition.environmentSecret);
-  const variables = missing.map((each) => ({ ok: false, text: describeMissing(each) }));
+  const { describeSecretProblem, listSecretProblems } = await import("#actions/list-secret-problems.ts");
+  const problems = await listSecretProblems(db, composition.secretSources());
+  const secrets = problems.map((each) => ({ ok: false, text: describeSecretProblem(each) }));
   // Opening it has already migrated it and refused one that may lose what it acknowledged.
   const database = { ok: true, text: "the database answers, is up to date and durable" };
   // Advice, no fault: PostgreSQL's own defaults show the rows of failed constraints.
@@ -155,9 +155,9 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   try {
     vault = await composition.openVault(db);
   } catch (error) {
-    return [database, ...variables, { ok: false, text: `vault: ${(error as Error).message}` }];
+    return [database, ...secrets, { ok: false, text: `vault: ${(error as Error).message}` }];
   }
-  return [database, ...variables, await showKeysInUse(db), ...(await checkVault(db, vault))];
+  return [database, ...secrets, await showKeysInUse(db), ...(await checkVault(db, vault))];
 }
 
 async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {

@@ -18,6 +18,7 @@ import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
 import { addRun } from "./run.ts";
 import { addRuns } from "./runs.ts";
+import { addSecrets } from "./secrets.ts";
 import { addServe } from "./serve.ts";
 import { addSessions } from "./sessions.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
@@ -52,6 +53,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addOperators(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
+  addSecrets(program, composition);
   addRuns(program, composition);
   addSessions(program, composition);
   addBlueprints(program, composition);

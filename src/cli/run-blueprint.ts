@@ -92,7 +92,7 @@ async function carry(
       blobs,
       expressions: evaluator(),
       loginExpressions: evaluator(),
-      environmentSecret: composition.environmentSecret,
+      clientSecret: (account, reference) => composition.localSecret(account, reference),
       nowMs: () => Date.now(),
       log: await composition.log(),
       scratchFolder: join(folder, "scratch"),
@@ -131,7 +131,10 @@ function askedOfAuthor(review: LocalReview, { approve, json }: RunOptions): bool
 async function readAsked(composition: Composition, paths: readonly string[], key: string | null) {
   await composition.loadNodeTypes();
   const { validateConfig } = await import("#actions/apply-config.ts");
-  const { checked, problems } = validateConfig(readSources(paths), { anyAccount: true });
+  const { checked, problems } = validateConfig(readSources(paths), {
+    anyAccount: true,
+    secrets: composition.secretSources().inFile,
+  });
   if (problems.length > 0) throw refusal(problems);
   const blueprints = checked.filter(({ kind }) => kind === "blueprint");
   const keys = blueprints.map(({ id }) => id);

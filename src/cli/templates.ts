@@ -58,8 +58,8 @@ login:
   authorization_url: https://portal.example.com/oauth/authorize
   token_url: https://portal.example.com/oauth/token
   client_id: latchkey
-  # The environment variable of the service that holds the client's secret.
-  client_secret_env: PORTAL_CLIENT_SECRET
+  # Kept by: latchkey secrets set --account … PORTAL --for https://portal.example.com
+  client_secret: { secret: PORTAL }
   scopes: [invoices.read]
 `,
   none: `fields:

@@ -109,6 +109,16 @@ export async function listStrategies(db: Database): Promise<readonly StrategyVer
   return rows.map(readStrategyRow);
 }
 
+/** Every version, in force or not, whose client's secret is a variable of the environment: strategies from before account secrets. */
+export async function listVariableStrategies(db: Database): Promise<readonly StrategyVersion[]> {
+  const rows = await db.query<DocumentRow>(
+    `select ${STRATEGY_COLUMNS} from strategy join strategy_version version
+       on version.account_id = strategy.account_id and version.strategy_id = strategy.id
+     where version.document like '%"client_secret_env"%'`,
+  );
+  return rows.map(readStrategyRow);
+}
+
 /** What may change about a document: which version is in force, and whether it is retired. */
 interface InForce {
   readonly id: string;

@@ -14,7 +14,7 @@ export interface SealedRow {
 /** A column of sealed values. */
 export interface SealedPlace {
   readonly table: string;
-  readonly purpose: "credential" | "login_session" | "oauth_token";
+  readonly purpose: "credential" | "login_session" | "oauth_token" | "account_secret";
   /** In the plural, for people. */
   readonly noun: string;
   /** Rows as SealedRow after $1 in the order of their ids, $2 at most; with $3 only those not sealed with that key. */
@@ -68,6 +68,19 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
       from unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[]) as fresh (row_id, kid, was, sealed)
       where credential_id = fresh.row_id and oauth_token.kid = fresh.kid and oauth_token.sealed = fresh.was returning 1`,
     count: `select kid, count(*) as total from oauth_token group by kid`,
+  },
+  {
+    table: "account_secret",
+    purpose: "account_secret",
+    noun: "account secrets",
+    list: `select account_id || '/' || name as "rowId", account_id as "accountId", '' as "strategyId", value_id as version, sealed, kid
+      from account_secret where account_id || '/' || name > $1 and ($3::text is null or kid <> $3)
+      order by account_id || '/' || name limit $2`,
+    replace: `update account_secret set sealed = fresh.sealed, kid = $1
+      from unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[]) as fresh (row_id, kid, was, sealed)
+      where account_id || '/' || name = fresh.row_id and account_secret.kid = fresh.kid and account_secret.sealed = fresh.was
+      returning 1`,
+    count: `select kid, count(*) as total from account_secret group by kid`,
   },
 ];
 

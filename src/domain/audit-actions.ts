@@ -14,6 +14,8 @@ export const AUDIT_ACTIONS = [
   "key.revoke",
   "key.rotate",
   "config.apply",
+  "secret.set",
+  "secret.delete",
   "operator.create",
   "operator.disable",
   "operator.enable",

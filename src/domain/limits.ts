@@ -27,6 +27,10 @@ export const limits = {
   returnUrlCharactersMax: 2_048,
 
   /** Design, page 1, Body limits. */
+  accountSecretsMax: 200,
+  accountSecretCharactersMax: 16_384,
+  /** As the table's CHECK. */
+  accountSecretOriginsMax: 20,
   jsonBodyBytesMax: 1_048_576,
   triggerJsonBytesMax: 5 * 1_048_576,
   /** Of the operator API before anybody is signed in. */

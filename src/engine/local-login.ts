@@ -1,3 +1,4 @@
+import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
@@ -19,7 +20,8 @@ import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
 export interface LocalLoginServices {
   readonly gate: Gate;
   readonly loginExpressions: Evaluator;
-  readonly environmentSecret: (name: string) => Secret | null;
+  /** Of the author's own file. */
+  readonly clientSecret: (account: string, reference: SecretReference) => FoundSecret;
   readonly nowMs: () => number;
 }
 
@@ -45,7 +47,13 @@ export async function logInLocally(
   const place = { strategy: { strategy }, origins: strategy.hosts, beforeHop: null };
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
   try {
-    const context = loginContext(meansOf(services, accessToken), place, fields, openJar(), bounded);
+    const context = loginContext(
+      meansOf(services, strategy.account, accessToken),
+      place,
+      fields,
+      openJar(),
+      bounded,
+    );
     const session = new Secret({ ...(await type.login(context, config)), codes: context.codes });
     return { session, secrets: secretValues(strategy, fields, session) };
   } catch (error) {
@@ -59,7 +67,8 @@ export async function logInLocally(
 }
 
 function meansOf(
-  { gate, loginExpressions, environmentSecret, nowMs }: LocalLoginServices,
+  { gate, loginExpressions, clientSecret, nowMs }: LocalLoginServices,
+  account: string,
   accessToken: Secret | null,
 ): LoginMeans {
   const used = new Set<string>();
@@ -83,7 +92,7 @@ function meansOf(
     nextCode: async (key, stored, offsetMs, signal) =>
       await nextTotpCode(steps, key, stored, offsetMs, signal),
     oauth: {
-      environmentSecret: (name) => environmentSecret(name)?.reveal(),
+      clientSecret: async (reference) => clientSecret(account, reference),
       nowMs: async () => nowMs(),
       send: async (request, origins) =>
         await openTarget(gate, origins, null, openJar()).send(request, new AbortController().signal),

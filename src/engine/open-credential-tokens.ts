@@ -26,7 +26,7 @@ interface TokenReference {
 export function openOAuthLogin(services: EngineServices, reference: TokenReference): OAuthLogin {
   let version = 0;
   return {
-    environmentSecret: (name) => services.environmentSecret(name)?.reveal(),
+    clientSecret: async (asked) => await services.clientSecret(reference.accountId, asked),
     nowMs: async () => await readClock(services.db),
     /**
      * Bound to its own time and not to the run's: a run that is stopped between an exchange and `keep` would lose the only

@@ -1,10 +1,10 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/pool.ts";
 import type { RunNews } from "#db/run-news.ts";
+import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Log } from "#lib/log.ts";
-import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
 
@@ -20,8 +20,8 @@ export interface EngineServices {
   readonly expressions: Evaluator;
   /** For logins alone: no author's expression ever shares a thread with a secret. */
   readonly loginExpressions: Evaluator;
-  /** The environment variable that a strategy's document names. */
-  readonly environmentSecret: (name: string) => Secret | null;
+  /** What a strategy's document refers to as its client's secret; for its login alone. */
+  readonly clientSecret: (accountId: string, reference: SecretReference) => Promise<FoundSecret>;
   readonly log: Log;
   /** Folder for what a run holds only while it runs. */
   readonly scratchFolder: string;

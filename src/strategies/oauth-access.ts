@@ -1,3 +1,4 @@
+import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 
@@ -7,8 +8,8 @@ export interface OAuthAccess {
   readonly expressions: BoundExpressions;
   /** Sends to these origins and no other, through the egress gate. Throws OutboundError. */
   send(request: OutboundRequest, origins: readonly string[]): Promise<OutboundResponse>;
-  /** The value of an environment variable that a document names; null: it is not set. */
-  environmentSecret(name: string): string | undefined;
+  /** What the client's secret is, which the document only refers to, and where it may be sent. */
+  clientSecret(reference: SecretReference): Promise<FoundSecret>;
 }
 
 /** What a target has given out for a credential. Secret, serialisable: it is kept sealed. */

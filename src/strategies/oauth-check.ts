@@ -63,22 +63,19 @@ function checkEndpoints(config: OAuthConfig, grant: Grant): readonly ConfigFindi
 function checkClient(config: OAuthConfig): readonly ConfigFinding[] {
   const { client_secret: own, client_secret_env: variable, token_auth: auth } = config;
   const findings: ConfigFinding[] = [];
-  if (variable !== undefined && isServiceVariable(variable))
+  if (variable !== undefined)
     findings.push({
       path: ["client_secret_env"],
-      message: `${quote(variable)} is a setting of the service itself; choose another name`,
+      at: "key",
+      message: isServiceVariable(variable)
+        ? `${quote(variable)} is a variable of the service itself, which is sent nowhere; remove it`
+        : `nothing says where a variable's value may be sent; keep it with \`latchkey secrets set\` (or \`import-env\`), and write \`client_secret: { secret: ${variable} }\``,
     });
-  if (own !== undefined && !own.includes("{{"))
+  if (typeof own === "string" && !own.includes("{{"))
     findings.push({
       path: ["client_secret"],
       message:
-        'a secret has no place in a document; name a variable with `client_secret_env`, or a field: "{{ $credential.secret }}"',
-    });
-  if (own !== undefined && variable !== undefined)
-    findings.push({
-      path: ["client_secret"],
-      at: "key",
-      message: "there is `client_secret_env` already; remove one of them",
+        'a secret has no place in a document; name one of the account, `{ secret: NAME }`, or a field: "{{ $credential.secret }}"',
     });
   const hasSecret = own !== undefined || variable !== undefined;
   if (auth === "none" && hasSecret)
@@ -89,13 +86,12 @@ function checkClient(config: OAuthConfig): readonly ConfigFinding[] {
   if (auth !== undefined && auth !== "none" && !hasSecret)
     findings.push({
       path: ["token_auth"],
-      message: `${quote(auth)} needs a secret; add \`client_secret_env\``,
+      message: `${quote(auth)} needs a secret; add \`client_secret: { secret: NAME }\``,
     });
   if (grantOf(config) === "client_credentials" && !hasSecret)
     findings.push({
       path: [],
-      message:
-        "the key `client_secret_env` is missing; with `grant: client_credentials` the secret is the login",
+      message: "the key `client_secret` is missing; with `grant: client_credentials` the secret is the login",
     });
   return findings;
 }

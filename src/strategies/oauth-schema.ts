@@ -1,4 +1,5 @@
 import { Type, type Static, type TSchema } from "typebox";
+import { SECRET_NAME } from "#domain/account-secret.ts";
 import { SAYS } from "#domain/config-schema.ts";
 import { TEMPLATE } from "#domain/expression.ts";
 
@@ -20,10 +21,31 @@ export const oauthSchema = Type.Object(
       Type.String({
         pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$",
         [SAYS]: "the name of an environment variable: letters, digits and `_`",
-        description: "The environment variable that holds the client's secret.",
+        description: "Refused in new documents: write `client_secret: { secret: NAME }`.",
       }),
     ),
-    client_secret: optional(template("A client's secret that the end user gives: a template of a field.")),
+    client_secret: optional(
+      Type.Union(
+        [
+          Type.String({ minLength: 1, [TEMPLATE]: "login" }),
+          Type.Object(
+            {
+              secret: Type.String({
+                pattern: SECRET_NAME,
+                [SAYS]: "a name: letters, digits and `_`",
+                description: "The name of an account secret: `latchkey secrets set`.",
+              }),
+            },
+            { additionalProperties: false },
+          ),
+        ],
+        {
+          [SAYS]: "`{ secret: NAME }`, or a template of a field",
+          description:
+            "The client's secret: `{ secret: NAME }`, an account secret; or a template of a field that the end user fills in.",
+        },
+      ),
+    ),
     token_auth: optional(
       Type.Enum([...TOKEN_AUTHS], {
         description: "How the client says who it is; default what the issuer takes.",

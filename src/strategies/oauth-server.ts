@@ -1,4 +1,5 @@
 import * as oauth from "oauth4webapi";
+import { secretReference, type AccountSecret, type SecretReference } from "#domain/account-secret.ts";
 import { readConfig } from "#domain/read-config.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
 import type { Strategy } from "#domain/strategy.ts";
@@ -57,13 +58,12 @@ export async function openOAuthServer(access: OAuthAccess, strategy: Strategy): 
   return {
     config,
     server,
-    ...(await readClient(access, config, server)),
+    ...(await readClient(access, strategy, server, { origins, insecure })),
     extra: textPairs(
       await renderAt(access.expressions, `${PLACE}: extra_params`, config.extra_params ?? {}),
       `${PLACE}: extra_params`,
     ),
     knowsIssuer: urls.issuer !== undefined,
-    options,
   };
 }
 
@@ -110,36 +110,84 @@ function originOf(url: unknown): string | null {
   return /^https?:$/.test(protocol) && username === "" && password === "" ? origin : null;
 }
 
+/** The client, how it says who it is, and how its requests go out: a kept secret leaves for its own origins alone. */
 async function readClient(
   access: OAuthAccess,
-  config: OAuthConfig,
+  strategy: Strategy,
   server: oauth.AuthorizationServer,
-): Promise<{ readonly client: oauth.Client; readonly clientAuth: oauth.ClientAuth }> {
-  const text = async (key: "client_id" | "client_secret"): Promise<string> => {
-    const value = await renderAt(access.expressions, `${PLACE}: ${key}`, must(config[key], key));
+  open: { readonly origins: readonly string[]; readonly insecure: boolean },
+): Promise<Pick<OAuthServer, "client" | "clientAuth" | "options">> {
+  const config = readOAuthConfig(strategy);
+  const text = async (key: "client_id" | "client_secret", template: string): Promise<string> => {
+    const value = await renderAt(access.expressions, `${PLACE}: ${key}`, template);
     if (typeof value !== "string" || value === "") throw new LoginFailure(`${PLACE}: ${key} gives no text`);
     return value;
   };
-  const client: oauth.Client = { client_id: await text("client_id") };
-  const { client_secret_env: variable } = config;
-  if (variable === undefined && config.client_secret === undefined)
-    return { client, clientAuth: oauth.None() };
-  if (variable !== undefined && isServiceVariable(variable))
-    throw new LoginFailure(
-      `${PLACE}: ${variable} is a variable of the service itself, which is sent nowhere`,
-    );
-  const secret = variable === undefined ? await text("client_secret") : access.environmentSecret(variable);
-  if (secret === undefined)
-    throw new LoginFailure(
-      `${PLACE}: the environment variable ${variable ?? ""} is not set; set it and restart the service`,
-    );
+  const client: oauth.Client = { client_id: await text("client_id", config.client_id) };
+  const through = (origins: readonly string[]): GateOptions => throughGate(access, origins, open.insecure);
+  const reference = secretReference(strategy.login);
+  if (reference !== null) {
+    const { value, origins } = await findSecret(access, strategy, reference, server);
+    return {
+      client,
+      clientAuth: authWith(value, config, server),
+      options: through(open.origins.filter((origin) => origins.includes(origin))),
+    };
+  }
+  const clientAuth =
+    typeof config.client_secret === "string"
+      ? authWith(await text("client_secret", config.client_secret), config, server)
+      : oauth.None();
+  return { client, clientAuth, options: through(open.origins) };
+}
+
+function authWith(secret: string, config: OAuthConfig, server: oauth.AuthorizationServer): oauth.ClientAuth {
   const taken = server.token_endpoint_auth_methods_supported;
   // RFC 8414: where nothing is said it is `client_secret_basic`.
   const isBasic = taken === undefined || taken.includes("client_secret_basic");
   const method = config.token_auth ?? (isBasic ? "client_secret_basic" : "client_secret_post");
-  return {
-    client,
-    clientAuth:
-      method === "client_secret_basic" ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret),
-  };
+  return method === "client_secret_basic" ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
+}
+
+/**
+ * What the document refers to, if it may be sent to this server. `apply` has asked the same; but the version of a strategy may
+ * have come into the database another way. Throws LoginFailure.
+ */
+async function findSecret(
+  access: OAuthAccess,
+  { account }: Strategy,
+  reference: SecretReference,
+  server: oauth.AuthorizationServer,
+): Promise<AccountSecret> {
+  const { kind, name } = reference;
+  if (kind === "variable" && isServiceVariable(name))
+    throw new LoginFailure(`${PLACE}: ${name} is a variable of the service itself, which is sent nowhere`);
+  const origin = originOf(server.token_endpoint) ?? "";
+  const set = `latchkey secrets set --account ${account} ${name} --for ${origin}`;
+  const found = await access.clientSecret(reference);
+  switch (found.kind) {
+    case "found":
+      if (found.origins.includes(origin)) return found;
+      throw new LoginFailure(
+        `${PLACE}: the secret ${name} may not be sent to ${origin}, where the token endpoint is, only to ${found.origins.join(", ")}; ` +
+          `correct \`token_url\`, or allow it with the value: ${set}`,
+      );
+    case "missing":
+      throw new LoginFailure(
+        kind === "variable"
+          ? `${PLACE}: the environment variable ${name} is not set, or no strategy of the account named it when the service started; ` +
+              `keep it as a secret: ${set}`
+          : `${PLACE}: the account has no secret ${name}; give it: ${set}`,
+      );
+    case "sealed":
+      throw new LoginFailure(
+        `${PLACE}: this process has the api role alone and can't open the secret ${name}; give it the secret by ` +
+          "LATCHKEY_CLIENT_SECRETS_FILE, or let a process with both roles serve this strategy's sign-ins",
+      );
+    case "broken":
+      throw new LoginFailure(
+        `${PLACE}: the secret ${name} does not open: its row was damaged or changed, or this worker lacks its master key; ` +
+          `\`latchkey doctor\` says which; give it anew: ${set}`,
+      );
+  }
 }

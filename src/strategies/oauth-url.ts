@@ -1,12 +1,10 @@
+import { LOOPBACK } from "#domain/account-secret.ts";
 import { isJsonObject } from "#domain/json.ts";
 import { splitUrlTemplate, urlTemplateProblem } from "#domain/url-template.ts";
 import { must } from "#lib/assert.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import { LoginFailure } from "./define-login.ts";
 import { renderAt } from "./login-expressions.ts";
-
-/** Hosts to which a request does not leave the machine: the only ones that plain http is for. */
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** What is wrong with an endpoint's URL, as its document writes it; null: nothing. */
 export function endpointProblem(url: string): string | null {

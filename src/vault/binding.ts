@@ -8,6 +8,7 @@ export const SEAL_PURPOSES = [
   "credential",
   "login_session",
   "oauth_token",
+  "account_secret",
   "webhook_secret",
   "sentinel",
 ] as const;
@@ -26,6 +27,16 @@ export interface SealBinding {
    */
   readonly version?: string | undefined;
 }
+
+/** An account's secret belongs to its account and its name; a value that was replaced does not open any more. */
+export const accountSecretBinding = (accountId: string, name: string, valueId: string): SealBinding => ({
+  purpose: "account_secret",
+  accountId,
+  // As `SEALED_PLACES` writes it: no two accounts' secrets have the same.
+  rowId: `${accountId}/${name}`,
+  strategyId: "",
+  version: valueId,
+});
 
 /** Five parts, and six where the row has several values over time. */
 const ONE_VALUE = "v1";

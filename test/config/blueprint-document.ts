@@ -41,6 +41,7 @@ nodes:
 
 /** What the service has already. */
 export const known: KnownConfig = {
+  secrets: new Map(),
   accounts: new Set(["acme"]),
   strategies: new Map([
     ["acme/strat_portal", { fieldKeys: ["username"], hosts: ["https://portal.example"], loginType: "basic" }],

@@ -23,7 +23,7 @@ const GOOD: Record<string, string> = {
     "client_id: c, authorization_url: https://id.acme.example/a?x=1, token_url: https://id.acme.example/t",
   "issuer with a token_url elsewhere": `client_id: c, ${ISSUER}, token_url: https://tokens.acme.example/t`,
   templates: `client_id: "{{ $credential.user }}", issuer: "https://id.acme.example/{{ $credential.tenant }}/v2", extra_params: { audience: "{{ $credential.tenant }}" }`,
-  "a secret variable": `client_id: c, client_secret_env: ACME_SECRET, token_auth: client_secret_post, scopes: [openid, a.b:c], ${ISSUER}`,
+  "an account secret": `client_id: c, client_secret: { secret: ACME_SECRET }, token_auth: client_secret_post, scopes: [openid, a.b:c], ${ISSUER}`,
   "client credentials of the end user": `grant: client_credentials, client_id: "{{ $credential.user }}", client_secret: "{{ $credential.pass }}", ${ISSUER}`,
   password: `grant: password, client_id: c, username: user, password: pass, ${ISSUER}`,
   "loopback over http": "client_id: c, issuer: http://127.0.0.1:4700",
@@ -66,24 +66,24 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
     `client_id: c, client_secret: s3cret, ${ISSUER}`,
     /^login.client_secret a secret has no place/,
   ],
-  "two secrets": [
-    `client_id: c, client_secret: "{{ $credential.pass }}", client_secret_env: A, ${ISSUER}`,
-    /^login.client_secret there is `client_secret_env` already/,
+  "a variable": [
+    `client_id: c, client_secret_env: ACME_SECRET, ${ISSUER}`,
+    /^login.client_secret_env nothing says where .* write `client_secret: \{ secret: ACME_SECRET \}`/,
   ],
-  "no variable's name": [
-    `client_id: c, client_secret_env: a-b, ${ISSUER}`,
-    /^login.client_secret_env must be the name of an environment variable/,
+  "no secret's name": [
+    `client_id: c, client_secret: { secret: a-b }, ${ISSUER}`,
+    /^login.client_secret(.secret)? must be/,
   ],
-  "a setting of ours": [
-    `client_id: c, client_secret_env: LATCHKEY_MASTER_KEY, ${ISSUER}`,
-    /^login.client_secret_env `LATCHKEY_MASTER_KEY` is a setting/,
+  "a secret with another key": [
+    `client_id: c, client_secret: { secret: A, value: b }, ${ISSUER}`,
+    /^login.client_secret/,
   ],
   "the owner of our database": [
     `client_id: c, client_secret_env: DATABASE_OWNER_URL, ${ISSUER}`,
-    /^login.client_secret_env `DATABASE_OWNER_URL` is a setting/,
+    /^login.client_secret_env `DATABASE_OWNER_URL` is a variable of the service itself/,
   ],
   "none with a secret": [
-    `client_id: c, client_secret_env: A, token_auth: none, ${ISSUER}`,
+    `client_id: c, client_secret: { secret: A }, token_auth: none, ${ISSUER}`,
     /^login.token_auth `none` sends no secret/,
   ],
   "basic without a secret": [
@@ -92,10 +92,10 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
   ],
   "client credentials without a secret": [
     `client_id: c, grant: client_credentials, ${ISSUER}`,
-    /^login the key `client_secret_env` is missing/,
+    /^login the key `client_secret` is missing/,
   ],
   "an address for nobody": [
-    `client_id: c, client_secret_env: A, grant: client_credentials, authorization_url: https://a.example/a, ${ISSUER}`,
+    `client_id: c, client_secret: { secret: A }, grant: client_credentials, authorization_url: https://a.example/a, ${ISSUER}`,
     /^login.authorization_url with `grant: client_credentials` no end user/,
   ],
   "password without a field": [

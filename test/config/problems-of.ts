@@ -2,7 +2,7 @@ import { checkConfig, type KnownConfig } from "#actions/config/check-config.ts";
 import { readDocuments } from "#actions/config/read-documents.ts";
 import { formatProblem, sortProblems } from "#domain/config-problem.ts";
 
-export const nothingKnown: KnownConfig = { accounts: new Set(), strategies: new Map() };
+export const nothingKnown: KnownConfig = { accounts: new Set(), strategies: new Map(), secrets: new Map() };
 
 /** Reads and checks files as `latchkey validate` does. */
 export function check(

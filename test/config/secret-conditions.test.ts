@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { KnownConfig } from "#actions/config/check-config.ts";
 import { problemsOf } from "./problems-of.ts";
 
-const known: KnownConfig = { accounts: new Set(["acme"]), strategies: new Map() };
+const known: KnownConfig = { accounts: new Set(["acme"]), strategies: new Map(), secrets: new Map() };
 const strategy = (steps: string): string => `strategy: strat_portal
 account: acme
 hosts: [https://portal.example]

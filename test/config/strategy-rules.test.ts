@@ -27,7 +27,7 @@ login:
 concurrency: 5
 `;
 
-const known: KnownConfig = { accounts: new Set(["acme"]), strategies: new Map() };
+const known: KnownConfig = { accounts: new Set(["acme"]), strategies: new Map(), secrets: new Map() };
 
 function changed(from: string, to: string): string {
   assert.equal(STRATEGY.split(from).length, 2, `"${from}" stands once in the strategy`);

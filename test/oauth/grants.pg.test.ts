@@ -28,7 +28,7 @@ before(async () => {
     strategy("strat_code", 'authorization_url: "{TARGET}/authorize"', ""),
     strategy(
       "strat_missing",
-      'authorization_url: "{TARGET}/authorize", client_secret_env: NOT_SET_ANYWHERE',
+      'authorization_url: "{TARGET}/authorize", client_secret: { secret: NOT_THERE }',
       "",
     ),
     itemsBlueprint("password", "strat_password"),
@@ -161,15 +161,17 @@ test("behind TLS the cookie of a sign-in is a __Host- one, and the redirect URI 
   await service.end();
 });
 
-test("a variable that is not set is told by apply, by doctor and at the start, and keeps nobody else from working", async () => {
-  const told =
-    /NOT_SET_ANYWHERE is not set here: the strategy acme\/strat_missing takes its client's secret from it/;
+test("a secret that is not there is told by apply, by doctor and at the start, and keeps nobody else from working", async () => {
+  const told = /the strategy acme\/strat_missing names the secret NOT_THERE, which the account does not have/;
   const file = join(bench.installation.dataFolder, "account.yaml");
   writeFileSync(file, "account: acme\nname: Acme");
   const applied = await bench.installation.command("apply", "-f", file);
   assert.equal(applied.code, 0);
   assert.match(applied.stderr, told);
-  assert.match(bench.installation.logs(), /"variable":"NOT_SET_ANYWHERE".*its logins fail/);
+  assert.match(
+    bench.installation.logs(),
+    /"secret":"NOT_THERE".*acme\/strat_missing names the secret NOT_THERE/,
+  );
   const doctor = await bench.installation.command("doctor");
   assert.equal(doctor.code, 1);
   assert.match(doctor.stdout, told);

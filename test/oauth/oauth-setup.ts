@@ -1,10 +1,9 @@
 import { load } from "cheerio";
 import { CookieJar } from "tough-cookie";
 import { openCaller, type Caller } from "../caller.ts";
+import { keepSecret } from "../keep-secret.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { CLIENT, startProvider, type ProviderSite } from "./provider.ts";
-
-export const SECRET_VARIABLE = "ACME_OAUTH_SECRET";
 
 /** A strategy of `acme` whose end users log in at the provider. */
 export const oauthStrategy = (provider: ProviderSite, id: string, extra = "", fields = ""): string => `
@@ -17,7 +16,7 @@ login:
   type: oauth2
   issuer: ${provider.issuer}
   client_id: ${CLIENT.id}
-  client_secret_env: ${SECRET_VARIABLE}
+  client_secret: { secret: NORTHWIND }
   scopes: [openid, offline_access]
   extra_params: { prompt: consent${extra} }`;
 
@@ -55,12 +54,11 @@ export async function openOAuthBench(
 ): Promise<OAuthBench> {
   await using opened = new AsyncDisposableStack();
   const provider = opened.use(await startProvider());
-  const installation = opened.use(
-    await install({ [SECRET_VARIABLE]: CLIENT.secret, ...options.environment }),
-  );
+  const installation = opened.use(await install(options.environment));
   const account = "account: acme\nname: Acme Inc.\nallowed_origins: [https://app.acme.example]";
   const own = [oauthStrategy(provider, "strat_northwind"), itemsBlueprint("items", "strat_northwind")];
   await installation.apply(account, ...own, ...documents(provider));
+  await keepSecret(installation, "NORTHWIND", CLIENT.secret, new URL(provider.issuer).origin);
   const [key, service] = await Promise.all([installation.createKey("acme"), installation.serve()]);
   const caller = openCaller(service.url, key);
   const redirectUri = (strategy = "strat_northwind"): string =>

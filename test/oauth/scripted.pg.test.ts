@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, to, type Answer, type Target } from "../documents/target.ts";
+import { keepSecret } from "../keep-secret.ts";
 import { Visitor } from "./oauth-setup.ts";
 
 const SECRET = "scripted-client-secret-canary-9k2";
@@ -20,25 +21,23 @@ login: { type: oauth2, client_id: "client-1", ${login} }`;
 const OWN = 'authorization_url: "{TARGET}/authorize?audience=api", token_url: "{TARGET}/token"';
 
 before(async () => {
-  // Documents name the variable; the service reads it.
-  process.env["SCRIPTED_SECRET"] = SECRET;
   elsewhere = await openTarget();
   bench = await openBench([
-    strategy("strat_scripted", `${OWN}, client_secret_env: SCRIPTED_SECRET`),
+    strategy("strat_scripted", `${OWN}, client_secret: { secret: SCRIPTED }`),
     strategy(
       "strat_post",
-      `${OWN}, client_secret_env: SCRIPTED_SECRET, token_auth: client_secret_post, scopes: [a, b]`,
+      `${OWN}, client_secret: { secret: SCRIPTED }, token_auth: client_secret_post, scopes: [a, b]`,
     ),
     strategy("strat_public", OWN),
-    strategy("strat_unset", `${OWN}, client_secret_env: NOBODY_SETS_THIS`),
+    strategy("strat_unset", `${OWN}, client_secret: { secret: NOBODY }`),
     ...DISCOVERED.map((_, index) =>
       strategy(`strat_discovered_${index}`, `issuer: "{TARGET}/tenant-${index}"`),
     ),
     strategy("strat_down", 'issuer: "http://127.0.0.1:1"'),
   ]);
+  await keepSecret(bench.installation, "SCRIPTED", SECRET, bench.target.url);
 });
 after(async () => {
-  delete process.env["SCRIPTED_SECRET"];
   await bench?.[Symbol.asyncDispose]();
   await elsewhere?.[Symbol.asyncDispose]();
 });
@@ -141,9 +140,9 @@ for (const [name, answer] of Object.entries(BAD)) {
   });
 }
 
-test("a variable that is not set, and a server that is not there: nobody leaves, and the operator reads why", async () => {
+test("a secret that is not there, and a server that is not there: nobody leaves, and the operator reads why", async () => {
   for (const [id, reason] of [
-    ["strat_unset", /the environment variable NOBODY_SETS_THIS is not set/],
+    ["strat_unset", /the account has no secret NOBODY; give it: latchkey secrets set/],
     ["strat_down", /the connection to 127.0.0.1:1 failed/],
   ] as const) {
     await assert.rejects(leave(id), /stayed: 502.*<bdi>Scripted<\/bdi> is not connected/s);

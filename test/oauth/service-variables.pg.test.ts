@@ -89,6 +89,18 @@ for (const variable of PLANTED) {
   });
 }
 
+test("a document that names a variable is refused, whatever variable it is", async () => {
+  for (const variable of [...PLANTED, "NORTHWIND_CLIENT_SECRET"]) {
+    const login = `type: oauth2, grant: client_credentials, client_id: x, client_secret_env: ${variable}, token_url: "${trap.url}/token"`;
+    const document = `strategy: strat_new\naccount: acme\nhosts: ["${trap.url}"]\nlogin: { ${login} }`;
+    assert.match(
+      String(await bench.refusals(document)),
+      /login\.client_secret_env (nothing says where|`\w+` is a variable of the service itself)/,
+    );
+  }
+  assert.deepEqual(trap.all, []);
+});
+
 test("no setting of the service, nor one of PostgreSQL or of AWS, is read for a document, in whatever case it is written", () => {
   const own = [...SETTINGS.map(({ name }) => name), "PGPASSWORD", "PGSSLKEY", "AWS_SESSION_TOKEN"];
   for (const name of [...own, ...own.map((each) => each.toLowerCase())])

@@ -28,7 +28,7 @@ login:
   grant: client_credentials
   issuer: ${provider.issuer}
   client_id: ${CLIENT.id}
-  client_secret_env: ACME_OAUTH_SECRET`,
+  client_secret: { secret: NORTHWIND }`,
     `strategy: strat_own_client
 account: acme
 hosts: ["${provider.api}"]

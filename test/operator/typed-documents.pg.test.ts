@@ -9,7 +9,7 @@ import { openOperatorStage, type OperatorStage } from "./stage.ts";
 
 /** CPU time of the main thread for a request whose documents take seconds to read; the test's own work is in it. */
 const MAIN_CPU_MS_MAX = 400;
-const NOTHING_KNOWN = { accounts: new Set<string>(), strategies: new Map() };
+const NOTHING_KNOWN = { accounts: new Set<string>(), strategies: new Map(), secrets: new Map() };
 
 let stage: OperatorStage;
 before(async () => {

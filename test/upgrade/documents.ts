@@ -146,7 +146,7 @@ login:
     `login:
   type: oauth2
   client_id: latchkey
-  client_secret_env: NORTHWIND_CLIENT_SECRET
+  client_secret: { secret: NORTHWIND }
   authorization_url: "${ORIGIN}/oauth/authorize"
   token_url: "${ORIGIN}/oauth/token"`,
   ),

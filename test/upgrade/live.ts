@@ -6,6 +6,7 @@ import { rotateApiKey } from "#actions/rotate-api-key.ts";
 import { connect, openCaller } from "../caller.ts";
 import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
 import { signingOf } from "../invariants.ts";
+import { keepSecret } from "../keep-secret.ts";
 import { install, type Installation, type ServiceProcess } from "../service.ts";
 import { EARLIER, PRESENT } from "./documents.ts";
 import { readCompleted, resultsOf, type CompletedRun, type Expected } from "./expected.ts";
@@ -20,7 +21,6 @@ export interface Lived extends AsyncDisposable, Pick<Installation, "database" | 
 }
 
 const DAY_MS = 86_400_000;
-const ENVIRONMENT = { NORTHWIND_CLIENT_SECRET: SECRETS.client };
 
 /** Whose life it is. */
 interface Stage {
@@ -32,7 +32,7 @@ interface Stage {
 export async function live(): Promise<Lived> {
   await using opened = new AsyncDisposableStack();
   const northwind = opened.use(await openNorthwind());
-  const installation = opened.use(await install(ENVIRONMENT));
+  const installation = opened.use(await install());
   const stage = { installation, northwind, db: installation.database.db };
   const earlier = await liveEarlier(stage);
   const present = await livePresent(stage, earlier);
@@ -43,7 +43,7 @@ export async function live(): Promise<Lived> {
     database: installation.database,
     dataFolder: installation.dataFolder,
     expected: {
-      environment: ENVIRONMENT,
+      environment: {},
       ...present,
       ...underWay,
       writeTokens: tokens.filter((token) => token !== present.doubtful.token),
@@ -111,6 +111,7 @@ async function livePresent(stage: Stage, earlier: Earlier): Promise<Present> {
   const { installation, northwind, db } = stage;
   await moveClock(db, "0 seconds");
   await installation.apply(...PRESENT);
+  await keepSecret(installation, "NORTHWIND", SECRETS.client, northwind.url);
   const keys = await leaveKeys(stage, earlier);
   const service = await start(stage);
   const [acme, globex] = [openCaller(service.url, keys.acme), openCaller(service.url, keys.globex)];

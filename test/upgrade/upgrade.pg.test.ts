@@ -30,11 +30,17 @@ const OF_THE_INSTALLATION: Promises = {
     assert.equal(schemas.upgraded, schemas.fresh);
   },
 
-  "every sealed value opens, and its row names the master key that it needs": async ({ db, dataFolder }) => {
+  "every sealed value opens, and its row names the master key that it needs": async ({
+    db,
+    dataFolder,
+    expected,
+  }) => {
     const vault = await prepareVault(db, await readKeys(openFileSource(join(dataFolder, "master.key"))));
     for (const { noun, checked, broken } of await checkSealed(db, vault)) {
       assert.deepEqual(broken, [], noun);
-      assert.ok(checked > 0, `there are ${noun}`);
+      // Installations from before had their clients' secrets in the environment.
+      const isOlder = noun === "account secrets" && "NORTHWIND_CLIENT_SECRET" in expected.environment;
+      assert.ok(checked > 0 || isOlder, `there are ${noun}`);
     }
     const kids = new Set<string>();
     for (const place of SEALED_PLACES) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import {
   formatPath,
@@ -7,8 +8,10 @@ import {
   type ConfigProblem,
 } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
+import type { Strategy } from "#domain/strategy.ts";
 import { checkAccount } from "./check-account.ts";
 import { checkBlueprint, type SlotStrategy } from "./check-blueprint.ts";
+import { checkClientSecret, type KnownSecrets } from "./check-client-secret.ts";
 import { checkStrategy } from "./check-strategy.ts";
 import { readOrigins } from "./check-values.ts";
 import { identifyDocument, type DocumentKind } from "./identify-document.ts";
@@ -26,6 +29,9 @@ export interface KnownConfig {
   readonly accounts: ReadonlySet<string>;
   /** By `<account>/<strategy id>`. */
   readonly strategies: ReadonlyMap<string, KnownStrategy>;
+  readonly secrets: KnownSecrets;
+  /** Logins in force that name a variable of the environment, by `<account>/<strategy id>`. */
+  readonly variableLogins?: ReadonlyMap<string, Strategy["login"]>;
 }
 
 /** A document without a mistake. */
@@ -72,7 +78,7 @@ export function checkConfig(
       ...each.findings,
       ...(repeated.get(each) ?? []),
       ...checkAccountExists(each, accounts),
-      ...checkKind(each, strategies.get(each.account ?? "") ?? new Map()),
+      ...checkKind(each, strategies.get(each.account ?? "") ?? new Map(), known),
     ];
     problems.push(...findings.map((finding) => locate(each.source, finding)));
     if (findings.length === 0 && each.kind !== null && each.id !== null && each.account !== null) {
@@ -105,19 +111,34 @@ function identify(source: SourceDocument): Identified {
 }
 
 function checkKind(
-  { kind, source }: Identified,
+  { kind, id, account, source }: Identified,
   strategies: ReadonlyMap<string, SlotStrategy>,
+  { secrets, variableLogins }: KnownConfig,
 ): readonly ConfigFinding[] {
   switch (kind) {
     case "account":
       return checkAccount(source.value);
     case "strategy":
-      return checkStrategy(source.value);
+      return [
+        ...checkStrategy(source.value).filter(
+          ({ path }) =>
+            path.join(".") !== "login.client_secret_env" ||
+            !isSameLogin(source.value, variableLogins?.get(`${account ?? ""}/${id ?? ""}`)),
+        ),
+        ...checkClientSecret(source.value, account ?? "", secrets),
+      ];
     case "blueprint":
       return checkBlueprint(source.value, strategies);
     case null:
       return [];
   }
+}
+
+/** A login in force that names a variable goes on until it is taken over: its strategy can be changed elsewhere meanwhile, and retired. */
+function isSameLogin({ login }: JsonObject, inForce: Strategy["login"] | undefined): boolean {
+  if (!isJsonObject(login)) return false;
+  const { cache: _cache, lockout: _lockout, ...rest } = login;
+  return isDeepStrictEqual(rest, inForce);
 }
 
 /** By account, then by id. A document of the set stands instead of what the service has, even if it is wrong elsewhere. */

@@ -1,7 +1,13 @@
-import { applyConfig, checkConfigHere, planConfig, type PlannedChange } from "#actions/apply-config.ts";
+import {
+  applyConfig,
+  checkConfigHere,
+  planConfig,
+  type CheckOptions,
+  type PlannedChange,
+} from "#actions/apply-config.ts";
 import { checkInThread } from "#actions/config/check-in-thread.ts";
-import type { CheckSources, ConfigSource } from "#actions/config/check-sources.ts";
-import { describeMissing, listMissingVariables } from "#actions/list-missing-variables.ts";
+import type { ConfigSource } from "#actions/config/check-sources.ts";
+import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
 import type { Services } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { JsonObject } from "#domain/json.ts";
@@ -21,10 +27,10 @@ const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
 });
 
 /** What anybody types is read where it can be given up; callers take turns. */
-const threadFor =
-  ({ sessionId }: OperatorCaller): CheckSources =>
-  async (sources, known) =>
-    await checkInThread(sessionId, sources, known);
+const checkOf = ({ secretSources }: Services, { sessionId }: OperatorCaller): CheckOptions => ({
+  check: async (sources, known) => await checkInThread(sessionId, sources, known),
+  inFile: secretSources.inFile,
+});
 
 /** Every problem of the documents, and what those without one are. Changes nothing. */
 export async function checkTyped(
@@ -33,7 +39,7 @@ export async function checkTyped(
   documents: readonly ConfigSource[],
   language: Language,
 ) {
-  const { checked, problems } = await checkConfigHere(services.db, documents, threadFor(caller));
+  const { checked, problems } = await checkConfigHere(services.db, documents, checkOf(services, caller));
   return {
     problems: problems.map(showProblem),
     documents: checked.map((each) => ({
@@ -53,7 +59,7 @@ export async function planTyped(
   caller: OperatorCaller,
   documents: readonly ConfigSource[],
 ) {
-  const plan = await planConfig(services.db, documents, threadFor(caller));
+  const plan = await planConfig(services.db, documents, checkOf(services, caller));
   if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [] };
   return {
     problems: [],
@@ -72,14 +78,17 @@ export async function applyTyped(
   caller: OperatorCaller,
   documents: readonly ConfigSource[],
 ) {
-  const { db, signing, environmentSecret } = services;
-  const outcome = await applyConfig(db, signing, documents, actorOf(caller), threadFor(caller));
+  const { db, signing, secretSources: sources } = services;
+  const outcome = await applyConfig(db, signing, documents, {
+    ...checkOf(services, caller),
+    actor: actorOf(caller),
+  });
   if (!outcome.ok) throw refusal(outcome.problems);
-  // No refusal, as of the command line: another process may have the variable.
-  const missing = await listMissingVariables(db, environmentSecret);
+  // No refusal, as of the command line: another process may have the secret.
+  const problems = await listSecretProblems(db, sources);
   return {
     changes: outcome.changes.map(showChange),
-    warnings: missing.map((each) => `${describeMissing(each)}.`),
+    warnings: problems.map((each) => `${describeSecretProblem(each)}.`),
   };
 }
 

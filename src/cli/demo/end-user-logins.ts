@@ -10,5 +10,5 @@ export const LOGIN_WITH_CODE = {
 export const LOGIN_OF_METERS = { username: "demo-meters", password: PASSWORD };
 /** See examples/portal/ledger.ts. */
 export const LEDGER_KEY = { api_key: "southgate-demo-key-5b1f0c7a" };
-/** See examples/portal/oauth-clients.ts, and `client_secret_env` in examples/strategies/northwind-bank.yaml. */
-export const SERVICE_SECRETS = { NORTHWIND_CLIENT_SECRET: "northwind-demo-client-secret-41c9a7" };
+/** See examples/portal/oauth-clients.ts, and `client_secret` in examples/strategies/northwind-bank.yaml. */
+export const ACCOUNT_SECRETS = { NORTHWIND: "northwind-demo-client-secret-41c9a7" };

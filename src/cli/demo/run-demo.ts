@@ -1,7 +1,7 @@
 import { paint, print } from "#cli/output.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
 import { openBackend } from "./backend.ts";
-import { LOGIN, SERVICE_SECRETS } from "./end-user-logins.ts";
+import { ACCOUNT_SECRETS, LOGIN } from "./end-user-logins.ts";
 import type { Example } from "./example.ts";
 import { findExamples } from "./examples.ts";
 import { PORTAL, playInvoices } from "./invoices.ts";
@@ -43,7 +43,7 @@ function needsOf(examples: readonly Example[] | null): Needs {
   return {
     documents: [...new Set(["account.yaml", ...documents])],
     portalDelayMs: examples === null ? PORTAL_DELAY_MS : PORTAL_DELAY_SHORT_MS,
-    environment: documents.includes("strategies/northwind-bank.yaml") ? SERVICE_SECRETS : {},
+    secrets: documents.includes("strategies/northwind-bank.yaml") ? ACCOUNT_SECRETS : {},
   };
 }
 

@@ -16,8 +16,8 @@ export interface Needs {
   readonly documents: readonly string[];
   /** How long the portal takes for an answer: as on a real network, and long enough to see the steps. */
   readonly portalDelayMs: number;
-  /** Of the service: the secrets that documents name. */
-  readonly environment: Readonly<Record<string, string>>;
+  /** The secrets of the account that documents name, all for the portal. */
+  readonly secrets: Readonly<Record<string, string>>;
 }
 
 /** The demo's programs: the portal, and the service with a throw-away data folder. */
@@ -60,7 +60,6 @@ export async function openSurroundings(
     const dataFolder = join(folder, "data");
     const surroundings = {
       ...foreign,
-      ...needs.environment,
       LATCHKEY_DATA_DIR: dataFolder,
       LATCHKEY_LOG_LEVEL: "warn",
     };
@@ -89,6 +88,7 @@ export async function openSurroundings(
     const documents = copyDocuments(examples, needs.documents, join(folder, "examples"), origins);
     process.stdout.write(await latchkey("apply", "-f", documents));
     stopped.throwIfAborted();
+    await giveSecrets(latchkey, needs.secrets, portalUrl, folder);
     const { key, operator } = await makeAccess(latchkey, stopped);
     return {
       portalUrl,
@@ -106,6 +106,21 @@ export async function openSurroundings(
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** Secrets of the account, which may be sent to the portal alone. */
+async function giveSecrets(
+  latchkey: Surroundings["latchkey"],
+  secrets: Needs["secrets"],
+  portalUrl: string,
+  folder: string,
+): Promise<void> {
+  for (const [name, value] of Object.entries(secrets)) {
+    const file = join(folder, name);
+    writeFileSync(file, value, { mode: 0o600 });
+    await latchkey("secrets", "set", "--account", "acme", name, "--for", portalUrl, "--file", file);
+    rmSync(file);
   }
 }
 

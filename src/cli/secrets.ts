@@ -1,0 +1,166 @@
+import { readFileSync } from "node:fs";
+import { text as readAll } from "node:stream/consumers";
+import type { Command } from "commander";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print, table, tell } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
+import { minute } from "./pages.ts";
+
+/** A usage error, as commander's own. */
+const USAGE = 2;
+
+/** Secrets that an account's strategies use and no document holds. They go in and never come out. */
+export function addSecrets(program: Command, composition: Composition): void {
+  const secrets = program
+    .command("secrets")
+    .description("keep the secrets of OAuth clients: set, list, delete, take over from the environment")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  latchkey secrets set --account acme NORTHWIND --for https://login.northwind.example --file secret.txt\n" +
+        "  latchkey secrets list --account acme",
+    );
+  secrets
+    .command("set")
+    .description("keep a secret, sealed; its value comes from a file or from standard input")
+    .argument("<name>", "what strategies call it: client_secret: { secret: NAME }")
+    .requiredOption("--account <name>", "the account's name in its document")
+    .requiredOption("--for <origin...>", "the only origins that it may be sent to")
+    .option("--file <path>", "the file that holds the value (default: standard input)")
+    .addHelpText(
+      "after",
+      "\nA secret of that name is replaced, its origins included. One line break at the end of the value is left out.\n" +
+        '\nExample:\n  printf %s "$VALUE" | latchkey secrets set --account acme NORTHWIND --for https://login.northwind.example',
+    )
+    .action(async (name: string, options: SetOptions) => await set(composition, name, options));
+  secrets
+    .command("list")
+    .description("list secrets and where they may be sent; their values are shown nowhere")
+    .option("--account <name>", "only those of one account")
+    .option("--json", "print the list as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey secrets list --account acme")
+    .action(async (options: { account?: string; json?: boolean }) => await list(composition, options));
+  secrets
+    .command("delete")
+    .description("delete a secret at once; strategies that name it fail")
+    .argument("<name>", "its name")
+    .requiredOption("--account <name>", "the account's name in its document")
+    .addHelpText("after", "\nExample:\n  latchkey secrets delete --account acme NORTHWIND")
+    .action(async (name: string, { account }: { account: string }) => {
+      const { deleteAccountSecretAs } = await import("#actions/set-account-secret.ts");
+      const signing = openOwnSigning(composition);
+      await composition.withDatabase(async (db) => {
+        await deleteAccountSecretAs({ db, signing }, { kind: "cli" }, { account, name });
+        await tellProblems(composition, db, account, name);
+      });
+      print(`Deleted the secret ${name} of ${account}.`);
+    });
+  secrets
+    .command("import-env")
+    .description("take over the secrets of strategies that name environment variables")
+    .addHelpText(
+      "after",
+      "\nRun it with the environment of `latchkey serve`. It may be run again.\n\nExample:\n  latchkey secrets import-env",
+    )
+    .action(async () => await importEnvironment(composition));
+}
+
+async function importEnvironment(composition: Composition): Promise<void> {
+  const { importEnvironmentSecrets } = await import("#actions/import-environment-secrets.ts");
+  const signing = openOwnSigning(composition);
+  const imported = await composition.withDatabase(
+    async (db) =>
+      await importEnvironmentSecrets(
+        { db, vault: await composition.openSealer(db), signing },
+        composition.environmentSecret,
+      ),
+  );
+  if (imported.length === 0) return print("No strategy names an environment variable.");
+  let left = 0;
+  for (const { account, strategyId, name, origins, problem } of imported) {
+    const strategy = `${account}/${strategyId}`;
+    if (problem === null) {
+      print(`Took over ${name} of ${strategy}: the secret ${name}, for ${origins.join(", ")}.`);
+      continue;
+    }
+    left += 1;
+    tell(`${name} of ${strategy} was left as it is: ${problem}.`);
+  }
+  if (left < imported.length)
+    print(
+      "Change your files too: in place of `client_secret_env: NAME` write `client_secret: { secret: NAME }`. Then unset the variables.",
+    );
+  if (left > 0)
+    throw new CommandFailed(left === 1 ? "One strategy is left." : `${left} strategies are left.`);
+}
+
+interface SetOptions {
+  account: string;
+  for: string[];
+  file?: string;
+}
+
+async function set(composition: Composition, name: string, options: SetOptions): Promise<void> {
+  const value = await readValue(options.file);
+  const { setAccountSecret } = await import("#actions/set-account-secret.ts");
+  const signing = openOwnSigning(composition);
+  const { account, for: origins } = options;
+  const change = await composition.withDatabase(async (db) => {
+    const vault = await composition.openSealer(db);
+    const done = await setAccountSecret({ db, vault, signing }, { account, name, value, origins });
+    await tellProblems(composition, db, account, name);
+    return done;
+  });
+  print(
+    `${change === "created" ? "Set" : "Replaced"} the secret ${name} of ${account}, for ${origins.join(", ")}.`,
+  );
+}
+
+/** Strategies in force that this change leaves without their secret. */
+async function tellProblems(
+  composition: Composition,
+  db: Parameters<Parameters<Composition["withDatabase"]>[0]>[0],
+  account: string,
+  name: string,
+): Promise<void> {
+  const { describeSecretProblem, listSecretProblems } = await import("#actions/list-secret-problems.ts");
+  const problems = await listSecretProblems(db, composition.secretSources());
+  for (const problem of problems.filter((each) => each.account === account && each.name === name))
+    tell(`warning: ${describeSecretProblem(problem)}.`);
+}
+
+/** Never an argument: those are seen by every user of the machine, and kept by shells. */
+async function readValue(file: string | undefined): Promise<string> {
+  if (file === undefined && process.stdin.isTTY)
+    throw new CommandFailed(
+      "The value of a secret comes from a file (--file secret.txt) or from standard input.",
+      USAGE,
+    );
+  let value: string;
+  try {
+    value = file === undefined ? await readAll(process.stdin) : readFileSync(file, "utf8");
+  } catch (error) {
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    throw new CommandFailed(`${file ?? "standard input"} can't be read (${code}).`, USAGE);
+  }
+  return value.replace(/\r?\n$/, "");
+}
+
+async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
+  const [{ requireAccount }, { listAccountSecrets }] = await Promise.all([
+    import("#actions/operator-error.ts"),
+    import("#db/account-secrets.ts"),
+  ]);
+  const { account: slug } = options;
+  const rows = await composition.withDatabase(
+    async (db) =>
+      await listAccountSecrets(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
+  );
+  if (options.json === true) return print(JSON.stringify(rows));
+  if (rows.length === 0) return print("There are no secrets yet: latchkey secrets set --help.");
+  print(
+    table(
+      ["ACCOUNT", "NAME", "FOR", "SET"],
+      rows.map((row) => [row.account, row.name, row.origins.join(", "), minute(row.updatedAt.toISOString())]),
+    ),
+  );
+}
