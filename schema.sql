@@ -38,27 +38,19 @@ create table account_logo (
 );
 CREATE INDEX account_logo_sha256 ON public.account_logo USING btree (sha256);
 
-create table account_secret (
+create table account_usage (
   account_id text not null,
-  name text not null,
-  origins text[] not null,
-  value_id text not null,
-  sealed bytea not null,
-  kid text not null,
-  created_at timestamp with time zone default app_now() not null,
-  updated_at timestamp with time zone default app_now() not null,
-  operator_id text,
-  constraint account_secret_pkey PRIMARY KEY (account_id, name),
-  constraint account_secret_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  constraint account_secret_kid_fkey FOREIGN KEY (kid) REFERENCES vault_key(kid),
-  constraint account_secret_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
-  constraint account_secret_check CHECK ((updated_at >= created_at)),
-  constraint account_secret_name_check CHECK ((name ~ '^[A-Za-z_][A-Za-z0-9_]{0,127}$'::text)),
-  constraint account_secret_origins_check CHECK (((cardinality(origins) >= 1) AND (cardinality(origins) <= 20))),
-  constraint account_secret_sealed_check CHECK ((octet_length(sealed) > 0)),
-  constraint account_secret_value_id_check CHECK ((value_id <> ''::text))
+  stored_bytes bigint not null,
+  constraint account_usage_pkey PRIMARY KEY (account_id),
+  constraint account_usage_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id)
 );
-CREATE INDEX account_secret_kid ON public.account_secret USING btree (kid);
+
+create table account_usage_change (
+  account_id text not null,
+  bytes bigint not null,
+  constraint account_usage_change_bytes_check CHECK ((bytes <> 0))
+);
+CREATE INDEX account_usage_change_account ON public.account_usage_change USING btree (account_id);
 
 create table api_key (
   id text not null,
@@ -71,13 +63,15 @@ create table api_key (
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
   replaced_by text,
+  scopes text[],
   constraint api_key_pkey PRIMARY KEY (id),
   constraint api_key_account_id_id_key UNIQUE (account_id, id),
   constraint api_key_hash_key UNIQUE (hash),
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint api_key_account_id_replaced_by_fkey FOREIGN KEY (account_id, replaced_by) REFERENCES api_key(account_id, id),
   constraint api_key_check CHECK (((replaced_by IS NULL) OR ((replaced_by <> id) AND (expires_at IS NOT NULL)))),
-  constraint api_key_hash_check CHECK ((octet_length(hash) = 32))
+  constraint api_key_hash_check CHECK ((octet_length(hash) = 32)),
+  constraint api_key_scopes_check CHECK (((scopes <@ ARRAY['runs'::text, 'sessions'::text, 'credentials:delete'::text]) AND (cardinality(scopes) > 0)))
 );
 CREATE INDEX api_key_account ON public.api_key USING btree (account_id);
 
@@ -213,6 +207,8 @@ create table credential_session (
   blueprint_key text,
   slot text,
   slot_position integer,
+  first_browser bytea,
+  first_opened_at timestamp with time zone,
   constraint credential_session_pkey PRIMARY KEY (id),
   constraint credential_session_token_lookup_key UNIQUE (token_lookup),
   constraint credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -221,6 +217,8 @@ create table credential_session (
   constraint credential_session_check CHECK (((status = 'completed'::text) = (credential_id IS NOT NULL))),
   constraint credential_session_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
   constraint credential_session_check2 CHECK (((completed_at IS NULL) OR (completed_at < expires_at))),
+  constraint credential_session_check3 CHECK (((first_browser IS NULL) = (first_opened_at IS NULL))),
+  constraint credential_session_first_browser_check CHECK ((octet_length(first_browser) = 32)),
   constraint credential_session_slot_check CHECK ((num_nulls(embedded_session_id, blueprint_key, slot, slot_position) = ANY (ARRAY[0, 4]))),
   constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
 );
@@ -345,6 +343,7 @@ create table operator (
   oidc_issuer text,
   oidc_subject text,
   oidc_linked_at timestamp with time zone,
+  first_password_until timestamp with time zone,
   constraint operator_pkey PRIMARY KEY (id),
   constraint operator_email_key UNIQUE (email),
   constraint operator_check CHECK (((totp_confirmed_at IS NULL) OR (totp_nonce IS NOT NULL))),
