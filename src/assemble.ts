@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { AccountQuotas } from "#actions/account-quotas.ts";
 import { openClientOf } from "#actions/client-of.ts";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
@@ -130,6 +131,7 @@ async function openServices(
     log,
     tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
     buckets: new TokenBuckets(),
+    quotas: new AccountQuotas(db, config.quotas, log),
     passwords: new Passwords(),
     operatorSignIn: openOperatorSignIn(config, oidcGate, log),
     refusedSignIns: new RefusedSignIns(db, signing.audit, log),

@@ -7,12 +7,14 @@ import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import { isPlainPublic } from "#outbound/plain-http.ts";
 import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
+import type { Quotas } from "#domain/quotas.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
 import { CLIENT_SECRETS_SETTING, readClientSecrets, type SecretsFile } from "./config-client-secrets.ts";
 import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./config-database.ts";
 import { readKey, readMasterKeyPlace } from "./config-keys.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
+import { QUOTA_SETTINGS, readQuotas } from "./config-quotas.ts";
 import { oneOf, readPlainUrl, type Checked, type Setting } from "./config-values.ts";
 
 /** Everything the environment decides. */
@@ -38,6 +40,8 @@ export interface Config extends DatabaseSettings {
   readonly signIn: SignInSettings;
   /** Who may say where a request comes from. */
   readonly trustedProxies: readonly Network[];
+  /** Of each account. */
+  readonly quotas: Quotas;
   readonly egressAllow: readonly string[];
   /** Paths of the operator's own node types. */
   readonly nodeFiles: readonly string[];
@@ -132,6 +136,7 @@ export const SETTINGS: readonly Setting[] = [
   ...OBJECT_STORE_SETTINGS,
   ...SIGN_IN_SETTINGS,
   CLIENT_SECRETS_SETTING,
+  ...QUOTA_SETTINGS,
   {
     name: "LATCHKEY_EGRESS_ALLOW",
     type: "list of CIDR or host:port",
@@ -269,6 +274,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
     objectStore: readObjectStore(read, checked, problems),
     signIn: readSignIn(read, cwd, checked, problems),
     trustedProxies: readTrustedProxies(read("LATCHKEY_TRUSTED_PROXIES"), problems),
+    quotas: readQuotas(checked),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
     nodeFiles: readNodeFiles(environment, cwd),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),

@@ -3,6 +3,7 @@ import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/pool.ts";
 import type { RunNews } from "#db/run-news.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
+import type { AccountQuotas } from "./account-quotas.ts";
 import type { ClientOf } from "./client-of.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { Log } from "#lib/log.ts";
@@ -29,6 +30,7 @@ export interface Services {
   /** Of this process. */
   readonly buckets: TokenBuckets;
   readonly passwords: Passwords;
+  readonly quotas: AccountQuotas;
   readonly operatorSignIn: OperatorSignIn;
   readonly refusedSignIns: RefusedSignIns;
   readonly news: RunNews;

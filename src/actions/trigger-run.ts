@@ -27,6 +27,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 import { checkInput } from "#nodes/input.ts";
+import type { Place } from "./account-quotas.ts";
 import { authorizeBlueprint } from "./authenticate.ts";
 import type { Answer, Claim } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
@@ -61,18 +62,23 @@ export function routingTableOf(version: BlueprintVersion): RoutingTable {
 const inputNodes = (version: BlueprintVersion) =>
   version.blueprint.nodes.filter((node) => node.type === "input");
 
-/** `POST /blueprints/{blueprintKey}/trigger`, inside the caller's transaction. The 202 leaves after COMMIT. */
+/**
+ * `POST /blueprints/{blueprintKey}/trigger`, inside the caller's transaction. The 202 leaves after COMMIT. `place` null: an operator's
+ * run, which no quota refuses.
+ */
 export async function triggerRun(
   tx: Database,
   caller: Triggerer,
   version: BlueprintVersion,
   body: TriggerBody,
+  place: Place | null = null,
 ): Promise<Answer> {
   const accountId = caller.account.id;
   const run = await planRun(caller, version, body, {
     credentials: async (ids) => await findCredentials(tx, accountId, ids),
     strategy: async (id) => await findStrategy(tx, accountId, id),
   });
+  await place?.take(inputBytes(run));
   await failpoint("trigger.before_insert");
   assert(await insertRun(tx, run), "the run's credentials are locked");
   await failpoint("trigger.after_insert");
@@ -88,7 +94,7 @@ export async function triggerRunTogether(
   caller: Caller,
   version: BlueprintVersion,
   body: TriggerBody,
-  claim: Claim | null,
+  { claim, place }: { readonly claim: Claim | null; readonly place: Place },
 ): Promise<Answer | null> {
   const { db } = services;
   const accountId = caller.account.id;
@@ -99,10 +105,13 @@ export async function triggerRunTogether(
     },
     strategy: async (id) => await lookUpStrategy(db, accountId, id),
   });
+  await place.take(inputBytes(run));
   const answer = accepted(run);
   await failpoint("trigger.before_insert");
   return (await insertRunTogether(db, run, claim && { ...claim, ...answer })) ? answer : null;
 }
+
+const inputBytes = ({ inputs }: NewRun): number => inputs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 
 const accepted = (run: NewRun): Answer => ({
   status: 202,

@@ -35,6 +35,8 @@ export async function postTrigger(
   // Also of a replay, whose body is the same, and of a refusal: a misspelled key is why metadata is missing.
   reportIgnoredKeys(request, reply, ignoredKeys(body.values.keys(), routingTableOf(version)));
   let kept: ReadonlySet<string> = new Set();
+  const place = services.quotas.open(caller.account.id);
+  let isMade = false;
   try {
     const outcome = await replayOrRun(
       services,
@@ -44,19 +46,22 @@ export async function postTrigger(
         stored,
         fingerprint: () => fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print()),
       },
-      async (tx) => await triggerRun(tx, caller, version, body.values),
-      async (claim) => await triggerRunTogether(services, caller, version, body.values, claim),
+      async (tx) => await triggerRun(tx, caller, version, body.values, place),
+      async (claim) => await triggerRunTogether(services, caller, version, body.values, { claim, place }),
     );
     if (!outcome.replayed) {
+      isMade = true;
       kept = routingTableOf(version).inputRefKeys;
       services.news.tellOfWaiting([caller.account.id]);
     }
     return sendAnswer(reply, outcome);
   } catch (error) {
     // When the connection broke, the COMMIT may have been done all the same: the sweep takes what no run names.
-    if (isPassingFailure(error)) kept = new Set(body.values.keys());
+    isMade = isPassingFailure(error);
+    if (isMade) kept = new Set(body.values.keys());
     throw error;
   } finally {
+    place.settle(isMade);
     // Files of a request that made no run are nobody's, and so are those under keys that the Blueprint ignores.
     await body.discard(kept);
   }

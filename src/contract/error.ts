@@ -1,12 +1,14 @@
 import Type, { type Static } from "typebox";
 import { PROBLEM_STATUS, type ProblemCode, type ProblemType } from "#domain/problem.ts";
 
-/** Spec, `details[].code`; the last two are ours. What each one means, for the reference. */
+/** Spec, `details[].code`; those after the first two are ours. What each one means, for the reference. */
 export const DETAIL_CODES: Readonly<Record<ProblemCode, string>> = {
   invalid_input_data: "a field is malformed, names an unknown resource or fails its format",
   idempotency_key_reuse: "the `Idempotency-Key` was used earlier with a different request",
   idempotency_key_in_use: "a request with this `Idempotency-Key` is still being processed",
   run_data_purged: "the data of the run has been purged",
+  queued_runs_quota: "as many runs of the account wait as may",
+  stored_bytes_quota: "the account has as many bytes stored as it may",
 };
 
 const errorDetail = Type.Object(

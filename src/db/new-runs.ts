@@ -164,6 +164,9 @@ const INSERT_RUNS = `-- insert into run, insert into idempotency_key
   ), stored as (
     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
     select blob_key, account_id, run_id, 'input', size_bytes, sha256 from input where blob_key is not null
+  ), noted as (
+    insert into account_usage_change (account_id, bytes)
+    select account_id, sum(size_bytes) from input group by account_id having sum(size_bytes) > 0
   ), given_input as (
     insert into run_input (account_id, run_id, ref_key, kind, content, blob_key, filename, content_type)
     select account_id, run_id, ref_key, kind, content, blob_key, filename, content_type from input

@@ -1,5 +1,6 @@
 import { runStatusesBefore } from "#domain/run.ts";
 import type { StoredResult } from "#domain/run-results.ts";
+import { noteRemovedBytes } from "./account-usage.ts";
 import { grouped } from "./group.ts";
 import { GIVEN_HELD, groupedUnderLease, leaseColumns, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
@@ -46,6 +47,9 @@ const COMPLETE_RUNS = `with given as (
   ), stored as (
     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
     select blob_key, account_id, run_id, 'result', blob_bytes, blob_sha256 from result where blob_key is not null
+  ), noted as (
+    insert into account_usage_change (account_id, bytes)
+    select account_id, sum(blob_bytes) from result where blob_bytes > 0 group by account_id
   ), shown as (
     insert into run_result (account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key)
     select account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key from result
@@ -130,8 +134,16 @@ export async function purgeRun(
   // What writes gave, and the operator's story of their doubts.
   await tx.query(`delete from run_write where run_id = $1`, [runId]);
   await tx.query(`delete from run_step where run_id = $1`, [runId]);
+  const inputs = await tx.query<{ bytes: number }>(
+    `delete from run_input where run_id = $1 and content is not null returning octet_length(content) as bytes`,
+    [runId],
+  );
   await tx.query(`delete from run_input where run_id = $1`, [runId]);
-  const blobs = await tx.query<{ key: string }>(`delete from blob where run_id = $1 returning key`, [runId]);
+  const blobs = await tx.query<{ key: string; bytes: number }>(
+    `delete from blob where run_id = $1 returning key, size_bytes::float8 as bytes`,
+    [runId],
+  );
+  await noteRemovedBytes(tx, accountId, [...inputs, ...blobs]);
   return { accountId, blobKeys: blobs.map((blob) => blob.key) };
 }
 

@@ -120,6 +120,9 @@ const FINISH_STEPS = `with given as (
     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
     select blob_key, account_id, run_id, 'step', blob_bytes, blob_sha256 from held join done using (run_id)
     where blob_key is not null
+  ), noted as (
+    insert into account_usage_change (account_id, bytes)
+    select account_id, sum(blob_bytes) from held join done using (run_id) where blob_bytes > 0 group by account_id
   ), progressed as (
     update run set lost_leases = 0 from done where run.id = done.run_id and lost_leases > 0
   )
@@ -199,7 +202,10 @@ export async function saveStepSource(
     const isHeld = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
     if (isHeld.length === 0) return false;
     await tx.query(
-      `insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4, $5)`,
+      `with noted as (
+         insert into account_usage_change (account_id, bytes) select $2, $4::bigint where $4::bigint > 0
+       )
+       insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4::bigint, $5)`,
       [blob.key, accountId, held.runId, blob.sizeBytes, blob.sha256],
     );
     const rows = await tx.query(

@@ -136,6 +136,13 @@ export const limits = {
   /** Design, page 6, 4.3, row 29: an object that no row names after this is swept. */
   orphanedObjectAgeMs: 86_400_000,
   accountConcurrency: 50,
+  /** Of one account, unless a setting says otherwise. */
+  accountQueuedRuns: 1_000_000,
+  accountStoredBytes: 1_000_000_000_000,
+  /** How old the counts behind these may be; nearer to the quota: at least so long between two counts, and so many times what one takes. */
+  usageFreshMs: 60_000,
+  usageCountEveryMs: 1_000,
+  usageCountShare: 20,
 
   /** Design, page 1, Rate limit: per API key; reads of sessions and run status have ten times as much. */
   rateLimit: { perSecond: 500, burst: 1_000 },

@@ -19,12 +19,14 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemType, number>> = {
   internal_error: 500,
 };
 
-/** Spec, `details[].code`; the last two are additions of ours (design, page 1, General). */
+/** Spec, `details[].code`; those after the first two are additions of ours (design, page 1, General). */
 export type ProblemCode =
   | "invalid_input_data"
   | "idempotency_key_reuse"
   | "idempotency_key_in_use"
-  | "run_data_purged";
+  | "run_data_purged"
+  | "queued_runs_quota"
+  | "stored_bytes_quota";
 
 /** Why a sign-in at the operators' provider came to nothing. */
 export type OidcRefusal =

@@ -3,6 +3,7 @@ import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from
 import { EventEmitter } from "node:events";
 import { noteExpired } from "#actions/note-expired-sessions.ts";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
+import { addUpStoredBytes } from "#db/account-usage.ts";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
 import {
@@ -317,6 +318,7 @@ export class Worker {
     await noteExpired(this.#services);
     await deleteOutdatedKeys(this.#services.db);
     await purgeOldRuns(this.#services);
+    await addUpStoredBytes(this.#services.db);
   }
 
   #every(ms: number, task: () => Promise<void>): void {

@@ -1,0 +1,80 @@
+import type { Database } from "./pool.ts";
+
+/**
+ * How many bytes an account has stored: inputs, and objects of steps and results. Adds up what has been noted since the last time; those
+ * who note never wait for it.
+ */
+export async function readStoredBytes(db: Database, accountId: string): Promise<number> {
+  const rows = await db.query<{ storedBytes: number }>({
+    name: "read_stored_bytes",
+    text: `with taken as (
+        delete from account_usage_change where account_id = $1 returning bytes
+      )
+      insert into account_usage (account_id, stored_bytes) select $1, coalesce(sum(bytes), 0) from taken
+      on conflict (account_id) do update set stored_bytes = account_usage.stored_bytes + excluded.stored_bytes
+      returning stored_bytes::float8 as "storedBytes"`,
+    values: [accountId],
+  });
+  return rows[0]?.storedBytes ?? 0;
+}
+
+/** Beside what takes them away, in its transaction. */
+export async function noteRemovedBytes(
+  tx: Database,
+  accountId: string,
+  removed: readonly { readonly bytes: number }[],
+): Promise<void> {
+  const sum = removed.reduce((all, { bytes }) => all + bytes, 0);
+  if (sum === 0) return;
+  await tx.query(`insert into account_usage_change (account_id, bytes) values ($1, -$2::bigint)`, [
+    accountId,
+    sum,
+  ]);
+}
+
+/** The same for all accounts, so that notes do not pile up of those that nobody asks about. */
+export async function addUpStoredBytes(db: Database): Promise<void> {
+  await db.query(
+    `with taken as (
+       delete from account_usage_change returning account_id, bytes
+     )
+     insert into account_usage (account_id, stored_bytes)
+     select account_id, sum(bytes) from taken group by account_id order by account_id
+     on conflict (account_id) do update set stored_bytes = account_usage.stored_bytes + excluded.stored_bytes`,
+  );
+}
+
+/** Runs of an account that wait for their turn or for a busy credential; it stops counting at `most` of each. */
+export async function countQueuedRuns(db: Database, accountId: string, most: number): Promise<number> {
+  // The conditions of the indexes run_waiting and run_blocked, word by word.
+  const waiting = `select from run where account_id = $1 and admitted_at is null and ended_at is null and parked_at is null`;
+  const rows = await db.query<{ runs: number }>({
+    name: "count_queued_runs",
+    text: `select ((select count(*) from (${waiting} and resumed_at is null and waits_for is null limit $2) as waiting)
+        + (select count(*) from (${waiting} and waits_for is not null limit $2) as blocked))::int as runs`,
+    values: [accountId, most],
+  });
+  return rows[0]?.runs ?? 0;
+}
+
+export interface AccountUsage {
+  readonly account: string;
+  readonly queuedRuns: number;
+  readonly storedBytes: number;
+}
+
+/** Of all accounts, as it stands. Counts every run that waits. */
+export async function listAccountUsage(db: Database): Promise<readonly AccountUsage[]> {
+  return await db.query<AccountUsage>(
+    `select slug as account, coalesce(waiting.runs, 0)::int as "queuedRuns",
+       (coalesce(usage.stored_bytes, 0) + coalesce(noted.bytes, 0))::float8 as "storedBytes"
+     from account
+       left join account_usage usage on usage.account_id = account.id
+       left join (select account_id, sum(bytes) as bytes from account_usage_change group by account_id) noted
+         on noted.account_id = account.id
+       left join (select account_id, count(*) as runs from run
+           where admitted_at is null and ended_at is null and parked_at is null and (resumed_at is null or waits_for is not null)
+           group by account_id) waiting on waiting.account_id = account.id
+     order by slug`,
+  );
+}
