@@ -12,7 +12,7 @@ const USAGE = `Usage: npm run conformance -- --base-url URL --api-key KEY --othe
 
   --base-url URL         the service address, /api/v1 included: http://127.0.0.1:8080/api/v1
   --api-key KEY          a key of account conformance-one
-  --limited-api-key KEY  a key of account conformance-one for the Blueprint ${LIMITED_BLUEPRINT} alone
+  --limited-api-key KEY  a key of account conformance-one for the Blueprint ${LIMITED_BLUEPRINT} alone, with the scope runs
   --other-api-key KEY    a key of account conformance-two
   --target-origin URL    where the service reaches the fixture target, which the suite starts
                          on that port of this machine (default ${DEFAULT_TARGET_ORIGIN})

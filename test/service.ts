@@ -9,6 +9,7 @@ import { createApiKey } from "#actions/create-api-key.ts";
 import { createFirstOperator } from "#actions/create-first-operator.ts";
 import { prepareVault } from "#actions/prepare-vault.ts";
 import { formatProblem } from "#domain/config-problem.ts";
+import type { KeyScope } from "#domain/key-scope.ts";
 import { limits } from "#domain/limits.ts";
 import { generateSigningKey, openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import { openLog } from "#lib/log.ts";
@@ -40,6 +41,7 @@ export interface RunningService {
 export interface KeyOptions {
   readonly name?: string;
   readonly blueprints?: readonly string[];
+  readonly scopes?: readonly KeyScope[];
   readonly lifetimeMs?: number;
 }
 
@@ -158,8 +160,9 @@ function byActions(environment: Readonly<Record<string, string>>, { db }: TestDa
       const outcome = await applyConfig(db, signing(), [{ file: "f", text: texts.join("\n---\n") }]);
       return outcome.ok ? [] : outcome.problems.map((problem) => formatProblem(problem).slice("f:".length));
     },
-    createKey: async (account, { name = "", blueprints = null, lifetimeMs = null } = {}) =>
-      (await createApiKey(db, signing(), { account, name, blueprintKeys: blueprints, lifetimeMs })).key,
+    createKey: async (account, { name = "", blueprints = null, scopes = null, lifetimeMs = null } = {}) =>
+      (await createApiKey(db, signing(), { account, name, blueprintKeys: blueprints, scopes, lifetimeMs }))
+        .key,
   };
 }
 
@@ -190,9 +193,10 @@ function byCommands(
       if ((code === 0) !== (lines.length === 0)) throw new Error(`apply ended with ${code}:\n${stderr}`);
       return lines.map((line) => line.slice(file.length + 1));
     },
-    createKey: async (account, { name = "", blueprints, lifetimeMs } = {}) => {
+    createKey: async (account, { name = "", blueprints, scopes, lifetimeMs } = {}) => {
       const options = [
         ...(blueprints === undefined ? [] : ["--blueprints", blueprints.join(",")]),
+        ...(scopes === undefined ? [] : ["--scope", scopes.join(",")]),
         ...(lifetimeMs === undefined ? [] : ["--expires", `${lifetimeMs}ms`]),
       ];
       const line = await checked(

@@ -57,17 +57,14 @@ section("Authentication", [
   ),
   prove(
     'Spec, Authentication 3: "Valid key without access to the requested resource: 403 with authorization_error"',
-    "a key for one Blueprint gets 403 for the triggers and runs of the others, and is not limited otherwise",
+    "a key for one Blueprint and for runs gets 403 for the triggers and runs of the others, and for sessions",
     async () => {
       const run = await completedRun();
       assertProblem(await limited().post("/blueprints/conformance-ledger/trigger", {}), 403);
       assertProblem(await limited().get(`/blueprint-runs/${run}/status`), 403);
       assertProblem(await limited().get(`/blueprint-runs/${run}/results`), 403);
       assert.equal((await limited().post("/blueprints/conformance-open/trigger", {})).status, 202);
-      assert.equal(
-        (await limited().post("/credential-sessions", { strategy_id: PASSWORD_STRATEGY })).status,
-        201,
-      );
+      assertProblem(await limited().post("/credential-sessions", { strategy_id: PASSWORD_STRATEGY }), 403);
     },
   ),
   prove(

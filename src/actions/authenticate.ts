@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { findLiveKey, touchKey } from "#db/api-keys.ts";
 import type { Database } from "#db/pool.ts";
+import { lacksScopeText, type KeyScope } from "#domain/key-scope.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { isWellFormedApiKey } from "#lib/api-key.ts";
@@ -74,6 +75,12 @@ function noteUse(services: Services, keyId: string): void {
   touchKey(services.db, keyId).catch((error: unknown) => {
     services.log.warn(describeError(error), "noting the last use of an API key failed");
   });
+}
+
+/** Spec, Authentication 3: "Valid key without access to the requested resource: 403". */
+export function authorizeScope(caller: Caller, scope: KeyScope): void {
+  if (caller.scopes === null || caller.scopes.includes(scope)) return;
+  throw new Problem("authorization_error", lacksScopeText(scope));
 }
 
 /** Spec, Authentication 3; design, page 1: keys limited to some Blueprints. */

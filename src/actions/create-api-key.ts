@@ -2,6 +2,7 @@ import { insertKey } from "#db/api-keys.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
 import type { AuditActor } from "#domain/audit.ts";
+import { defaultScopes, type KeyScope } from "#domain/key-scope.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newApiKey } from "#lib/api-key.ts";
 import { newId } from "#lib/new-id.ts";
@@ -15,6 +16,8 @@ export interface NewKeyRequest {
   readonly name: string;
   /** null: every Blueprint of the account, also later ones. */
   readonly blueprintKeys: readonly string[] | null;
+  /** null: `runs` for a key that is limited to Blueprints, else all. */
+  readonly scopes: readonly KeyScope[] | null;
   readonly lifetimeMs: number | null;
 }
 
@@ -34,6 +37,7 @@ export async function createApiKey(
       );
     }
   }
+  const scopes = request.scopes ?? defaultScopes(request.blueprintKeys);
   const id = newId(ID_PREFIX.apiKey);
   const key = newApiKey();
   await db.transaction(async (tx) => {
@@ -43,6 +47,7 @@ export async function createApiKey(
       name: request.name,
       hash: signing.apiKeyHash(key),
       blueprintKeys: request.blueprintKeys,
+      scopes,
       lifetimeMs: request.lifetimeMs,
     });
     await recordAudit(tx, signing.audit, {
@@ -52,6 +57,7 @@ export async function createApiKey(
       subjectId: id,
       detail: {
         blueprints: request.blueprintKeys?.join(",") ?? null,
+        scopes: scopes.join(","),
         lifetime_ms: request.lifetimeMs,
       },
     });

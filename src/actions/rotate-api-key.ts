@@ -2,6 +2,7 @@ import { endReplacedKey, insertKey, lockKey, type LockedKey } from "#db/api-keys
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
 import type { AuditActor } from "#domain/audit.ts";
+import type { KeyScope } from "#domain/key-scope.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newApiKey } from "#lib/api-key.ts";
 import { must } from "#lib/assert.ts";
@@ -17,6 +18,8 @@ export interface RotationRequest {
   readonly name: string | null;
   /** null: as long as the old key was made for. */
   readonly lifetimeMs: number | null;
+  /** null: the old key's, also when that one was made before there were scopes. */
+  readonly scopes: readonly KeyScope[] | null;
 }
 
 export interface RotatedKey {
@@ -55,6 +58,7 @@ export async function rotateApiKey(
       name: request.name ?? old.name,
       hash: signing.apiKeyHash(key),
       blueprintKeys: old.blueprintKeys,
+      scopes: request.scopes ?? old.scopes,
       lifetimeMs: request.lifetimeMs ?? old.lifetimeMs,
     });
     const replacedEndsAt = must(await endReplacedKey(tx, keyId, id, overlapMs), "the key that is locked");
@@ -63,7 +67,11 @@ export async function rotateApiKey(
       actor,
       action: "key.rotate",
       subjectId: keyId,
-      detail: { successor: id, overlap_ms: overlapMs },
+      detail: {
+        successor: id,
+        overlap_ms: overlapMs,
+        ...(request.scopes && { scopes: request.scopes.join(",") }),
+      },
     });
     return { id, key, replaces: keyId, replacedEndsAt };
   });

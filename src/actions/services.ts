@@ -6,6 +6,7 @@ import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { AccountQuotas } from "./account-quotas.ts";
 import type { ClientOf } from "./client-of.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
+import type { KeyScope } from "#domain/key-scope.ts";
 import type { Log } from "#lib/log.ts";
 import type { Passwords } from "#lib/password.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -29,8 +30,8 @@ export interface Services {
   readonly tombstones: Tombstones;
   /** Of this process. */
   readonly buckets: TokenBuckets;
-  readonly passwords: Passwords;
   readonly quotas: AccountQuotas;
+  readonly passwords: Passwords;
   readonly operatorSignIn: OperatorSignIn;
   readonly refusedSignIns: RefusedSignIns;
   readonly news: RunNews;
@@ -66,5 +67,7 @@ export interface Caller {
   readonly keyId: string;
   /** null = every Blueprint of the account */
   readonly blueprintKeys: readonly string[] | null;
+  /** null = everything */
+  readonly scopes: readonly KeyScope[] | null;
   readonly account: Account;
 }

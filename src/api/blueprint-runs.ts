@@ -18,7 +18,7 @@ export async function getRunStatus(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "polls");
+  const caller = await enter(services, request, reply, { kind: "polls", scope: "runs" });
   return sendJson(
     reply,
     JSON.stringify(await readRunStatus(services, caller, pathParameter(request, "runId"))),
@@ -31,7 +31,7 @@ export async function getRunResults(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
+  const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
   return sendJson(reply, await readRunResults(services, caller, run, readDeliveryMethod(request)));
 }
@@ -42,7 +42,7 @@ export async function postRunCancel(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
+  const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const runId = pathParameter(request, "runId");
   const run = await findVisibleRun(services, caller, runId);
   const key = readIdempotencyKey(request);

@@ -24,7 +24,7 @@ export async function postTrigger(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
+  const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const blueprintKey = pathParameter(request, "blueprintKey");
   // Both in one round trip to the database; the Blueprint's refusals come first.
   const keyed = findKey(services, caller, request);
@@ -84,7 +84,7 @@ export async function getTriggerSchema(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
+  const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const version = await findTriggeredBlueprint(services, caller, pathParameter(request, "blueprintKey"));
   return sendJson(reply, JSON.stringify(describeTrigger(version)));
 }

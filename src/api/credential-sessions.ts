@@ -53,7 +53,7 @@ export async function getCredentialSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "polls");
+  const caller = await enter(services, request, reply, { kind: "polls", scope: "sessions" });
   return sendJson(
     reply,
     JSON.stringify(await readCredentialSession(services, caller, pathParameter(request, "id"))),

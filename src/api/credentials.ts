@@ -14,7 +14,7 @@ export async function deleteCredentialById(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
+  const caller = await enter(services, request, reply, { kind: "calls", scope: "credentials:delete" });
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
   const by = { accountId: caller.account.id, actor: { kind: "api_key", id: caller.keyId } } as const;

@@ -76,7 +76,7 @@ export async function getEmbeddedSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "polls");
+  const caller = await enter(services, request, reply, { kind: "polls", scope: "sessions" });
   return sendJson(
     reply,
     JSON.stringify(await readEmbeddedSession(services, caller, pathParameter(request, "id"))),

@@ -28,7 +28,7 @@ export async function postSession(
   reply: FastifyReply,
   { collection, keys, create }: SessionKind,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "calls");
+  const caller = await enter(services, request, reply, { kind: "calls", scope: "sessions" });
   const key = readIdempotencyKey(request);
   const body = await readJsonObject(request, { bytesMax: limits.jsonBodyBytesMax, sender: senderOf(caller) });
   reportIgnoredKeys(

@@ -25,7 +25,7 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       api.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
       // Design, page 1: authentication comes first, for unknown paths too.
       api.setNotFoundHandler(async (request, reply) => {
-        await enter(services, request, reply, "calls");
+        await enter(services, request, reply, { kind: "calls", scope: null });
         throw notFound("Path");
       });
 
@@ -90,7 +90,7 @@ export async function refuseApiAddress(
   if (!/^\/api\/v1(?![^/?])/.test(request.url)) return renderProblem(services.log, reply, error);
   reply.header("Cache-Control", "no-store");
   try {
-    await enter(services, request, reply, "calls");
+    await enter(services, request, reply, { kind: "calls", scope: null });
   } catch (refused) {
     return renderProblem(services.log, reply, refused);
   }

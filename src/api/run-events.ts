@@ -18,7 +18,7 @@ export async function getRunEvents(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await enter(services, request, reply, "polls");
+  const caller = await enter(services, request, reply, { kind: "polls", scope: "runs" });
   const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
   const seen = readLastEventId(request, run.sequence);
   // HTML, Server-sent events: 204 tells a client that reconnects by itself not to do it any more.

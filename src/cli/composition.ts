@@ -1,4 +1,5 @@
 import type { SecretSources } from "#actions/list-secret-problems.ts";
+import type { Quotas } from "#domain/quotas.ts";
 import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/pool.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
@@ -20,6 +21,7 @@ export interface CommandConfig {
   readonly signingKeyFile: string;
   readonly masterKeyFile: string;
   readonly publicUrl: string | null;
+  readonly quotas: Quotas;
   readonly host: string;
   readonly port: number;
 }

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { Command } from "commander";
 import type { Database } from "#db/pool.ts";
+import type { Quotas } from "#domain/quotas.ts";
 import { readSigningKey } from "#lib/signing.ts";
 import { readKeys } from "#vault/key-source.ts";
 import type { Vault } from "#vault/vault.ts";
@@ -95,7 +96,57 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
     ...url,
     ...(await listTellingLogins(db)).map(describeTelling),
     ...(await listPlainHosts(db)).map(describePlain),
+    ...(await listKeysWithoutScopes(db)),
+    ...(await listFullAccounts(db, composition.config().quotas)),
   ];
+}
+
+/** Keys that work and were made before there were scopes: one by one where that is more than their Blueprints let expect. */
+async function listKeysWithoutScopes(db: Database): Promise<readonly string[]> {
+  const { listKeys } = await import("#db/api-keys.ts");
+  const keys = (await listKeys(db, null)).filter(
+    (key) => key.scopes === null && key.revokedAt === null && !key.isExpired,
+  );
+  const unlimited = keys.filter(({ blueprintKeys }) => blueprintKeys === null);
+  const advice = keys
+    .filter((key) => key.blueprintKeys !== null)
+    .map(
+      ({ id, account, name, blueprintKeys }) =>
+        `API key ${id} (${account}${name === "" ? "" : `, ${name}`}) is limited to ${blueprintKeys?.join(", ")}, but from before there were ` +
+        `scopes: it may also create sessions and delete any credential of its account. Narrow it: \`latchkey keys rotate ${id} --scope runs\``,
+    );
+  if (unlimited.length > 0)
+    advice.push(
+      `${unlimited.length === 1 ? "one API key is" : `${unlimited.length} API keys are`} from before there were scopes, and may do everything ` +
+        `in the account: ${unlimited.map(({ id }) => id).join(", ")}. \`latchkey keys rotate --scope\` makes narrower ones`,
+    );
+  return advice;
+}
+
+const NEARLY = 0.8;
+
+async function listFullAccounts(
+  db: Database,
+  { queuedRuns, storedBytes }: Quotas,
+): Promise<readonly string[]> {
+  const { listAccountUsage } = await import("#db/account-usage.ts");
+  const isNear = (used: number, quota: number | null): quota is number =>
+    quota !== null && used >= quota * NEARLY;
+  const advice: string[] = [];
+  for (const usage of await listAccountUsage(db)) {
+    const { account } = usage;
+    if (isNear(usage.queuedRuns, queuedRuns))
+      advice.push(
+        `account ${account}: ${usage.queuedRuns} runs wait; from ${queuedRuns} on its triggers are refused. See what they wait for ` +
+          "(`latchkey runs list`), or raise LATCHKEY_QUEUED_RUNS",
+      );
+    if (isNear(usage.storedBytes, storedBytes))
+      advice.push(
+        `account ${account}: ${usage.storedBytes} bytes are stored; over ${storedBytes} its triggers are refused. Purge runs ` +
+          "(`latchkey runs purge`), shorten its retention, or raise LATCHKEY_STORED_MB",
+      );
+  }
+  return advice;
 }
 
 async function checkKeys(composition: Composition): Promise<readonly Finding[]> {

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
+import { KEY_SCOPES, readScopes, type KeyScope } from "#domain/key-scope.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
@@ -19,6 +20,11 @@ export function addKeys(program: Command, composition: Composition): void {
       "--blueprints <keys>",
       "only these Blueprints, separated by commas (default: all)",
       readBlueprints,
+    )
+    .option(
+      "--scope <scopes>",
+      `what it may do, separated by commas: ${KEY_SCOPES.join(", ")} (default: all; runs with --blueprints)`,
+      readScopeNames,
     )
     .option("--expires <duration>", "for example 90d (default: never)", readLifetime)
     .option("--json", 'print one line {"id", "key"}')
@@ -58,6 +64,11 @@ function addRotate(keys: Command, composition: Composition): void {
     .option("--overlap <duration>", "how long the old key still works; 0 revokes it at once", readOverlap)
     .option("--name <label>", "a label for people (default: the old key's)")
     .option(
+      "--scope <scopes>",
+      `what it may do, separated by commas: ${KEY_SCOPES.join(", ")} (default: as the old key)`,
+      readScopeNames,
+    )
+    .option(
       "--expires <duration>",
       "for example 90d (default: as long as the old key was made for)",
       readLifetime,
@@ -65,7 +76,7 @@ function addRotate(keys: Command, composition: Composition): void {
     .option("--json", 'print one line {"id", "key", "replaces", "replacedEndsAt"}')
     .addHelpText(
       "after",
-      "\nThe new key has the old one's account and Blueprints. The overlap is 24h unless you give one.\n" +
+      "\nThe new key has the old one's account, Blueprints and scopes. The overlap is 24h unless you give one.\n" +
         "\nExample:\n  latchkey keys rotate key_0VrJ… --overlap 2h",
     )
     .action(async (id: string, options: RotateOptions) => await rotate(composition, id, options));
@@ -75,6 +86,7 @@ interface RotateOptions {
   /** Milliseconds. */
   overlap?: number;
   name?: string;
+  scope?: readonly KeyScope[];
   /** Milliseconds. */
   expires?: number;
   json?: boolean;
@@ -102,6 +114,7 @@ async function rotate(composition: Composition, keyId: string, options: RotateOp
       keyId,
       overlapMs: options.overlap ?? OVERLAP_MS_DEFAULT,
       name: options.name ?? null,
+      scopes: options.scope ?? null,
       lifetimeMs: options.expires ?? null,
     });
   });
@@ -117,6 +130,7 @@ interface CreateOptions {
   account: string;
   name: string;
   blueprints?: string[];
+  scope?: readonly KeyScope[];
   /** Milliseconds. */
   expires?: number;
   json?: boolean;
@@ -140,6 +154,13 @@ function readBlueprints(text: string): string[] {
   return [...new Set(keys)];
 }
 
+function readScopeNames(text: string): readonly KeyScope[] {
+  const scopes = readScopes(text.split(",").map((name) => name.trim()));
+  if (scopes === undefined)
+    throw new InvalidArgumentError(`The scopes are ${KEY_SCOPES.join(", ")}; separate several by commas.`);
+  return scopes;
+}
+
 async function create(composition: Composition, options: CreateOptions): Promise<void> {
   const signing = openOwnSigning(composition);
   const [{ checkSigningKey }, { createApiKey }] = await Promise.all([
@@ -152,6 +173,7 @@ async function create(composition: Composition, options: CreateOptions): Promise
       account: options.account,
       name: options.name,
       blueprintKeys: options.blueprints ?? null,
+      scopes: options.scope ?? null,
       lifetimeMs: options.expires ?? null,
     });
   });
@@ -177,12 +199,13 @@ async function list(composition: Composition, options: { account?: string; json?
   const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "never";
   print(
     table(
-      ["ID", "ACCOUNT", "NAME", "BLUEPRINTS", "STATE", "CREATED", "LAST USED"],
+      ["ID", "ACCOUNT", "NAME", "BLUEPRINTS", "SCOPES", "STATE", "CREATED", "LAST USED"],
       rows.map((key) => [
         key.id,
         key.account,
         key.name,
         key.blueprintKeys?.join(",") ?? "all",
+        key.scopes?.join(",") ?? "all (from before scopes)",
         stateOf(key),
         day(key.createdAt),
         day(key.lastUsedAt),

@@ -103,7 +103,7 @@ export const triggerBlueprint: Operation = {
   tag: "Blueprints",
   summary: "Trigger a run",
   description:
-    "Queues a run of the Blueprint: `202` means queued, not done. Send JSON, or `multipart/form-data` when an INPUT takes a file; routing is the same in both.\n\nThe checks come in this order: 401, 429, 404, 403, the `Idempotency-Key` header (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422). A refused request changes nothing and may be sent again, corrected, with the same `Idempotency-Key`.",
+    "Queues a run of the Blueprint: `202` means queued, not done. Send JSON, or `multipart/form-data` when an INPUT takes a file; routing is the same in both.\n\nThe checks come in this order: 401, 429, 403 (the scope `runs`), 404, 403 (the Blueprint), the `Idempotency-Key` header (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422), quotas of the account (429, 422). A refused request changes nothing and may be sent again, corrected, with the same `Idempotency-Key`.",
   parameters: [idempotencyKey, prefer, blueprintKey],
   body: {
     required: false,

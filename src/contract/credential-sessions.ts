@@ -6,6 +6,7 @@ import {
   emptyKeyExample,
   errorExample,
   idempotencyConflict,
+  lacksScope,
   notFound,
   tooLarge,
   unsupportedType,
@@ -133,6 +134,7 @@ export const createCredentialSession: Operation = {
     },
   ],
   failures: [
+    lacksScope("sessions"),
     { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
     tooLarge("The body has more than 1 MiB or more than 250,000 values."),
     unsupportedType("The body is not `application/json` in UTF-8.", "application/json"),
@@ -185,7 +187,10 @@ export const readCredentialSession: Operation = {
       },
     },
   ],
-  failures: [notFound("Credential session", "There is no such session in the account of the key.")],
+  failures: [
+    lacksScope("sessions"),
+    notFound("Credential session", "There is no such session in the account of the key."),
+  ],
   curl: {
     curl: `curl -sS "$BASE_URL/credential-sessions/$SESSION_ID" \\
   -H "Authorization: Bearer $API_KEY"`,

@@ -1,4 +1,4 @@
-import { emptyKeyExample, idempotencyConflict, notFound } from "./failures.ts";
+import { emptyKeyExample, idempotencyConflict, lacksScope, notFound } from "./failures.ts";
 import { EXAMPLE } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import { idempotencyKey, inPath } from "./parameters.ts";
@@ -17,6 +17,7 @@ export const deleteCredential: Operation = {
   ],
   answers: [{ status: 204, description: "Deleted. The body is empty.", headers: ["Idempotent-Replay"] }],
   failures: [
+    lacksScope("credentials:delete"),
     notFound(
       "Credential",
       "There is no such credential in the account of the key, or it was deleted before.",

@@ -6,6 +6,7 @@ import {
   emptyKeyExample,
   errorExample,
   idempotencyConflict,
+  lacksScope,
   notFound,
   tooLarge,
   unsupportedType,
@@ -180,6 +181,7 @@ export const createEmbeddedSession: Operation = {
     },
   ],
   failures: [
+    lacksScope("sessions"),
     { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
     tooLarge("The body has more than 1 MiB or more than 250,000 values."),
     unsupportedType("The body is not `application/json` in UTF-8.", "application/json"),
@@ -226,7 +228,10 @@ export const readEmbeddedSession: Operation = {
       },
     },
   ],
-  failures: [notFound("Embedded credential session", "There is no such session in the account of the key.")],
+  failures: [
+    lacksScope("sessions"),
+    notFound("Embedded credential session", "There is no such session in the account of the key."),
+  ],
   curl: {
     curl: `curl -sS "$BASE_URL/embedded-credential-sessions/$EMBEDDED_SESSION_ID" \\
   -H "Authorization: Bearer $API_KEY"`,

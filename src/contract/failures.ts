@@ -1,3 +1,4 @@
+import { lacksScopeText, type KeyScope } from "#domain/key-scope.ts";
 import type { ProblemCode, ProblemType } from "#domain/problem.ts";
 import type { ErrorBody } from "./error.ts";
 import type { Failure } from "./operation.ts";
@@ -103,11 +104,18 @@ export const notFound = (what: string, description: string): Failure => ({
 /** Spec, Authentication 3; design, page 1, Keys limited to some Blueprints. */
 export const notAuthorised: Failure = {
   status: 403,
-  description: "The API key is limited to other Blueprints of the account.",
+  description: "The API key is limited to other Blueprints of the account, or lacks the scope `runs`.",
   examples: {
     other_blueprint: errorExample("authorization_error", "The API key is not authorised for this Blueprint."),
   },
 };
+
+/** A key without the scope for it. */
+export const lacksScope = (scope: Exclude<KeyScope, "runs">): Failure => ({
+  status: 403,
+  description: `The API key lacks the scope \`${scope}\`.`,
+  examples: { scope: errorExample("authorization_error", lacksScopeText(scope)) },
+});
 
 const REUSED = "The Idempotency-Key was used earlier with a different request.";
 const IN_USE = "A request with this Idempotency-Key is still being processed. Try again in a second.";

@@ -1,3 +1,4 @@
+import type { KeyScope } from "#domain/key-scope.ts";
 import type { Account } from "./accounts.ts";
 import { grouped } from "./group.ts";
 import type { Database } from "./pool.ts";
@@ -8,6 +9,8 @@ export interface ApiKey {
   readonly name: string;
   /** null = every Blueprint of the account */
   readonly blueprintKeys: readonly string[] | null;
+  /** null = made before there were scopes: everything */
+  readonly scopes: readonly KeyScope[] | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
@@ -21,6 +24,7 @@ export interface ApiKey {
 export interface AuthenticatedKey {
   readonly keyId: string;
   readonly blueprintKeys: readonly string[] | null;
+  readonly scopes: readonly KeyScope[] | null;
   readonly account: Account;
   /** Until it expires; null = never. */
   readonly remainingMs: number | null;
@@ -29,6 +33,7 @@ export interface AuthenticatedKey {
 interface LiveKeyRow extends Account {
   readonly keyId: string;
   readonly blueprintKeys: string[] | null;
+  readonly scopes: KeyScope[] | null;
   readonly hash: Buffer;
   readonly remainingMs: number | null;
 }
@@ -37,7 +42,7 @@ interface LiveKeyRow extends Account {
 export const findLiveKey = grouped<Buffer, AuthenticatedKey | undefined>(async (db, hashes) => {
   const rows = await db.query<LiveKeyRow>({
     name: "find_live_keys",
-    text: `select key.hash, key.id as "keyId", key.blueprint_keys as "blueprintKeys",
+    text: `select key.hash, key.id as "keyId", key.blueprint_keys as "blueprintKeys", key.scopes,
         (extract(epoch from key.expires_at - app_now()) * 1000)::float8 as "remainingMs",
         account.id, account.slug, account.name,
         account.allowed_origins as "allowedOrigins",
@@ -60,6 +65,7 @@ function readLiveKey(row: LiveKeyRow): AuthenticatedKey {
   return {
     keyId: row.keyId,
     blueprintKeys: row.blueprintKeys,
+    scopes: row.scopes,
     account: { id, slug, name, ...settings },
     remainingMs: row.remainingMs,
   };
@@ -91,13 +97,14 @@ export async function insertKey(
     readonly name: string;
     readonly hash: Uint8Array;
     readonly blueprintKeys: readonly string[] | null;
+    readonly scopes: readonly KeyScope[] | null;
     readonly lifetimeMs: number | null;
   },
 ): Promise<void> {
   await db.query(
-    `insert into api_key (id, account_id, name, hash, blueprint_keys, expires_at)
-     values ($1, $2, $3, $4, $5, app_now() + $6::bigint * interval '1 ms')`,
-    [key.id, key.accountId, key.name, key.hash, key.blueprintKeys, key.lifetimeMs],
+    `insert into api_key (id, account_id, name, hash, blueprint_keys, expires_at, scopes)
+     values ($1, $2, $3, $4, $5, app_now() + $6::bigint * interval '1 ms', $7)`,
+    [key.id, key.accountId, key.name, key.hash, key.blueprintKeys, key.lifetimeMs, key.scopes],
   );
 }
 
@@ -107,7 +114,7 @@ export async function listKeys(
 ): Promise<readonly (ApiKey & { account: string })[]> {
   return await db.query<ApiKey & { account: string }>(
     `select key.id, key.account_id as "accountId", account.slug as "account", key.name,
-       key.blueprint_keys as "blueprintKeys", key.created_at as "createdAt", key.expires_at as "expiresAt",
+       key.blueprint_keys as "blueprintKeys", key.scopes, key.created_at as "createdAt", key.expires_at as "expiresAt",
        key.revoked_at as "revokedAt", key.last_used_at as "lastUsedAt", key.replaced_by as "replacedBy",
        coalesce(key.expires_at <= app_now(), false) as "isExpired"
      from api_key key join account on account.id = key.account_id
@@ -135,6 +142,7 @@ export interface LockedKey {
   readonly accountId: string;
   readonly name: string;
   readonly blueprintKeys: readonly string[] | null;
+  readonly scopes: readonly KeyScope[] | null;
   /** How long it was made for; null: without an end. */
   readonly lifetimeMs: number | null;
   readonly expiresAt: Date | null;
@@ -146,7 +154,7 @@ export interface LockedKey {
 /** The key, locked until the transaction ends: a second one that wants it waits, and then sees what the first has done. */
 export async function lockKey(tx: Database, keyId: string): Promise<LockedKey | undefined> {
   const rows = await tx.query<LockedKey>(
-    `select account_id as "accountId", name, blueprint_keys as "blueprintKeys",
+    `select account_id as "accountId", name, blueprint_keys as "blueprintKeys", scopes,
        round(extract(epoch from expires_at - created_at) * 1000)::bigint as "lifetimeMs", expires_at as "expiresAt",
        coalesce(expires_at <= app_now(), false) as "isExpired", revoked_at is not null as "isRevoked",
        replaced_by as "replacedBy"

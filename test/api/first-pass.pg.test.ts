@@ -1,6 +1,7 @@
 // Spec, Authentication; design, page 1, General: who may see what, and that a refusal says no more than it must.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { KEY_SCOPES } from "#domain/key-scope.ts";
 import { newApiKey } from "#lib/api-key.ts";
 import { connect, openCaller } from "../caller.ts";
 import { bearer, json, openStage, type RawAnswer, type RawRequest, type Stage } from "./stage.ts";
@@ -179,10 +180,10 @@ test("another account's credential or strategy in a body is 422, with the same t
   assert.deepEqual([foreignStrategy.status, foreignStrategy.text], [422, absentStrategy.text]);
 });
 
-test("a key limited to some Blueprints: 403 on the others and on their runs, 404 on what does not exist, sessions are free", async () => {
+test("a key limited to some Blueprints: 403 on the others and on their runs, 404 on what does not exist; sessions and credentials by its scopes", async () => {
   const limited = openCaller(
     stage.service.url,
-    await stage.installation.createKey("acme", { blueprints: ["open"] }),
+    await stage.installation.createKey("acme", { blueprints: ["open"], scopes: KEY_SCOPES }),
   );
   const run = (
     await stage.acme.post("/blueprints/with-login/trigger", { credential_id: stage.credential, data: "[]" })

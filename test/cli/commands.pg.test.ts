@@ -77,7 +77,7 @@ describe("keys", () => {
       assert.match(stdout, new RegExp(id));
       assert.equal((stdout + stderr).includes(key.slice(3, 20)), false);
     }
-    assert.match((await run(0, "keys", "list")).stdout, new RegExp(`${id} +acme +Listed +echo +live`));
+    assert.match((await run(0, "keys", "list")).stdout, new RegExp(`${id} +acme +Listed +echo +runs +live`));
     const [row] = await installation.database.db.query<{ text: string }>(
       "select api_key::text as text from api_key where id = $1",
       [id],
@@ -100,6 +100,25 @@ describe("keys", () => {
     assert.deepEqual([await trigger(key, "echo"), await trigger(key, "other")], [202, 403]);
     const both = await newKey("--blueprints", "echo, other");
     assert.deepEqual([await trigger(both.key, "echo"), await trigger(both.key, "other")], [202, 202]);
+  });
+
+  test("--scope says what a key may do; one for some Blueprints is for their runs unless it says more", async () => {
+    const session = async (key: string): Promise<number> =>
+      (await openCaller(service.url, key).post("/credential-sessions", {})).status;
+    const runs = await newKey("--scope", "runs");
+    assert.deepEqual([await trigger(runs.key), await session(runs.key)], [202, 403]);
+    const sessions = await newKey("--scope", "sessions, credentials:delete");
+    assert.deepEqual([await trigger(sessions.key), await session(sessions.key)], [403, 422]);
+    const limited = await newKey("--blueprints", "echo");
+    assert.deepEqual([await trigger(limited.key), await session(limited.key)], [202, 403]);
+    const both = await newKey("--blueprints", "echo", "--scope", "runs,sessions");
+    assert.deepEqual([await trigger(both.key, "other"), await session(both.key)], [403, 422]);
+    const list = (await run(0, "keys", "list")).stdout;
+    assert.match(list, new RegExp(`${both.id} .* echo +runs,sessions +live`));
+    for (const wrong of ["", "run", "runs,", "sessions credentials:delete"]) {
+      const refused = await run(2, "keys", "create", "--account", "acme", `--scope=${wrong}`);
+      assert.match(refused.stderr, /The scopes are runs, sessions, credentials:delete/);
+    }
   });
 
   test("--expires ends a key by the database's clock", async () => {

@@ -56,6 +56,45 @@ describe("doctor", () => {
     assert.match(installation.logs(), advice);
   });
 
+  test("keys from before there were scopes are named, with the way to narrow them; a full account, too", async () => {
+    const { db } = installation.database;
+    const advise = async (): Promise<string> => {
+      const { code, stdout } = await latchkey(["doctor"], {
+        ...installation.environment,
+        LATCHKEY_STORED_MB: "1",
+      });
+      assert.equal(code, 0, stdout);
+      return stdout;
+    };
+    assert.doesNotMatch(await advise(), /before there were scopes|bytes are stored/);
+    const ids: string[] = [];
+    for (const blueprints of ["null", "array['echo']", "array['echo']"]) {
+      const rows = await db.query<{ id: string }>(
+        `insert into api_key (id, account_id, name, hash, blueprint_keys, revoked_at)
+         select 'key_planted' || count(*), min(account.id), 'Old', decode(lpad(to_hex(count(*)), 64, '0'), 'hex'), ${blueprints},
+           case when count(*) = 3 then app_now() end
+         from api_key, account returning id`,
+      );
+      ids.push(rows[0]?.id ?? "");
+    }
+    await db.query(`insert into account_usage_change (account_id, bytes) select id, 800000 from account`);
+    const text = await advise();
+    assert.match(
+      text,
+      new RegExp(
+        `look +API key ${ids[1]} \\(acme, Old\\) is limited to echo.* rotate ${ids[1]} --scope runs`,
+      ),
+    );
+    assert.match(text, new RegExp(`look +one API key is from before there were scopes.*: ${ids[0]}\\.`));
+    assert.doesNotMatch(text, new RegExp(`${ids[2]}`));
+    assert.match(
+      text,
+      /look +account acme: 800000 bytes are stored; over 1000000 its triggers are refused\. Purge runs/,
+    );
+    await db.query("delete from account_usage_change");
+    await db.query("delete from api_key where name = 'Old'");
+  });
+
   test("what sends over the internet in the clear is named, and goes on: exit code 0", async () => {
     const plain = (more: string): string => `strategy: strat_plain
 account: acme

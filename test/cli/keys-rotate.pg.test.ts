@@ -72,13 +72,14 @@ async function moveClock(by: string): Promise<void> {
 interface Row {
   readonly name: string;
   readonly blueprintKeys: readonly string[] | null;
+  readonly scopes: readonly string[] | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
 }
 
 async function rowOf(id: string): Promise<Row> {
   const [row] = await installation.database.db.query<Row>(
-    `select name, blueprint_keys as "blueprintKeys", created_at as "createdAt", expires_at as "expiresAt"
+    `select name, blueprint_keys as "blueprintKeys", scopes, created_at as "createdAt", expires_at as "expiresAt"
      from api_key where id = $1`,
     [id],
   );
@@ -118,6 +119,11 @@ test("both keys work during the overlap, on every process; after it the old one 
   assert.equal(audited.length, 1);
   const [oldRow, newRow] = [await rowOf(old.id), await rowOf(made.id)];
   assert.deepEqual([newRow.name, newRow.blueprintKeys, newRow.expiresAt], ["Backend", ["echo"], null]);
+  assert.deepEqual(newRow.scopes, ["runs"]);
+  assert.deepEqual((await rowOf((await rotate(made.id, "--scope", "runs,sessions")).id)).scopes, [
+    "runs",
+    "sessions",
+  ]);
   assert.equal(oldRow.expiresAt?.toISOString(), made.replacedEndsAt);
   assert.ok(isAfter(Number(oldRow.expiresAt), 2, between), String(oldRow.expiresAt));
   const listed = await lineOf(old.id);
@@ -127,7 +133,7 @@ test("both keys work during the overlap, on every process; after it the old one 
   assert.match(await lineOf(made.id), / live /);
   for (const key of [old.key, made.key]) {
     assert.deepEqual(await statuses(key), [202, 202]);
-    assert.deepEqual(await statuses(key, "other"), [403, 403], "the scope is the old key's");
+    assert.deepEqual(await statuses(key, "other"), [403, 403], "the Blueprints are the old key's");
   }
   await moveClock("119 minutes");
   assert.deepEqual(await statuses(old.key), [202, 202]);

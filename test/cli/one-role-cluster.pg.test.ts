@@ -88,7 +88,7 @@ async function fill(db: Database, dataDir: string): Promise<string> {
   await prepareVault(db, await readKeys(openKeySource(readConfig({ LATCHKEY_DATA_DIR: dataDir }))));
   await createFirstOperator(db, signing, "admin@localhost");
   assert.ok((await applyConfig(db, signing, [{ file: "f", text: DOCUMENTS }])).ok);
-  const options = { account: "acme", name: "", blueprintKeys: null, lifetimeMs: null };
+  const options = { account: "acme", name: "", blueprintKeys: null, scopes: null, lifetimeMs: null };
   return (await createApiKey(db, signing, options)).key;
 }
 

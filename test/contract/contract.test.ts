@@ -77,7 +77,7 @@ const WRONG: readonly (readonly [what: string, operation: string, answer: Return
   ["a timestamp without milliseconds", READ, answer(200, { ...session, created_at: "2026-11-21T07:08:09Z" })],
   ["an id with another prefix", READ, answer(200, { ...session, id: session.id.replace("sess_", "cred_") })],
   ["null where there is none", READ, answer(200, { ...session, expires_at: null })],
-  ["a status that the operation does not answer", READ, answer(403, error("authorization_error"))],
+  ["a status that the operation does not answer", READ, answer(409, error("conflict"))],
   ["a success wrapper", READ, answer(404, { success: false, ...error("not_found") })],
   ["a type outside of the closed set", READ, answer(404, error("missing"))],
   ["a type of another status", READ, answer(404, error("conflict"))],

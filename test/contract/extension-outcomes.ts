@@ -116,3 +116,22 @@ export async function seeIgnoredKeys({ caller, trigger }: Scene): Promise<void> 
   check("createCredentialSession", 201, session);
   assert.equal(session.headers.get("ignored-keys"), "returnUrl");
 }
+
+/** Of a key for runs alone; whether a resource exists is not told. */
+export async function seeScopes({ caller, limited }: Scene): Promise<void> {
+  const made = await caller.post("/credential-sessions", { strategy_id: STRATEGY });
+  checkRefusal("createCredentialSession", 403, await limited.post("/credential-sessions", {}));
+  checkRefusal("readCredentialSession", 403, await limited.get(`/credential-sessions/${made.body.id}`));
+  checkRefusal(
+    "deleteCredential",
+    403,
+    await limited.delete("/credentials/cred_0000000000000000000000000000"),
+  );
+  checkRefusal(
+    "createEmbeddedCredentialSession",
+    403,
+    await limited.post("/embedded-credential-sessions", {}),
+  );
+  const embedded = "/embedded-credential-sessions/ecs_0000000000000000000000000000";
+  checkRefusal("readEmbeddedCredentialSession", 403, await limited.get(embedded));
+}

@@ -9,6 +9,7 @@ import {
   seeCancelAndEvents,
   seeEmbeddedSession,
   seeIgnoredKeys,
+  seeScopes,
   seeTriggerSchema,
   type Scene,
 } from "./extension-outcomes.ts";
@@ -55,6 +56,8 @@ const trigger = async (
   headers: Record<string, string> = {},
   as: Caller = caller,
 ): Promise<ApiAnswer> => await as.post(`/blueprints/${BLUEPRINT}/trigger`, body, headers);
+
+test("a key for runs alone is 403 for sessions and credentials", async () => await seeScopes(scene()));
 
 test("a session: created, replayed, completed, expired, refused", async () => {
   const body = { strategy_id: STRATEGY, name: "Note", return_url: "https://app.example.com/done?x=1" };

@@ -128,9 +128,16 @@ export async function work(bench: Bench): Promise<Left> {
     account: "acme",
     name: "",
     blueprintKeys: null,
+    scopes: null,
     lifetimeMs: null,
   });
-  await rotateApiKey(db, signing, { keyId: key.id, overlapMs: 60_000, name: null, lifetimeMs: null });
+  await rotateApiKey(db, signing, {
+    keyId: key.id,
+    overlapMs: 60_000,
+    name: null,
+    scopes: null,
+    lifetimeMs: null,
+  });
   assert.ok(await revokeApiKey(db, signing, key.id));
   await bench.ended(purged);
   await eventually("the run without retention is purged", async () => {

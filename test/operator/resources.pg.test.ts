@@ -222,7 +222,11 @@ test("runs are cancelled and purged, once, on record", async () => {
 });
 
 test("API keys are made, rotated and revoked; each is shown once", async () => {
-  const made = await good("createKey", "POST", "/keys", { account: "acme", name: "by the dashboard" });
+  const made = await good("createKey", "POST", "/keys", {
+    account: "acme",
+    name: "by the dashboard",
+    scopes: ["sessions", "runs"],
+  });
   assert.equal((await openCaller(stage.service.url, made.body.key).get("/nothing")).status, 404, "it works");
   const rotated = await good("rotateKey", "POST", `/keys/${made.body.id}/rotate`, { overlap_seconds: 0 });
   await good("revokeKey", "POST", `/keys/${rotated.body.id}/revoke`);

@@ -153,6 +153,7 @@ async function newKey(
     account,
     name: "",
     blueprintKeys: blueprintKeys.length === 0 ? null : blueprintKeys,
+    scopes: null,
     lifetimeMs: lifetimeMs === 0 ? null : lifetimeMs,
   });
 }
@@ -171,6 +172,7 @@ async function leaveKeys(
     keyId: replaced.id,
     overlapMs: DAY_MS,
     name: null,
+    scopes: null,
     lifetimeMs: null,
   });
   assert.ok(await revokeApiKey(stage.db, signing, revoked.id));

@@ -70,6 +70,10 @@ const OF_THE_INSTALLATION: Promises = {
       revoked: [401, 401],
       expired: [401, 401],
     });
+    // From before there were scopes: it may do what it could.
+    const limited = openCaller(url, expected.keys["limited"]);
+    assert.equal((await limited.post("/credential-sessions", {})).status, 422);
+    assert.equal((await limited.delete("/credentials/cred_0000000000000000000000000000")).status, 404);
   },
 
   "its documents are in force as they are: applied again, they change nothing": async (it) => {

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/keys.ts";
@@ -19,6 +19,15 @@ import { RotateButton } from "./key-rotation.tsx";
 type Key = OperatorAnswer<typeof contract.listKeys>["items"][number];
 
 const changes = [keyOf(listKeys)];
+
+type Scope = NonNullable<Key["scopes"]>[number];
+
+const SCOPES: Readonly<Record<Scope, string>> = {
+  runs: "Trigger, read and cancel runs",
+  sessions: "Create and read credential sessions",
+  "credentials:delete": "Delete credentials",
+};
+const ALL = Object.keys(SCOPES) as Scope[];
 
 export function KeyListPage() {
   const { may } = useSignedIn();
@@ -104,6 +113,7 @@ function KeyTable({
           },
         },
         { title: "Blueprints", from: "md", cell: ({ blueprints }) => blueprints?.join(", ") ?? "all" },
+        { title: "Scopes", from: "md", cell: ({ scopes }) => scopes?.join(", ") ?? "all" },
         {
           title: "Last used",
           from: "md",
@@ -151,10 +161,12 @@ function NewKey(props: {
   const accounts = useRead(listAccounts, {}, { enabled: props.isOpen });
   const [name, setName] = useState("");
   const [account, setAccount] = useState("");
+  const [scopes, setScopes] = useState<readonly Scope[]>(ALL);
   const making = useDo(createKey, {
     changes,
     onDone: ({ key }) => {
       setName("");
+      setScopes(ALL);
       props.onClose();
       props.onMade(key);
     },
@@ -162,7 +174,7 @@ function NewKey(props: {
   const items = accounts.data?.items ?? [];
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    making.mutate({ body: { account: account || (items[0]?.account ?? ""), name } });
+    making.mutate({ body: { account: account || (items[0]?.account ?? ""), name, scopes: [...scopes] } });
   };
   return (
     <Modal
@@ -187,13 +199,38 @@ function NewKey(props: {
             maxLength={255}
             onChange={(event) => setName(event.currentTarget.value)}
           />
+          <ScopeChoice scopes={scopes} onChange={setScopes} />
           <Group justify="flex-end">
-            <Button type="submit" loading={making.isPending} disabled={items.length === 0}>
+            <Button
+              type="submit"
+              loading={making.isPending}
+              disabled={items.length === 0 || scopes.length === 0}
+            >
               Make the key
             </Button>
           </Group>
         </Stack>
       </form>
     </Modal>
+  );
+}
+
+function ScopeChoice(props: {
+  readonly scopes: readonly Scope[];
+  readonly onChange: (scopes: readonly Scope[]) => void;
+}) {
+  return (
+    <Checkbox.Group
+      label="Scopes"
+      description="What the key may do"
+      value={[...props.scopes]}
+      onChange={(chosen) => props.onChange(ALL.filter((scope) => chosen.includes(scope)))}
+    >
+      <Stack gap="xs" mt="xs">
+        {ALL.map((scope) => (
+          <Checkbox key={scope} value={scope} label={SCOPES[scope]} />
+        ))}
+      </Stack>
+    </Checkbox.Group>
   );
 }

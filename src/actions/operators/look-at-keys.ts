@@ -15,6 +15,7 @@ export async function lookAtKeys(db: Database, account: string | undefined) {
     account: key.account,
     name: key.name,
     blueprints: key.blueprintKeys && [...key.blueprintKeys],
+    scopes: key.scopes && [...key.scopes],
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,

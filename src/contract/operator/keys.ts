@@ -1,11 +1,20 @@
 import Type from "typebox";
-import { closed, conflict, missing, orNull, text, time, whole } from "./fields.ts";
+import { KEY_SCOPES } from "#domain/key-scope.ts";
+import { closed, conflict, missing, oneOf, orNull, text, time, whole } from "./fields.ts";
 import { defineOperation } from "./operation.ts";
 
 const TAG = "API keys";
 
 const lifetime = Type.Integer({ minimum: 60, maximum: 3_650 * 86_400, description: "Seconds." });
 const label = Type.String({ maxLength: 255, description: "A label for people." });
+const scope = oneOf(KEY_SCOPES, "What a key may do.");
+const scopes = Type.Array(scope, {
+  minItems: 1,
+  maxItems: KEY_SCOPES.length,
+  uniqueItems: true,
+  description:
+    "`runs`: trigger, read and cancel runs; `sessions`: create and read credential sessions; `credentials:delete`.",
+});
 const key = text("The key itself. Shown this once.");
 
 export const listKeys = defineOperation({
@@ -28,6 +37,9 @@ export const listKeys = defineOperation({
         account: text("The account's name."),
         name: text("A label for people."),
         blueprints: orNull(Type.Array(text("A Blueprint's key."))),
+        scopes: orNull(
+          Type.Array(scope, { description: "null: made before there were scopes; it may do everything." }),
+        ),
         created_at: time("When it was made."),
         expires_at: orNull(time("When it ends.")),
         revoked_at: orNull(time("When it was revoked.")),
@@ -56,6 +68,7 @@ export const createKey = defineOperation({
         description: "Only these Blueprints; left out: all.",
       }),
     ),
+    scopes: Type.Optional(scopes),
     lifetime_seconds: Type.Optional(lifetime),
   }),
   status: 201,
@@ -77,6 +90,7 @@ export const rotateKey = defineOperation({
       description: "How long the old key works beside the new one; 0 revokes it at once.",
     }),
     name: Type.Optional(label),
+    scopes: Type.Optional(scopes),
     lifetime_seconds: Type.Optional(lifetime),
   }),
   status: 201,
