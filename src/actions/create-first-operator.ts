@@ -1,7 +1,8 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { countOperators, insertOperator } from "#db/operators.ts";
+import { countOperators, insertOperator, limitPassword } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
+import { limits } from "#domain/limits.ts";
 import { normaliseOperatorName } from "#domain/operator.ts";
 import { newId, randomBase62 } from "#lib/new-id.ts";
 import { hashPassword } from "#lib/password.ts";
@@ -9,7 +10,7 @@ import type { Signing } from "#lib/signing.ts";
 
 const PASSWORD_CHARACTERS = 20;
 
-/** The first operator, an admin, with a password that is shown once; null when there are operators already. */
+/** The first operator, an admin, with a password that is shown once and changed at the first sign-in; null when there are operators already. */
 export async function createFirstOperator(
   db: Database,
   signing: Signing,
@@ -26,6 +27,7 @@ export async function createFirstOperator(
   };
   return await db.transaction(async (tx) => {
     if (!(await insertOperator(tx, operator))) return null;
+    await limitPassword(tx, operator.id, limits.firstPasswordMs);
     await recordAudit(tx, signing.audit, {
       accountId: null,
       actor: { kind: "cli" },

@@ -63,7 +63,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
       const operator = await createFirstOperator(db, signing, operatorEmail);
       if (operator)
         print(
-          `Made the first operator ${operator.email} with the password ${operator.password} (shown this once)`,
+          `Made the first operator ${operator.email} with the password ${operator.password} (shown this once; change it at the first sign-in, within 7 days)`,
         );
       else print("Kept the operators");
     },

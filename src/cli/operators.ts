@@ -73,7 +73,9 @@ async function create(composition: Composition, email: string, { role, json }: C
     async (db) => await createOperator(asShell(composition, db), { email, role }),
   );
   if (json) return print(JSON.stringify(made));
-  tell(`Made the operator ${made.email} (${role}). The password is shown this once:`);
+  tell(
+    `Made the operator ${made.email} (${role}). The password is shown this once, counts for 7 days, and must be changed at the first sign-in:`,
+  );
   print(made.password);
 }
 
@@ -114,7 +116,9 @@ async function change(composition: Composition, name: Change, operator: string):
     if (name === "reset-totp") await manage.resetSecondFactor(context, found.id);
     if (name !== "reset-password") return tell(`${found.email}: done.`);
     const password = await manage.resetPassword(context, found.id);
-    tell(`${found.email} has a new password, shown this once:`);
+    tell(
+      `${found.email} has a new password, shown this once; it counts for 7 days and must be changed at the next sign-in:`,
+    );
     print(password);
   });
 }

@@ -15,6 +15,8 @@ export interface LiveSession {
   readonly email: string;
   readonly role: OperatorRole;
   readonly hasSecondFactor: boolean;
+  /** It was made for the operator, who has not changed it yet. */
+  readonly hasFirstPassword: boolean;
   readonly isSteppedUp: boolean;
   readonly isSteppedUpLately: boolean;
   readonly signedInBy: SignInWay;
@@ -63,7 +65,8 @@ export async function findLiveSession(
   const rows = await db.query<LiveSession>({
     name: "find_operator_session",
     text: `select session.id, session.operator_id as "operatorId", operator.email, operator.role,
-        operator.totp_confirmed_at is not null as "hasSecondFactor", session.expires_at as "expiresAt",
+        operator.totp_confirmed_at is not null as "hasSecondFactor",
+        operator.first_password_until is not null as "hasFirstPassword", session.expires_at as "expiresAt",
         coalesce(session.stepped_up_at > app_now() - $3::bigint * interval '1 ms', false) as "isSteppedUp",
         coalesce(session.stepped_up_at > app_now() - $4::bigint * interval '1 ms', false) as "isSteppedUpLately",
         session.signed_in_by as "signedInBy", session.stepped_up_at is not null as "wasSteppedUp",

@@ -34,12 +34,15 @@ export async function listOperators(db: Database): Promise<readonly OperatorView
 /** With what proves who somebody is. */
 export interface StoredOperator extends OperatorView {
   readonly passwordHash: string;
+  /** It was made for the operator, who has not changed it in time. */
+  readonly isPasswordOver: boolean;
   readonly totpNonce: Buffer | null;
   readonly oidcIssuer: string | null;
   readonly oidcSubject: string | null;
 }
 
-const STORED_COLUMNS = `${VIEW_COLUMNS}, operator.password_hash as "passwordHash", operator.totp_nonce as "totpNonce",
+const STORED_COLUMNS = `${VIEW_COLUMNS}, operator.password_hash as "passwordHash",
+  coalesce(operator.first_password_until <= app_now(), false) as "isPasswordOver", operator.totp_nonce as "totpNonce",
   operator.oidc_issuer as "oidcIssuer", operator.oidc_subject as "oidcSubject"`;
 
 /** By a normalised name: names are unlike in more than case. */
@@ -83,6 +86,14 @@ export async function countOtherAdmins(tx: Database, id: string): Promise<number
 
 export async function savePasswordHash(db: Database, id: string, passwordHash: string): Promise<void> {
   await db.query(`update operator set password_hash = $2 where id = $1`, [id, passwordHash]);
+}
+
+/** The password was made for the operator: it is changed at the first sign-in, and counts for so long. Null: it is the operator's own. */
+export async function limitPassword(db: Database, id: string, forMs: number | null): Promise<void> {
+  await db.query(
+    `update operator set first_password_until = app_now() + $2::bigint * interval '1 ms' where id = $1`,
+    [id, forMs],
+  );
 }
 
 /** With today's parameters; not over a password that was changed meanwhile. */

@@ -218,6 +218,8 @@ export const limits = {
   refusedSignInsMs: 60_000,
   /** How long a browser is known in which an operator has signed in. */
   knownBrowserMs: 180 * 86_400_000,
+  /** How long a password counts that was made for an operator. */
+  firstPasswordMs: 7 * 86_400_000,
   recoveryCodes: 10,
   /** What a page of a list holds. */
   pageItems: 50,

@@ -47,6 +47,8 @@ export type OidcRefusal =
 /** Of the operator API alone: what a signed-in operator, or one who signs in, must do first. */
 export type OperatorProblemCode =
   | "second_factor_required"
+  | "password_change_required"
+  | "password_expired"
   | "second_factor_missing"
   | "step_up_required"
   | "csrf"

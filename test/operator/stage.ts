@@ -8,6 +8,7 @@ import type { Services } from "#actions/services.ts";
 import { readJsonObject } from "#api/read-body.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { insertOperatorSession } from "#db/operator-sessions.ts";
+import { limitPassword } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import type { OperatorRole } from "#domain/operator.ts";
 import { openLog } from "#lib/log.ts";
@@ -64,7 +65,10 @@ export async function openOperatorStage(
   let made = 0;
   const operator = async (role: OperatorRole = "viewer"): Promise<Someone> => {
     const context = { db, signing, actor: { kind: "cli" } } as const;
-    return await createOperator(context, { email: `somebody-${made++}@example.com`, role });
+    const someone = await createOperator(context, { email: `somebody-${made++}@example.com`, role });
+    // As if they had chosen it themselves.
+    await limitPassword(db, someone.id, null);
+    return someone;
   };
   const setClock = async (body: string): Promise<void> =>
     void (await db.query(

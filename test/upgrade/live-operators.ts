@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createOperator } from "#actions/operators/manage-operators.ts";
+import { limitPassword } from "#db/operators.ts";
 import type { OperatorRole } from "#domain/operator.ts";
 import type { Caller } from "../caller.ts";
 import { signingOf } from "../invariants.ts";
@@ -70,10 +71,11 @@ export async function actAsOperators(office: Office, uses: readonly Use[]): Prom
 }
 
 async function newOperator(installation: Installation, role: OperatorRole): Promise<Operator> {
-  const { email, password } = await createOperator(
+  const { id, email, password } = await createOperator(
     { db: installation.database.db, signing: signingOf(installation), actor: { kind: "cli" } },
     { email: `${role}@northwind.example`, role },
   );
+  await limitPassword(installation.database.db, id, null);
   return { email, password, totpKey: null, recoveryCodes: [] };
 }
 

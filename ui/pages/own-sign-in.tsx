@@ -1,20 +1,10 @@
-import {
-  Button,
-  Paper,
-  PasswordInput,
-  SimpleGrid,
-  Stack,
-  Table,
-  Text,
-  Title,
-  VisuallyHidden,
-} from "@mantine/core";
+import { Button, Paper, SimpleGrid, Stack, Table, Text, Title, VisuallyHidden } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useState, type FormEvent } from "react";
-import { changePassword, endOwnSession, listOwnSessions } from "../api/operations.ts";
-import { keyOf, setMe, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { endOwnSession, listOwnSessions } from "../api/operations.ts";
+import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { PasswordForm } from "../parts/password-form.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
 import { NewSecondFactor } from "../shell/new-second-factor.tsx";
@@ -30,7 +20,11 @@ export function OwnSignInPage() {
             <Title order={2} mb="md">
               Password
             </Title>
-            <PasswordForm />
+            <PasswordForm
+              onDone={() =>
+                notifications.show({ message: "The password is changed; your other sessions have ended." })
+              }
+            />
           </Paper>
           <Paper withBorder radius="lg" p="lg">
             <Title order={2} mb="md">
@@ -48,51 +42,6 @@ export function OwnSignInPage() {
         <OwnSessions />
       </Stack>
     </>
-  );
-}
-
-function PasswordForm() {
-  const [current, setCurrent] = useState("");
-  const [next, setNext] = useState("");
-  const changing = useDo(changePassword, {
-    changes: [keyOf(listOwnSessions)],
-    onDone: (me) => {
-      setMe(me);
-      setCurrent("");
-      setNext("");
-      notifications.show({ message: "The password is changed; your other sessions have ended." });
-    },
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    changing.mutate({ body: { current_password: current, new_password: next } });
-  };
-  return (
-    <form onSubmit={submit}>
-      <Stack gap="md">
-        {changing.failure && <FailureNote error={changing.failure} />}
-        <PasswordInput
-          label="Password until now"
-          autoComplete="current-password"
-          required
-          value={current}
-          onChange={(event) => setCurrent(event.currentTarget.value)}
-          visibilityToggleButtonProps={{ "aria-label": "Show the password until now" }}
-        />
-        <PasswordInput
-          label="New password"
-          description="12 to 256 characters"
-          autoComplete="new-password"
-          required
-          value={next}
-          onChange={(event) => setNext(event.currentTarget.value)}
-          visibilityToggleButtonProps={{ "aria-label": "Show the new password" }}
-        />
-        <Button type="submit" variant="default" loading={changing.isPending}>
-          Change the password
-        </Button>
-      </Stack>
-    </form>
   );
 }
 

@@ -8,6 +8,7 @@ import { GiveCode } from "./give-code.tsx";
 import { NewSecondFactor } from "./new-second-factor.tsx";
 import { OIDC_PATH, OIDC_STEP_UP_PATH, OidcReturn, OidcStepUpStart } from "./oidc-return.tsx";
 import { OuterPage } from "./outer-page.tsx";
+import { OwnPassword } from "./own-password.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
 import { StepUpDialog } from "./step-up-dialog.tsx";
 
@@ -31,6 +32,12 @@ export function Gate() {
   if (!me.data) return <SignInPage />;
   if (path === OIDC_STEP_UP_PATH) return <OidcStepUpStart />;
   // Design, page 6, 5.10: mandatory for an admin; the API refuses everything else until it is there.
+  if (me.data.needs === "password")
+    return (
+      <OuterPage title="Choose your own password">
+        <OwnPassword />
+      </OuterPage>
+    );
   if (me.data.needs === "code")
     return (
       <OuterPage title="Your second factor">

@@ -4,6 +4,7 @@ import { deleteOtherSessions } from "#db/operator-sessions.ts";
 import {
   countOtherAdmins,
   insertOperator,
+  limitPassword,
   lockOperator,
   saveDisabled,
   savePasswordHash,
@@ -15,6 +16,7 @@ import type { Database } from "#db/pool.ts";
 import type { AuditAction } from "#domain/audit-actions.ts";
 import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { ID_PREFIX, isId } from "#domain/ids.ts";
+import { limits } from "#domain/limits.ts";
 import { isOperatorName, normaliseOperatorName, type OperatorRole } from "#domain/operator.ts";
 import { newId, randomBase62 } from "#lib/new-id.ts";
 import { hashPassword } from "#lib/password.ts";
@@ -30,7 +32,7 @@ export interface ManageContext {
 
 const PASSWORD_CHARACTERS = 20;
 
-/** Its password is in the answer and nowhere else. Throws OperatorError. */
+/** Its password is in the answer and nowhere else, and must be changed at the first sign-in. Throws OperatorError. */
 export async function createOperator(
   context: ManageContext,
   request: { readonly email: string; readonly role: OperatorRole },
@@ -43,6 +45,7 @@ export async function createOperator(
   await context.db.transaction(async (tx) => {
     if (!(await insertOperator(tx, { id, email, passwordHash, role: request.role })))
       throw new OperatorError(`There is an operator ${email} already.`);
+    await limitPassword(tx, id, limits.firstPasswordMs);
     await record(context, tx, "operator.create", id, { role: request.role });
   });
   return { id, email, password };
@@ -79,12 +82,13 @@ export async function changeRole(context: ManageContext, id: string, role: Opera
   });
 }
 
-/** A new password, in the answer and nowhere else; sessions end. Throws OperatorError. */
+/** A new password, in the answer and nowhere else, to be changed at the next sign-in; sessions end. Throws OperatorError. */
 export async function resetPassword(context: ManageContext, id: string): Promise<string> {
   const password = randomBase62(PASSWORD_CHARACTERS);
   const passwordHash = await hashPassword(password);
   await change(context, id, async (tx) => {
     await savePasswordHash(tx, id, passwordHash);
+    await limitPassword(tx, id, limits.firstPasswordMs);
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.password_reset", id);
   });

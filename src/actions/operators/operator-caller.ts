@@ -19,6 +19,8 @@ export interface OperatorCaller {
   readonly email: string;
   readonly role: OperatorRole;
   readonly hasSecondFactor: boolean;
+  /** Their password was made for them, and is to be changed before anything else. */
+  readonly hasFirstPassword: boolean;
   /** The second factor was given within the last minutes. */
   readonly isSteppedUp: boolean;
   /** Or within the last half an hour. */
@@ -73,6 +75,7 @@ export function authorizeOperator(caller: OperatorCaller, permission: Permission
     throw new Problem("authorization_error", `The role ${caller.role} may not do this (${permission}).`);
   if (permission === "self.manage") return;
   const need = needOf(caller);
+  if (need === "password") throw passwordWanted();
   if (need === "second_factor") throw factorMissing();
   if (need === "code") throw factorWanted(caller);
   const stepUp = stepUpOf(permission);
@@ -84,6 +87,12 @@ export function requireFactor(caller: OperatorCaller, stepUp: StepUp): void {
   if (!hasFactor(caller)) throw factorMissing();
   if (stepUp === "now" ? !caller.isSteppedUp : !caller.isSteppedUpLately) throw factorWanted(caller);
 }
+
+const passwordWanted = (): Problem =>
+  refuse(
+    "password_change_required",
+    "Your password was made for you. Change it first: POST /operator/v1/me/password.",
+  );
 
 const factorMissing = (): Problem =>
   refuse("second_factor_missing", "Set up a second factor first: POST /operator/v1/me/second-factor.");
@@ -99,11 +108,15 @@ const factorWanted = (caller: OperatorCaller): Problem =>
 const hasFactor = (caller: OperatorCaller): boolean => caller.hasSecondFactor || caller.isVouchedFor;
 
 /** What somebody must do before anything else; null: nothing. */
-export function needOf(caller: OperatorCaller): "second_factor" | "code" | null {
+export function needOf(caller: OperatorCaller): "password" | "second_factor" | "code" | null {
+  if (caller.hasFirstPassword && caller.signedInBy === "password") return "password";
   if (caller.wantsCode) return caller.hasSecondFactor ? "code" : "second_factor";
   return mustHaveSecondFactor(caller.role) && !hasFactor(caller) ? "second_factor" : null;
 }
 
-function refuse(code: "second_factor_missing" | "step_up_required", message: string): Problem {
+function refuse(
+  code: "password_change_required" | "second_factor_missing" | "step_up_required",
+  message: string,
+): Problem {
   return new Problem("authorization_error", message, { details: [{ message, code }] });
 }

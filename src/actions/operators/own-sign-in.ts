@@ -4,6 +4,7 @@ import { readClock } from "#db/clock.ts";
 import { deleteOtherSessions, rotateOperatorSession } from "#db/operator-sessions.ts";
 import {
   confirmTotp,
+  limitPassword,
   lockOperator,
   savePasswordHash,
   saveRecoveryCodes,
@@ -43,6 +44,9 @@ export async function changePassword(
 ): Promise<string> {
   const fault = explainPassword(request.newPassword, caller.email);
   if (fault !== null) throw invalidField("new_password", fault);
+  // A first password that stayed would not expire any more.
+  if (request.newPassword === request.currentPassword)
+    throw invalidField("new_password", "Take another password than the one until now.");
   const before = await provePassword(services, caller, request.currentPassword);
   const passwordHash = await services.passwords.hash(request.newPassword);
   const token = newSessionToken();
@@ -50,6 +54,7 @@ export async function changePassword(
     const operator = await lockOperator(tx, caller.operatorId);
     if (operator?.passwordHash !== before) throw raced();
     await savePasswordHash(tx, caller.operatorId, passwordHash);
+    await limitPassword(tx, caller.operatorId, null);
     await keepThisSession(services, tx, caller, token);
     await record(services, tx, caller, "operator.password_change");
   });

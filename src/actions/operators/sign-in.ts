@@ -45,6 +45,7 @@ export async function signIn(services: Services, request: SignInRequest): Promis
   const isRight = await verifyNewcomer(services, request.password, operator, turn);
   if (!operator || !isRight || operator.disabledAt !== null)
     throw await fail(services, operator, address, "password");
+  if (operator.isPasswordOver) throw passwordExpired();
   if (operator.hasSecondFactor && request.code === null) throw secondFactorRequired();
   const token = newSessionToken();
   if (!(await admit(services, operator, request, admission.counter, token)))
@@ -141,7 +142,13 @@ async function admit(
   const keys = services.signing.operators;
   return await services.db.transaction(async (tx) => {
     const operator = await lockOperator(tx, operatorId);
-    if (!operator || operator.disabledAt !== null || operator.passwordHash !== passwordHash) return false;
+    if (
+      !operator ||
+      operator.disabledAt !== null ||
+      operator.passwordHash !== passwordHash ||
+      operator.isPasswordOver
+    )
+      return false;
     let factor: "app" | "recovery" | null = null;
     if (operator.hasSecondFactor) {
       factor = await takeSecondFactor(tx, keys, operator, request.code ?? "");
@@ -177,6 +184,15 @@ async function fail(
     });
   else services.refusedSignIns.count(null, "password");
   return new Problem("authentication_error", "The name, the password or the code is not right.");
+}
+
+/** Told to those alone who know it. */
+function passwordExpired(): Problem {
+  const message =
+    "This password was made for you and has not been changed in time. Have it reset: by an admin, or `latchkey operators reset-password`.";
+  return new Problem("authentication_error", message, {
+    details: [{ message, code: "password_expired", field: "password" }],
+  });
 }
 
 function secondFactorRequired(): Problem {

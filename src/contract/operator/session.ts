@@ -23,8 +23,8 @@ export const me = closed(
     signed_in_by: signedInBy,
     needs: orNull(
       oneOf(
-        ["second_factor", "code"],
-        "What must be done before anything else: set up a second factor, or give a code of it.",
+        ["password", "second_factor", "code"],
+        "What must be done before anything else: change a password that was made for one, set up a second factor, or give a code of it.",
       ),
     ),
     step_up_by: Type.Array(
@@ -56,7 +56,7 @@ export const signIn = defineOperation({
   tag: TAG,
   summary: "Sign in",
   description:
-    "Sets the session's cookie. With a second factor and no `code` the answer is 401 with the detail code `second_factor_required`; after too many attempts it is 429 with the same one, and password and code together are taken all the same. The header `X-CSRF-Token` must be there, with any value.",
+    "Sets the session's cookie. With a second factor and no `code` the answer is 401 with the detail code `second_factor_required`; after too many attempts it is 429 with the same one, and password and code together are taken all the same. A password that was made for somebody counts for seven days; then the answer is 401 with `password_expired`. The header `X-CSRF-Token` must be there, with any value.",
   permission: "open",
   body: closed({
     email: Type.String({ minLength: 1, maxLength: 320, description: "The sign-in name." }),

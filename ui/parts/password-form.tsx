@@ -1,0 +1,51 @@
+import { Button, PasswordInput, Stack } from "@mantine/core";
+import { useState, type FormEvent } from "react";
+import { changePassword, listOwnSessions } from "../api/operations.ts";
+import { keyOf, setMe, useDo } from "../api/queries.ts";
+import { FailureNote } from "./failure-note.tsx";
+
+/** The password until now, and the new one. */
+export function PasswordForm({ onDone }: { readonly onDone?: () => void }) {
+  const [current, setCurrent] = useState("");
+  const [next, setNext] = useState("");
+  const changing = useDo(changePassword, {
+    changes: [keyOf(listOwnSessions)],
+    onDone: (me) => {
+      setMe(me);
+      setCurrent("");
+      setNext("");
+      onDone?.();
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    changing.mutate({ body: { current_password: current, new_password: next } });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        {changing.failure && <FailureNote error={changing.failure} />}
+        <PasswordInput
+          label="Password until now"
+          autoComplete="current-password"
+          required
+          value={current}
+          onChange={(event) => setCurrent(event.currentTarget.value)}
+          visibilityToggleButtonProps={{ "aria-label": "Show the password until now" }}
+        />
+        <PasswordInput
+          label="New password"
+          description="12 to 256 characters"
+          autoComplete="new-password"
+          required
+          value={next}
+          onChange={(event) => setNext(event.currentTarget.value)}
+          visibilityToggleButtonProps={{ "aria-label": "Show the new password" }}
+        />
+        <Button type="submit" variant="default" loading={changing.isPending}>
+          Change the password
+        </Button>
+      </Stack>
+    </form>
+  );
+}
