@@ -9,12 +9,15 @@ export interface StoredSession extends CredentialSession {
   readonly embeddedSessionId: string | null;
   readonly blueprintKey: string | null;
   readonly slot: string | null;
+  /** The browser that has first opened its link, as `actions/note-opening.ts` knows it; null: nobody has. */
+  readonly firstBrowser: Buffer | null;
 }
 
 // `expired` is decided here, by the database's clock at the instant of reading (design, page 1, Expiry).
 const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategyId", strategy_version as "strategyVersion",
   name, return_url as "returnUrl", credential_id as "credentialId", created_at as "createdAt", expires_at as "expiresAt",
   completed_at as "completedAt", embedded_session_id as "embeddedSessionId", blueprint_key as "blueprintKey", slot,
+  first_browser as "firstBrowser",
   case when status = 'pending' and expires_at <= app_now() then 'expired' else status end as "status"`;
 
 export async function insertSession(
@@ -47,6 +50,20 @@ export async function insertSession(
     ],
   );
   return rows[0] as StoredSession;
+}
+
+/** False: another one was first, or the session has ended. */
+export async function saveFirstBrowser(
+  db: Database,
+  session: Pick<StoredSession, "accountId" | "id">,
+  browser: Uint8Array,
+): Promise<boolean> {
+  const rows = await db.query(
+    `update credential_session set first_browser = $3, first_opened_at = app_now()
+     where account_id = $1 and id = $2 and first_browser is null and status = 'pending' returning 1`,
+    [session.accountId, session.id, browser],
+  );
+  return rows.length > 0;
 }
 
 export async function findSession(

@@ -10,13 +10,15 @@ export interface Shown {
   readonly values?: ReadonlyMap<string, string> | undefined;
   readonly errors?: ReadonlyMap<string, FormIssue> | undefined;
   readonly notice?: FormNotice | null | undefined;
+  /** The link was first opened in another browser. */
+  readonly isElsewhere?: boolean | undefined;
 }
 
 /** The form of a session: the same in a page of its own and in a frame. */
 export async function formPage(
   services: Services,
   { session, strategy, brand, redirectTo }: HostedSession,
-  { values, errors, notice = null }: Shown,
+  { values, errors, notice = null, isElsewhere = false }: Shown,
 ): Promise<Omit<FormPage, "action">> {
   return {
     brand,
@@ -30,6 +32,7 @@ export async function formPage(
     errors: errors ?? new Map<string, FormIssue>(),
     signInHost: signInHostOf(strategy),
     notice,
+    isElsewhere,
     csrf: await issueCsrf(services, services.signing.hostedToken(session.id)),
   };
 }

@@ -5,6 +5,7 @@ import type { Services } from "#actions/services.ts";
 import { textIn, type Language } from "#domain/language.ts";
 import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import { isSecure, readCookie } from "./cookies.ts";
 import { renderWindow } from "./pages/frame-pages.ts";
 import { hostedHeaders } from "./pages/headers.ts";
 import { renderExpired, renderSignInUnknown } from "./pages/message-pages.ts";
@@ -34,8 +35,6 @@ function cookieName(services: Services, state: string): string {
   const hash = hashState(state).subarray(0, COOKIE_HASH_BYTES).toString("hex");
   return `${isSecure(services) ? "__Host-" : ""}latchkey-sign-in-${hash}`;
 }
-
-const isSecure = (services: Services): boolean => services.publicUrl().startsWith("https:");
 
 /** To the target's own login, with what will show on the way back that it is the same browser. */
 export async function sendToTarget(
@@ -109,13 +108,4 @@ async function getReturn(
       return await reply.headers(hostedHeaders("page")).header("Location", again).code(303).send();
     }
   }
-}
-
-/** Undefined when it is there twice: one of them is not ours. */
-function readCookie(header: string | undefined, name: string): string | undefined {
-  const values = (header ?? "").split(";").flatMap((pair) => {
-    const [key = "", value = ""] = pair.trim().split("=", 2);
-    return key === name ? [value] : [];
-  });
-  return values.length === 1 ? values[0] : undefined;
 }

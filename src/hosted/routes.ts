@@ -13,6 +13,7 @@ import { describeError } from "#lib/log.ts";
 import { registerAssets } from "./assets.ts";
 import { sendDownload } from "./downloads.ts";
 import { registerEmbed } from "./embed-routes.ts";
+import { openHere, wasOpenedElsewhere } from "./first-browser.ts";
 import { formPage, type Shown } from "./form-of.ts";
 import { noticeOf, registerOAuthReturn, sendToTarget } from "./oauth-routes.ts";
 import { renderForm } from "./pages/form-page.ts";
@@ -77,7 +78,7 @@ export const sendUnknown = async (
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
 
-/** GET changes nothing: link previews and prefetches may open the link as often as they like. */
+/** Nothing counts as a visit but what a browser says is one: link previews and prefetches may open the link as often as they like. */
 async function getForm(
   services: Services,
   request: FastifyRequest,
@@ -91,7 +92,8 @@ async function getForm(
   if (status === "expired") return await sendPage(reply, 410, renderExpired(shell));
   if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell));
   const notice = noticeOf(request, hosted.strategy);
-  return await sendForm(services, request, reply, { hosted, status: 200, notice });
+  const isElsewhere = await openHere(services, request, reply, hosted);
+  return await sendForm(services, request, reply, { hosted, status: 200, notice, isElsewhere });
 }
 
 interface Answered extends Shown {
@@ -108,7 +110,10 @@ async function sendForm(
   const token = tokenOf(request);
   const chosen = chosenLanguage(request.query);
   const page = renderForm(shellFor(services, request, { brand: hosted.brand, isRepeatable: true }), {
-    ...(await formPage(services, hosted, shown)),
+    ...(await formPage(services, hosted, {
+      isElsewhere: wasOpenedElsewhere(services, request, hosted),
+      ...shown,
+    })),
     // Relative, so that a public URL with a path of its own works too.
     action: chosen === null ? token : `${token}?lang=${chosen}`,
   });

@@ -63,6 +63,7 @@ const PAGE: FormPage = {
   errors: new Map(),
   signInHost: null,
   notice: null,
+  isElsewhere: false,
   csrf: "csrf-value",
   action: "token",
 };
@@ -80,6 +81,7 @@ const allPages = (language: Language): Readonly<Record<string, string>> => {
       notice: "refused",
     }),
     stale: renderForm(around, { ...PAGE, notice: "stale" }),
+    elsewhere: renderForm(around, { ...PAGE, isElsewhere: true }),
     signInUnknown: messages.renderSignInUnknown(around),
     success: messages.renderSuccess(around, NAMES),
     used: messages.renderUsed(around),
@@ -93,7 +95,7 @@ const allPages = (language: Language): Readonly<Record<string, string>> => {
   return Object.fromEntries(Object.entries(pages).map(([name, page]) => [name, String(page)]));
 };
 const ALL_PAGES = allPages("en");
-const FORMS = ["form", "errors", "signIn", "stale"];
+const FORMS = ["form", "errors", "signIn", "stale", "elsewhere"];
 
 suite("every page", () => {
   for (const language of LANGUAGES) {

@@ -29,6 +29,8 @@ export interface FormPage {
   readonly signInHost: string | null;
   /** Why the end user is back here without a connection. */
   readonly notice: FormNotice | null;
+  /** The link was first opened in another browser, which may be another person's. */
+  readonly isElsewhere: boolean;
   readonly csrf: string;
   /** Where the form is sent, an address of ours. */
   readonly action: string;
@@ -53,6 +55,7 @@ export function formView({ tongue, base }: Shell, page: FormPage): View {
   const isWrong = errors.size > 0 || notice !== null;
   const body = html`${notice !== null && renderNotice(tongue, system, notice, page)}
     ${errors.size > 0 && renderSummary(tongue, page, messages)}
+    ${page.isElsewhere && renderElsewhere(tongue, account)}
     <div class="pair" aria-hidden="true">
       ${renderTile(base, account, brand.logo, "")}<span class="line"></span><span class="badge">${LOCK}</span
       ><span class="line"></span>${renderTile(base, system, null, "tile-target")}
@@ -102,6 +105,14 @@ function renderNotice(tongue: Tongue, system: string, notice: FormNotice, { fram
   return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
     <p>${texts[NOTICES[notice]]}</p>
+  </div>`;
+}
+
+/** A link that somebody else has passed on connects this person's login to whom it was made for. */
+function renderElsewhere(tongue: Tongue, account: string): Html {
+  return html`<div class="summary" role="note">
+    <h2>${tongue.texts.elsewhere_heading}</h2>
+    <p>${say(tongue, "elsewhere", { account }, strong)}</p>
   </div>`;
 }
 

@@ -27,6 +27,9 @@ export const de: Texts = {
   continue_to: "Weiter zu {host}",
   caution:
     "Wenn Sie nicht von {account} hierher gekommen sind, schließen Sie diese Seite: Es wurde nichts weitergegeben.",
+  elsewhere_heading: "Dieser Link wurde zuvor in einem anderen Browser geöffnet",
+  elsewhere:
+    "Waren Sie das selbst, machen Sie weiter. Hat jemand den Link an Sie weitergegeben, schließen Sie diese Seite: {account} bittet um diese Verbindung, und was Sie hier eingeben, wird mit der Person verbunden, für die {account} den Link erstellt hat.",
   check_entries: "Bitte prüfen Sie Ihre Eingaben",
   secrets_again:
     "Zu Ihrer Sicherheit werden geheime Angaben nicht wieder ausgefüllt. Bitte geben Sie sie noch einmal ein.",

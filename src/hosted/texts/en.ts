@@ -24,6 +24,9 @@ export const en = {
   connect: "Connect",
   continue_to: "Continue to {host}",
   caution: "If you did not come here from {account}, close this page: nothing has been shared.",
+  elsewhere_heading: "This link was opened in another browser before",
+  elsewhere:
+    "If that was you, go on. If somebody has passed the link on to you, close this page: {account} asks for this connection, and what you enter here is connected to the person whom {account} made the link for.",
   check_entries: "Please check what you entered",
   secrets_again: "For your safety, secret values are not filled in again. Please enter them once more.",
   not_connected: "{system} is not connected",

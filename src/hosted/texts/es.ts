@@ -26,6 +26,9 @@ export const es: Texts = {
   connect: "Conectar",
   continue_to: "Continuar en {host}",
   caution: "Si no ha llegado aquí desde {account}, cierre esta página: no se ha compartido nada.",
+  elsewhere_heading: "Este enlace se abrió antes en otro navegador",
+  elsewhere:
+    "Si fue usted, continúe. Si alguien le ha pasado el enlace, cierre esta página: {account} solicita esta conexión, y lo que introduzca aquí quedará vinculado a la persona para la que {account} creó el enlace.",
   check_entries: "Revise lo que ha introducido",
   secrets_again:
     "Por su seguridad, los datos secretos no se vuelven a rellenar. Introdúzcalos de nuevo, por favor.",

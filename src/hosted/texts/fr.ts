@@ -26,6 +26,9 @@ export const fr: Texts = {
   connect: "Connecter",
   continue_to: "Continuer vers {host}",
   caution: "Si vous ne venez pas de {account}, fermez cette page : rien n’a été transmis.",
+  elsewhere_heading: "Ce lien a déjà été ouvert dans un autre navigateur",
+  elsewhere:
+    "Si c’était vous, continuez. Si quelqu’un vous a transmis ce lien, fermez cette page : {account} demande cette connexion, et ce que vous saisissez ici sera rattaché à la personne pour laquelle {account} a créé le lien.",
   check_entries: "Veuillez vérifier votre saisie",
   secrets_again:
     "Pour votre sécurité, les valeurs secrètes ne sont pas remplies à nouveau. Veuillez les saisir encore une fois.",

@@ -25,6 +25,9 @@ export const it: Texts = {
   connect: "Collega",
   continue_to: "Continua su {host}",
   caution: "Se non arrivi qui da {account}, chiudi questa pagina: non è stato condiviso nulla.",
+  elsewhere_heading: "Questo link è già stato aperto in un altro browser",
+  elsewhere:
+    "Se sei stato tu, prosegui. Se qualcuno ti ha inoltrato il link, chiudi questa pagina: {account} chiede questo collegamento, e ciò che inserisci qui verrà associato alla persona per cui {account} ha creato il link.",
   check_entries: "Controlla i dati inseriti",
   secrets_again: "Per la tua sicurezza i dati segreti non vengono ricompilati. Inseriscili di nuovo.",
   not_connected: "{system} non è collegato",

@@ -26,6 +26,9 @@ export const ja: Texts = {
   connect: "接続する",
   continue_to: "{host} に進む",
   caution: "{account} から来たのでない場合は、このページを閉じてください。何も送信されていません。",
+  elsewhere_heading: "このリンクは以前に別のブラウザーで開かれています",
+  elsewhere:
+    "ご自身で開いた場合は、そのままお進みください。ほかの人からリンクを受け取った場合は、このページを閉じてください。この接続を求めているのは {account} で、ここに入力した内容は {account} がリンクを作成した相手に結び付けられます。",
   check_entries: "入力内容をご確認ください",
   secrets_again: "安全のため、秘密の項目は再表示されません。もう一度入力してください。",
   not_connected: "{system} は接続されていません",

@@ -26,6 +26,9 @@ export const nl: Texts = {
   connect: "Koppelen",
   continue_to: "Doorgaan naar {host}",
   caution: "Bent u hier niet via {account} gekomen? Sluit dan deze pagina: er is niets gedeeld.",
+  elsewhere_heading: "Deze link is eerder in een andere browser geopend",
+  elsewhere:
+    "Was u dat zelf, ga dan verder. Heeft iemand u de link doorgestuurd, sluit dan deze pagina: {account} vraagt om deze verbinding, en wat u hier invoert wordt gekoppeld aan de persoon voor wie {account} de link heeft gemaakt.",
   check_entries: "Controleer wat u hebt ingevuld",
   secrets_again: "Voor uw veiligheid worden geheime gegevens niet opnieuw ingevuld. Vul ze nog een keer in.",
   not_connected: "{system} is niet gekoppeld",

@@ -26,6 +26,9 @@ export const pl: Texts = {
   connect: "Połącz",
   continue_to: "Przejdź do {host}",
   caution: "Jeśli nie trafiasz tu z {account}, zamknij tę stronę: żadne dane nie zostały przekazane.",
+  elsewhere_heading: "Ten link otwarto wcześniej w innej przeglądarce",
+  elsewhere:
+    "Jeśli to Ty, kontynuuj. Jeśli ktoś przekazał Ci ten link, zamknij tę stronę: o to połączenie prosi {account}, a to, co tu wpiszesz, zostanie powiązane z osobą, dla której {account} utworzono link.",
   check_entries: "Sprawdź wpisane dane",
   secrets_again: "Dla Twojego bezpieczeństwa tajne dane nie są wypełniane ponownie. Wpisz je jeszcze raz.",
   not_connected: "{system}: brak połączenia",

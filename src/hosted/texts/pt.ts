@@ -27,6 +27,9 @@ export const pt: Texts = {
   connect: "Conectar",
   continue_to: "Continuar para {host}",
   caution: "Se não chegou aqui a partir de {account}, feche esta página: nada foi partilhado.",
+  elsewhere_heading: "Esta ligação já foi aberta noutro navegador",
+  elsewhere:
+    "Se foi você, continue. Se alguém lhe passou a ligação, feche esta página: {account} pede esta associação, e o que introduzir aqui ficará associado à pessoa para quem {account} criou a ligação.",
   check_entries: "Verifique os dados digitados",
   secrets_again: "Para sua segurança, os dados secretos não são preenchidos de novo. Digite-os mais uma vez.",
   not_connected: "{system} não está conectado",

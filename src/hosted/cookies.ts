@@ -1,0 +1,14 @@
+import type { Services } from "#actions/services.ts";
+
+/** Browsers refuse `__Host-` and `Secure` over plain http, where an installation on loopback does without. */
+export const isSecure = (services: Pick<Services, "publicUrl">): boolean =>
+  services.publicUrl().startsWith("https:");
+
+/** Undefined when it is there twice: one of them is not ours. */
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  const values = (header ?? "").split(";").flatMap((pair) => {
+    const [key = "", value = ""] = pair.trim().split("=", 2);
+    return key === name ? [value] : [];
+  });
+  return values.length === 1 ? values[0] : undefined;
+}
