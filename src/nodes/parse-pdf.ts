@@ -1,8 +1,13 @@
-import { extractText, getDocumentProxy } from "unpdf";
+import { extractText, getDocumentProxy, getResolvedPDFJS } from "unpdf";
 import { compileRows, groupsOf } from "./match-rows.ts";
 import { REPLY_CHARACTERS_MAX, type Cell, type ParseReply, type PdfJob } from "./parse-jobs.ts";
 
 const PAGES_MAX = 5_000;
+
+/** The reader itself, which is loaded by its wrapper only when it is needed: it brings polyfills. */
+export async function loadPdfReader(): Promise<void> {
+  await getResolvedPDFJS();
+}
 
 /** The text of every page, or with `rows` what its named groups match. Only the parse thread may call it. */
 export async function parsePdf(job: PdfJob): Promise<ParseReply> {

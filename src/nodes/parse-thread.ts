@@ -1,12 +1,31 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { freezeIntrinsics } from "#lib/freeze-intrinsics.ts";
 import { ownThreadId } from "#lib/thread-priority.ts";
 import { PARSE_THREAD, type ParseJob, type ParseReply, type ParseThreadData } from "./parse-jobs.ts";
 
-/** Each parser is loaded when it is first needed: that of PDFs alone has 1.7 MB. */
+/** Each parser is loaded when it is first needed: that of PDFs alone has 1.7 MB. Once it is there, nothing can be changed any more. */
 async function parse(job: ParseJob): Promise<ParseReply> {
-  if (job.format === "xlsx") return await (await import("./parse-sheet.ts")).parseSheet(job);
-  if (job.format === "pdf") return await (await import("./parse-pdf.ts")).parsePdf(job);
-  return (await import("./parse-markup.ts")).parseMarkup(job);
+  if (job.format === "xlsx") {
+    const { parseSheet } = await import("./parse-sheet.ts");
+    freezeOnce();
+    return await parseSheet(job);
+  }
+  if (job.format === "pdf") {
+    const { loadPdfReader, parsePdf } = await import("./parse-pdf.ts");
+    await loadPdfReader();
+    freezeOnce();
+    return await parsePdf(job);
+  }
+  const { parseMarkup } = await import("./parse-markup.ts");
+  freezeOnce();
+  return parseMarkup(job);
+}
+
+let isFrozen = false;
+
+function freezeOnce(): void {
+  if (!isFrozen) freezeIntrinsics();
+  isFrozen = true;
 }
 
 async function answer(job: ParseJob): Promise<ParseReply> {

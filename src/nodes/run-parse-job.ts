@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { CONFINED } from "#lib/confined-thread.ts";
 import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
 import { standBack } from "#lib/thread-priority.ts";
 import { NodeFailure } from "./define-node.ts";
@@ -18,7 +19,10 @@ const WATCH_MS = 50;
 const THREAD_AND_BYTES_MIB = 768;
 const MIB = 1_048_576;
 
-/** Threads without work, kept for the next jobs: starting one costs 150 ms. They don't keep the process alive. */
+/**
+ * Threads without work, kept for the next jobs of any account: starting one costs 150 ms. They don't keep the process alive. The parsers
+ * of binary formats are large, and files for them are made to break them: their threads are ended after one file.
+ */
 const idle: Worker[] = [];
 const IDLE_MAX = 2;
 const places = new ThreadPlaces();
@@ -58,7 +62,7 @@ async function runInThread(
   signal: AbortSignal,
   place: PlaceHeld,
 ): Promise<ParseReply | null> {
-  const thread = idle.pop() ?? startThread();
+  const thread = (isShared(job) ? idle.pop() : undefined) ?? startThread();
   thread.ref();
   const timeMs = timeOf(job);
   return await new Promise<ParseReply | null>((resolve, reject) => {
@@ -67,7 +71,7 @@ async function runInThread(
       clearInterval(watch);
       signal.removeEventListener("abort", onAbort);
       // One that stands back does so for ever.
-      release(thread, isUsable && place.lane === "quick");
+      release(thread, isUsable && place.lane === "quick" && isShared(job));
     };
     const fail = (error: unknown) => {
       end(false);
@@ -109,6 +113,8 @@ async function runInThread(
   });
 }
 
+const isShared = ({ format }: ParseJob): boolean => format === "html" || format === "xml";
+
 function timeOf(job: ParseJob): number {
   const bytes = "text" in job ? job.text.length : job.bytes.byteLength;
   return Math.min(PARSE_MS_MAX, PARSE_MS + Math.ceil(bytes / 1_000_000) * PARSE_MS_PER_MB);
@@ -142,11 +148,14 @@ function release(thread: Worker, isUsable: boolean): void {
   thread.unref();
 }
 
-function startThread(): Worker {
+/** `module`: what runs in it. */
+export function startThread(module = new URL("./parse-thread.ts", import.meta.url)): Worker {
   const threadId = new Int32Array(new SharedArrayBuffer(4));
-  const thread = new Worker(new URL("./parse-thread.ts", import.meta.url), {
+  const thread = new Worker(module, {
     workerData: { threadOf: PARSE_THREAD, threadId } satisfies ParseThreadData,
-    env: {},
+    env: CONFINED.env,
+    argv: [...CONFINED.argv],
+    execArgv: [...CONFINED.execArgv],
     resourceLimits: { maxOldGenerationSizeMb: THREAD_MIB },
   });
   threadIds.set(thread, threadId);

@@ -1,0 +1,52 @@
+const CONSTRUCTORS = [
+  ...[Object, Function, Array, String, Number, Boolean, Symbol, BigInt, RegExp, Date, Promise],
+  ...[Map, Set, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Uint8Array, Float64Array, Iterator],
+  ...[Error, TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError, AggregateError],
+];
+
+/**
+ * Of this thread: nothing that runs in it later can change what another piece of work meets. What is made for one thread alone, such as
+ * polyfills, must be loaded before.
+ */
+export function freezeIntrinsics(): void {
+  // Assigning to an object a name that a frozen prototype has would fail: data may well have a key `constructor`.
+  for (const name of Object.getOwnPropertyNames(Object.prototype)) letOverride(Object.prototype, name);
+  // jsonata gives each sequence a `push` of its own.
+  letOverride(Array.prototype, "push");
+  for (const name of ["name", "message", "toString"]) letOverride(Error.prototype, name);
+  for (const constructor of CONSTRUCTORS) {
+    Object.freeze(constructor.prototype);
+    Object.freeze(constructor);
+  }
+  const unnamed = [
+    async () => {},
+    function* () {},
+    async function* () {},
+    [].values(),
+    new Map().values(),
+    "".matchAll(/x/g),
+  ];
+  for (const value of unnamed) Object.freeze(Object.getPrototypeOf(value));
+  for (const namespace of [Math, JSON, Reflect, Atomics]) Object.freeze(namespace);
+}
+
+/** Makes an inherited property one that assignment on an heir replaces, as it was before the freeze. */
+function letOverride(prototype: object, name: string): void {
+  const property = Object.getOwnPropertyDescriptor(prototype, name);
+  if (property === undefined || !("value" in property)) return;
+  const value: unknown = property.value;
+  Object.defineProperty(prototype, name, {
+    enumerable: false,
+    configurable: false,
+    get: () => value,
+    set(this: object, replacement: unknown) {
+      if (this === prototype) throw new TypeError("frozen");
+      Object.defineProperty(this, name, {
+        value: replacement,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
+    },
+  });
+}
