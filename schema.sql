@@ -38,6 +38,28 @@ create table account_logo (
 );
 CREATE INDEX account_logo_sha256 ON public.account_logo USING btree (sha256);
 
+create table account_secret (
+  account_id text not null,
+  name text not null,
+  origins text[] not null,
+  value_id text not null,
+  sealed bytea not null,
+  kid text not null,
+  created_at timestamp with time zone default app_now() not null,
+  updated_at timestamp with time zone default app_now() not null,
+  operator_id text,
+  constraint account_secret_pkey PRIMARY KEY (account_id, name),
+  constraint account_secret_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint account_secret_kid_fkey FOREIGN KEY (kid) REFERENCES vault_key(kid),
+  constraint account_secret_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
+  constraint account_secret_check CHECK ((updated_at >= created_at)),
+  constraint account_secret_name_check CHECK ((name ~ '^[A-Za-z_][A-Za-z0-9_]{0,127}$'::text)),
+  constraint account_secret_origins_check CHECK (((cardinality(origins) >= 1) AND (cardinality(origins) <= 20))),
+  constraint account_secret_sealed_check CHECK ((octet_length(sealed) > 0)),
+  constraint account_secret_value_id_check CHECK ((value_id <> ''::text))
+);
+CREATE INDEX account_secret_kid ON public.account_secret USING btree (kid);
+
 create table account_usage (
   account_id text not null,
   stored_bytes bigint not null,
