@@ -224,6 +224,7 @@ async function startWorker(
     blobs: services.blobs,
     vault: services.vault,
     audit: services.signing.audit,
+    handleMac: (parts) => services.signing.runHandle(parts),
     gate: services.gate,
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: services.loginExpressions,

@@ -1,6 +1,7 @@
 import type { BlobStore } from "#blobs/store.ts";
 import { findReview, type StoredReview } from "#db/reviews.ts";
 import type { Database } from "#db/pool.ts";
+import { withoutHandles, withoutHandlesIn } from "#domain/handle-text.ts";
 import type { DataRecord } from "#domain/record.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 
@@ -22,5 +23,12 @@ export async function* readReviewRecords(
 ): AsyncIterable<ReviewedRecord> {
   let ordinal = 0;
   for await (const batch of decodeRecords(blobs.open(review.blobKey)))
-    for (const record of batch) yield { ordinal: ordinal++, ...record };
+    for (const record of batch) yield { ordinal: ordinal++, ...shown(record) };
 }
+
+/** Later nodes may need the handles that a record holds; a person does not. */
+const shown = ({ data, errors, isValid }: DataRecord): DataRecord => ({
+  data: withoutHandlesIn(data),
+  errors: errors.map((error) => ({ ...error, message: withoutHandles(error.message) })),
+  isValid,
+});

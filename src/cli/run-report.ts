@@ -1,6 +1,7 @@
 import { brotliDecompressSync } from "node:zlib";
 import type { BlobStore } from "#blobs/store.ts";
 import type { NewResult } from "#db/run-results.ts";
+import { withoutHandles, withoutHandlesIn } from "#domain/handle-text.ts";
 import type { Json } from "#domain/json.ts";
 import { shorten } from "#domain/config-problem.ts";
 import type { DataRecord } from "#domain/record.ts";
@@ -33,21 +34,24 @@ export async function describeNode(carried: CarriedNode, rows: number): Promise<
   const records: DataRecord[] = [];
   let [total, valid] = [0, 0];
   for await (const batch of output.open()) {
-    records.push(...batch.slice(0, rows - records.length));
+    records.push(...batch.slice(0, rows - records.length).map(shown));
     total += batch.length;
     valid += batch.filter((record) => record.isValid).length;
   }
   return { ...report, total, invalid: total - valid, records };
 }
 
+/** Of a value that a target gave, nodes see a handle, and people see nothing. */
+const shown = (record: DataRecord): DataRecord => ({ ...record, data: withoutHandlesIn(record.data) });
+
 function describeValue(value: Value): Json {
   switch (value.form) {
     case "absent":
       return null;
     case "text":
-      return value.text;
+      return withoutHandles(value.text);
     case "json":
-      return value.json;
+      return withoutHandlesIn(value.json);
     case "file":
       return { filename: value.filename, content_type: value.contentType, size_bytes: value.sizeBytes };
   }

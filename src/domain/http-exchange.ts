@@ -2,6 +2,8 @@
 export interface StreamedBody {
   readonly sizeBytes: number;
   readonly open: () => AsyncIterable<Uint8Array>;
+  /** What it is made of, where that is known: texts as bytes, and files. */
+  readonly sections?: readonly (Uint8Array | StreamedBody)[] | undefined;
 }
 
 /** A request of a node or a login, before credentials are added. */

@@ -34,7 +34,11 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     await show(run, node.milestone ?? "running");
     const carry = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
-      return await type.run(await open(run, planned, signal, log), planned.config);
+      const flow = await type.run(await open(run, planned, signal, log), planned.config);
+      // The door could not look into it before.
+      return flow?.kind === "records" && type.unpacks?.(planned.config) === true
+        ? { kind: "records", batches: run.door.enterRecords(flow.batches) }
+        : flow;
     };
     const output =
       type.effect(planned.config) === "none"

@@ -6,6 +6,15 @@ const COLON = 0x3a;
 /** Bytes between two pauses. */
 const TURN_BYTES = 262_144;
 
+/** What stands in place of something that was found; `isNumber`: it is all of a number of JSON. */
+export type Place = (found: Uint8Array, isNumber: boolean) => string;
+
+/** A piece of a JSON text: up to where it goes, and whether it begins inside a string. A text that is whole is neither. */
+export interface JsonPiece {
+  readonly end: number;
+  readonly inString: boolean;
+}
+
 /**
  * Replaces parts of a JSON text so that it stays JSON: inside its strings, and a number as a string with the part replaced. A key
  * that `isKept` says stays. Null: a part goes over the end of a string or a number, or the text is no JSON. Yields between steps of
@@ -14,19 +23,22 @@ const TURN_BYTES = 262_144;
 export function* cutJson(
   bytes: Buffer,
   cuts: readonly Cut[],
-  place: string,
+  place: Place,
   isKept: (key: string) => boolean,
+  piece: JsonPiece | null = null,
 ): Generator<void, Buffer | null> {
   const parts: Uint8Array[] = [];
+  const last = piece?.end ?? bytes.length;
   let done = 0;
   let next = 0;
   let pauseAt = TURN_BYTES;
-  for (let at = 0; at < bytes.length && next < cuts.length;) {
+  for (let at = 0; at < last && next < cuts.length;) {
     if (at >= pauseAt) {
       yield;
       pauseAt = at + TURN_BYTES;
     }
-    const token = readToken(bytes, at);
+    const isRest = at === 0 && piece?.inString === true;
+    const token = isRest ? restOfString(bytes, 0, last) : readToken(bytes, at, piece);
     if (token === null) {
       if ((cuts[next]?.start ?? 0) <= at) return null;
       at++;
@@ -38,29 +50,68 @@ export function* cutJson(
       inside.push(token.isString ? onEscapes(bytes, token, cut) : cut);
     }
     const after = token.isString ? token.end + 1 : token.end;
-    if (inside.length > 0 && !(token.isString && isKeptKey(bytes, token, isKept))) {
+    if (inside.length > 0 && (isRest || !token.isString || !isKeptKey(bytes, token, isKept))) {
       parts.push(bytes.subarray(done, token.first));
-      const clean = replaceCuts(bytes.subarray(token.first, token.end), inside, token.first, place);
+      const content = bytes.subarray(token.first, token.end);
+      const isNumber = !token.isString && inside.length === 1 && isAllOf(inside[0], token);
+      const clean = replaceCuts(content, inside, token.first, (found) => place(found, isNumber));
       parts.push(token.isString ? clean : Buffer.concat([Buffer.from('"'), clean, Buffer.from('"')]));
       done = token.end;
     }
     at = after;
   }
+  parts.push(bytes.subarray(done, last));
+  return Buffer.concat(parts);
+}
+
+const isAllOf = (cut: Cut | undefined, { first, end }: Token): boolean =>
+  cut?.start === first && cut.end === end;
+
+/** The bytes with what `place` gives where the cuts are; `offset` is where the bytes begin in what the cuts were found in. */
+export function replaceCuts(
+  bytes: Buffer,
+  cuts: readonly Cut[],
+  offset: number,
+  place: (found: Uint8Array) => string,
+): Buffer {
+  const parts: Uint8Array[] = [];
+  let done = 0;
+  for (const cut of cuts) {
+    const start = Math.max(done, cut.start - offset);
+    const end = cut.end - offset;
+    parts.push(bytes.subarray(done, start), Buffer.from(place(bytes.subarray(start, end)), "latin1"));
+    done = Math.max(done, end);
+  }
   parts.push(bytes.subarray(done));
   return Buffer.concat(parts);
 }
 
-/** The bytes with `place` where the cuts are; `offset` is where the bytes begin in what the cuts were found in. */
-export function replaceCuts(bytes: Buffer, cuts: readonly Cut[], offset: number, place: string): Buffer {
-  const parts: Uint8Array[] = [];
-  const inPlace = Buffer.from(place, "latin1");
-  let done = 0;
-  for (const { start, end } of cuts) {
-    parts.push(bytes.subarray(done, Math.max(done, start - offset)), inPlace);
-    done = Math.max(done, end - offset);
+/** A longer string, or one that began before, may be cut in two at any place. */
+const WHOLE_STRING_BYTES_MAX = 4_096;
+
+/**
+ * A place at or before `end` where a JSON text may be cut in two without cutting a short string or a number, and whether it is
+ * inside a string; `inString` says that of the beginning.
+ */
+export function jsonBreak(bytes: Uint8Array, end: number, inString: boolean): JsonPiece {
+  let isInside = inString;
+  let opened = -1;
+  let isHalf = false;
+  for (let at = 0; at < end; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      isInside = !isInside;
+      opened = at;
+    } else if (byte === BACKSLASH && isInside) isHalf = ++at === end;
   }
-  parts.push(bytes.subarray(done));
-  return Buffer.concat(parts);
+  if (isInside) {
+    return opened >= 0 && end - opened <= WHOLE_STRING_BYTES_MAX
+      ? { end: opened, inString: false }
+      : { end: isHalf ? end - 1 : end, inString: true };
+  }
+  let before = end;
+  while (before > 0 && end - before <= WHOLE_STRING_BYTES_MAX && isOfNumber(bytes[before - 1])) before--;
+  return { end: before, inString: false };
 }
 
 interface Token {
@@ -70,15 +121,21 @@ interface Token {
   readonly end: number;
 }
 
-function readToken(bytes: Buffer, at: number): Token | null {
+function readToken(bytes: Buffer, at: number, piece: JsonPiece | null): Token | null {
   if (bytes[at] === QUOTE) {
-    for (let end = bytes.indexOf(QUOTE, at + 1); end >= 0; end = bytes.indexOf(QUOTE, end + 1))
-      if (!isEscaped(bytes, end, at + 1)) return { isString: true, first: at + 1, end };
-    return null;
+    const token = restOfString(bytes, at + 1, piece?.end ?? bytes.length);
+    return piece === null && token.end === bytes.length ? null : token;
   }
   let end = at;
   while (isOfNumber(bytes[end])) end++;
   return end === at ? null : { isString: false, first: at, end };
+}
+
+/** Up to its closing quote, or to `last` without one. */
+function restOfString(bytes: Buffer, first: number, last: number): Token {
+  for (let end = bytes.indexOf(QUOTE, first); end >= 0 && end < last; end = bytes.indexOf(QUOTE, end + 1))
+    if (!isEscaped(bytes, end, first)) return { isString: true, first, end };
+  return { isString: true, first, end: last };
 }
 
 /** The letters of `e` only inside: `true` and `else` are no numbers. */

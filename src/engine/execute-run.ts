@@ -30,17 +30,19 @@ import type { SessionJar } from "#strategies/session-jar.ts";
 import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { namesOf } from "./document-names.ts";
+import { openDoor, type Door } from "./door.ts";
+import { openHandles } from "./handles.ts";
 import { readJournal } from "./journal.ts";
 import { login } from "./login.ts";
-import { cookieSecrets } from "./login-secrets.ts";
 import { LoginTrace } from "./login-trace.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
 import { recordReceivers, type BeforeHop } from "./record-use.ts";
-import { makeRedactor, type Redactor } from "./redact.ts";
+import { redactorOf } from "./redact.ts";
 import { openRenewingTarget } from "./renewing-target.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
+import { openRunSecrets, type RunSecrets } from "./run-secrets.ts";
 import type { EngineServices } from "./services.ts";
 import { Scratch } from "./spool.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
@@ -207,7 +209,7 @@ async function carry(
   const plan = planOnce(await blueprintOf(services, run));
   await using opened = new AsyncDisposableStack();
   await failpoint("run.before_login");
-  const { targets, redact } = await (run.blueprintId === null
+  const { targets, secrets } = await (run.blueprintId === null
     ? logInTraced(services, run, lease, plan, opened, signal)
     : logIn(services, run, plan, opened, signal));
   await failpoint("run.after_login");
@@ -221,6 +223,8 @@ async function carry(
   const isFirst = run.epoch === 1;
   if (!isFirst) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
+  const redact = redactorOf(secrets);
+  const door = openDoor(secrets, null);
   const inputs = inputValues(services.blobs, run.hasInputs ? await listRunInputs(services.db, run.id) : []);
   const context: UnboundRun = {
     services,
@@ -231,13 +235,10 @@ async function carry(
     signal,
     scratch,
     redact,
+    door,
     inputs,
     targets,
-    openTarget: openTarget(
-      services.gate,
-      plan.blueprint.hosts.map((host) => new URL(host).origin),
-      null,
-    ),
+    openTarget: openPublicTarget(services, plan, door),
     bindings: [],
     outputs: new Map(isFirst ? [] : await readJournal(services, run)),
     results: new Map(),
@@ -259,10 +260,16 @@ async function carry(
     if (redact.changes > 0) {
       services.log.warn(
         { runId: run.id, texts: redact.changes },
-        "a target gave a secret of the run back; it was replaced before anything was stored",
+        "a target gave a secret of the run back; it was replaced before any node saw it or anything was stored",
       );
     }
   }
+}
+
+/** For nodes without a credential. */
+function openPublicTarget({ gate }: EngineServices, { blueprint }: RunPlan, door: Door): TargetSession {
+  const origins = blueprint.hosts.map((host) => new URL(host).origin);
+  return openTarget(gate, origins, null, undefined, null, door);
 }
 
 async function blueprintOf(services: EngineServices, run: ClaimedRun): Promise<Blueprint> {
@@ -299,9 +306,9 @@ async function logIn(
   opened: AsyncDisposableStack,
   signal: AbortSignal,
   trace?: LoginTrace,
-): Promise<{ targets: ReadonlyMap<string, TargetSession>; redact: Redactor }> {
+): Promise<{ targets: ReadonlyMap<string, TargetSession>; secrets: RunSecrets }> {
   const targets = new Map<string, TargetSession>();
-  const redact = makeRedactor([], namesOf(plan.blueprint));
+  const secrets = openRunSecrets([], namesOf(plan.blueprint));
   for (const credential of run.credentials) {
     const { strategyId, strategyVersion } = credential;
     const strategy = must(
@@ -317,26 +324,32 @@ async function logIn(
     };
     const asked = { version: strategyVersion, strategy };
     const request = { ...used, strategyId, strategy: asked, origins, beforeHop, trace };
-    const loggedIn = await login(services, request, signal);
-    redact.add(loggedIn.secrets);
+    const handles = openHandles(services.handleMac, used);
+    const door = openDoor(secrets, handles);
+    const logInKnown = async (at: AbortSignal, refused?: Secret<LoginSession>) => {
+      const {
+        session,
+        secrets: known,
+        fromTarget,
+        fromEndUser,
+      } = await login(services, { ...request, refused }, at);
+      secrets.add(known);
+      handles.add(fromTarget, fromEndUser);
+      return session;
+    };
+    const first = await logInKnown(signal);
     const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
-      openTarget(services.gate, origins, session, jar, beforeHop, (cookies) =>
-        redact.addPassing(cookieSecrets(cookies)),
-      );
+      openTarget(services.gate, origins, session, jar, beforeHop, door);
     // A login that sends a password again whenever a target says 401 would lock people out: only what renews by itself does.
     const target = loginTypes.get(strategy.login.type)?.keepsItsOwnSession
-      ? openRenewingTarget(loggedIn.session, open, async (refused, at) => {
-          const renewed = await login(services, { ...request, refused }, at);
-          redact.add(renewed.secrets);
-          return renewed.session;
-        })
-      : open(loggedIn.session);
+      ? openRenewingTarget(first, open, async (refused, at) => await logInKnown(at, refused))
+      : open(first);
     opened.defer(async () => await target.close());
     targets.set(credential.slot, target);
   }
   const missing = plan.blueprint.credentials.find(({ slot }) => !targets.has(slot));
   if (missing) throw new RunFailure("credential_deleted", `The slot "${missing.slot}" has no credential.`);
-  return { targets, redact };
+  return { targets, secrets };
 }
 
 /** The hosts of the version that the run was triggered with; a list that was tightened since counts at once. */

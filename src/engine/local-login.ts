@@ -6,13 +6,14 @@ import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
 import { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
-import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
+import { LoginFailure } from "#strategies/define-login.ts";
 import type { TokenSet } from "#strategies/oauth-access.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
-import { secretsOfAllFields, secretValues } from "./login-secrets.ts";
-import { makeRedactor, type RunSecret } from "./redact.ts";
+import { givenSecrets, secretsOfAllFields, secretValues, targetValues } from "./login-secrets.ts";
+import type { LoggedIn } from "./login.ts";
+import { makeRedactor } from "./redact.ts";
 import { RunFailure } from "./run-ended.ts";
 import { openTarget } from "./target-session.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
@@ -41,7 +42,7 @@ export async function logInLocally(
   services: LocalLoginServices,
   { strategy, fields, accessToken }: LocalCredential,
   signal: AbortSignal,
-): Promise<{ readonly session: Secret<LoginSession>; readonly secrets: readonly RunSecret[] }> {
+): Promise<LoggedIn> {
   const { type: name, ...config } = strategy.login;
   const type = must(loginTypes.get(name), `login type ${name}`);
   const place = { strategy: { strategy }, origins: strategy.hosts, beforeHop: null };
@@ -55,7 +56,12 @@ export async function logInLocally(
       bounded,
     );
     const session = new Secret({ ...(await type.login(context, config)), codes: context.codes });
-    return { session, secrets: secretValues(strategy, fields, session) };
+    return {
+      session,
+      secrets: secretValues(strategy, fields, session),
+      fromTarget: targetValues(strategy, fields, session),
+      fromEndUser: givenSecrets(strategy, fields),
+    };
   } catch (error) {
     signal.throwIfAborted();
     if (bounded.aborted)

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from "node:crypto";
 import type { BlobStore } from "#blobs/store.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import type { NewResult } from "#db/run-results.ts";
@@ -14,12 +15,15 @@ import { carryNodes } from "./carry-nodes.ts";
 import { namesOf } from "./document-names.ts";
 import { localJournal, type LocalRules } from "./local-journal.ts";
 import { logInLocally, type LocalCredential, type LocalLoginServices } from "./local-login.ts";
-import { cookieSecrets, secretsOfAllFields, sessionSecrets } from "./login-secrets.ts";
+import { secretsOfAllFields, sessionSecrets } from "./login-secrets.ts";
+import { openDoor, type Door } from "./door.ts";
+import { openHandles, type HandleMac } from "./handles.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { recordTarget, replayTarget, type Exchange } from "./recording.ts";
-import { makeRedactor, type Redactor } from "./redact.ts";
+import { makeRedactor, redactorOf, type Redactor } from "./redact.ts";
 import type { NodeOutput, PlannedNode } from "./run-context.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
+import { cookieSecrets, openRunSecrets } from "./run-secrets.ts";
 import { Scratch } from "./spool.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
@@ -83,7 +87,7 @@ export async function runLocally(
     leaves = loggedIn.leaves;
     await using scratch = new Scratch(services.scratchFolder, asked.id, 1);
     const results = new Map<string, NewResult>();
-    const { targets, publicTarget, redact } = loggedIn;
+    const { targets, publicTarget, redact, door } = loggedIn;
     const run = localRow(asked);
     const bindings: { release(): void }[] = [];
     opened.defer(async () => bindings.forEach((binding) => binding.release()));
@@ -97,6 +101,7 @@ export async function runLocally(
         signal,
         scratch,
         redact,
+        door,
         inputs: asked.inputs,
         targets,
         openTarget: publicTarget,
@@ -168,6 +173,7 @@ interface OpenTargets {
   readonly publicTarget: TargetSession;
   /** As in the service: of what is secret. */
   readonly redact: Redactor;
+  readonly door: Door;
   readonly leaves: Redactor;
 }
 
@@ -181,20 +187,30 @@ async function openTargets(
   const hosts = asked.blueprint.hosts.map((host) => new URL(host).origin);
   if (gate === null) return replayedTargets(asked, hosts);
   const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
-  const redact = makeRedactor([], namesOf(asked.blueprint));
+  const secrets = openRunSecrets([], namesOf(asked.blueprint));
   const leaves = makeRedactor([]);
+  const mac = handleMac();
   for (const { slot } of asked.blueprint.credentials) {
     const credential = must(asked.credentials.get(slot), `the credential of ${slot}`);
     const { strategy, fields } = credential;
-    const { session, secrets } = await logInLocally({ ...services, gate }, credential, signal);
-    redact.add(secrets);
+    const loggedIn = await logInLocally({ ...services, gate }, credential, signal);
+    const { session } = loggedIn;
+    secrets.add(loggedIn.secrets);
     leaves.add([...secretsOfAllFields(strategy, fields), ...sessionSecrets(strategy, fields, session)]);
-    const target = openTarget(gate, strategy.hosts, session, undefined, null, (cookies) => {
-      for (const each of [redact, leaves]) each.addPassing(cookieSecrets(cookies));
+    const handles = openHandles(mac, { runId: asked.id, credentialId: slot });
+    handles.add(loggedIn.fromTarget, loggedIn.fromEndUser);
+    const door = openDoor(secrets, handles);
+    const target = openTarget(gate, strategy.hosts, session, undefined, null, {
+      ...door,
+      learn: (cookies) => {
+        door.learn(cookies);
+        leaves.addPassing(cookieSecrets(cookies));
+      },
     });
     opened.defer(async () => await target.close());
     targets.set(slot, [target, strategy.hosts]);
   }
+  const door = openDoor(secrets, null);
   return {
     targets: new Map(
       [...targets].map(([slot, [target, origins]]) => [
@@ -202,8 +218,14 @@ async function openTargets(
         recordTarget(target, origins, leaves, asked.exchanges),
       ]),
     ),
-    publicTarget: recordTarget(openTarget(gate, hosts, null), hosts, leaves, asked.exchanges),
-    redact,
+    publicTarget: recordTarget(
+      openTarget(gate, hosts, null, undefined, null, door),
+      hosts,
+      leaves,
+      asked.exchanges,
+    ),
+    redact: redactorOf(secrets),
+    door,
     leaves,
   };
 }
@@ -229,6 +251,13 @@ function replayedTargets(
     ),
     publicTarget: replayed(hosts),
     redact: makeRedactor([]),
+    door: openDoor(openRunSecrets([]), null),
     leaves: makeRedactor([]),
   };
+}
+
+/** Nothing of the run outlives this process. */
+function handleMac(): HandleMac {
+  const key = randomBytes(32);
+  return (parts) => createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex");
 }

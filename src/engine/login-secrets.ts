@@ -5,7 +5,7 @@ import type { Strategy } from "#domain/strategy.ts";
 import type { Secret } from "#lib/secret.ts";
 import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
 import type { CredentialFields } from "./login-context.ts";
-import type { RunSecret } from "./redact.ts";
+import { cookieSecrets, type RunSecret } from "./run-secrets.ts";
 
 /**
  * Values that must not be stored if a target echoes them: the secret fields, and what the login gave. User names are not. Throws
@@ -35,21 +35,43 @@ export function sessionSecrets(
   fields: Secret<CredentialFields>,
   session: Secret<LoginSession>,
 ): readonly RunSecret[] {
-  const { headers, query = [], extracted, codes = [] } = session.reveal();
-  const document = JSON.stringify(strategy.login);
-  const open = new Set([...(extracted?.open ?? []), ...openTexts(strategy, fields)]);
-  const isSecret = (value: string): boolean =>
-    !open.has(value) && !document.includes(JSON.stringify(value).slice(1, -1));
+  const { headers, query = [], codes = [] } = session.reveal();
+  const isSecret = secrecyOf(strategy, fields, session);
   const carried = [...Object.values(headers), ...query.map(([, value]) => value)];
   const values = new Set([
     ...carried.flatMap(partsOf).filter(isSecret),
-    ...(extracted?.secret ?? []).filter(isSecret),
-    ...cookieSecrets(sessionCookies(session)),
+    ...targetValues(strategy, fields, session),
   ]);
   return [
     ...[...values].filter((value) => value.length >= SECRET_CHARACTERS_MIN).map(asDigits),
     ...codes.map((value) => ({ value, alone: true }) as const),
   ];
+}
+
+/** Those of them that the target gave by itself, so that it may get them back: what was extracted, and cookies. */
+export function targetValues(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): readonly string[] {
+  const extracted = session.reveal().extracted?.secret ?? [];
+  return [
+    ...extracted
+      .filter(secrecyOf(strategy, fields, session))
+      .filter((value) => value.length >= SECRET_CHARACTERS_MIN),
+    ...cookieSecrets(sessionCookies(session)),
+  ];
+}
+
+/** What the strategy's document says itself is no secret: its hosts, too, which the target may name by a tenant's name. */
+function secrecyOf(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): (value: string) => boolean {
+  const document = JSON.stringify([strategy.login, strategy.hosts]);
+  const open = new Set([...(session.reveal().extracted?.open ?? []), ...openTexts(strategy, fields)]);
+  return (value) => !open.has(value) && !document.includes(JSON.stringify(value).slice(1, -1));
 }
 
 /** Shorter ones are not looked for (`secret-search.ts`), and count for nothing. */
@@ -77,14 +99,6 @@ function openTexts(strategy: Strategy, fields: Secret<CredentialFields>): readon
   return strategy.fields
     .filter((field) => !field.secret)
     .flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
-}
-
-/** Shorter ones (`lang=english`) are no secret, and would be found in ordinary text. */
-const COOKIE_CHARACTERS_MIN = 16;
-
-/** The values of cookies that are secret. */
-export function cookieSecrets(values: readonly string[]): readonly string[] {
-  return values.filter((value) => value.length >= COOKIE_CHARACTERS_MIN);
 }
 
 function sessionCookies(session: Secret<LoginSession>): readonly string[] {

@@ -14,12 +14,13 @@ import { cacheLogin, openCachedLogin, openCredential, type CredentialReference }
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
 import { hiddenFrom, NOT_SHOWN } from "./login-secrecy.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
-import { givenSecrets, secretValues } from "./login-secrets.ts";
+import { givenSecrets, secretValues, targetValues } from "./login-secrets.ts";
 import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
-import { makeRedactor, type RunSecret } from "./redact.ts";
+import { makeRedactor } from "./redact.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
 import { RunFailure } from "./run-ended.ts";
+import type { RunSecret } from "./run-secrets.ts";
 import type { EngineServices } from "./services.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
 
@@ -37,8 +38,11 @@ export interface LoginRequest extends CredentialReference {
 
 export interface LoggedIn {
   readonly session: Secret<LoginSession>;
-  /** What the second net looks for in whatever the run stores. */
+  /** What is looked for in whatever targets give and the run stores. */
   readonly secrets: readonly RunSecret[];
+  /** Those of them that the target gave, and may get back by a handle; and those that the end user gave. */
+  readonly fromTarget: readonly string[];
+  readonly fromEndUser: readonly string[];
 }
 
 /** A login takes from a few milliseconds (a header) to many seconds (a page): asked often at first, then less. */
@@ -73,9 +77,15 @@ export async function login(
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
     redact = makeRedactor(givenSecrets(request.strategy.strategy, fields));
     const session = await openSession(services, request, fields, bounded);
-    const secrets = secretValues(request.strategy.strategy, fields, session);
+    const { strategy } = request.strategy;
+    const secrets = secretValues(strategy, fields, session);
     await clearRejections(services, request, lockout);
-    return { session, secrets };
+    return {
+      session,
+      secrets,
+      fromTarget: targetValues(strategy, fields, session),
+      fromEndUser: givenSecrets(strategy, fields),
+    };
   } catch (error) {
     // The target has counted it, whatever becomes of the run.
     const more =

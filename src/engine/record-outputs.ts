@@ -24,7 +24,7 @@ export async function writeResult(
   redact: Redactor,
 ): Promise<NewResult> {
   const counts: RecordCounts = { total: 0, valid: 0 };
-  const lines = await readSmall(encodeRecords(batches, redact, counts));
+  const lines = await readSmall(encodeRecords(batches, redact.shown, counts));
   if (lines.content !== null) {
     const records = listOf(lines.content).toString("utf8");
     const content = Buffer.from(`{"totalRecords":${counts.total},"records":[${records}]}`, "utf8");

@@ -6,8 +6,9 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from "#domain/http-exchange.ts";
+import { REDACTED, withoutHandles } from "#domain/handle-text.ts";
 import type { Json } from "#domain/json.ts";
-import type { Redactor } from "./redact.ts";
+import { bytesWithoutHandles, type Redactor } from "./redact.ts";
 import { streamOf } from "./small-bytes.ts";
 import { absoluteUrl, type TargetSession } from "./target-session.ts";
 
@@ -59,7 +60,7 @@ export function recordTarget(
       const asked = await describeRequest(request, origins);
       const recorded: RecordedRequest = {
         ...asked,
-        url: redact.text(asked.url).replaceAll("[REDACTED]", encodeURIComponent("[REDACTED]")),
+        url: inOneSpelling(redact.text(asked.url)),
         ...(asked.body === undefined ? {} : { body: await redact.body(asked.body) }),
       };
       try {
@@ -100,7 +101,8 @@ export function replayTarget(
   };
 }
 
-const keyOf = ({ method, url, body }: RecordedRequest): string => JSON.stringify([method, url, body ?? null]);
+const keyOf = ({ method, url, body }: RecordedRequest): string =>
+  JSON.stringify([method, inOneSpelling(url), body === undefined ? null : inOneSpelling(body)]);
 
 /** `refused`: no other try helps. */
 function notRecorded(asked: RecordedRequest, exchanges: readonly Exchange[]): OutboundError {
@@ -119,11 +121,18 @@ async function describeRequest(
   request: OutboundRequest,
   origins: readonly string[],
 ): Promise<RecordedRequest> {
-  const { href } = absoluteUrl(request, origins);
+  const url = withoutHandles(absoluteUrl(request, origins).href);
   const bytes = await bodyBytes(request.body);
-  if (bytes === null) return { method: request.method, url: href };
-  return { method: request.method, url: href, body: describeBody(withoutBoundary(bytes, request)) };
+  if (bytes === null) return { method: request.method, url };
+  return {
+    method: request.method,
+    url,
+    body: describeBody(bytesWithoutHandles(withoutBoundary(bytes, request))),
+  };
 }
+
+/** What stands for a secret in a link of a recording is sent as it stands there; a node that puts it into a URL or a form encodes it. */
+const inOneSpelling = (text: string): string => text.replaceAll(REDACTED, encodeURIComponent(REDACTED));
 
 async function bodyBytes(body: OutboundRequest["body"]): Promise<Buffer | null> {
   if (body === undefined) return null;
@@ -168,11 +177,11 @@ async function describeContent(
 ): Promise<string | { readonly base64: string }> {
   const type = response.headers.get("content-type") ?? "";
   const bytes = Buffer.from(response.body);
-  if (isUtf8(bytes)) return await redact.body(bytes.toString("utf8"));
-  if (/^text\/|charset=/i.test(type)) return await redact.body(response.text());
+  if (isUtf8(bytes)) return withoutHandles(await redact.body(bytes.toString("utf8")));
+  if (/^text\/|charset=/i.test(type)) return withoutHandles(await redact.body(response.text()));
   const clean: Uint8Array[] = [];
   for await (const chunk of redact.stream(streamOf(bytes))) clean.push(chunk);
-  return { base64: Buffer.concat(clean).toString("base64") };
+  return { base64: bytesWithoutHandles(Buffer.concat(clean)).toString("base64") };
 }
 
 /** What of a run a recording keeps besides its exchanges. */

@@ -1,5 +1,6 @@
 import type { Database } from "#db/pool.ts";
 import { findReviewOfNode, insertReview, listChanges, type StoredChange } from "#db/reviews.ts";
+import { withHandlesOf } from "#domain/handle-text.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -107,11 +108,11 @@ async function changeBatch(
   changes: ReadonlyMap<number, Buffer | null>,
   recheck: Recheck,
 ): Promise<readonly DataRecord[]> {
-  const edited = [...changes].flatMap(([ordinal, data]) =>
-    data === null
-      ? []
-      : [{ ordinal, before: must(batch[ordinal - first], "a record of the review"), data: readData(data) }],
-  );
+  const edited = [...changes].flatMap(([ordinal, data]) => {
+    if (data === null) return [];
+    const before = must(batch[ordinal - first], "a record of the review");
+    return [{ ordinal, before, data: withHandlesOf(before.data, readData(data)) as JsonObject }];
+  });
   const rechecked = await recheck(edited);
   const byPlace = new Map(edited.map(({ ordinal }, index) => [ordinal, rechecked[index]]));
   return batch.flatMap((record, index) => {

@@ -7,6 +7,7 @@ import type { Json } from "#domain/json.ts";
 import type { ReviewQuestion } from "#domain/review.ts";
 import type { Value } from "#domain/value.ts";
 import type { NewResult } from "#db/run-results.ts";
+import type { Door } from "./door.ts";
 import type { PlannedNode, RunPlan } from "./plan-run.ts";
 import type { EngineServices } from "./services.ts";
 import type { Redactor } from "./redact.ts";
@@ -34,6 +35,8 @@ export interface RunContext {
   readonly signal: AbortSignal;
   readonly scratch: Scratch;
   readonly redact: Redactor;
+  /** For what comes in without a credential, or packed. */
+  readonly door: Door;
   readonly inputs: ReadonlyMap<string, Value>;
   /** By slot. */
   readonly targets: ReadonlyMap<string, TargetSession>;

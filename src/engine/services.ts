@@ -7,6 +7,7 @@ import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
+import type { HandleMac } from "./handles.ts";
 
 /** What carries runs. Made once a worker process, in `assemble.ts`. */
 export interface EngineServices {
@@ -15,6 +16,7 @@ export interface EngineServices {
   readonly blobs: BlobStore;
   readonly vault: Vault;
   readonly audit: AuditKeys;
+  readonly handleMac: HandleMac;
   readonly gate: Gate;
   /** For Blueprints. */
   readonly expressions: Evaluator;

@@ -14,7 +14,7 @@ export interface RecordCounts {
 /** Record sets as newline-delimited JSON, one record a line. Counts as it goes. */
 export async function* encodeRecords(
   batches: RecordBatches,
-  redact: Redactor,
+  redact: Pick<Redactor, "lines">,
   counts: RecordCounts,
 ): AsyncIterable<Uint8Array> {
   for await (const batch of batches) {

@@ -1,5 +1,6 @@
 import {
   OutboundError,
+  type KeepBody,
   type OutboundRequest,
   type OutboundResponse,
   type SendOutbound,
@@ -8,6 +9,7 @@ import { limits } from "#domain/limits.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import type { Door } from "./door.ts";
 import {
   type SessionQuery,
   withoutSessionQuery,
@@ -29,7 +31,8 @@ export interface TargetSession {
  * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
  * accepted for one of these origins: cookies by the jar's own rules, the login's headers and query parameters to the origin of
  * the request only, its certificate to whoever of them asks for one. Of a target with a credential
- * `beforeHop` records each hop before it is made. `learn` is told the values of cookies before anybody sees the response.
+ * `beforeHop` records each hop before it is made. What comes back passes `door` before anybody sees it, and so does what nodes send;
+ * without one (of logins, which work with secrets) it stays as it is.
  */
 export function openTarget(
   gate: Gate,
@@ -37,12 +40,14 @@ export function openTarget(
   login: Secret<LoginSession> | null,
   jar: SessionJar = openJar(login?.reveal().cookies ?? undefined),
   beforeHop: BeforeHop | null = null,
-  learn: ((cookies: readonly string[]) => void) | null = null,
+  door: Door | null = null,
 ): TargetSession {
   const { query = [], certificate } = login?.reveal() ?? {};
   const own = certificate === undefined ? null : gate.present(certificate);
-  const send: SendOutbound = async (request, signal, keep) => {
+  const send: SendOutbound = async (asked, signal, keep) => {
+    const request = door?.leave(asked, absoluteUrl({ url: asked.url }, origins)) ?? asked;
     const url = absoluteUrl(request, origins);
+    const keeping = request.toFile === true && keep !== undefined ? keepBehind(door, keep, url) : null;
     const response = await (own ?? gate).send(
       {
         method: request.method,
@@ -61,25 +66,61 @@ export function openTarget(
         },
         prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
         absorb: (hop, setCookies) => {
+          keeping?.comesFrom(hop);
           const values = jar.absorb(hop, setCookies);
-          if (values.length > 0) learn?.(values);
+          if (values.length > 0) door?.learn(values);
         },
-        keep: request.toFile === true ? (keep ?? null) : null,
+        keep: keeping?.keep ?? null,
       },
       signal,
     );
     if (jar.overflow !== null) throw new OutboundError("refused", jar.overflow);
-    if (query.length === 0) return response;
-    return {
-      ...response,
-      url: withoutSessionQuery(response.url, query),
-      headers: withoutSessionQueryHeaders(response.headers, query),
-    };
+    const kept =
+      response.kept && keeping ? { ...response.kept, sizeBytes: keeping.sizeBytes } : response.kept;
+    const given = withoutQuery({ ...response, kept }, query);
+    return door === null ? given : await door.enter(given);
   };
   return {
-    send: async (request, signal, keep) => await mapGateErrors(send(request, signal, keep)),
+    send: async (request, signal, keep) => await mapGateErrors(send(request, signal, keep), door),
     jar,
     close: async () => await own?.close(),
+  };
+}
+
+const withoutQuery = (response: OutboundResponse, query: SessionQuery): OutboundResponse =>
+  query.length === 0
+    ? response
+    : {
+        ...response,
+        url: withoutSessionQuery(response.url, query),
+        headers: withoutSessionQueryHeaders(response.headers, query),
+      };
+
+interface Keeping {
+  readonly keep: KeepBody;
+  /** Of what was kept. */
+  readonly sizeBytes: number;
+  /** The last hop is where the body comes from. */
+  comesFrom(hop: URL): void;
+}
+
+function keepBehind(door: Door | null, keep: KeepBody, first: URL): Keeping {
+  let { origin } = first;
+  let sizeBytes = 0;
+  async function* counted(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const chunk of bytes) {
+      sizeBytes += chunk.length;
+      yield chunk;
+    }
+  }
+  return {
+    keep: async (bytes) => await keep(counted(door?.enterFile(bytes, origin) ?? bytes)),
+    get sizeBytes() {
+      return sizeBytes;
+    },
+    comesFrom: (hop) => {
+      ({ origin } = hop);
+    },
   };
 }
 
@@ -103,7 +144,10 @@ function hopHeaders(
 }
 
 /** Design, page 3: a relative URL is resolved against the first of the hosts. */
-export function absoluteUrl(request: OutboundRequest, origins: readonly string[]): URL {
+export function absoluteUrl(
+  request: Pick<OutboundRequest, "url" | "query">,
+  origins: readonly string[],
+): URL {
   if (!URL.canParse(request.url, origins[0]))
     throw new OutboundError("refused", "the request's URL is not a URL");
   const url = new URL(request.url, origins[0]);
@@ -112,12 +156,15 @@ export function absoluteUrl(request: OutboundRequest, origins: readonly string[]
 }
 
 /** The gate's errors in the words of the domain: it lives below it and can't know them. */
-async function mapGateErrors(response: Promise<OutboundResponse>): Promise<OutboundResponse> {
+async function mapGateErrors(
+  response: Promise<OutboundResponse>,
+  door: Door | null,
+): Promise<OutboundResponse> {
   try {
     return await response;
   } catch (error) {
     const { failure, message } = error as { failure?: OutboundError["failure"]; message: string };
     if (failure === undefined || error instanceof OutboundError) throw error;
-    throw new OutboundError(failure, message);
+    throw new OutboundError(failure, door?.message(message) ?? message);
   }
 }

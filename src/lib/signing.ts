@@ -87,6 +87,8 @@ export interface Signing {
     value: string,
     at: { readonly nowMs: number; readonly lifetimeMs: number },
   ): boolean;
+  /** What a handle of a run is made of (`engine/handles.ts`): 64 hexadecimal digits. */
+  runHandle(parts: readonly string[]): string;
   readonly operators: OperatorKeys;
   readonly audit: AuditKeys;
 }
@@ -164,6 +166,7 @@ export function openSigning(key: SigningKey): Signing {
     oauthCookie: derive("oauth-cookie"),
     oauthVerifier: derive("oauth-verifier"),
     oauthForm: derive("oauth-form"),
+    runHandle: derive("run-handle"),
   };
   // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (design, page 6, T31).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
@@ -197,6 +200,7 @@ export function openSigning(key: SigningKey): Signing {
       const issuedAtMs = Number(match[2]);
       return isSame(writeCsrf(token, match[1] ?? "", issuedAtMs), value) && nowMs - issuedAtMs <= lifetimeMs;
     },
+    runHandle: (parts) => createHmac("sha256", keys.runHandle).update(JSON.stringify(parts)).digest("hex"),
     operators: openOperatorKeys(derive),
     audit: openAuditKeys(derive("audit-seal"), derive("audit-sign")),
   };

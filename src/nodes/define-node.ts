@@ -129,6 +129,8 @@ export interface NodeType {
   readonly isGate?: true;
   /** Its `timeout` is that of each request that it sends, so that one that hangs can be tried again. */
   readonly timesRequests?: true;
+  /** Its records hold texts that can't be read in the bytes of a response: it unpacks them. They are cleaned of secrets once more. */
+  unpacks?(config: JsonObject): boolean;
   /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
   check?(config: JsonObject, common?: CheckedCommon): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;

@@ -61,6 +61,7 @@ export function partsBody(context: NodeContext, { multipart }: HttpRequest, valu
   return {
     type: `multipart/form-data; boundary=${boundary}`,
     content: {
+      sections: chunks,
       sizeBytes: chunks.reduce((sum, chunk) => sum + sizeOf(chunk), 0),
       open: async function* () {
         for (const chunk of chunks) {

@@ -1,3 +1,4 @@
+import { isJsonObject } from "#domain/json.ts";
 import { defineNode } from "./define-node.ts";
 import { httpFindings } from "./http-check.ts";
 import { effectOf, httpSchema, requestScopeOf } from "./http-config.ts";
@@ -6,6 +7,7 @@ import { exchange, responseText } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
 import { fileOfResponse } from "./http-file.ts";
 import { prepareRequest } from "./http-request.ts";
+import { isPacked } from "./parse-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
 /** Design, page 3, the table of nodes: `http`. The node's `timeout` is that of one request. */
@@ -23,6 +25,7 @@ export const node = defineNode({
       : "records",
   requestScope: requestScopeOf,
   effect: (config) => effectOf(readConfig(httpSchema, config)),
+  unpacks: ({ parse }) => isJsonObject(parse) && isPacked(parse["format"]),
   check: httpFindings,
   run: async (context, raw) => {
     const config = readConfig(httpSchema, raw);

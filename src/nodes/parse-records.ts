@@ -94,6 +94,10 @@ const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>>
   pdf: ["rows"],
 };
 
+/** Formats of which a text is not what its bytes are: packed, or in a charset that the content itself says. */
+export const isPacked = (format: unknown): boolean =>
+  format === "xlsx" || format === "pdf" || format === "html" || format === "xml";
+
 /** Mistakes that the schema can't express. */
 export function parseFindings(config: ParseConfig): readonly ConfigFinding[] {
   const { format } = config;

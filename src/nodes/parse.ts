@@ -4,6 +4,7 @@ import { assert } from "#lib/assert.ts";
 import { charsetOf } from "./decode-text.ts";
 import { defineNode, type NodeContext } from "./define-node.ts";
 import {
+  isPacked,
   parseFindings,
   parseRecords,
   parseSchema,
@@ -21,6 +22,7 @@ export const node = defineNode({
   usesCredential: false,
   gives: () => "records",
   effect: () => "none",
+  unpacks: ({ format }) => isPacked(format),
   check: (config) => parseFindings(readConfig(parseSchema, config)),
   run: (context, config) =>
     Promise.resolve({ kind: "records", batches: parsed(context, readConfig(parseSchema, config)) }),

@@ -93,7 +93,7 @@ const extract = Type.Object(
     secret: Type.Optional(
       Type.Boolean({
         description:
-          "Unless false, the value is replaced by `[REDACTED]` wherever a target repeats it; false for what stands in the data, such as a tenant's id.",
+          "Unless false, nodes see a handle wherever a target repeats the value, and results `[REDACTED]`; false for what stands in the data, such as a tenant's id.",
       }),
     ),
   },

@@ -149,6 +149,14 @@ test("mtls: the certificate is presented to the strategy's host, with and withou
   assert.equal(outside.all.length, 0);
 });
 
+test("mtls: a certificate of 40 kB, with the whole chain and a text about it, goes through the form as any other", async () => {
+  const about = `Subject: CN=client of Acme\n${"Issued for tests, and for nothing else.\n".repeat(1_000)}`;
+  const long = { ...FILES, cert: `${about}${FILES.cert}\n${certificate("ca.pem")}` };
+  assert.ok(long.cert.length > 40_000);
+  const run = await bench.run("tls", { credential_id: await bench.connect("strat_mtls", long) });
+  assert.equal(run.status.status, "completed", run.detail ?? "");
+});
+
 test("mtls: no other request of the process gets a connection with the certificate", async () => {
   const before = tls.clients.length;
   const run = await bench.run("open");
