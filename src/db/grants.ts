@@ -1,6 +1,6 @@
 import pg from "pg";
 import { failpoint } from "#lib/failpoint.ts";
-import { lockMigrations } from "./migrate.ts";
+import { withMigrationLock } from "./migrate.ts";
 import type { Database } from "./pool.ts";
 
 /**
@@ -11,8 +11,7 @@ import type { Database } from "./pool.ts";
  */
 export async function grantToService(owner: Database, role: string): Promise<void> {
   await failpoint("database.before_grants");
-  await owner.transaction(async (tx) => {
-    await lockMigrations(tx);
+  await withMigrationLock(owner, async (tx) => {
     // Names of objects come with their schema then.
     await tx.query("set local search_path to pg_catalog");
     for (const list of [LIST_GRANTS, LIST_POLICIES, LIST_DEFAULTS]) {

@@ -1,30 +1,96 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Database } from "./pool.ts";
 
-type Migration = { version: number; file: string; sql: string; sha256: string };
+type Migration = {
+  version: number;
+  file: string;
+  sql: string;
+  sha256: string;
+  /** The index that it builds outside of a transaction, while the table is written to; null for every other migration. */
+  concurrentIndex: string | null;
+};
 type Applied = { version: number; name: string; sha256: string };
 
 /** Any number that is ours alone: every process that migrates this database, or grants rights in it, takes this advisory lock. */
 const lockKey = 7_203_155_419;
 /** A migration may rewrite a large table, or wait for the one of another process. */
 const migrationTimeoutMs = 30 * 60_000;
+/** How long a migration waits for a table: whatever else wants the table, a status read included, waits behind it as long. */
+const tableLockTimeoutMs = 2_000;
+/** Between two tries, when the others get on. */
+const backOffMs = { first: 1_000, most: 30_000 };
+const migrationLockPollMs = 50;
+
+export interface MigrateOptions {
+  /** Told, at each try that failed, why a migration waits and when it is tried again. */
+  readonly onWait?: (message: string) => void;
+  /** Tables that stay in use for longer end it with an error. */
+  readonly giveUpAfterMs?: number;
+}
 
 /**
  * Brings the database to the folder's last migration, forward only; each file `NNNN_name.sql` in its
  * own transaction. Any number of processes may do so at once. Gives the files it applied itself.
+ * A table that somebody reads for long (a backup) is waited for in tries of two seconds.
  * Throws, and changes nothing, when an applied file was changed or is unknown to this program.
  */
-export async function migrate(db: Database, folder: string): Promise<{ applied: string[] }> {
+export async function migrate(
+  db: Database,
+  folder: string,
+  { onWait = () => {}, giveUpAfterMs = migrationTimeoutMs }: MigrateOptions = {},
+): Promise<{ applied: string[] }> {
   const migrations = await readMigrations(folder);
   const applied: string[] = [];
+  const began = performance.now();
+  let waitMs = backOffMs.first;
   for (;;) {
-    const file = await applyNext(db, migrations);
-    if (file === null) return { applied };
-    applied.push(file);
+    try {
+      const next = await applyNext(db, migrations);
+      if (next === null) return { applied };
+      if (next.isOurs) applied.push(next.file);
+      waitMs = backOffMs.first;
+    } catch (error) {
+      if (!(error instanceof TableInUse)) throw error;
+      const user = await describeOldestTransaction(db);
+      if (performance.now() - began + waitMs > giveUpAfterMs)
+        throw new Error(
+          `Migration ${error.file} was not applied: its tables were in use for ${Math.round(giveUpAfterMs / 1000)} s${user}. ` +
+            "Start again when that has ended.",
+          { cause: error },
+        );
+      onWait(
+        `migration ${error.file} waits for tables that are in use${user}; it is tried again in ${waitMs / 1000} s`,
+      );
+      await sleep(waitMs);
+      waitMs = Math.min(waitMs * 2, backOffMs.most);
+    }
   }
+}
+
+/** Somebody holds a table that a migration changes. */
+class TableInUse extends Error {
+  override readonly name = "TableInUse";
+  readonly file: string;
+
+  constructor(file: string, cause: unknown) {
+    super(`${file}: a table is in use`, { cause });
+    this.file = file;
+  }
+}
+
+/** Most likely the one that is waited for; its statement is not shown. */
+async function describeOldestTransaction(db: Database): Promise<string> {
+  const [oldest] = await db.query<{ pid: number; name: string; since: string }>(
+    `select pid, application_name as name, to_char(xact_start at time zone 'UTC', 'HH24:MI:SS') as since from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and xact_start < clock_timestamp() - interval '1 s'
+     order by xact_start limit 1`,
+  );
+  if (oldest === undefined) return "";
+  return ` (the oldest transaction is that of ${oldest.name || "a client without a name"}, process ${oldest.pid}, since ${oldest.since} UTC)`;
 }
 
 /**
@@ -58,34 +124,73 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
       );
     // The same file checked out with CRLF is the same migration.
     const sql = (await readFile(join(folder, file), "utf8")).replaceAll("\r\n", "\n");
+    const concurrentIndex = indexBuiltConcurrently(join(folder, file), sql);
     if (/^\s*(begin|start\s+transaction|commit|rollback)(\s+(work|transaction))?\s*;/im.test(sql)) {
       throw new Error(
         `${join(folder, file)}: begins or ends a transaction. Each migration runs in one already: remove these statements.`,
       );
     }
-    migrations.push({ version, file, sql, sha256: createHash("sha256").update(sql).digest("hex") });
+    const sha256 = createHash("sha256").update(sql).digest("hex");
+    migrations.push({ version, file, sql, sha256, concurrentIndex });
   }
   return migrations;
 }
 
-/** Waits until no other process migrates, and keeps others from it until the transaction ends; the pool's time-outs don't count in it. */
-export async function lockMigrations(tx: Database): Promise<void> {
-  await tx.query(
-    `select set_config(name, '0', true) from unnest(array['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) as name`,
-  );
-  await tx.query({
-    text: "select pg_advisory_xact_lock($1)",
-    values: [lockKey],
-    timeoutMs: migrationTimeoutMs,
-  });
+/** An index of a large table is built while the table is written to, which no transaction can: it is a file of its own. */
+function indexBuiltConcurrently(path: string, sql: string): string | null {
+  const statement = sql.replaceAll(/^\s*--.*$/gm, "").trim();
+  if (!/\bconcurrently\b/i.test(statement)) return null;
+  const name = /^create (?:unique )?index concurrently ([a-z0-9_]+)\s[^;]*;?$/i.exec(statement)?.[1];
+  if (name === undefined)
+    throw new Error(
+      `${path}: a migration with CONCURRENTLY is one statement, \`create index concurrently NAME …\`. Put everything else into another file.`,
+    );
+  return name;
 }
 
-/** One transaction: lock, look, apply. The lock ends with it, so this works through a transaction pooler too. */
-async function applyNext(db: Database, migrations: readonly Migration[]): Promise<string | null> {
-  return await db.transaction(async (tx) => {
-    await lockMigrations(tx);
-    const [found] = await tx.query<{ exists: boolean }>(FIND_TABLE);
-    if (found?.exists !== true) {
+/**
+ * One transaction in which no other process migrates; the pool's time-outs don't count in it. The lock ends with it, so this works
+ * through a transaction pooler too. Whoever does not get the lock begins a new transaction: an index that is built concurrently waits
+ * for every one that was open when it began.
+ */
+export async function withMigrationLock<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
+  return await untilLocked(
+    async () =>
+      await db.transaction(async (tx) => {
+        const [lock] = await tx.query<{ locked: boolean }>("select pg_try_advisory_xact_lock($1) as locked", [
+          lockKey,
+        ]);
+        if (lock?.locked !== true) return null;
+        await tx.query(
+          `select set_config(name, '0', true) from unnest(array['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) as name`,
+        );
+        return { gave: await work(tx) };
+      }),
+  );
+}
+
+/** Asks again and again until somebody else has given the lock back. */
+async function untilLocked<T>(tryLock: () => Promise<{ readonly gave: T } | null>): Promise<T> {
+  const giveUpAt = performance.now() + migrationTimeoutMs;
+  for (;;) {
+    const done = await tryLock();
+    if (done !== null) return done.gave;
+    if (performance.now() > giveUpAt)
+      throw new Error(
+        `Another process has been migrating this database for ${migrationTimeoutMs / 60_000} minutes.`,
+      );
+    await sleep(migrationLockPollMs);
+  }
+}
+
+/** One transaction: lock, look, apply. */
+async function applyNext(
+  db: Database,
+  migrations: readonly Migration[],
+): Promise<{ readonly file: string; readonly isOurs: boolean } | null> {
+  const next = await withMigrationLock(db, async (tx) => {
+    const [table] = await tx.query<{ exists: boolean }>(FIND_TABLE);
+    if (table?.exists !== true) {
       await tx.query(
         `create table public.schema_migration (
            version integer primary key,
@@ -96,11 +201,43 @@ async function applyNext(db: Database, migrations: readonly Migration[]): Promis
       );
     }
     const applied = await tx.query<Applied>(LIST_APPLIED);
-    const next = nextOf(migrations, applied);
-    if (next === null) return null;
-    await apply(tx, next);
-    return next.file;
+    const found = nextOf(migrations, applied);
+    if (found !== null && found.concurrentIndex === null) await apply(tx, found);
+    return found;
   });
+  if (next === null) return null;
+  const { file, concurrentIndex } = next;
+  return { file, isOurs: concurrentIndex === null || (await buildIndex(db, next, concurrentIndex)) };
+}
+
+/**
+ * On a connection of its own, under the same lock. A build that was broken off left an index that nobody uses: it is made anew.
+ * False: another process was first.
+ */
+async function buildIndex(db: Database, migration: Migration, index: string): Promise<boolean> {
+  const client = await db.pool.connect();
+  const ask = async (text: string, values: readonly unknown[] = []) => {
+    const statement = { text, values: [...values], query_timeout: migrationTimeoutMs };
+    return (await client.query<{ locked?: unknown }>(statement)).rows;
+  };
+  try {
+    for (const setting of ["statement_timeout", "lock_timeout"]) await ask(`set ${setting} = 0`);
+    await untilLocked(async () => {
+      const [lock] = await ask("select pg_try_advisory_lock($1) as locked", [lockKey]);
+      return lock?.locked === true ? { gave: null } : null;
+    });
+    const isApplied = await ask("select 1 from public.schema_migration where version = $1", [
+      migration.version,
+    ]);
+    if (isApplied.length > 0) return false;
+    await ask(`drop index concurrently if exists public.${index}`);
+    await ask(migration.sql);
+    await ask(INSERT_APPLIED, appliedRow(migration));
+    return true;
+  } finally {
+    // Its settings and its lock end with it.
+    client.release(true);
+  }
 }
 
 /** The first migration that is not applied; throws when folder and database don't belong together. */
@@ -136,9 +273,11 @@ function nextOf(migrations: readonly Migration[], applied: readonly Applied[]): 
 
 async function apply(tx: Database, migration: Migration): Promise<void> {
   try {
+    await tx.query(`set local lock_timeout = ${tableLockTimeoutMs}`);
     await tx.query({ text: migration.sql, timeoutMs: migrationTimeoutMs });
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
+    if (error.code === LOCK_NOT_AVAILABLE) throw new TableInUse(migration.file, error);
     const line =
       error.position === undefined
         ? ""
@@ -148,9 +287,12 @@ async function apply(tx: Database, migration: Migration): Promise<void> {
       { cause: error },
     );
   }
-  await tx.query("insert into public.schema_migration (version, name, sha256) values ($1, $2, $3)", [
-    migration.version,
-    basename(migration.file, ".sql"),
-    migration.sha256,
-  ]);
+  await tx.query(INSERT_APPLIED, appliedRow(migration));
+}
+
+const LOCK_NOT_AVAILABLE = "55P03";
+const INSERT_APPLIED = "insert into public.schema_migration (version, name, sha256) values ($1, $2, $3)";
+
+function appliedRow({ version, file, sha256 }: Migration): readonly unknown[] {
+  return [version, basename(file, ".sql"), sha256];
 }

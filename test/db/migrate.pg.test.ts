@@ -83,6 +83,67 @@ test("outlasts the pool's time-outs: a migration may take long", async () => {
   }
 });
 
+test("a table that is being read is waited for in short tries, and others read it meanwhile", async () => {
+  const db = await emptyDatabase();
+  const folder = folderOf({ "0001_one.sql": one });
+  await migrate(db, folder);
+  put(folder, { "0002_wider.sql": "alter table one add column word text" });
+  const reader = openPool(db, { applicationName: "backup", idleInTransactionTimeoutMs: 60_000 });
+  const hasRead = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  const reading = reader.transaction(async (tx) => {
+    await tx.query("select from one");
+    hasRead.resolve();
+    await mayEnd.promise;
+  });
+  await hasRead.promise;
+  const messages: string[] = [];
+  const reads: Promise<unknown>[] = [];
+  const onWait = (message: string): void => {
+    messages.push(message);
+    // Between two tries nothing is in the way.
+    reads.push(db.query({ text: "select from one", timeoutMs: 500 }).finally(() => mayEnd.resolve()));
+  };
+  try {
+    await assert.rejects(
+      migrate(db, folder, { giveUpAfterMs: 0 }),
+      /Migration 0002_wider\.sql was not applied: its tables were in use for 0 s.*Start again/,
+    );
+    const emergency = setTimeout(() => mayEnd.resolve(), 10_000);
+    assert.deepEqual(await migrate(db, folder, { onWait }), { applied: ["0002_wider.sql"] });
+    clearTimeout(emergency);
+    assert.match(
+      String(messages[0]),
+      /^migration 0002_wider\.sql waits for tables that are in use \(the oldest transaction is that of backup, process \d+, since .* UTC\); it is tried again in 1 s$/,
+    );
+    await Promise.all(reads);
+  } finally {
+    mayEnd.resolve();
+    await reading;
+    await reader.end();
+  }
+});
+
+test("an index that is built concurrently is a migration of its own; one that was broken off is built anew", async () => {
+  const db = await emptyDatabase();
+  const build = "-- Large.\ncreate unique index concurrently one_id on one (id);\n";
+  const folder = folderOf({ "0001_one.sql": `${one} insert into one values (1);` });
+  await migrate(db, folder);
+  put(folder, { "0002_index.sql": build, "0003_two.sql": two });
+  await assert.rejects(migrate(db, folder), /one_id/);
+  const isValid = "select indisvalid as valid from pg_index where indexrelid = to_regclass('one_id')";
+  assert.deepEqual(await db.query(isValid), [{ valid: false }]);
+  await db.query("delete from one where ctid = (select min(ctid) from one)");
+  // Others that start meanwhile hold nothing that the build waits for.
+  const pools = Array.from({ length: 3 }, () => openPool(db, { applicationName: "migrate-test" }));
+  const results = await Promise.all(pools.map(async (pool) => await migrate(pool, folder)));
+  await Promise.all(pools.map(async (pool) => await pool.end()));
+  assert.deepEqual(await db.query(isValid), [{ valid: true }]);
+  assert.deepEqual(results.flatMap(({ applied }) => applied).toSorted(), ["0002_index.sql", "0003_two.sql"]);
+  put(folder, { "0004_more.sql": `${build}create table more ();` });
+  await assert.rejects(migrate(db, folder), /0004_more\.sql: a migration with CONCURRENTLY is one statement/);
+});
+
 test("refuses a changed file that is applied, and applies nothing", async () => {
   const db = await emptyDatabase();
   const folder = folderOf({ "0001_one.sql": one });
