@@ -298,6 +298,7 @@ create table installation (
   is_only boolean default true not null,
   signing_key_print bytea not null,
   created_at timestamp with time zone default app_now() not null,
+  id uuid default gen_random_uuid() not null,
   constraint installation_pkey PRIMARY KEY (is_only),
   constraint installation_is_only_check CHECK (is_only),
   constraint installation_signing_key_print_check CHECK ((octet_length(signing_key_print) = 32))
@@ -585,6 +586,7 @@ create table run_input (
   constraint run_input_check1 CHECK (((kind = 'file'::text) = (content IS NULL))),
   constraint run_input_kind_check CHECK ((kind = ANY (ARRAY['text'::text, 'json'::text, 'file'::text])))
 );
+CREATE INDEX run_input_blob ON public.run_input USING btree (blob_key) WHERE (blob_key IS NOT NULL);
 
 create table run_result (
   account_id text not null,
@@ -600,6 +602,7 @@ create table run_result (
   constraint run_result_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
   constraint run_result_check CHECK (((content IS NULL) <> (blob_key IS NULL)))
 );
+CREATE INDEX run_result_blob ON public.run_result USING btree (blob_key) WHERE (blob_key IS NOT NULL);
 
 create table run_step (
   account_id text not null,
@@ -630,6 +633,8 @@ create table run_step (
   constraint run_step_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text]))),
   constraint run_step_status_check CHECK ((status = ANY (ARRAY['started'::text, 'done'::text, 'failed'::text])))
 );
+CREATE INDEX run_step_blob ON public.run_step USING btree (blob_key) WHERE (blob_key IS NOT NULL);
+CREATE INDEX run_step_source_blob ON public.run_step USING btree (source_blob_key) WHERE (source_blob_key IS NOT NULL);
 
 create table run_write (
   account_id text not null,

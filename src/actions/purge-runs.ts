@@ -1,42 +1,72 @@
-import { listRunsToPurge, purgeRun } from "#db/run-results.ts";
+import { purgeDueRuns, purgeRun, readPurgeLag, type PurgedRun } from "#db/purges.ts";
 import type { Database } from "#db/pool.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { BlobStore } from "#blobs/store.ts";
 import type { AuditActor } from "#domain/audit.ts";
+import { limits } from "#domain/limits.ts";
+import { describeError } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
 import { requireRun } from "./look-at-runs.ts";
 import { OperatorError } from "./operator-error.ts";
 import type { Services } from "./services.ts";
 
-const BATCH = 200;
+/** Rows first, which nothing else must hold up: some hundred runs are one statement. */
+const RUNS_AT_ONCE = 500;
+/** A store takes a thousand names at a time, while the rows of the next runs go. */
+const OBJECTS_AT_ONCE = 1_000;
+const LISTED_AT_ONCE = 8;
 
-/** Purges the runs whose retention is over. Rows first, objects after COMMIT: a reader gets all or a 400. */
-export async function purgeOldRuns(services: Pick<Services, "db" | "blobs">): Promise<number> {
+/**
+ * Purges the runs whose retention is over: rows first, objects after COMMIT, so a reader gets all or a 400. A store that refuses
+ * keeps no row: what stays there, nothing names any more, and the sweep takes it.
+ */
+export async function purgeOldRuns({
+  db,
+  blobs,
+  log,
+}: Pick<Services, "db" | "blobs" | "log">): Promise<number> {
+  const purgeSome = async (): Promise<readonly PurgedRun[]> => await purgeDueRuns(db, RUNS_AT_ONCE);
   let purged = 0;
-  for (
-    let ids = await listRunsToPurge(services.db, BATCH);
-    ids.length > 0;
-    ids = await listRunsToPurge(services.db, BATCH)
-  ) {
-    for (const id of ids) {
-      const taken = await services.db.transaction(async (tx) => await purgeRun(tx, id, "retention"));
-      // Another process was first.
-      if (!taken) continue;
-      await removeObjects(services.blobs, id, taken);
-      purged++;
-    }
+  let removing: Promise<void> = Promise.resolve();
+  for (let runs = await purgeSome(); runs.length > 0; runs = await purgeSome()) {
+    purged += runs.length;
+    await removing;
+    removing = removeObjects(blobs, runs).catch((error: unknown) => {
+      log.warn(
+        { runs: runs.length, ...describeError(error) },
+        "objects of purged runs could not be removed; the sweep takes them",
+      );
+    });
   }
+  await removing;
+  const lagMs = await readPurgeLag(db);
+  if (lagMs >= limits.purgeLateMs)
+    log.error({ alarm: "purge_late", lagSeconds: Math.floor(lagMs / 1_000) }, "data is kept for too long");
   return purged;
 }
 
-/** What the transaction has taken, and what a killed worker left beside its journal, which has no row. */
-async function removeObjects(
-  blobs: BlobStore,
-  runId: string,
-  taken: { readonly accountId: string; readonly blobKeys: readonly string[] },
-): Promise<void> {
-  await blobs.remove(taken.blobKeys);
-  for (const kind of ["steps", "results"]) await blobs.removeAll(`${kind}/${taken.accountId}/${runId}/`);
+/** Advice, when data stays for longer than its retention says. */
+export async function describePurgeLag(db: Database): Promise<readonly string[]> {
+  const lagMs = await readPurgeLag(db);
+  if (lagMs < limits.purgeLateMs) return [];
+  const hours = Math.floor(lagMs / 3_600_000);
+  return [
+    `data of ended runs is purged ${hours} h late: is a worker running, and what does its log say of housekeeping?`,
+  ];
+}
+
+/** What the rows named, and what a killed worker left beside its journal, which has no row. */
+async function removeObjects(blobs: BlobStore, runs: readonly PurgedRun[]): Promise<void> {
+  const keys = runs.flatMap(({ blobKeys }) => blobKeys);
+  const prefixes = runs
+    .filter(({ mayHaveMore }) => mayHaveMore)
+    .flatMap(({ accountId, id }) => ["steps", "results"].map((kind) => `${kind}/${accountId}/${id}/`));
+  for (let first = 0; first < keys.length; first += OBJECTS_AT_ONCE)
+    await blobs.remove(keys.slice(first, first + OBJECTS_AT_ONCE));
+  for (let first = 0; first < prefixes.length; first += LISTED_AT_ONCE) {
+    const some = prefixes.slice(first, first + LISTED_AT_ONCE);
+    await Promise.all(some.map(async (prefix) => await blobs.removeAll(prefix)));
+  }
 }
 
 /**
@@ -50,8 +80,8 @@ export async function purgeRunAsOperator(
 ): Promise<{ readonly id: string }> {
   const { id, accountId } = await requireRun(services.db, reference);
   const taken = await services.db.transaction(async (tx) => {
-    const purged = await purgeRun(tx, id, "operator");
-    if (purged === null) return null;
+    const purged = await purgeRun(tx, id);
+    if (purged === undefined) return undefined;
     await recordAudit(tx, services.signing.audit, {
       accountId,
       actor,
@@ -61,10 +91,10 @@ export async function purgeRunAsOperator(
     });
     return purged;
   });
-  if (taken === null)
+  if (taken === undefined)
     throw new OperatorError(
       `${id} is purged already, or has not ended yet: \`latchkey runs show\` says which, \`latchkey runs cancel\` ends it. Nothing was changed.`,
     );
-  await removeObjects(services.blobs, id, taken);
+  await removeObjects(services.blobs, [{ ...taken, mayHaveMore: true }]);
   return { id };
 }

@@ -92,8 +92,10 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
             "proxy with TLS in front, and unset LATCHKEY_INSECURE",
         ]
       : [];
+  const { describePurgeLag } = await import("#actions/purge-runs.ts");
   return [
     ...url,
+    ...(await describePurgeLag(db)),
     ...(await listTellingLogins(db)).map(describeTelling),
     ...(await listPlainHosts(db)).map(describePlain),
     ...(await listKeysWithoutScopes(db)),
@@ -213,7 +215,14 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
 
 async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {
   const { checkStore } = await import("#actions/check-store.ts");
-  const wrong = await checkStore(db, await composition.openStore());
+  const { claimStore } = await import("#actions/claim-store.ts");
+  const blobs = await composition.openStore();
+  try {
+    await claimStore(db, blobs);
+  } catch (error) {
+    if ((error as Error).name === "StoreOfAnother") return { ok: false, text: (error as Error).message };
+  }
+  const wrong = await checkStore(db, blobs);
   return wrong === null
     ? { ok: true, text: "the object store writes, reads, lists and deletes" }
     : { ok: false, text: `object store: ${wrong}` };

@@ -18,21 +18,7 @@ export async function readStoredBytes(db: Database, accountId: string): Promise<
   return rows[0]?.storedBytes ?? 0;
 }
 
-/** Beside what takes them away, in its transaction. */
-export async function noteRemovedBytes(
-  tx: Database,
-  accountId: string,
-  removed: readonly { readonly bytes: number }[],
-): Promise<void> {
-  const sum = removed.reduce((all, { bytes }) => all + bytes, 0);
-  if (sum === 0) return;
-  await tx.query(`insert into account_usage_change (account_id, bytes) values ($1, -$2::bigint)`, [
-    accountId,
-    sum,
-  ]);
-}
-
-/** The same for all accounts, so that notes do not pile up of those that nobody asks about. */
+/** Adds up what has been noted of all accounts, so that notes do not pile up of those that nobody asks about. */
 export async function addUpStoredBytes(db: Database): Promise<void> {
   await db.query(
     `with taken as (

@@ -90,8 +90,13 @@ export async function storeAnswer(
   );
 }
 
-/** Housekeeping only: whether a key is still known is decided at look-up. Gives how many went. */
-export async function deleteOutdatedKeys(db: Database): Promise<number> {
-  const rows = await db.query(`delete from idempotency_key where expires_at <= app_now() returning 1`);
+/** Housekeeping only: whether a key is still known is decided at look-up. Deletes up to `limit`; gives how many went. */
+export async function deleteOutdatedKeys(db: Database, limit: number): Promise<number> {
+  const rows = await db.query(
+    `delete from idempotency_key where (account_id, key_hash) in (
+       select account_id, key_hash from idempotency_key where expires_at <= app_now() limit $1 for update skip locked)
+     returning 1`,
+    [limit],
+  );
   return rows.length;
 }

@@ -1,8 +1,7 @@
 import { runStatusesBefore } from "#domain/run.ts";
 import type { StoredResult } from "#domain/run-results.ts";
-import { noteRemovedBytes } from "./account-usage.ts";
 import { grouped } from "./group.ts";
-import { GIVEN_HELD, groupedUnderLease, leaseColumns, type Lease } from "./lease.ts";
+import { groupedUnderLease, underLease, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 export interface NewResult extends Omit<StoredResult, "blobKey"> {
@@ -20,25 +19,15 @@ interface Completion {
 
 /** The terminal state and the results are one: `completed` means that every result is there. False: the lease is lost. */
 export const completeRun = groupedUnderLease<Completion>(
-  async (db, calls) =>
-    await db.query({
-      name: "complete_runs",
-      text: COMPLETE_RUNS,
-      values: [
-        ...leaseColumns(calls),
-        calls.map(({ responseBytes }) => responseBytes),
-        runStatusesBefore("completed"),
-        ...resultColumns(calls),
-      ],
-    }),
-);
-
-const COMPLETE_RUNS = `with given as (
+  underLease(
+    "complete_runs",
+    "no key update",
+    (held) => `with given as (
     select * from unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) as given (run_id, owner, epoch, response_bytes)
-  ), ended as (
+  ), ${held}, ended as (
     update run set status = 'completed', progress_step = 'completed', ended_at = greatest(app_now(), started_at),
-      lease_owner = null, response_bytes = given.response_bytes
-    from given where ${GIVEN_HELD} and status = any($5) returning run.id
+      lease_owner = null, response_bytes = held.response_bytes
+    from held where run.id = held.run_id and status = any($5) returning run.id
   ), result as (
     select result.* from unnest($6::text[], $7::text[], $8::int[], $9::text[], $10::bigint[], $11::bigint[], $12::bytea[],
         $13::text[], $14::bigint[], $15::bytea[])
@@ -54,7 +43,14 @@ const COMPLETE_RUNS = `with given as (
     insert into run_result (account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key)
     select account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key from result
   )
-  select id as "runId" from ended`;
+  select id as "runId" from ended`,
+  ),
+  (calls) => [
+    calls.map(({ responseBytes }) => responseBytes),
+    runStatusesBefore("completed"),
+    ...resultColumns(calls),
+  ],
+);
 
 function resultColumns(calls: readonly Completion[]): readonly (readonly unknown[])[] {
   const all = calls.flatMap(({ lease, accountId, results }) =>
@@ -107,53 +103,4 @@ export async function findResultContent(
     [runId, key],
   );
   return rows[0];
-}
-
-/**
- * Takes a run's data away: inputs, journal, reviews, results. The run row stays, with when and why (design, page 1, Retention). Part
- * of a transaction. Gives the keys of the objects to remove from the store after COMMIT; null when there is nothing to purge.
- */
-export async function purgeRun(
-  tx: Database,
-  runId: string,
-  reason: "retention" | "operator",
-): Promise<{ readonly accountId: string; readonly blobKeys: readonly string[] } | null> {
-  const runs = await tx.query<{ accountId: string }>(
-    `update run set purged_at = app_now(), purge_reason = $2, name = null, metadata = convert_to('{}', 'UTF8'),
-       ignored_keys = convert_to('[]', 'UTF8'), error_detail = null
-     where id = $1 and ended_at is not null and purged_at is null returning account_id as "accountId"`,
-    [runId, reason],
-  );
-  const accountId = runs[0]?.accountId;
-  if (accountId === undefined) return null;
-  await tx.query(`delete from run_result where run_id = $1`, [runId]);
-  await tx.query(`delete from review_change where review_id in (select id from review where run_id = $1)`, [
-    runId,
-  ]);
-  await tx.query(`delete from review where run_id = $1`, [runId]);
-  // What writes gave, and the operator's story of their doubts.
-  await tx.query(`delete from run_write where run_id = $1`, [runId]);
-  await tx.query(`delete from run_step where run_id = $1`, [runId]);
-  const inputs = await tx.query<{ bytes: number }>(
-    `delete from run_input where run_id = $1 and content is not null returning octet_length(content) as bytes`,
-    [runId],
-  );
-  await tx.query(`delete from run_input where run_id = $1`, [runId]);
-  const blobs = await tx.query<{ key: string; bytes: number }>(
-    `delete from blob where run_id = $1 returning key, size_bytes::float8 as bytes`,
-    [runId],
-  );
-  await noteRemovedBytes(tx, accountId, [...inputs, ...blobs]);
-  return { accountId, blobKeys: blobs.map((blob) => blob.key) };
-}
-
-export async function listRunsToPurge(db: Database, limit: number): Promise<readonly string[]> {
-  // The index's own expression: nothing is looked at whose time is not over.
-  const dueMs = `(extract(epoch from ended_at at time zone 'UTC') * 1000)::bigint + retention_ms`;
-  const rows = await db.query<{ id: string }>(
-    `select id from run where ended_at is not null and purged_at is null
-       and ${dueMs} <= (extract(epoch from app_now()) * 1000)::bigint order by ${dueMs} limit $1`,
-    [limit],
-  );
-  return rows.map((row) => row.id);
 }

@@ -178,6 +178,8 @@ export const limits = {
   /** Design, page 2, The run engine. */
   heartbeatMs: 5_000,
   heartbeatStaleMs: 15_000,
+  /** Since its last heartbeat was sent, a worker begins no write and no login: others may take its runs over. */
+  selfFenceMs: 10_000,
   lostLeasesMax: 3,
 
   /** Design, page 6, T9: the chain is closed each second, and what it has come to is written down each minute. */
@@ -187,6 +189,10 @@ export const limits = {
   /** Design, page 6, T10: openings of credentials in a minute that are an alarm, and how far above an average one. */
   unusualOpenings: { floor: 60, factor: 10 },
   drainMs: 8_000,
+  /** An embedded database that has not run for so long: the process is not healthy, and may as well be ended and started again. */
+  databaseGoneMs: 60_000,
+  /** Data whose retention has been over for so long and that is still there is an alarm. */
+  purgeLateMs: 3_600_000,
 
   /** Design, page 6, 5.10: sessions of operators, and how long a second factor counts for what is dangerous. */
   operatorIdleMs: 30 * 60_000,

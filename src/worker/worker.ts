@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from "graphile-worker";
 import { EventEmitter } from "node:events";
+import { deleteOldKeys } from "#actions/delete-old-keys.ts";
 import { noteExpired } from "#actions/note-expired-sessions.ts";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
@@ -13,8 +14,8 @@ import {
   addRunJobs,
   listAccountsWithWaitingRuns,
 } from "#db/admission.ts";
-import { deleteOutdatedKeys } from "#db/idempotency.ts";
-import { isConnectionLost, type DatabaseSource } from "#db/pool.ts";
+import { isConnectionLost } from "#db/database-errors.ts";
+import type { DatabaseSource } from "#db/pool.ts";
 import { isSuspect, type ClaimedRun } from "#db/runs.ts";
 import {
   freeJobs,
@@ -42,7 +43,10 @@ const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
-const HOUSEKEEPING = "*/10 * * * * housekeeping\n7 * * * * sweep_objects";
+/** In one line, so one at a time among all workers; one that is late is not done twice. */
+const HOUSEKEEPING = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
+  .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
+  .join("\n");
 
 /** A run that this worker carries. */
 interface Carried {
@@ -163,7 +167,7 @@ export class Worker {
       taskList: {
         execute_run: async (payload) => await this.#execute((payload as { runId: string }).runId),
         housekeeping: async () => await this.#keepHouse(),
-        sweep_objects: async () => await sweepObjects(this.#services),
+        sweep_objects: async () => void (await sweepObjects(this.#services)),
       },
     });
     // Its promise ends with the runner; a failure there is told, and the reconciler of another process goes on.
@@ -255,7 +259,8 @@ export class Worker {
   }
 
   async #join(): Promise<void> {
-    this.#membership = await join(this.#services.db, this.#source, this.#poolIds, this.#services.log, () => {
+    const { db, log, fence } = this.#services;
+    this.#membership = await join(db, this.#source, this.#poolIds, log, fence, () => {
       this.#membership = null;
       // Design, page 2: a worker that loses its liveness stops its runs before it joins again.
       this.#stopCarried("lease_lost");
@@ -314,11 +319,12 @@ export class Worker {
     await addMissingJobs(db);
   }
 
+  /** Personal data first. What fails keeps nothing else from being done. */
   async #keepHouse(): Promise<void> {
-    await noteExpired(this.#services);
-    await deleteOutdatedKeys(this.#services.db);
-    await purgeOldRuns(this.#services);
-    await addUpStoredBytes(this.#services.db);
+    await this.#quietly(async () => await purgeOldRuns(this.#services));
+    await this.#quietly(async () => await noteExpired(this.#services));
+    await this.#quietly(async () => await deleteOldKeys(this.#services.db));
+    await this.#quietly(async () => await addUpStoredBytes(this.#services.db));
   }
 
   #every(ms: number, task: () => Promise<void>): void {

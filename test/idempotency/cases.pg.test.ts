@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { purgeOldRuns } from "#actions/purge-runs.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
+import { openLog } from "#lib/log.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
 import { openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../caller.ts";
 import type { RunningService } from "../service.ts";
@@ -265,7 +266,8 @@ test("row 22: after the run's purge the trigger replays its 202", async () => {
        created_at = app_now() - interval '40 days', ended_at = app_now() - interval '39 days' where id = $1`,
     [first.body.id],
   );
-  await purgeOldRuns({ db, blobs: openLocalStore(join(installation.dataFolder, "objects")) });
+  const blobs = openLocalStore(join(installation.dataFolder, "objects"));
+  await purgeOldRuns({ db, blobs, log: openLog({ level: "silent", format: "json" }) });
   assert.equal(
     (await db.query("select 1 from run where id = $1 and purged_at is not null", [first.body.id])).length,
     1,
@@ -343,10 +345,10 @@ test("row 23: 24 hours by the database's clock, decided at look-up; at the limit
     const key = newKey();
     const first = await trigger(key);
     await moveClock(installation, 23.99);
-    if (sweep) await deleteOutdatedKeys(db);
+    if (sweep) await deleteOutdatedKeys(db, 1_000);
     assertReplay(await trigger(key), first);
     await moveClock(installation, 24);
-    if (sweep) await deleteOutdatedKeys(db);
+    if (sweep) await deleteOutdatedKeys(db, 1_000);
     const different = { run_name: `${key} again` };
     const second = await trigger(key, different);
     assertFresh(second, 202);

@@ -106,7 +106,8 @@ function Workers({ workers }: { readonly workers: System["workers"] }) {
   );
 }
 
-function factsOf({ database, store, version, public_url: url, can_open_credentials: canOpen }: System) {
+function factsOf(system: System) {
+  const { database, store, version, public_url: url, can_open_credentials: canOpen } = system;
   return [
     ["Version", version],
     ["Reached at", url],
@@ -115,9 +116,15 @@ function factsOf({ database, store, version, public_url: url, can_open_credentia
     ["Connections", `${database.connections} of ${database.connections_max}`],
     ["Migration", String(database.migration)],
     ["Audit entries without a number yet", String(database.unchained_audit_entries)],
+    ["Retention", formatLag(system.purge_lag_seconds)],
     ["Objects", store === "s3" ? "S3" : "a folder of this machine"],
     ["This process opens credentials", canOpen ? "yes" : "no, it only seals"],
   ] as const;
+}
+
+function formatLag(seconds: number): string {
+  if (seconds < 3_600) return "up to date";
+  return `${Math.floor(seconds / 3_600)} h late: data is still there that should be purged`;
 }
 
 function formatBytes(bytes: number): string {

@@ -1,18 +1,20 @@
 import type { Services } from "#actions/services.ts";
 import { readClockText } from "#db/clock.ts";
 import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operator-system.ts";
+import { readPurgeLag } from "#db/purges.ts";
 import { listVaultKeys } from "#db/vault-keys.ts";
 import { limits } from "#domain/limits.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 
 /** How the installation is, as this process sees it. No key's value, no address of a store. */
 export async function lookAtSystem({ db, blobs, vault, publicUrl }: Services) {
-  const [now, workers, waiting, database, keys] = await Promise.all([
+  const [now, workers, waiting, database, keys, purgeLagMs] = await Promise.all([
     readClockText(db),
     listSeenWorkers(db, limits.heartbeatStaleMs),
     countWaitingRuns(db),
     readDatabaseState(db),
     listVaultKeys(db),
+    readPurgeLag(db),
   ]);
   return {
     now,
@@ -40,6 +42,7 @@ export async function lookAtSystem({ db, blobs, vault, publicUrl }: Services) {
       migration: database.migration,
       unchained_audit_entries: database.unchained,
     },
+    purge_lag_seconds: Math.floor(purgeLagMs / 1_000),
     store: blobs.kind,
     keys: keys.map(({ kid, isPrimary, createdAt }) => ({
       id: kid,

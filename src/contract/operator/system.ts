@@ -49,6 +49,9 @@ export const readSystem = defineOperation({
           "Audit entries that have no number yet; a worker gives it within a second.",
         ),
       }),
+      purge_lag_seconds: count(
+        "For how long the run has been due that is to be purged next; 0: none is. More than an hour is an alarm.",
+      ),
       store: oneOf(["folder", "s3"], "Where objects are kept."),
       keys: Type.Array(
         closed({
