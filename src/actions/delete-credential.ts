@@ -1,6 +1,7 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { deleteCredential as deleteRow } from "#db/credentials.ts";
-import { isConnectionLost, type Database } from "#db/pool.ts";
+import { isConnectionLost } from "#db/database-errors.ts";
+import type { Database } from "#db/pool.ts";
 import { findAccountOfCredential } from "#db/operator-credentials.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
 import type { AuditActor } from "#domain/audit.ts";

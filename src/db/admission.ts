@@ -5,6 +5,8 @@ import { CLAIM, CLAIMED_COLUMNS, claimValues, type ClaimedRun, type RunCredentia
 
 /** Waiting runs looked at, beyond those that are wanted, when some at the head can't run. */
 const LOOK_AHEAD = 200;
+/** An account whose row is held (by `apply`, or by another worker's admission that takes long) is looked at again later. */
+const LOCK_TIMEOUT_MS = 100;
 /** Looks in one go; with each, those that wait for a busy credential stand aside. */
 const LOOKS_MAX = 10;
 
@@ -34,8 +36,9 @@ export interface Admitted {
  * Gives a worker that has room for `limit` more those of the account's waiting runs that may run now: the account is under its
  * concurrency, their credentials under theirs. Admitted and leased in one transaction, which holds the account's row so that two
  * admissions of one account follow each other. What is admitted is begun: nothing piles up before other accounts' runs. A run
- * whose credential is busy stands aside until that is free, and nobody looks at it again before. `isLikely`: some wait, as far as the
- * caller knows.
+ * whose credential is busy stands aside until that is free, and nobody looks at it again before. A run whose row another transaction
+ * holds is passed over until a later look; when the account's own row is held, this fails with `lock_not_available`. `isLikely`: some
+ * wait, as far as the caller knows.
  */
 export async function admitRuns(
   db: Database,
@@ -65,14 +68,17 @@ async function admitPlain(
   limit: number,
 ): Promise<{ readonly runs: readonly ClaimedRun[]; readonly isAll: boolean; readonly mayWait: boolean }> {
   // The second sees what was committed before the lock was had.
-  const [, rows] = await db.transactAll([
-    { name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] },
-    {
-      name: "admit_plain_runs",
-      text: ADMIT_PLAIN,
-      values: [accountId, owner, runStatusesBefore("running"), limit],
-    },
-  ]);
+  const [, rows] = await db.transactAll(
+    [
+      { name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] },
+      {
+        name: "admit_plain_runs",
+        text: ADMIT_PLAIN,
+        values: [accountId, owner, runStatusesBefore("running"), limit],
+      },
+    ],
+    { lockTimeoutMs: LOCK_TIMEOUT_MS },
+  );
   const found = rows as readonly (ClaimedRun & { readonly mayBeMore: boolean; readonly free: number })[];
   // Without any run there is one row all the same, for what it says of the others.
   const runs = found.flatMap(({ mayBeMore: _mayBeMore, free: _free, ...run }) =>
@@ -89,7 +95,7 @@ async function admitByChoice(
   owner: string,
   limit: number,
 ): Promise<Omit<Admitted, "mayWait">> {
-  return await db.transaction(async (tx) => {
+  const admit = async (tx: Database): Promise<Omit<Admitted, "mayWait">> => {
     // Sent together, one after the other: the later see what was committed before the lock was had.
     const [, [room], freed, first] = await Promise.all([
       tx.query({ name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] }),
@@ -112,7 +118,8 @@ async function admitByChoice(
       }
       return { runs: await takeLeases(tx, chosen, waiting, owner), isMore };
     }
-  });
+  };
+  return await db.transaction(admit, { lockTimeoutMs: LOCK_TIMEOUT_MS });
 }
 
 const LOCK_ACCOUNT = `select 1 from account where id = $1 for no key update`;
@@ -127,8 +134,8 @@ async function takeLeases(
   const runs = await tx.query<Omit<ClaimedRun, "credentials">>({
     name: "admit_runs",
     text: `update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
-      from unnest($1::text[]) as given (run_id), account
-      where run.id = given.run_id and account.id = run.account_id and run.admitted_at is null
+      from account
+      where run.id in (select id from run where id = any($1) order by id for no key update skip locked) and account.id = run.account_id and run.admitted_at is null
         and run.ended_at is null and run.lease_owner is null and run.parked_at is null
       returning ${CLAIMED_COLUMNS}`,
     values: claimValues(ids, owner),
@@ -178,9 +185,9 @@ const ADMIT_PLAIN = `with room as (
   ), claimed as (
     update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
     from account
-    where run.id in (select id from waiting, room, aside, limited
+    where run.id in (select picked.id from run picked where picked.id in (select id from waiting, room, aside, limited
         where not aside.is_any and waiting.turn <= room.free and waiting.turn < coalesce(limited.turn, $4::int + 1)
-          and waiting.turn <= $4::int)
+          and waiting.turn <= $4::int) for no key update skip locked)
       and account.id = run.account_id and run.admitted_at is null and run.ended_at is null and run.lease_owner is null
       and run.parked_at is null
     returning ${CLAIMED_COLUMNS}

@@ -1,19 +1,26 @@
 import { groupCommit } from "#lib/group-commit.ts";
-import { isConnectionLost, isDatabaseError, type Database } from "./pool.ts";
+import { isConnectionLost, isDatabaseError } from "./database-errors.ts";
+import type { Database } from "./pool.ts";
 
 const CALLS_MAX = 128;
 const BATCHES_MAX = 2;
 /** With the time that a statement may take, no request hangs longer than 10 s. Design, page 6, F7. */
 const WAIT_MAX_MS = 2_000;
 
-/**
- * Concurrent calls of this process on one database as one statement. `alone` takes over a call of a batch that failed: by
- * default the same, as a batch of its own.
- */
+interface GroupedOptions<Call, Answer> {
+  /** Takes over a call of a batch that failed: by default the same, as a batch of its own. */
+  readonly alone?: (db: Database, call: Call) => Promise<Answer>;
+  /** A call that could not be sent within this is refused: a request must be answered, a worker can wait. */
+  readonly waitMaxMs?: number;
+}
+
+/** Concurrent calls of this process on one database as one statement. */
 export function grouped<Call, Answer>(
   together: (db: Database, calls: readonly Call[]) => Promise<readonly Answer[]>,
-  alone: (db: Database, call: Call) => Promise<Answer> = async (db, call) =>
-    (await together(db, [call]))[0] as Answer,
+  {
+    alone = async (db, call) => (await together(db, [call]))[0] as Answer,
+    waitMaxMs = WAIT_MAX_MS,
+  }: GroupedOptions<Call, Answer> = {},
 ): (db: Database, call: Call) => Promise<Answer> {
   const groups = new WeakMap<Database, (call: Call) => Promise<Answer>>();
   const open = (db: Database): ((call: Call) => Promise<Answer>) =>
@@ -23,7 +30,7 @@ export function grouped<Call, Answer>(
       mayGoAlone: (error) => isDatabaseError(error) && !isConnectionLost(error),
       callsMax: CALLS_MAX,
       batchesMax: BATCHES_MAX,
-      waitMaxMs: WAIT_MAX_MS,
+      waitMaxMs,
     });
   return async (db, call) => {
     let group = groups.get(db);

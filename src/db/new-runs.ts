@@ -90,7 +90,7 @@ const insertGrouped = grouped<Insert, boolean>(
     const made = idsOf(rows);
     return inserts.map(({ run }) => made.has(run.id));
   },
-  async () => false,
+  { alone: async () => false },
 );
 
 const idsOf = (rows: readonly { readonly id: string }[]): ReadonlySet<string> =>
@@ -108,7 +108,7 @@ async function passFailpoints(inserts: readonly Insert[], made: ReadonlySet<stri
 
 /**
  * One statement, so that the rows of a group cost one round trip: keys are claimed in their order (two groups must not wait for
- * each other), and only what has its key and all its credentials is made. The credentials are locked against a concurrent
+ * each other), and only what has its key and all its credentials is made: of several with one key, one. The credentials are locked against a concurrent
  * delete until the transaction ends. Gives the ids of the runs that were made.
  */
 function insertRuns(inserts: readonly Insert[]): Statement {
@@ -138,9 +138,10 @@ const INSERT_RUNS = `-- insert into run, insert into idempotency_key
   ), locked as (
     select account_id, id from credential where (account_id, id) in (select account_id, credential_id from needed) for key share
   ), ready as (
-    select * from given where not exists (
+    select distinct on (account_id, key_hash, case when key_hash is null then id end) * from given where not exists (
       select from needed where needed.run_id = given.id
         and (needed.account_id, needed.credential_id) not in (select account_id, id from locked))
+    order by account_id, key_hash, case when key_hash is null then id end, id
   ), claimed as (
     insert into idempotency_key (account_id, key_hash, fingerprint, expires_at, status, body)
     select account_id, key_hash, fingerprint, app_now() + window_ms * interval '1 ms', status, body from ready

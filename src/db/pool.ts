@@ -35,14 +35,17 @@ export type Database = {
    */
   transact<T>(
     statement: Statement,
-    options: Pick<TransactionOptions, "lockTimeoutMs">,
+    options: LockOptions,
     beforeCommit: (rows: readonly T[]) => Promise<void>,
   ): Promise<readonly T[]>;
   /**
    * Statements as one transaction, all sent together with its BEGIN and COMMIT: one round trip. Each sees what was committed before
    * it began, so one may lock what the next counts. Gives the rows of each.
    */
-  transactAll(statements: readonly Statement[]): Promise<readonly (readonly unknown[])[]>;
+  transactAll(
+    statements: readonly Statement[],
+    options?: LockOptions,
+  ): Promise<readonly (readonly unknown[])[]>;
   end(): Promise<void>;
   pool: pg.Pool;
 };
@@ -52,6 +55,7 @@ export type TransactionOptions = {
   settle?: boolean | undefined;
   lockTimeoutMs?: number | undefined;
 };
+type LockOptions = Pick<TransactionOptions, "lockTimeoutMs">;
 
 export type PoolOptions = {
   /** Connections at most. */
@@ -96,7 +100,8 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
       repeat(retry, () => withClient(pool, (client) => inTransaction(pool, client, fn, options))),
     transact: (statement, options, beforeCommit) =>
       withClient(pool, (client) => transact(pool, client, statement, options, beforeCommit)),
-    transactAll: (statements) => withClient(pool, (client) => transactAll(pool, client, statements)),
+    transactAll: (statements, options) =>
+      withClient(pool, (client) => transactAll(pool, client, statements, options)),
     end: () => (ended ??= pool.end()),
     pool,
   };
@@ -231,7 +236,7 @@ async function transact<T>(
   pool: pg.Pool,
   client: pg.PoolClient,
   statement: Statement,
-  { lockTimeoutMs }: Pick<TransactionOptions, "lockTimeoutMs">,
+  { lockTimeoutMs }: LockOptions,
   beforeCommit: (rows: readonly T[]) => Promise<void>,
 ): Promise<readonly T[]> {
   try {
@@ -254,8 +259,9 @@ async function transactAll(
   pool: pg.Pool,
   client: pg.PoolClient,
   statements: readonly Statement[],
+  options: LockOptions = {},
 ): Promise<readonly (readonly unknown[])[]> {
-  const begun = begin(client, {});
+  const begun = begin(client, options);
   const done = statements.map(async (statement) => await run(client, statement));
   const ended = commit(pool, client, null);
   // After one that failed the server refuses all others, and takes COMMIT for a rollback: the first error is the reason.
@@ -366,33 +372,4 @@ async function repeat<T>(retry: boolean, attempt: () => Promise<T>): Promise<T> 
       await sleep(Math.random() * 20 * tries);
     }
   }
-}
-
-/** What the server says of a statement. */
-export function isDatabaseError(error: unknown): boolean {
-  return error instanceof pg.DatabaseError;
-}
-
-/** Another transaction was in the way for too long, or in turn waited for this one: nothing was done, and it may work later. */
-export function isLockedOut(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && (error.code === "55P03" || error.code === "40P01");
-}
-
-/** How the driver's and this file's own errors begin. A target that can't be reached speaks of a connection as well. */
-const LOST =
-  /^(Connection terminated|Client has encountered a connection error|Client was closed|There was an error establishing an SSL|The database connection broke|timeout exceeded when trying to connect|timeout expired|Query read timeout)/;
-
-/** Whether the database could not be reached, or went away: what was asked may work later. */
-export function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(error.code ?? "");
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  // A file that is missing says ENOENT too: only the server's socket counts.
-  if (code === "ENOENT") return syscall === "connect";
-  if (
-    code !== undefined &&
-    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/.test(code)
-  )
-    return true;
-  return LOST.test(error.message);
 }

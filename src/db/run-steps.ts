@@ -1,11 +1,4 @@
-import {
-  groupedUnderLease,
-  HELD_OF_GIVEN,
-  leaseColumns,
-  leaseValues,
-  RUN_HELD,
-  type Lease,
-} from "./lease.ts";
+import { groupedUnderLease, leaseValues, RUN_HELD, underLease, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 /** One journal entry: what a node that touches the outside has given. */
@@ -43,13 +36,13 @@ export const startStep = groupedUnderLease<{
   readonly accountId: string;
   readonly nodeId: string;
 }>(
-  async (db, calls) =>
-    await db.query({
-      name: "start_steps",
-      text: `with given as (
+  underLease(
+    "start_steps",
+    "share",
+    (held) => `with given as (
           select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[])
             as given (run_id, owner, epoch, account_id, node_id)
-        ), ${HELD_OF_GIVEN}
+        ), ${held}
         insert into run_step (account_id, run_id, node_id, status, epoch)
         select account_id, run_id, node_id, 'started', epoch from held
         on conflict (run_id, node_id) do update
@@ -57,12 +50,8 @@ export const startStep = groupedUnderLease<{
             ended_at = null, error_detail = null
           where run_step.status <> 'done'
         returning run_id as "runId"`,
-      values: [
-        ...leaseColumns(calls),
-        calls.map(({ accountId }) => accountId),
-        calls.map(({ nodeId }) => nodeId),
-      ],
-    }),
+  ),
+  (calls) => [calls.map(({ accountId }) => accountId), calls.map(({ nodeId }) => nodeId)],
 );
 
 export interface FinishedStep {
@@ -83,12 +72,6 @@ export interface FinishedStep {
   readonly tookMs: number;
 }
 
-/** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
-export const finishStep = groupedUnderLease<FinishedStep>(
-  async (db, calls) =>
-    await db.query({ name: "finish_steps", text: FINISH_STEPS, values: stepColumns(calls) }),
-);
-
 /** Of an entry in the way: this lease has begun it, or an earlier one has not finished it. */
 const IS_OPEN = `(run_step.status = 'started' and run_step.epoch = excluded.epoch)
         or (run_step.status <> 'done' and run_step.epoch < excluded.epoch)`;
@@ -98,13 +81,18 @@ const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else 
           attempts = run_step.attempts + (not ${IS_BEGUN})::int, epoch = excluded.epoch, status = excluded.status,
           ended_at = excluded.ended_at`;
 
-// A run that gets somewhere is no poison: only leases lost without a finished step count (design, page 6, 6.1).
-const FINISH_STEPS = `with given as (
+/** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
+export const finishStep = groupedUnderLease<FinishedStep>(
+  // A run that gets somewhere is no poison: only leases lost without a finished step count (design, page 6, 6.1).
+  underLease(
+    "finish_steps",
+    "share",
+    (held) => `with given as (
     select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[],
         $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[], $16::float8[])
       as given (run_id, owner, epoch, account_id, node_id, output_kind, output, blob_key, blob_bytes, blob_sha256,
         records_total, records_valid, log, filename, content_type, took_ms)
-  ), ${HELD_OF_GIVEN}, done as (
+  ), ${held}, done as (
     insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, output_kind, output, blob_key,
       records_total, records_valid, log, filename, content_type)
     select account_id, run_id, node_id, 'done', epoch, app_now() - took_ms * interval '1 ms', app_now(), output_kind, output,
@@ -126,13 +114,15 @@ const FINISH_STEPS = `with given as (
   ), progressed as (
     update run set lost_leases = 0 from done where run.id = done.run_id and lost_leases > 0
   )
-  select run_id as "runId" from done`;
+  select run_id as "runId" from done`,
+  ),
+  stepColumns,
+);
 
 const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
 
 function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown[])[] {
   return [
-    ...leaseColumns(calls),
     calls.map(({ accountId }) => accountId),
     calls.map(({ nodeId }) => nodeId),
     calls.map(({ outputKind }) => outputKind),
@@ -158,27 +148,26 @@ export const failStep = groupedUnderLease<{
   readonly tookMs: number;
   readonly log?: string;
 }>(
-  async (db, calls) =>
-    await db.query({
-      name: "fail_steps",
-      text: `with given as (
+  underLease(
+    "fail_steps",
+    "share",
+    (held) => `with given as (
           select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::bytea[])
             as given (run_id, owner, epoch, account_id, node_id, detail, took_ms, log)
-        ), ${HELD_OF_GIVEN}
+        ), ${held}
         insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail, log)
         select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail, log from held
         on conflict (run_id, node_id) do update
           set ${TIMES}, error_detail = excluded.error_detail, log = coalesce(excluded.log, run_step.log) where ${IS_OPEN}
         returning run_id as "runId"`,
-      values: [
-        ...leaseColumns(calls),
-        calls.map(({ accountId }) => accountId),
-        calls.map(({ nodeId }) => nodeId),
-        calls.map(({ detail }) => detail),
-        calls.map(({ tookMs }) => tookMs),
-        calls.map(({ log }) => bytes(log ?? null)),
-      ],
-    }),
+  ),
+  (calls) => [
+    calls.map(({ accountId }) => accountId),
+    calls.map(({ nodeId }) => nodeId),
+    calls.map(({ detail }) => detail),
+    calls.map(({ tookMs }) => tookMs),
+    calls.map(({ log }) => bytes(log ?? null)),
+  ],
 );
 
 /** The object with the records that a node works through one by one; null before they were kept. */

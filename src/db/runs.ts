@@ -1,7 +1,7 @@
 import { limits } from "#domain/limits.ts";
 import { runStatusesBefore, type RunErrorKind, type RunProjection, type RunStatus } from "#domain/run.ts";
 import { grouped, inOrder } from "./group.ts";
-import { GIVEN_HELD, groupedUnderLease, HELD, leaseColumns, leaseValues, type Lease } from "./lease.ts";
+import { groupedUnderLease, HELD, leaseValues, underLease, type Lease } from "./lease.ts";
 import type { Database } from "./pool.ts";
 
 /** A run as the public API may see it, with what decides whether the key may. */
@@ -190,30 +190,32 @@ export async function isSuspect(db: Database, runId: string, owner: string): Pro
   return rows.length > 0;
 }
 
-const GIVEN_LEASES = `unnest($1::text[], $2::text[], $3::int[]) as given (run_id, owner, epoch)`;
-
 /** Shows a finer step inside the present status. False: the lease is lost. */
 export const moveStep = groupedUnderLease<{ readonly lease: Lease; readonly step: string }>(
-  async (db, calls) =>
-    await db.query({
-      name: "move_steps",
-      text: `update run set progress_step = given.step
-        from unnest($1::text[], $2::text[], $3::int[], $4::text[]) as given (run_id, owner, epoch, step)
-        where ${GIVEN_HELD} returning run.id as "runId"`,
-      values: [...leaseColumns(calls), calls.map(({ step }) => step)],
-    }),
+  underLease(
+    "move_steps",
+    "no key update",
+    (held) => `with given as (
+        select * from unnest($1::text[], $2::text[], $3::int[], $4::text[]) as given (run_id, owner, epoch, step)
+      ), ${held}
+      update run set progress_step = held.step from held where run.id = held.run_id returning run.id as "runId"`,
+  ),
+  (calls) => [calls.map(({ step }) => step)],
 );
 
 /** `queued` → `running`; a run that is running already keeps its step and its `started_at`. False: the lease is lost. */
 export const startRun = groupedUnderLease<{ readonly lease: Lease }>(
-  async (db, calls) =>
-    await db.query({
-      name: "start_runs",
-      text: `update run set status = 'running', started_at = coalesce(started_at, app_now()),
-          progress_step = case when status = 'running' then progress_step else 'running' end
-        from ${GIVEN_LEASES} where ${GIVEN_HELD} and status = any($4) returning run.id as "runId"`,
-      values: [...leaseColumns(calls), [...runStatusesBefore("running"), "running"]],
-    }),
+  underLease(
+    "start_runs",
+    "no key update",
+    (held) => `with given as (
+        select * from unnest($1::text[], $2::text[], $3::int[]) as given (run_id, owner, epoch)
+      ), ${held}
+      update run set status = 'running', started_at = coalesce(started_at, app_now()),
+        progress_step = case when status = 'running' then progress_step else 'running' end
+      from held where run.id = held.run_id and status = any($4) returning run.id as "runId"`,
+  ),
+  () => [[...runStatusesBefore("running"), "running"]],
 );
 
 /** `detail` is the operator's redacted story; the public message follows from `kind`. False: the lease is lost. */
@@ -222,20 +224,17 @@ export const failRun = groupedUnderLease<{
   readonly kind: RunErrorKind;
   readonly detail: string;
 }>(
-  async (db, calls) =>
-    await db.query({
-      name: "fail_runs",
-      text: `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
-          lease_owner = null, error_kind = given.kind, error_detail = given.detail
-        from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[]) as given (run_id, owner, epoch, kind, detail)
-        where ${GIVEN_HELD} and status = any($6) returning run.id as "runId"`,
-      values: [
-        ...leaseColumns(calls),
-        calls.map(({ kind }) => kind),
-        calls.map(({ detail }) => detail),
-        runStatusesBefore("failed"),
-      ],
-    }),
+  underLease(
+    "fail_runs",
+    "no key update",
+    (held) => `with given as (
+        select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[]) as given (run_id, owner, epoch, kind, detail)
+      ), ${held}
+      update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
+        lease_owner = null, error_kind = held.kind, error_detail = held.detail
+      from held where run.id = held.run_id and status = any($6) returning run.id as "runId"`,
+  ),
+  (calls) => [calls.map(({ kind }) => kind), calls.map(({ detail }) => detail), runStatusesBefore("failed")],
 );
 
 /** The run waits for a person (design, page 3, `review`): it got this far, holds nothing, and its timeout stands still. */

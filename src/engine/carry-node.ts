@@ -1,5 +1,5 @@
 import { StoreFailed } from "#blobs/store.ts";
-import { isConnectionLost, isLockedOut } from "#db/pool.ts";
+import { isConnectionLost, isLockedOut } from "#db/database-errors.ts";
 import { ExpressionError } from "#domain/expression.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";

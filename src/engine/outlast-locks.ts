@@ -1,4 +1,4 @@
-import { isLockedOut } from "#db/pool.ts";
+import { isLockedOut } from "#db/database-errors.ts";
 
 /** With the wait of each, over a minute: no transaction of ours takes so long. */
 const TRIES_MAX = 15;

@@ -8,7 +8,7 @@ export interface GroupOptions<Call, Answer> {
   readonly mayGoAlone: (error: unknown) => boolean;
   readonly callsMax: number;
   readonly batchesMax: number;
-  /** A call that could not be sent within this is refused. One that was sent waits for its answer, whatever that takes. */
+  /** A call that could not be sent within this is refused (Infinity: none is). One that was sent waits for its answer, whatever that takes. */
   readonly waitMaxMs: number;
 }
 
@@ -53,7 +53,7 @@ export function groupCommit<Call, Answer>(
 
   const refuseLater = (): void => {
     const oldest = waiting[0];
-    if (refusal !== null || !oldest) return;
+    if (refusal !== null || !oldest || options.waitMaxMs === Infinity) return;
     refusal = setTimeout(
       () => {
         refusal = null;

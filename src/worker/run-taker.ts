@@ -1,4 +1,5 @@
 import { admitRuns } from "#db/admission.ts";
+import { isLockedOut } from "#db/database-errors.ts";
 import type { Database } from "#db/pool.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -7,6 +8,8 @@ import { shareSlots } from "./share-slots.ts";
 
 /** Accounts whose runs are taken at the same time. */
 const ACCOUNTS_AT_ONCE = 4;
+/** An account whose row somebody holds is asked again after this; all others go on. */
+const LOCKED_AGAIN_MS = 250;
 
 export interface TakerOptions {
   readonly db: Database;
@@ -23,7 +26,8 @@ export interface TakerOptions {
 
 /**
  * Takes waiting runs while there is room for them. It is woken by whatever lets a run begin (a trigger, the end of another run,
- * the reconciler), and takes for every account that may have one; what comes while it takes is taken next.
+ * the reconciler), and takes for every account that may have one; what comes while it takes is taken next. No account waits for
+ * what another one waits for.
  */
 export class RunTaker {
   readonly #options: TakerOptions;
@@ -33,6 +37,9 @@ export class RunTaker {
   readonly #likely = new Set<string>();
   /** Those of which none waited at the last look: a place that gets free is nobody's there. */
   readonly #idle = new Set<string>();
+  /** Accounts whose runs are being taken, each with the room that is kept for it. */
+  readonly #taking = new Map<string, { readonly share: number; readonly over: Promise<void> }>();
+  readonly #later = new Set<NodeJS.Timeout>();
   #turn: Promise<void> | null = null;
   /** Who waits for a moment in which nothing is taken. */
   #betweens = 0;
@@ -46,7 +53,7 @@ export class RunTaker {
   wake(accountIds: readonly string[], isLikely = false): boolean {
     for (const id of accountIds) this.#add(id, isLikely);
     this.#takeSoon();
-    return !this.#isStopped && this.#betweens === 0 && this.#options.room() > 0;
+    return !this.#isStopped && this.#betweens === 0 && this.#room() > 0;
   }
 
   /** A place of the account got free: whatever waits for one may begin. */
@@ -63,7 +70,7 @@ export class RunTaker {
   async between(task: () => Promise<void>): Promise<void> {
     this.#betweens++;
     try {
-      await this.#turn;
+      await this.#untilTaken();
       await task();
     } finally {
       this.#betweens--;
@@ -74,7 +81,13 @@ export class RunTaker {
   /** Takes no more; what was being taken is begun when this is over. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    for (const timer of this.#later) clearTimeout(timer);
+    await this.#untilTaken();
+  }
+
+  async #untilTaken(): Promise<void> {
     await this.#turn;
+    await Promise.all([...this.#taking.values()].map(async ({ over }) => await over));
   }
 
   /** The accounts that may have runs that wait. */
@@ -91,7 +104,20 @@ export class RunTaker {
   }
 
   #isDue(): boolean {
-    return !this.#isStopped && this.#betweens === 0 && this.#accounts.size > 0 && this.#options.room() > 0;
+    return !this.#isStopped && this.#betweens === 0 && this.#ready().length > 0 && this.#room() > 0;
+  }
+
+  /** Accounts that have their turn now. Those that are being taken for come again after that. */
+  #ready(): readonly string[] {
+    if (this.#taking.size >= ACCOUNTS_AT_ONCE) return [];
+    return [...this.#accounts].filter((id) => !this.#taking.has(id));
+  }
+
+  /** Room that is nobody's yet. */
+  #room(): number {
+    let room = this.#options.room();
+    for (const { share } of this.#taking.values()) room -= share;
+    return room;
   }
 
   async #take(): Promise<void> {
@@ -100,12 +126,15 @@ export class RunTaker {
     const workerId = this.#options.workerId();
     if (workerId === null) return this.#forgetAll();
     if (!this.#isDue()) return;
-    const shares = [...shareSlots(this.#options.room(), [...this.#accounts], this.#options.carried())];
-    for (let at = 0; at < shares.length; at += ACCOUNTS_AT_ONCE) {
-      const some = shares.slice(at, at + ACCOUNTS_AT_ONCE);
-      await Promise.all(
-        some.map(async ([accountId, share]) => await this.#takeOf(accountId, share, workerId)),
-      );
+    const carried = new Map(this.#options.carried());
+    for (const [id, { share }] of this.#taking) carried.set(id, (carried.get(id) ?? 0) + share);
+    for (const [accountId, share] of shareSlots(this.#room(), this.#ready(), carried)) {
+      if (this.#taking.size >= ACCOUNTS_AT_ONCE) break;
+      const over = this.#takeOf(accountId, share, workerId).finally(() => {
+        this.#taking.delete(accountId);
+        this.#takeSoon();
+      });
+      this.#taking.set(accountId, { share, over });
     }
   }
 
@@ -130,10 +159,20 @@ export class RunTaker {
       // There may be more; it is the others' turn first.
       if (isMore || runs.length === share) this.#add(accountId, true);
     } catch (error) {
+      if (isLockedOut(error)) return this.#wakeLater(accountId);
       this.#options.log.warn(
         { accountId, ...describeError(error) },
         "taking runs failed; the reconciler will do it",
       );
     }
+  }
+
+  #wakeLater(accountId: string): void {
+    if (this.#isStopped) return;
+    const timer = setTimeout(() => {
+      this.#later.delete(timer);
+      this.wake([accountId], true);
+    }, LOCKED_AGAIN_MS);
+    this.#later.add(timer);
   }
 }

@@ -1,8 +1,11 @@
 // Design, page 2, Group commit, on triggers through HTTP: "one bad row never fails its neighbours", and nothing that one request
 // waits for holds up another. What a key promises alone (cases.pg.test.ts), it promises in a group.
 import assert from "node:assert/strict";
+import { randomBytes, randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { insertRunTogether, type KeyRecord, type NewRun } from "#db/new-runs.ts";
+import { newId } from "#lib/new-id.ts";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
 import { assertFresh, assertReplay, holdKey, keyed, TRIGGER } from "./exchange.ts";
@@ -79,6 +82,43 @@ test("keys that another process holds keep nobody else waiting", async () => {
   for (const each of held) await each.release();
   for (const answer of await Promise.all(waiting)) assertFresh(answer, 202);
   assert.equal(await runsNamed(installation, "held"), 3);
+});
+
+test("of two claims of one key in one statement one makes its run; the statement itself sees to it", async () => {
+  const { db } = installation.database;
+  type Planted = Pick<NewRun, "accountId" | "blueprintId" | "blueprintVersion" | "apiKeyId">;
+  const first = await trigger("of-one-key");
+  const [planted] = await db.query<Planted>(
+    `select account_id as "accountId", blueprint_id as "blueprintId", blueprint_version as "blueprintVersion", api_key_id as "apiKeyId"
+     from run where id = $1`,
+    [first.body.id],
+  );
+  const newRun = (): NewRun => ({
+    ...(planted as Planted),
+    id: newId("run_"),
+    runKey: randomUUID(),
+    againOf: null,
+    operatorId: null,
+    name: "of-one-key",
+    metadata: "{}",
+    ignoredKeys: [],
+    timeoutMs: 60_000,
+    retentionMs: 60_000,
+    credentials: [],
+    inputs: [],
+  });
+  const record: KeyRecord = {
+    keyHash: randomBytes(32),
+    fingerprint: randomBytes(32),
+    windowMs: 60_000,
+    status: 202,
+    body: "{}",
+  };
+  const claims = [newRun(), newRun(), newRun()].map(async (run) => await insertRunTogether(db, run, record));
+  const keyless = [newRun(), newRun()].map(async (run) => await insertRunTogether(db, run, null));
+  assert.equal((await Promise.all(claims)).filter(Boolean).length, 1);
+  assert.deepEqual(await Promise.all(keyless), [true, true]);
+  assert.equal(await runsNamed(installation, "of-one-key"), 1 + 1 + 2);
 });
 
 test("a credential that is being deleted refuses its own trigger only, once it is gone", async () => {

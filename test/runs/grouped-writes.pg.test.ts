@@ -151,6 +151,42 @@ for (const [name, { write, gives }] of Object.entries(writes)) {
   });
 }
 
+/** Holds the rows as another transaction would, until it is told. */
+async function holdRows(lock: string, values: readonly unknown[]): Promise<() => Promise<void>> {
+  const client = await db.pool.connect();
+  await client.query("begin");
+  await client.query(lock, [...values]);
+  return async () => {
+    await client.query("rollback");
+    client.release();
+  };
+}
+
+for (const [name, { write, gives }] of Object.entries(writes)) {
+  test(`${name}: a run whose row another transaction holds keeps its own call waiting, and no other`, async () => {
+    const held = (await leases()).filter((_lease, index) => index !== 2);
+    const [first, ...others] = held;
+    const release = await holdRows("select from run where id = $1 for update", [first?.runId]);
+    const order: number[] = [];
+    const written = held.map(async (lease, index) => {
+      assert.equal(await write(lease), true);
+      order.push(index);
+    });
+    await Promise.all(written.slice(1));
+    assert.equal(order.includes(0), false);
+    assert.deepEqual(
+      await rowsOf(others),
+      others.map(() => gives),
+    );
+    await release();
+    await written[0];
+    assert.deepEqual(
+      await rowsOf(held),
+      held.map(() => gives),
+    );
+  });
+}
+
 test("finishStep: a step whose lease was lost after it was started stays as it was", async () => {
   const held = await leases();
   const started = await Promise.all(
@@ -165,6 +201,24 @@ test("finishStep: a step whose lease was lost after it was started stays as it w
     rows.map((row) => row?.steps),
     [["done"], ["started"], [], ["done"], ["done"]],
   );
+});
+
+test("a waiting run whose row another transaction holds is passed over, and is admitted at a later look", async () => {
+  const held = inserted;
+  inserted += 3;
+  await db.query(
+    `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys,
+       timeout_ms, retention_ms)
+     select 'run_test' || i, gen_random_uuid(), $1, blueprint.id, 1, api_key.id, '{}', '[]', 1800000, 2592000000
+     from blueprint, api_key, generate_series($2::int, $2::int + 2) i`,
+    [accountId, held],
+  );
+  const release = await holdRows("select from run where id = $1 for update", [`run_test${held}`]);
+  const ids = async (): Promise<readonly string[]> =>
+    (await admitRuns(db, accountId, OWNER, 3)).runs.map(({ id }) => id).toSorted();
+  assert.deepEqual(await ids(), [`run_test${held + 1}`, `run_test${held + 2}`]);
+  await release();
+  assert.deepEqual(await ids(), [`run_test${held}`]);
 });
 
 test("a write that the database refuses fails alone: its neighbours in the batch are done", async () => {

@@ -19,26 +19,34 @@ before(async () => {
   db = installation.database.db;
   await installation.apply(
     "account: acme\nconcurrency: 1000",
-    `blueprint: any
-account: acme
+    "account: beta\nconcurrency: 1000",
+    ...["acme", "beta"].map(
+      (account) => `blueprint: any
+account: ${account}
 nodes:
   - { id: a, type: input, refKey: a, default: "[]" }
   - { id: rows, type: parse, from: a, format: json }
   - { id: out, type: output, refKey: out, from: rows }`,
+    ),
   );
-  await installation.createKey("acme");
-  const [account] = await db.query<{ id: string }>("select id from account");
-  accountId = account?.id ?? "";
+  for (const account of ["acme", "beta"]) await installation.createKey(account);
+  accountId = await idOf("acme");
 });
 after(async () => await installation?.[Symbol.asyncDispose]());
 
-async function addWaiting(prefix: string): Promise<void> {
+async function idOf(slug: string): Promise<string> {
+  const [account] = await db.query<{ id: string }>("select id from account where slug = $1", [slug]);
+  return account?.id ?? "";
+}
+
+async function addWaiting(prefix: string, account = accountId): Promise<void> {
   await db.query(
     `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys,
        timeout_ms, retention_ms)
      select $2 || i, gen_random_uuid(), $1, blueprint.id, 1, api_key.id, '{}', '[]', 1800000, 2592000000
-     from blueprint, api_key, generate_series(1, $3::int) i`,
-    [accountId, prefix, WAITING],
+     from blueprint, api_key, generate_series(1, $3::int) i
+     where blueprint.account_id = $1 and api_key.account_id = $1`,
+    [account, prefix, WAITING],
   );
 }
 
@@ -72,6 +80,46 @@ test("what must happen while nothing is taken comes between, however much waits"
   await done.promise;
   await taker.stop();
   assert.equal(new Set(begun).size, WAITING, "each once");
+});
+
+test("an account whose row another transaction holds keeps only its own runs waiting", async () => {
+  const beta = await idOf("beta");
+  const begun: string[] = [];
+  const [ofBeta, ofAll] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const room = (): number => WAITING;
+  const begin = (run: { readonly id: string }): void => {
+    begun.push(run.id);
+    if (begun.length === 2 * WAITING) ofBeta.resolve();
+    if (begun.length === 3 * WAITING) ofAll.resolve();
+  };
+  const taker = new RunTaker({
+    db,
+    log: LOG,
+    workerId: () => "worker_test",
+    room,
+    carried: () => new Map(),
+    begin,
+  });
+  await addWaiting("run_of_acme");
+  await addWaiting("run_of_beta", beta);
+  const client = await db.pool.connect();
+  await client.query("begin");
+  await client.query("select from account where id = $1 for update", [accountId]);
+  taker.wake([accountId, beta], true);
+  // More than once: the account that waits does not keep the next turn from the other.
+  while (begun.length < WAITING) await sleep(5);
+  await addWaiting("run_of_beta_later", beta);
+  taker.wake([beta], true);
+  await ofBeta.promise;
+  assert.deepEqual(
+    [...new Set(begun.map((id) => id.replace(/\d+$/, "")))],
+    ["run_of_beta", "run_of_beta_later"],
+  );
+  await client.query("rollback");
+  client.release();
+  await ofAll.promise;
+  await taker.stop();
+  assert.equal(new Set(begun).size, 3 * WAITING, "each once");
 });
 
 test("nothing is taken without a membership, nor after the stop", async () => {
