@@ -1,12 +1,25 @@
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
+import {
+  link,
+  mkdir,
+  open,
+  opendir,
+  readFile as readWhole,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  type FileHandle,
+} from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { assert } from "#lib/assert.ts";
 import {
   BlobMissing,
+  diskFailure,
   isObjectKey,
   isObjectPrefix,
+  MARK_NAME,
   type BlobStore,
   type ListedBlob,
   type StoredBlob,
@@ -23,24 +36,76 @@ export function openLocalStore(folder: string): BlobStore {
   };
   return {
     kind: "folder",
-    put: async (key, bytes) => await putFile(pathOf(key), key, bytes),
+    put: async (key, bytes) => {
+      try {
+        return await putFile(pathOf(key), key, bytes);
+      } catch (error) {
+        throw diskFailure(folder, error);
+      }
+    },
     open: (key, range) => readFile(pathOf(key), key, range),
     // Only the service can reach the folder.
     presign: async () => null,
+    claim: async (mark) => await claimFolder(join(folder, MARK_NAME), mark),
+    adopt: async (mark) => await replaceFile(join(folder, MARK_NAME), mark),
     remove: async (keys) => {
       for (const key of keys) await rm(pathOf(key), { force: true });
+      // A run's folder goes with the last of its objects.
+      for (const parent of new Set(keys.map((key) => dirname(pathOf(key)))))
+        await rmdir(parent).catch(() => {});
     },
     removeAll: async (prefix) =>
       await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
     list: (prefix, pageSize) => listFiles(folder, prefix, pageSize),
     listUnfinished: (before) => listUnfinishedFiles(folder, before),
-    removeUnfinished: async (before) => await removeUnfinishedFiles(folder, before),
+    removeUnfinished: async (before, isOurs) => await removeUnfinishedFiles(folder, before, isOurs),
   };
+}
+
+/** Of several that try, one writes it; a link is made only where nothing is. */
+async function claimFolder(path: string, mark: string): Promise<string> {
+  const found = await readText(path);
+  if (found !== null) return found;
+  const staging = await writeBeside(path, mark);
+  try {
+    await link(staging, path);
+    await syncFolder(dirname(path));
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+  } finally {
+    await rm(staging, { force: true });
+  }
+  return (await readText(path)) ?? mark;
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  await rename(await writeBeside(path, text), path);
+  await syncFolder(dirname(path));
+}
+
+async function writeBeside(path: string, text: string): Promise<string> {
+  const staging = `${path}.${randomBytes(6).toString("hex")}.part`;
+  const file = await openNew(staging);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return staging;
+}
+
+async function readText(path: string): Promise<string | null> {
+  try {
+    return await readWhole(path, "utf8");
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
 }
 
 /** Written beside its place, synced, then renamed: a reader or a crash never meets half an object. */
 async function putFile(path: string, key: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const staging = `${path}.${randomBytes(6).toString("hex")}.part`;
   const hash = createHash("sha256");
   let sizeBytes = 0;
@@ -52,7 +117,7 @@ async function putFile(path: string, key: string, bytes: AsyncIterable<Uint8Arra
     }
   }
   try {
-    const file = await open(staging, "wx", 0o600);
+    const file = await openNew(staging);
     try {
       await file.writeFile(measured());
       await file.sync();
@@ -66,6 +131,20 @@ async function putFile(path: string, key: string, bytes: AsyncIterable<Uint8Arra
     throw error;
   }
   return { key, sizeBytes, sha256: hash.digest() };
+}
+
+const OPEN_TRIES_MAX = 5;
+
+/** Its folder goes when the last object in it is removed, which may be at this moment. */
+async function openNew(path: string): Promise<FileHandle> {
+  for (let tries = 1; ; tries++) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    try {
+      return await open(path, "wx", 0o600);
+    } catch (error) {
+      if (!isMissing(error) || tries === OPEN_TRIES_MAX) throw error;
+    }
+  }
 }
 
 async function* listFiles(
@@ -97,9 +176,14 @@ async function* listUnfinishedFiles(folder: string, before: Date): AsyncIterable
   }
 }
 
-async function removeUnfinishedFiles(folder: string, before: Date): Promise<number> {
+async function removeUnfinishedFiles(
+  folder: string,
+  before: Date,
+  isOurs: (key: string) => boolean,
+): Promise<number> {
   let removed = 0;
   for await (const name of listUnfinishedFiles(folder, before)) {
+    if (!isOurs(name.replace(UNFINISHED, ""))) continue;
     await rm(join(folder, name), { force: true });
     removed++;
   }

@@ -7,6 +7,7 @@ import {
   BlobMissing,
   isObjectKey,
   isObjectPrefix,
+  MARK_NAME,
   StoreFailed,
   type BlobStore,
   type ListedBlob,
@@ -33,6 +34,8 @@ class S3Store implements BlobStore {
   readonly #patience: StorePatience;
   #opened: Promise<OpenClient> | null = null;
   #openedForPublic: Promise<OpenClient> | null = null;
+  /** Until it refuses one. */
+  #takesLists = true;
 
   constructor(settings: S3Settings, patience: StorePatience) {
     this.#settings = settings;
@@ -118,7 +121,39 @@ class S3Store implements BlobStore {
     }
   }
 
-  /** One by one: not every store that speaks S3 takes a list. */
+  async claim(mark: string): Promise<string> {
+    return await this.#ask(async ({ client, s3 }) => {
+      const at = { Bucket: this.#settings.bucket, Key: this.#settings.prefix + MARK_NAME };
+      const read = async (): Promise<string | null> => {
+        try {
+          const { Body } = await client.send(new s3.GetObjectCommand(at));
+          return (await Body?.transformToString()) ?? "";
+        } catch (error) {
+          if (isNoSuchObject(error)) return null;
+          throw error;
+        }
+      };
+      const found = await read();
+      if (found !== null) return found;
+      const put = { ...at, Body: mark, ContentType: "application/json" };
+      try {
+        await client.send(new s3.PutObjectCommand({ ...put, IfNoneMatch: "*" }));
+      } catch (error) {
+        // A store that knows no conditions takes it without: two first starts at once are then told apart by what they read.
+        if (isNotTaken(error)) await client.send(new s3.PutObjectCommand(put));
+        else if (!isTakenBefore(error)) throw error;
+      }
+      return (await read()) ?? mark;
+    });
+  }
+
+  async adopt(mark: string): Promise<void> {
+    await this.#ask(async ({ client, s3 }) => {
+      const at = { Bucket: this.#settings.bucket, Key: this.#settings.prefix + MARK_NAME };
+      await client.send(new s3.PutObjectCommand({ ...at, Body: mark, ContentType: "application/json" }));
+    });
+  }
+
   async remove(keys: readonly string[]): Promise<void> {
     await this.#removeNamed(keys.map((key) => this.#at(key).Key));
   }
@@ -146,10 +181,10 @@ class S3Store implements BlobStore {
       if (begunAt < before) yield name.slice(this.#settings.prefix.length);
   }
 
-  async removeUnfinished(before: Date): Promise<number> {
+  async removeUnfinished(before: Date, isOurs: (key: string) => boolean): Promise<number> {
     let removed = 0;
     for await (const { name, id, begunAt } of this.#unfinished("")) {
-      if (begunAt >= before) continue;
+      if (begunAt >= before || !isOurs(name.slice(this.#settings.prefix.length))) continue;
       await this.#abort(name, id);
       removed++;
     }
@@ -181,6 +216,35 @@ class S3Store implements BlobStore {
   }
 
   async #removeNamed(names: readonly string[]): Promise<void> {
+    if (names.length > 1 && this.#takesLists) {
+      for (let first = 0; first < names.length; first += PAGE)
+        if (!(await this.#removeList(names.slice(first, first + PAGE)))) {
+          this.#takesLists = false;
+          return await this.#removeOneByOne(names.slice(first));
+        }
+      return;
+    }
+    await this.#removeOneByOne(names);
+  }
+
+  /** False: the store does not take lists, as not every one that speaks S3 does. */
+  async #removeList(names: readonly string[]): Promise<boolean> {
+    const { bucket: Bucket } = this.#settings;
+    return await this.#ask(async ({ client, s3 }) => {
+      const Delete = { Objects: names.map((Key) => ({ Key })), Quiet: true };
+      try {
+        const { Errors = [] } = await client.send(new s3.DeleteObjectsCommand({ Bucket, Delete }));
+        // Of each the reason is asked for alone.
+        if (Errors.length > 0) await this.#removeOneByOne(Errors.flatMap(({ Key }) => Key ?? []));
+        return true;
+      } catch (error) {
+        if (!isNotTaken(error)) throw error;
+        return false;
+      }
+    });
+  }
+
+  async #removeOneByOne(names: readonly string[]): Promise<void> {
     const { bucket: Bucket } = this.#settings;
     for (let first = 0; first < names.length; first += REMOVED_AT_ONCE) {
       const some = names.slice(first, first + REMOVED_AT_ONCE);
@@ -284,6 +348,18 @@ interface UnfinishedUpload {
 const isAnswer = (error: unknown): boolean => {
   const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
   return status !== undefined && status >= 300 && status < 500;
+};
+
+/** The store does not know the request, or wants a checksum of another kind with it. */
+const isNotTaken = (error: unknown): boolean => {
+  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+  return status === 400 || status === 405 || status === 501;
+};
+
+/** Another one has written it meanwhile. */
+const isTakenBefore = (error: unknown): boolean => {
+  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+  return status === 412 || status === 409;
 };
 
 /** Hashes and counts what goes by, and remembers when its source fails: that is no fault of the store. */

@@ -35,6 +35,10 @@ export interface BlobStore {
    * it for that long; the service sends the object itself then.
    */
   presign(key: string, download: PresignedDownload): Promise<string | null>;
+  /** Whose objects these are: writes the mark where there is none, once for all who try; gives the one that is there. */
+  claim(mark: string): Promise<string>;
+  /** Replaces the mark. */
+  adopt(mark: string): Promise<void>;
   /** Removes objects; one that is not there is no error. */
   remove(keys: readonly string[]): Promise<void>;
   /** Removes every object whose key begins with `prefix` (which ends in `/`), half-written ones too. */
@@ -43,8 +47,8 @@ export interface BlobStore {
   list(prefix: string, pageSize: number): AsyncIterable<readonly ListedBlob[]>;
   /** Names of what is left of objects that were never finished, untouched since `before`. */
   listUnfinished(before: Date): AsyncIterable<string>;
-  /** Removes what is left of objects that were never finished, untouched since `before`. Gives how many. */
-  removeUnfinished(before: Date): Promise<number>;
+  /** Removes what is left of objects that were never finished, untouched since `before`, if `isOurs` says so of their key. Gives how many. */
+  removeUnfinished(before: Date, isOurs: (key: string) => boolean): Promise<number>;
 }
 
 export class BlobMissing extends Error {
@@ -69,6 +73,21 @@ export class StoreFailed extends Error {
     this.code = `store.${code}`;
   }
 }
+
+/** What a disk says that is full, or can't be written to at present. */
+const DISK_CODES = new Set(["ENOSPC", "EDQUOT", "EROFS", "EIO"]);
+
+/** A disk's own failure as the store's: what was to be written can be written when it is well. Every other error is given back. */
+export function diskFailure(folder: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall === undefined || !DISK_CODES.has(code)) return error;
+  const isFull = code === "ENOSPC" || code === "EDQUOT";
+  const what = isFull ? "is full: make room there" : "can't be written to: look after it";
+  return new StoreFailed(`the disk of ${folder} ${what} (${code})`, code);
+}
+
+/** The name of the mark, beside the objects. No object has it: theirs have two parts or more. */
+export const MARK_NAME = "latchkey-installation";
 
 /** Keys and prefixes are made by the server: two parts or more, and nothing that leads elsewhere. */
 const KEY = /^[0-9A-Za-z_-]+(\/[0-9A-Za-z_.-]+)+$/;

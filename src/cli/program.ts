@@ -21,6 +21,7 @@ import { addRuns } from "./runs.ts";
 import { addSecrets } from "./secrets.ts";
 import { addServe } from "./serve.ts";
 import { addSessions } from "./sessions.ts";
+import { addStore } from "./store.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { Interrupted } from "./stop-signal.ts";
 
@@ -59,6 +60,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addBlueprints(program, composition);
   addAudit(program, composition);
   addRestoreReconcile(program, composition);
+  addStore(program, composition);
   addMasterKeyCommands(program, composition);
   addDoctor(program, composition);
   addDemo(program, composition);
@@ -77,6 +79,7 @@ const FOR_PEOPLE = new Set([
   "OperatorError",
   "Problem",
   "StoreFailed",
+  "StoreOfAnother",
   "ConfigError",
   "NodeFilesError",
   "StartRefused",

@@ -19,6 +19,10 @@ export async function findAccountBySlug(db: Database, slug: string): Promise<Acc
   return rows[0];
 }
 
+export async function listAccountIds(db: Database): Promise<readonly string[]> {
+  return (await db.query<{ id: string }>("select id from account")).map(({ id }) => id);
+}
+
 /** The account's document, as it was applied. */
 export async function findAccountDocument(db: Database, id: string): Promise<string | undefined> {
   const rows = await db.query<{ document: string }>(`select document from account where id = $1`, [id]);

@@ -6,3 +6,16 @@ export async function keepSigningKeyPrint(db: Database, print: Uint8Array): Prom
   const rows = await db.query<{ print: Buffer }>(`select signing_key_print as print from installation`);
   return rows[0]?.print;
 }
+
+/**
+ * What this database is, as its object store keeps it: the installation's own id, and what a copy of the database does not share,
+ * the server's identifier (`pg_control_system`) and the database's oid. Undefined: the service has never been started with it.
+ */
+export async function readInstallationMark(db: Database): Promise<string | undefined> {
+  const rows = await db.query<{ mark: string }>(
+    `select json_build_object('v', 1, 'installation', installation.id, 'server', (select system_identifier::text from pg_control_system()),
+       'database', (select oid::text from pg_database where datname = current_database()))::text as mark
+     from installation`,
+  );
+  return rows[0]?.mark;
+}

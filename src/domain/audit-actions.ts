@@ -38,5 +38,6 @@ export const AUDIT_ACTIONS = [
   "write.decide",
   "review.decide",
   "restore.reconcile",
+  "store.adopt",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

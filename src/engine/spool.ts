@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { diskFailure } from "#blobs/store.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { Redactor } from "./redact.ts";
@@ -33,10 +34,12 @@ export function readScratchName(name: string): { readonly runId: string; readonl
 
 /** Files of one run, gone with it. */
 export class Scratch {
+  readonly #parent: string;
   readonly #folder: string;
   #isMade = false;
 
   constructor(parent: string, runId: string, epoch: number) {
+    this.#parent = parent;
     this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
   }
 
@@ -48,8 +51,16 @@ export class Scratch {
     }
   }
 
-  /** Writes a stream to a new file and gives a reader of it. */
+  /** Writes a stream to a new file and gives a reader of it. Throws StoreFailed when the disk is full. */
   async keep(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
+    try {
+      return await this.#write(bytes);
+    } catch (error) {
+      throw diskFailure(this.#parent, error);
+    }
+  }
+
+  async #write(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
     this.#isMade = true;
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, randomBase62(12));

@@ -44,10 +44,10 @@ test("what was never finished goes when nobody has touched it since; what is bei
   await store.put("inputs/acct_9/whole.part", bytesOf("whole"));
   for (const name of ["old.0123456789ab.part", "new.0123456789ab.part"]) writeFileSync(folderOf(name), "");
   for (const name of ["old.0123456789ab.part", "whole.part"]) utimesSync(folderOf(name), 1_000, 1_000);
-  assert.equal(await store.removeUnfinished(new Date(Date.now() - 60_000)), 1);
+  assert.equal(await store.removeUnfinished(new Date(Date.now() - 60_000), () => true), 1);
   assert.deepEqual(readdirSync(join(folder, "inputs/acct_9")).toSorted(), [
     "new.0123456789ab.part",
     "whole.part",
   ]);
-  assert.equal(await openLocalStore(join(folder, "never-made")).removeUnfinished(new Date()), 0);
+  assert.equal(await openLocalStore(join(folder, "never-made")).removeUnfinished(new Date(), () => true), 0);
 });

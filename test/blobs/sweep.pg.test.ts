@@ -1,0 +1,120 @@
+// The store belongs to one installation: a copy of its database, or another one, removes nothing of it.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { claimStore, StoreOfAnother } from "#actions/claim-store.ts";
+import { sweepObjects } from "#actions/sweep-objects.ts";
+import { openLocalStore } from "#blobs/local-store.ts";
+import type { BlobStore } from "#blobs/store.ts";
+import type { Database } from "#db/pool.ts";
+import { must } from "#lib/assert.ts";
+import { openLog } from "#lib/log.ts";
+import { install, type Installation } from "../service.ts";
+
+const LOG = openLog({ level: "silent", format: "json" });
+const DAYS_AGO = new Date(Date.now() - 3 * 86_400_000);
+
+let [production, staging]: (Installation & AsyncDisposable)[] = [];
+let folder: string;
+let store: BlobStore;
+let account: string;
+
+before(async () => {
+  // The template of the tests is one installation: its clones are copies of it.
+  [production, staging] = [await install(), await install()];
+  for (const each of [production, staging]) await each.apply("account: acme");
+  account = (await dbOf(production).query<{ id: string }>("select id from account"))[0]?.id ?? "";
+});
+beforeEach(async () => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  folder = await mkdtemp(join(tmpdir(), "latchkey-sweep-"));
+  store = openLocalStore(folder);
+});
+after(async () => {
+  for (const each of [production, staging]) await each?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const dbOf = (installation: Installation | undefined): Database =>
+  must(installation, "the installation").database.db;
+
+/** An object of some days ago. */
+function put(key: string): string {
+  const path = join(folder, key);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, "x");
+  utimesSync(path, DAYS_AGO, DAYS_AGO);
+  return path;
+}
+const sweep = async (db: Database, isMeant = false): Promise<number | null> =>
+  await sweepObjects({ db, blobs: store, log: LOG }, isMeant);
+const nameOf = (index: number): string => String(index).padStart(24, "0");
+
+test("a copy of the database, or another installation, sweeps nothing of a store that is not its own", async () => {
+  await claimStore(dbOf(production), store);
+  await claimStore(dbOf(production), store);
+  const ours = put(`inputs/${account}/${nameOf(1)}`);
+  await assert.rejects(claimStore(dbOf(staging), store), StoreOfAnother);
+  assert.equal(await sweep(dbOf(staging)), null);
+  assert.ok(existsSync(ours));
+  assert.equal(await sweep(dbOf(production)), 1);
+  assert.equal(existsSync(ours), false);
+});
+
+test("a service does not start with the store of another; `latchkey store adopt` says that it is meant", async () => {
+  assert.ok(staging !== undefined);
+  const own = join(staging.dataFolder, "objects");
+  await claimStore(dbOf(production), openLocalStore(own));
+  const refused = /The object store belongs to another installation.*`latchkey store adopt`/;
+  await assert.rejects(staging.serve(), refused);
+  const doctor = await staging.command("doctor");
+  assert.match(doctor.stdout, refused);
+  const adopted = await staging.command("store", "adopt");
+  assert.deepEqual([adopted.code, adopted.stdout], [0, "The object store is this installation's now.\n"]);
+  assert.match((await staging.command("store", "adopt")).stdout, /was this installation's already/);
+  await staging.serve();
+  await assert.rejects(claimStore(dbOf(production), openLocalStore(own)), StoreOfAnother);
+  const [entry] = await dbOf(staging).query<{ detail: string }>(
+    "select detail from audit_entry where action = 'store.adopt'",
+  );
+  assert.deepEqual(JSON.parse(entry?.detail ?? ""), { store: "folder" });
+});
+
+test("of two that claim a store at once one has it", async () => {
+  const claims = await Promise.allSettled(
+    [production, staging].map(async (each) => await claimStore(dbOf(each), store)),
+  );
+  assert.equal(claims.filter(({ status }) => status === "fulfilled").length, 1);
+});
+
+test("only names that the service makes, of accounts of this database, are removed", async () => {
+  const kept = [
+    "results/2024/report.csv",
+    `inputs/acct_ofAnother/${nameOf(1)}`,
+    `results/acct_ofAnother/run_1/${"a".repeat(16)}.json.br`,
+    `inputs/${account}/notes.txt`,
+    `inputs/acct_ofAnother/${nameOf(2)}.0123456789ab.part`,
+  ].map(put);
+  const removed = [
+    `inputs/${account}/${nameOf(1)}`,
+    `steps/${account}/run_1/${"a".repeat(16)}`,
+    `results/${account}/run_1/${"a".repeat(16)}.json.br`,
+    `inputs/${account}/${nameOf(2)}.0123456789ab.part`,
+  ].map(put);
+  assert.equal(await sweep(dbOf(production)), 3);
+  assert.deepEqual(
+    [kept.every((path) => existsSync(path)), removed.some((path) => existsSync(path))],
+    [true, false],
+  );
+});
+
+test("a sweep that would remove more than a thousand and 5 % stops; one that is meant does not", async () => {
+  const paths = Array.from({ length: 1_001 }, (_, index) => put(`inputs/${account}/${nameOf(index)}`));
+  assert.equal(await sweep(dbOf(production)), null);
+  assert.ok(paths.every((path) => existsSync(path)));
+  assert.equal(await sweep(dbOf(production), true), 1_001);
+  assert.ok(paths.every((path) => !existsSync(path)));
+});
