@@ -49,6 +49,7 @@ export interface Config extends DatabaseSettings {
   readonly logFormat: "json" | "pretty";
   readonly workerConcurrency: number;
   readonly loginTimeoutMs: number;
+  readonly databaseWaitMs: number;
   readonly drainMs: number;
   /** Empty but in fault tests. */
   readonly failpoints: readonly FailpointAction[];
@@ -184,6 +185,13 @@ export const SETTINGS: readonly Setting[] = [
     description: "Longest wait for requests and runs under way when the service is told to stop.",
   },
   {
+    name: "LATCHKEY_DATABASE_WAIT_SECONDS",
+    type: "0 to 600",
+    default: "60",
+    description:
+      "How long `latchkey serve` waits at its start for a database of DATABASE_URL that does not answer; then it ends with exit code 1.",
+  },
+  {
     name: "LATCHKEY_FAILPOINTS",
     type: "list of name=kill, throw or delay",
     default: "empty",
@@ -286,6 +294,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
     ),
     workerConcurrency: checked("LATCHKEY_WORKER_CONCURRENCY", whole(1, 1_000), "a number from 1 to 1000", 20),
     loginTimeoutMs: seconds("LATCHKEY_LOGIN_SECONDS", 1, limits.loginTimeoutMs),
+    databaseWaitMs: seconds("LATCHKEY_DATABASE_WAIT_SECONDS", 0, 60_000),
     drainMs: seconds("LATCHKEY_DRAIN_SECONDS", 0, limits.drainMs),
     failpoints: checked(
       "LATCHKEY_FAILPOINTS",

@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { grantToService, isRefusedRight, listMissingGrants, readRole } from "#db/grants.ts";
 import { areJobsMigrated, migrateJobs } from "#db/jobs.ts";
 import { findPendingMigration, migrate } from "#db/migrate.ts";
 import { assertDurable } from "#db/durable.ts";
+import { isConnectionLost } from "#db/database-errors.ts";
 import { openPool, type Database, type DatabaseSource } from "#db/pool.ts";
 import { areSameDatabase } from "#db/same-database.ts";
 import type { Log } from "#lib/log.ts";
@@ -15,21 +17,41 @@ const MIGRATIONS = fileURLToPath(new URL("../migrations", import.meta.url));
 export interface OpenDatabase {
   readonly db: Database;
   readonly source: DatabaseSource;
+  /** For how long the embedded server of a process that stays has not run, in milliseconds; 0: it runs. */
+  goneForMs(): number;
+  /** Ends never, but for an embedded server that could not be started again: with why. */
+  readonly lost: Promise<Error>;
   close(): Promise<void>;
 }
 
+/** An embedded server that does not start for so long ends the process, so that somebody looks. */
+const EMBEDDED_GIVE_UP_MS = 5 * 60_000;
+const REACH_EVERY_MS = 1_000;
+
 /**
  * DATABASE_URL, or the embedded PostgreSQL of the data folder; migrated, also where LATCHKEY_MIGRATE is `off` with `migrates`. Safe when
- * several processes do it at once. The owner's connection is closed before this gives the service's.
+ * several processes do it at once. The owner's connection is closed before this gives the service's. `stays`: for a process that runs
+ * until it is told to end, which waits for a database that is away, and looks after an embedded one.
  */
 export async function openDatabase(
   config: Config,
   log: Log,
-  { migrates = false }: { readonly migrates?: boolean } = {},
+  { migrates = false, stays = false }: { readonly migrates?: boolean; readonly stays?: boolean } = {},
 ): Promise<OpenDatabase> {
+  const lost = Promise.withResolvers<Error>();
   const embedded = config.databaseUrl
     ? null
-    : await startEmbeddedPostgres({ dataDir: config.dataDir, log: (message) => log.debug(message) });
+    : await startEmbeddedPostgres({
+        dataDir: config.dataDir,
+        log: (message) => log.debug(message),
+        watch: stays
+          ? {
+              notice: (message) => log.error(message),
+              onGivenUp: lost.resolve,
+              giveUpAfterMs: EMBEDDED_GIVE_UP_MS,
+            }
+          : undefined,
+      });
   const source: DatabaseSource = embedded?.connection ?? sourceOf(config.databaseUrl);
   const ownerSource =
     embedded?.ownerConnection ?? (config.databaseOwnerUrl ? sourceOf(config.databaseOwnerUrl) : null);
@@ -39,32 +61,32 @@ export async function openDatabase(
     await embedded?.stop();
   };
   try {
-    if (!embedded) await reach(db, "DATABASE_URL");
+    if (!embedded) await reach(db, "DATABASE_URL", stays ? config.databaseWaitMs : 0, log);
     await assertDurable(db);
     if (config.migrate === "off" && !migrates) await requireMigrated(db);
-    else if (ownerSource === null) await migrateAs(db);
-    else await migrateAsOwner(ownerSource, db);
+    else if (ownerSource === null) await migrateAs(db, log);
+    else await migrateAsOwner(ownerSource, db, log);
     await requireGrants(db);
   } catch (error) {
     await close();
     throw error;
   }
-  return { db, source, close };
+  return { db, source, close, goneForMs: () => embedded?.goneForMs() ?? 0, lost: lost.promise };
 }
 
 const sourceOf = (url: Config["databaseUrl"]): DatabaseSource => ({
   connectionString: url?.reveal() ?? "",
 });
 
-async function migrateAll(db: Database): Promise<void> {
-  await migrate(db, MIGRATIONS);
+async function migrateAll(db: Database, log: Log): Promise<void> {
+  await migrate(db, MIGRATIONS, { onWait: (message) => log.warn(message) });
   await migrateJobs(db);
 }
 
 /** By the role of the service, which then owns what it makes. */
-async function migrateAs(db: Database): Promise<void> {
+async function migrateAs(db: Database, log: Log): Promise<void> {
   try {
-    await migrateAll(db);
+    await migrateAll(db, log);
   } catch (error) {
     if (!isRefusedRight(error)) throw error;
     throw new StartRefused(
@@ -75,16 +97,16 @@ async function migrateAs(db: Database): Promise<void> {
 }
 
 /** By a role of its own, over a connection that is closed when this is done. */
-async function migrateAsOwner(source: DatabaseSource, db: Database): Promise<void> {
+async function migrateAsOwner(source: DatabaseSource, db: Database, log: Log): Promise<void> {
   const owner = openPool(source, { applicationName: "latchkey owner", max: 2 });
   try {
-    await reach(owner, "DATABASE_OWNER_URL");
+    await reach(owner, "DATABASE_OWNER_URL", 0, log);
     if (!(await areSameDatabase(owner, db))) {
       throw new StartRefused(
         "DATABASE_OWNER_URL and DATABASE_URL lead to different databases. Nothing was changed; give both the same host, port and database.",
       );
     }
-    await migrateAll(owner);
+    await migrateAll(owner, log);
     await grantToService(owner, await readRole(db));
   } finally {
     await owner.end();
@@ -120,17 +142,33 @@ async function requireGrants(db: Database): Promise<void> {
   );
 }
 
-/** The first connection to a server of somebody else: what most often is wrong, in one sentence. */
-async function reach(db: Database, setting: string): Promise<void> {
-  try {
-    await db.query("select 1");
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    // Several addresses of one name fail together, with a code and no message.
-    const reason = [message, code].filter((text) => text !== undefined && text !== "").join(", ");
-    throw new StartRefused(
-      `The database of ${setting} can't be opened (${reason || "unknown reason"}). Is the server up, and are host, port, ` +
-        "user, password and database name right? With DATABASE_URL unset, the embedded PostgreSQL is used.",
-    );
+/**
+ * The first connection to a server of somebody else: what most often is wrong, in one sentence. One that is away, as when both are
+ * started at once, is waited for.
+ */
+async function reach(db: Database, setting: string, waitMs: number, log: Log): Promise<void> {
+  const until = performance.now() + waitMs;
+  for (let isTold = false; ; isTold = true) {
+    try {
+      await db.query("select 1");
+      return;
+    } catch (error) {
+      const isOver = performance.now() + REACH_EVERY_MS > until;
+      if (isOver || !isConnectionLost(error)) throw refusal(setting, error as NodeJS.ErrnoException);
+      if (!isTold)
+        log.warn(
+          `the database of ${setting} is away; it is waited for, ${Math.round(waitMs / 1_000)} s at most`,
+        );
+      await sleep(REACH_EVERY_MS);
+    }
   }
+}
+
+function refusal(setting: string, { code, message }: NodeJS.ErrnoException): StartRefused {
+  // Several addresses of one name fail together, with a code and no message.
+  const reason = [message, code].filter((text) => text !== undefined && text !== "").join(", ");
+  return new StartRefused(
+    `The database of ${setting} can't be opened (${reason || "unknown reason"}). Is the server up, and are host, port, ` +
+      "user, password and database name right? With DATABASE_URL unset, the embedded PostgreSQL is used.",
+  );
 }

@@ -46,6 +46,8 @@ export async function openServer(
     readonly port: number;
     readonly api: boolean;
     readonly trustedProxies: readonly Network[];
+    /** For how long the database that this process looks after has not run, in milliseconds. */
+    readonly databaseGoneForMs: () => number;
   },
 ): Promise<Server> {
   const state = newReadiness();
@@ -98,7 +100,7 @@ export async function openServer(
   app.setNotFoundHandler(async () => {
     throw new Problem("not_found", "Not found.");
   });
-  registerHealth(app, services, state);
+  registerHealth(app, services, state, options.databaseGoneForMs);
   if (options.api) {
     registerApi(app, services);
     registerHosted(app, services);
@@ -158,10 +160,18 @@ async function sayGoodbye(state: Readiness, drainMs: number): Promise<void> {
 }
 
 /** Design, page 1, Extensions: outside `/api/v1`, no account data. */
-function registerHealth(app: FastifyInstance, services: Services, state: Readiness): void {
-  app.get("/healthz", async (_request, reply) =>
-    reply.header("Cache-Control", "no-store").send({ status: "ok" }),
-  );
+function registerHealth(
+  app: FastifyInstance,
+  services: Services,
+  state: Readiness,
+  databaseGoneForMs: () => number,
+): void {
+  app.get("/healthz", async (_request, reply) => {
+    reply.header("Cache-Control", "no-store");
+    if (databaseGoneForMs() > limits.databaseGoneMs)
+      return await reply.code(503).send({ status: "database gone" });
+    return await reply.send({ status: "ok" });
+  });
   app.get(READY_PATH, async (_request, reply) => {
     reply.header("Cache-Control", "no-store");
     state.askedAtMs = performance.now();

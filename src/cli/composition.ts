@@ -53,7 +53,10 @@ export interface Composition {
   loadNodeTypes(): Promise<ReadonlyMap<string, string>>;
   /** The way out to targets, as the settings allow it. */
   wayOut(): Promise<Gate>;
-  serve(roles: readonly ("api" | "worker")[]): Promise<{ readonly url: string; stop(): Promise<void> }>;
+  /** `lost` ends when the service can't go on: with why. */
+  serve(
+    roles: readonly ("api" | "worker")[],
+  ): Promise<{ readonly url: string; readonly lost: Promise<Error>; stop(): Promise<void> }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;
   /** What seals, and opens where the master key is at hand: for a command that only gives a secret. */

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { print } from "./output.ts";
+import { CommandFailed, print } from "./output.ts";
 import { stopSignal } from "./stop-signal.ts";
 
 type Role = "api" | "worker";
@@ -28,12 +28,14 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   if (own.size > 0) log.info({ types: [...own.values()] }, "node types of this installation");
   const service = await composition.serve(roles);
   print(`Latchkey listens at ${service.url} (${roles.join(", ")})`);
-  await told.come;
-  log.info("stopping: requests under way end, runs under way are handed back");
+  const lost = await Promise.race([told.come.then(() => null), service.lost]);
+  if (lost === null) log.info("stopping: requests under way end, runs under way are handed back");
+  else log.error(`stopping, because the service can't go on: ${lost.message}`);
   // The process ends all the same: its runs go on elsewhere, from their journal.
-  const limit = setTimeout(() => process.exit(0), drainMs + LEEWAY_MS);
+  const limit = setTimeout(() => process.exit(lost === null ? 0 : 1), drainMs + LEEWAY_MS);
   await service.stop();
   log.info("stopped");
+  if (lost !== null) throw new CommandFailed("The embedded PostgreSQL could not be started again.");
   // If a part has left a handle open, the limit still holds; else the process ends by itself now.
   limit.unref();
 }

@@ -12,6 +12,7 @@ const state = health("What the process says about itself, in a word or two.", [
   "ready",
   "draining",
   "database unavailable",
+  "database gone",
 ]);
 
 const TAG = "Health";
@@ -22,13 +23,19 @@ export const readLiveness: Operation = {
   path: "/healthz",
   tag: TAG,
   summary: "Whether the process is up",
-  description: "Answers as long as the process does. Needs no API key.",
+  description:
+    "Answers as long as the process does; `503` when the embedded PostgreSQL has been gone for a minute and could not be started again. Needs no API key.",
   parameters: [],
   answers: [
     {
       status: 200,
       description: "It is up.",
       content: { "application/json": { schema: state, examples: { up: { status: "ok" } } } },
+    },
+    {
+      status: 503,
+      description: "It is up and can't go on.",
+      content: { "application/json": { schema: state, examples: { gone: { status: "database gone" } } } },
     },
   ],
   failures: [],

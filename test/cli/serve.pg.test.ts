@@ -175,7 +175,11 @@ describe("the start", () => {
     ];
     url.pathname = "/there_is_no_such_database";
     for (const each of [...urls, url.href]) {
-      const result = await latchkey(["serve"], { ...installation.environment, DATABASE_URL: each });
+      const result = await latchkey(["serve"], {
+        ...installation.environment,
+        DATABASE_URL: each,
+        LATCHKEY_DATABASE_WAIT_SECONDS: "0",
+      });
       assert.equal(result.code, 1);
       assert.match(result.stderr, /The database of DATABASE_URL can't be opened \(.+\)\. Is the server up/);
       assert.equal(result.stderr.includes(password), false);

@@ -392,5 +392,7 @@ test("every documented outcome of every operation was seen", () => {
       Object.keys(operation?.responses ?? {}).map((status) => `${operation?.operationId} ${status}`),
     ),
   );
-  assert.deepEqual(documented.toSorted(), [...seen].toSorted());
+  // An embedded PostgreSQL that can't be started again: test/db/embedded-watch.pg.test.ts.
+  const elsewhere = ["readLiveness 503"];
+  assert.deepEqual(documented.toSorted(), [...seen, ...elsewhere].toSorted());
 });

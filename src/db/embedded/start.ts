@@ -12,6 +12,7 @@ import { chooseServerUser } from "./server-user.ts";
 import { ensureServiceRole } from "./service-role.ts";
 import { openSocketFolder, port, removeSocketFolder } from "./socket-folder.ts";
 import { leave, liveUsers, register } from "./users.ts";
+import { watchServer, type WatchOptions } from "./watch.ts";
 
 /** `host` is the folder of the unix socket. */
 export type EmbeddedConnection = {
@@ -29,6 +30,8 @@ export type EmbeddedPostgres = {
   ownerConnection: EmbeddedConnection;
   /** True: a server was running already (another process of ours, or one left by a killed process). */
   adopted: boolean;
+  /** For how long a watched server has not run, in milliseconds; 0: it runs, or nobody watches it. */
+  goneForMs(): number;
   /** Leaves the server; the last live user of it stops it. */
   stop(): Promise<void>;
 };
@@ -38,11 +41,13 @@ const databaseName = "latchkey";
 /**
  * The real PostgreSQL of a machine without one: in `dataDir`, over a unix socket only, durable.
  * Starts it, or takes over the one that runs; any number of processes may call this at once.
+ * With `watch` it is started again when it ends without our doing: for what lives long.
  * Throws an Error whose message says what to do. Design, page 2, Embedded PostgreSQL.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;
   log?: ((message: string) => void) | undefined;
+  watch?: WatchOptions | undefined;
 }): Promise<EmbeddedPostgres> {
   const log = options.log ?? (() => {});
   const folder = openDataFolder(resolve(options.dataDir));
@@ -50,13 +55,28 @@ export async function startEmbeddedPostgres(options: {
     const adopted = await adopt(folder, log);
     const { service, owner } = adopted ?? (await start(folder, log));
     const use = register(folder);
+    const path = clusterPath(folder);
+    const startAgain = async (): Promise<void> =>
+      await withFolderLock(folder, async () => {
+        const again = (await adopt(folder, log)) ?? (await start(folder, log));
+        if (again.service.host !== service.host)
+          throw new Error(
+            `The embedded PostgreSQL runs at another socket (${again.service.host}): the temporary directory was cleared. Start again.`,
+          );
+      });
+    const watch =
+      options.watch && watchServer(() => findPostmaster(path).kind === "running", startAgain, options.watch);
     let stopping: Promise<void> | null = null;
-    const stop = (): Promise<void> =>
-      (stopping ??= withFolderLock(folder, () => leaveServer(folder, use, log)));
+    const end = async (): Promise<void> => {
+      await watch?.stop();
+      await withFolderLock(folder, () => leaveServer(folder, use, log));
+    };
+    const stop = (): Promise<void> => (stopping ??= end());
     return {
       connection: { ...service, database: databaseName },
       ownerConnection: { ...owner, database: databaseName },
       adopted: adopted !== null,
+      goneForMs: () => watch?.goneForMs() ?? 0,
       stop,
     };
   });

@@ -1,0 +1,28 @@
+// A service that starts before its database, as when both are started at once, waits for it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openFrozenProxy } from "../flow/frozen-proxy.ts";
+import { eventually } from "../flow/run-history.ts";
+import { install } from "../service.ts";
+
+test("`serve` waits for a database that is away, and ends when it stays away for longer than it may", async () => {
+  await using installation = await install();
+  const proxy = await openFrozenProxy(installation.database.connectionString);
+  try {
+    proxy.swallow();
+    const at = { DATABASE_URL: proxy.connectionString };
+    await assert.rejects(
+      installation.serve({ ...at, LATCHKEY_DATABASE_WAIT_SECONDS: "0" }),
+      /The database of DATABASE_URL can't be opened/,
+    );
+    const starting = installation.serve(at);
+    const waits = /the database of DATABASE_URL is away; it is waited for, 60 s at most/;
+    await eventually("it waits", async () => waits.test(installation.logs()) || undefined);
+    proxy.heal();
+    const service = await starting;
+    assert.equal((await fetch(`${service.url}/readyz`)).status, 200);
+    await service.end();
+  } finally {
+    await proxy.close();
+  }
+});
