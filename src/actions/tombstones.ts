@@ -27,16 +27,16 @@ export function openTombstones(file: string): Tombstones {
   const log = openAppendLog(file);
   return {
     of: (credentialId) => {
-      let isWritten = false;
+      let written: string | null = null;
       return {
         write: async (account, { id: entry, occurredAt: at }) => {
           // Noted first: a line that was written in part counts as written.
-          isWritten = true;
+          written = entry;
           await log.append([JSON.stringify({ v: 1, deleted: credentialId, account, at, entry })]);
         },
         withdraw: async (db) => {
-          if (!isWritten || !(await credentialExists(db, credentialId))) return;
-          await log.append([JSON.stringify({ v: 1, undone: credentialId })]);
+          if (written === null || !(await credentialExists(db, credentialId))) return;
+          await log.append([JSON.stringify({ v: 1, undone: credentialId, entry: written })]);
         },
       };
     },
@@ -45,7 +45,8 @@ export function openTombstones(file: string): Tombstones {
 
 /**
  * The ids that files say were deleted: lines of tombstone files and of `latchkey audit export`. A line that takes another
- * back counts in its own file only: what one machine gave up, another may have done.
+ * back names it by its audit entry, and no other: a second request may have deleted the credential meanwhile. It counts in its own
+ * file only: what one machine gave up, another may have done.
  */
 export async function readTombstones(
   files: readonly string[],
@@ -53,16 +54,24 @@ export async function readTombstones(
   const deleted = new Set<string>();
   let unreadableTotal = 0;
   for (const file of files) {
-    const own = new Set<string>();
+    // By credential, the audit entries of the requests that deleted it.
+    const own = new Map<string, Set<unknown>>();
+    const add = (id: string, entry: unknown): void => {
+      own.set(id, (own.get(id) ?? new Set()).add(entry));
+    };
     const { lines, unreadable } = await readLog(file);
     unreadableTotal += unreadable;
     for (const { value } of lines) {
-      if (isCredentialId(value["deleted"])) own.add(value["deleted"]);
-      if (isCredentialId(value["undone"])) own.delete(value["undone"]);
+      if (isCredentialId(value["deleted"])) add(value["deleted"], value["entry"]);
+      if (isCredentialId(value["undone"])) {
+        // Earlier programs did not name it.
+        if (value["entry"] === undefined) own.delete(value["undone"]);
+        else own.get(value["undone"])?.delete(value["entry"]);
+      }
       if (value["action"] === "credential.delete" && isCredentialId(value["subject_id"]))
-        own.add(value["subject_id"]);
+        add(value["subject_id"], value["id"]);
     }
-    for (const id of own) deleted.add(id);
+    for (const [id, entries] of own) if (entries.size > 0) deleted.add(id);
   }
   return { credentialIds: [...deleted], unreadable: unreadableTotal };
 }
