@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { AccountQuotas } from "#actions/account-quotas.ts";
 import { openClientOf } from "#actions/client-of.ts";
+import { claimStore, StoreOfAnother } from "#actions/claim-store.ts";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { describePlain, listPlainHosts } from "#actions/list-plain-hosts.ts";
@@ -16,6 +17,7 @@ import { RunWatch } from "#actions/watch-runs.ts";
 import { RunNews } from "#db/run-news.ts";
 import { listLoggingRisks } from "#db/logging-risks.ts";
 import { listRoleRisks } from "#db/role-risks.ts";
+import { SelfFence } from "#engine/self-fence.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { openAppendLog } from "#lib/append-log.ts";
@@ -42,6 +44,8 @@ export type Role = "api" | "worker";
 
 export interface RunningService {
   readonly url: string;
+  /** Ends never, but when the service can't go on: with why. The process is to end then. */
+  readonly lost: Promise<Error>;
   /** Stops taking work, hands runs back, waits for requests under way, ends. At most the configured drain. */
   stop(): Promise<void>;
 }
@@ -64,7 +68,7 @@ export async function startService(
       "LATCHKEY_FAILPOINTS is set: this process fails on purpose, for tests only",
     );
   }
-  const database = await openDatabase(config, log);
+  const database = await openDatabase(config, log, { stays: true });
   const news = new RunNews(database.db, database.source, log);
   const parts: (() => Promise<unknown>)[] = [];
   let closeShared = async (): Promise<unknown> => null;
@@ -87,6 +91,7 @@ export async function startService(
         services.loginExpressions.close(),
         services.refusedSignIns.close(),
       ]);
+    await claimStoreAtStart(services);
     await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);
     parts.push(followVaultKeys(database.db, services.vault, log));
     // The port before the worker: a process that can't listen must not have taken runs.
@@ -95,14 +100,25 @@ export async function startService(
       port: config.port,
       api: roles.includes("api"),
       trustedProxies: config.trustedProxies,
+      databaseGoneForMs: () => database.goneForMs(),
     });
     server = listening;
     parts.push(() => listening.close(config.drainMs));
     if (roles.includes("worker")) parts.push(await startWorker(config, services, database));
-    return { url: publicUrl(), stop: closeAll };
+    return { url: publicUrl(), lost: database.lost, stop: closeAll };
   } catch (error) {
     await closeAll();
     throw error;
+  }
+}
+
+/** A store that is away for the moment does not keep the service from starting: what deletes asks again. Throws StoreOfAnother. */
+async function claimStoreAtStart({ db, blobs, log }: Pick<Services, "db" | "blobs" | "log">): Promise<void> {
+  try {
+    await claimStore(db, blobs);
+  } catch (error) {
+    if (error instanceof StoreOfAnother) throw error;
+    log.warn(describeError(error), "the object store could not be asked whose it is");
   }
 }
 
@@ -226,6 +242,7 @@ async function startWorker(
     audit: services.signing.audit,
     handleMac: (parts) => services.signing.runHandle(parts),
     gate: services.gate,
+    fence: new SelfFence(),
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: services.loginExpressions,
     clientSecret: services.clientSecret,

@@ -150,17 +150,26 @@ export async function takeTotpStep(
   return rows.length > 0;
 }
 
+/** A run, as the worker that claimed it knows it: another claim has another epoch. */
+interface LoginClaim {
+  readonly runId: string;
+  readonly epoch: number;
+}
+
+/** Of `$2` and `$3`: no other worker has claimed the run since. */
+const IS_CLAIM = `exists (select from run where id = $2 and lease_epoch = $3)`;
+
 /** Takes the right to log in with a credential, for a time. True again for the same run: a killed worker's run goes on. */
 export async function takeLogin(
   db: Database,
   credentialId: string,
-  runId: string,
+  { runId, epoch }: LoginClaim,
   lifetimeMs: number,
 ): Promise<boolean> {
   const rows = await db.query(
-    `update credential set login_run_id = $2, login_until = app_now() + $3::bigint * interval '1 ms'
-     where id = $1 and (login_run_id is null or login_run_id = $2 or login_until <= app_now()) returning 1`,
-    [credentialId, runId, lifetimeMs],
+    `update credential set login_run_id = $2, login_until = app_now() + $4::bigint * interval '1 ms'
+     where id = $1 and (login_run_id is null or login_run_id = $2 or login_until <= app_now()) and ${IS_CLAIM} returning 1`,
+    [credentialId, runId, epoch, lifetimeMs],
   );
   if (rows.length > 0) return true;
   // A deleted credential has nothing to wait for: the caller finds it gone.
@@ -168,9 +177,15 @@ export async function takeLogin(
   return exists.length === 0;
 }
 
-export async function releaseLogin(db: Database, credentialId: string, runId: string): Promise<void> {
+/** Gives it back, unless another worker has the run by now: then it is that one's. */
+export async function releaseLogin(
+  db: Database,
+  credentialId: string,
+  { runId, epoch }: LoginClaim,
+): Promise<void> {
   await db.query(
-    `update credential set login_run_id = null, login_until = null where id = $1 and login_run_id = $2`,
-    [credentialId, runId],
+    `update credential set login_run_id = null, login_until = null
+     where id = $1 and login_run_id = $2 and ${IS_CLAIM}`,
+    [credentialId, runId, epoch],
   );
 }

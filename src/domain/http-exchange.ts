@@ -71,9 +71,13 @@ export class OutboundError extends Error {
   }
 }
 
+/** Called before the first byte of each hop, when its connection stands; what it throws ends the request, and the hop was not sent. */
+export type MayLeave = () => void;
+
 /** `keep` is where `toFile` is. */
 export type SendOutbound = (
   request: OutboundRequest,
   signal: AbortSignal,
   keep?: KeepBody,
+  mayLeave?: MayLeave,
 ) => Promise<OutboundResponse>;

@@ -13,7 +13,7 @@ import type { EngineServices } from "./services.ts";
 
 /** The journal of a run of the service: every write carries its lease. */
 export function databaseJournal(
-  { db, news }: Pick<EngineServices, "db" | "news">,
+  { db, news, fence }: Pick<EngineServices, "db" | "news" | "fence">,
   run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId">,
   lease: Lease,
 ): RunJournal {
@@ -35,6 +35,7 @@ export function databaseJournal(
     saveSource: async (nodeId, blob) =>
       await outlastLocks(async () => await saveStepSource(db, lease, accountId, nodeId, blob)),
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
+    mayWrite: () => fence.check(lease),
     beginWrite: async (nodeId, ordinal) =>
       await outlastLocks(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
     endWrite: async (write) => await outlastLocks(async () => await endWrite(db, lease, write)),

@@ -1,6 +1,6 @@
 import { StoreFailed } from "#blobs/store.ts";
 import { keepBlueprintVersion, keepStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
-import { isConnectionLost, isLockedOut } from "#db/pool.ts";
+import { isConnectionLost, isLockedOut } from "#db/database-errors.ts";
 import type { Lease } from "#db/lease.ts";
 import { completeRun, type NewResult } from "#db/run-results.ts";
 import {
@@ -211,7 +211,7 @@ async function carry(
   await failpoint("run.before_login");
   const { targets, secrets } = await (run.blueprintId === null
     ? logInTraced(services, run, lease, plan, opened, signal)
-    : logIn(services, run, plan, opened, signal));
+    : logIn(services, run, lease, plan, opened, signal));
   await failpoint("run.after_login");
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {
@@ -289,7 +289,7 @@ async function logInTraced(
 ): ReturnType<typeof logIn> {
   const trace = new LoginTrace(services.db, lease, run.accountId);
   try {
-    const loggedIn = await logIn(services, run, plan, opened, signal, trace);
+    const loggedIn = await logIn(services, run, lease, plan, opened, signal, trace);
     await trace.end(null);
     return loggedIn;
   } catch (error) {
@@ -302,6 +302,7 @@ async function logInTraced(
 async function logIn(
   services: EngineServices,
   run: ClaimedRun,
+  lease: Lease,
   plan: RunPlan,
   opened: AsyncDisposableStack,
   signal: AbortSignal,
@@ -323,7 +324,17 @@ async function logIn(
       trace?.asks(hop);
     };
     const asked = { version: strategyVersion, strategy };
-    const request = { ...used, strategyId, strategy: asked, origins, beforeHop, trace };
+    const mayLeave = (): void => services.fence.check(lease);
+    const request = {
+      ...used,
+      epoch: run.epoch,
+      mayLeave,
+      strategyId,
+      strategy: asked,
+      origins,
+      beforeHop,
+      trace,
+    };
     const handles = openHandles(services.handleMac, used);
     const door = openDoor(secrets, handles);
     const logInKnown = async (at: AbortSignal, refused?: Secret<LoginSession>) => {

@@ -41,6 +41,8 @@ export function localJournal(rules: LocalRules): RunJournal {
     },
     listWrites: async (nodeId, first, count) =>
       Array.from({ length: count }, (_none, index) => writes.get(place(nodeId, first + index)) ?? []).flat(),
+    // Nobody else carries it.
+    mayWrite: () => {},
     beginWrite: async (nodeId, ordinal) => {
       if (!rules.allowWrites && !rules.isReplayed)
         throw new RunFailure(

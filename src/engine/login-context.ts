@@ -1,6 +1,7 @@
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
 import { fieldVariable } from "#domain/field-values.ts";
+import type { MayLeave } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { analyseTemplate } from "#expressions/analyse.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
@@ -32,6 +33,7 @@ interface LoginPlace {
   readonly strategy: Pick<StrategyVersion, "strategy">;
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop | null;
+  readonly mayLeave?: MayLeave;
   /** What an earlier login of the run gave, and the target does not take any more. */
   readonly refused?: Secret<LoginSession> | undefined;
   /** Of a test login: what it writes down. */
@@ -67,7 +69,7 @@ export function loginContext(
     field: (key) => fields.reveal().get(key),
     expressions: credentialExpressions(meansWithCodes, request, fields, clock, signal),
     send: async (outbound) => {
-      const response = await target.send(outbound, signal);
+      const response = await target.send(outbound, signal, undefined, request.mayLeave);
       request.trace?.answered(response.status);
       if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await means.nowMs());
       return response;

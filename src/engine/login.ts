@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readClock } from "#db/clock.ts";
 import { deleteLoginSession, releaseLogin, takeLogin, takeTotpStep } from "#db/credentials.ts";
 import type { StrategyVersion } from "#db/config-documents.ts";
-import { OutboundError } from "#domain/http-exchange.ts";
+import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
 import { isJsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
@@ -30,6 +30,10 @@ export interface LoginRequest extends CredentialReference {
   /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop;
+  /** Of the claim under which the run is carried. */
+  readonly epoch: number;
+  /** Throws when others may carry the run by now: a login counts at the target. */
+  readonly mayLeave: MayLeave;
   /** What an earlier login of the run gave, and the target does not take any more. */
   readonly refused?: Secret<LoginSession> | undefined;
   /** Of a test login: it is really done, whatever login is kept, and written down step by step. */
@@ -63,7 +67,7 @@ export async function login(
   const takenMs = loginTimeoutMs + limits.loginMarginMs;
   for (
     let pollMs = LOGIN_POLL_MS.first;
-    !(await takeLogin(services.db, request.credentialId, request.runId, takenMs));
+    !(await takeLogin(services.db, request.credentialId, request, takenMs));
     pollMs = Math.min(pollMs * 1.5, LOGIN_POLL_MS.longest)
   ) {
     await sleep(pollMs, undefined, { signal });
@@ -99,7 +103,7 @@ export async function login(
     }
     throw error;
   } finally {
-    await releaseLogin(services.db, request.credentialId, request.runId);
+    await releaseLogin(services.db, request.credentialId, request);
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { WriteStatus } from "#db/run-writes.ts";
-import type { OutboundRequest } from "#domain/http-exchange.ts";
+import type { MayLeave, OutboundRequest } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -42,10 +42,27 @@ export function nodeWrites(
       earlier.delete(ordinal);
       await failpoint("write.after_intent");
     },
-    send: async (request) => {
-      const answer = await sendToItsEnd(target, request, signal);
-      await failpoint("write.after_effect");
-      return answer;
+    send: async (request, ordinal) => {
+      let [hasLeft, isStopped] = [false, false];
+      const mayLeave = (): void => {
+        try {
+          signal.throwIfAborted();
+          run.journal.mayWrite();
+          hasLeft = true;
+        } catch (error) {
+          isStopped = true;
+          throw error;
+        }
+      };
+      try {
+        const answer = await sendToItsEnd(target, request, signal, mayLeave);
+        await failpoint("write.after_effect");
+        return answer;
+      } catch (error) {
+        // Nothing was sent: nobody shall have to ask whether it was. Who has the run by now finds out by itself.
+        if (isStopped && !hasLeft) await end(ordinal, "ruled_out");
+        throw error;
+      }
     },
     finish: async (ordinal, outcome) => {
       await end(ordinal, "done", { outcome: await run.redact.body(JSON.stringify(outcome)) });
@@ -73,7 +90,12 @@ function writeToken(runId: string, nodeId: string, ordinal: number): string {
 }
 
 /** A request that was sent is let finish when the run is stopped: whether it happened is worth more than the seconds. */
-async function sendToItsEnd(target: TargetSession, request: OutboundRequest, signal: AbortSignal) {
+async function sendToItsEnd(
+  target: TargetSession,
+  request: OutboundRequest,
+  signal: AbortSignal,
+  mayLeave: MayLeave,
+) {
   signal.throwIfAborted();
   const late = new AbortController();
   let grace: NodeJS.Timeout | undefined;
@@ -82,7 +104,7 @@ async function sendToItsEnd(target: TargetSession, request: OutboundRequest, sig
   };
   signal.addEventListener("abort", stop, { once: true });
   try {
-    return await target.send(request, late.signal);
+    return await target.send(request, late.signal, undefined, mayLeave);
   } finally {
     signal.removeEventListener("abort", stop);
     clearTimeout(grace);

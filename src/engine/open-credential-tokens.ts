@@ -1,5 +1,6 @@
 import { readClock } from "#db/clock.ts";
 import { findTokens, saveTokens } from "#db/oauth.ts";
+import type { MayLeave } from "#domain/http-exchange.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import type { OAuthLogin, TokenSet } from "#strategies/oauth-access.ts";
@@ -17,6 +18,7 @@ interface TokenReference {
   /** Who opens them. */
   readonly runId: string;
   readonly beforeHop: BeforeHop;
+  readonly mayLeave: MayLeave;
 }
 
 /**
@@ -34,7 +36,7 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
      */
     send: async (request, origins) => {
       const target = openTarget(services.gate, origins, null, openJar(), reference.beforeHop);
-      return await target.send(request, new AbortController().signal);
+      return await target.send(request, new AbortController().signal, undefined, reference.mayLeave);
     },
     tokens: async () => {
       const found = await recordOpening(services, reference, "oauth_tokens", async (tx) =>

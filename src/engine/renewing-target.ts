@@ -33,9 +33,9 @@ export function openRenewingTarget(
     }
   };
   return {
-    send: async (request, signal, keep) => {
+    send: async (request, signal, keep, mayLeave) => {
       const used = holding;
-      const response = await used.target.send(request, signal, keep);
+      const response = await used.target.send(request, signal, keep, mayLeave);
       if (!isRefused(response)) {
         used.mayRenew = true;
         return response;
@@ -44,7 +44,7 @@ export function openRenewingTarget(
         if (!used.mayRenew) return response;
         await (renewing ??= renewOnce(signal).catch(asOutbound));
       }
-      return await holding.target.send(request, signal, keep);
+      return await holding.target.send(request, signal, keep, mayLeave);
     },
     jar: holding.target.jar,
     close: async () => await holding.target.close(),

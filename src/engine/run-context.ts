@@ -70,6 +70,8 @@ export interface RunJournal {
   saveSource(nodeId: string, blob: StepSource): Promise<boolean>;
   /** The writes of a node with these places, as far as they were begun. */
   listWrites(nodeId: string, first: number, count: number): Promise<readonly StoredWrite[]>;
+  /** Throws RunStopped when others may carry the run by now. */
+  mayWrite(): void;
   /** The intent, before the request is sent. */
   beginWrite(nodeId: string, ordinal: number): Promise<boolean>;
   endWrite(write: EndedWrite): Promise<boolean>;

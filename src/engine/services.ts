@@ -8,6 +8,7 @@ import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { HandleMac } from "./handles.ts";
+import type { SelfFence } from "./self-fence.ts";
 
 /** What carries runs. Made once a worker process, in `assemble.ts`. */
 export interface EngineServices {
@@ -18,6 +19,7 @@ export interface EngineServices {
   readonly audit: AuditKeys;
   readonly handleMac: HandleMac;
   readonly gate: Gate;
+  readonly fence: SelfFence;
   /** For Blueprints. */
   readonly expressions: Evaluator;
   /** For logins alone: no author's expression ever shares a thread with a secret. */

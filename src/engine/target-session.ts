@@ -44,7 +44,7 @@ export function openTarget(
 ): TargetSession {
   const { query = [], certificate } = login?.reveal() ?? {};
   const own = certificate === undefined ? null : gate.present(certificate);
-  const send: SendOutbound = async (asked, signal, keep) => {
+  const send: SendOutbound = async (asked, signal, keep, mayLeave) => {
     const request = door?.leave(asked, absoluteUrl({ url: asked.url }, origins)) ?? asked;
     const url = absoluteUrl(request, origins);
     const keeping = request.toFile === true && keep !== undefined ? keepBehind(door, keep, url) : null;
@@ -71,6 +71,7 @@ export function openTarget(
           if (values.length > 0) door?.learn(values);
         },
         keep: keeping?.keep ?? null,
+        ...(mayLeave && { mayLeave }),
       },
       signal,
     );
@@ -81,7 +82,8 @@ export function openTarget(
     return door === null ? given : await door.enter(given);
   };
   return {
-    send: async (request, signal, keep) => await mapGateErrors(send(request, signal, keep), door),
+    send: async (request, signal, keep, mayLeave) =>
+      await mapGateErrors(send(request, signal, keep, mayLeave), door),
     jar,
     close: async () => await own?.close(),
   };

@@ -50,13 +50,17 @@ export const FAILPOINTS = [
   "database.after_password",
   "database.after_role",
   "database.before_grants",
+  "gate.before_hop",
+  "gate.before_dial",
+  "gate.after_lookup",
+  "gate.after_dial",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 
 /** What a named point does, once, when it is reached for the `hit`th time. */
 export interface FailpointAction {
   readonly name: Failpoint;
-  readonly action: "kill" | "throw" | "delay";
+  readonly action: "kill" | "throw" | "delay" | "freeze";
   readonly hit: number;
 }
 
@@ -67,7 +71,7 @@ let tell: (name: Failpoint, action: FailpointAction["action"]) => void = () => {
 /** Reads `name=kill`, `name=throw:3` (at the third hit), separated by commas. null: the text is wrong. */
 export function parseFailpoints(text: string): readonly FailpointAction[] | null {
   const actions = text.split(",").map((item) => {
-    const match = /^([a-z_.]+)=(kill|throw|delay)(?::([1-9]\d{0,5}))?$/.exec(item.trim());
+    const match = /^([a-z_.]+)=(kill|throw|delay|freeze)(?::([1-9]\d{0,5}))?$/.exec(item.trim());
     const name = FAILPOINTS.find((point) => point === match?.[1]);
     return name && { name, action: match?.[2] as FailpointAction["action"], hit: Number(match?.[3] ?? 1) };
   });
@@ -84,7 +88,10 @@ export function armFailpoints(
   tell = onAct;
 }
 
-/** A place where a test may make the process die, fail or hang. Costs one look into an empty map. */
+/** Whether any point may still act: a place that is not asynchronous by itself has another way only then. */
+export const areFailpointsArmed = (): boolean => armed.size > 0;
+
+/** A place where a test may make the process die, fail, hang or stand still. Costs one look into an empty map. */
 export async function failpoint(name: Failpoint): Promise<void> {
   if (armed.size === 0) return;
   const point = armed.get(name);
@@ -93,5 +100,7 @@ export async function failpoint(name: Failpoint): Promise<void> {
   if (point.action === "kill") process.kill(process.pid, "SIGKILL");
   // The log shows an error's code: a test counts there which points were reached.
   if (point.action === "throw") throw Object.assign(new Error(`fail-point ${name}`), { code: name });
-  await sleep(DELAY_MS);
+  // Until somebody sends SIGCONT: as a machine that is suspended, or a process that swaps.
+  if (point.action === "freeze") process.kill(process.pid, "SIGSTOP");
+  else await sleep(DELAY_MS);
 }

@@ -84,8 +84,11 @@ export interface NodeWrites {
   known(first: number, count: number): Promise<ReadonlyMap<number, KnownWrite>>;
   /** Commits the intent. Throws when the run is not this worker's any more, or the write is not to be sent. */
   begin(ordinal: number): Promise<void>;
-  /** Sends its request. Once sent it is let finish for a while when the run is stopped, so that its outcome is known. */
-  send(request: OutboundRequest): Promise<OutboundResponse>;
+  /**
+   * Sends its request. Once sent it is let finish for a while when the run is stopped, so that its outcome is known. A run that is
+   * stopped, or that others may carry by now, before the first byte has left is told so by a throw, and the write is ruled out.
+   */
+  send(request: OutboundRequest, ordinal: number): Promise<OutboundResponse>;
   finish(ordinal: number, outcome: Json): Promise<void>;
   /** It did not happen: the target refused it, or it was looked up and isn't there. */
   refuse(ordinal: number): Promise<void>;

@@ -90,7 +90,7 @@ async function sendOnce(context: NodeContext, config: HttpConfig, write: Write):
     await waitForSlot(context, config);
     await context.writes.begin(write.ordinal);
     await stopUnsent(context, write);
-    response = await context.writes.send(outbound);
+    response = await context.writes.send(outbound, write.ordinal);
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     if (error.failure === "unreachable") return { kind: "later", why: `: ${error.message}`, askedMs: null };

@@ -1,6 +1,8 @@
 import { lookup } from "node:dns/promises";
-import { isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
+import { callbackify } from "node:util";
 import { buildConnector } from "undici";
+import { areFailpointsArmed, failpoint } from "#lib/failpoint.ts";
 import type { AddressRules } from "./address-rules.ts";
 import { bareHost } from "./addresses.ts";
 import { GateError } from "./gate-error.ts";
@@ -41,7 +43,11 @@ export function checkedConnect(
       if (options.all === true) callback(error, list);
       else callback(error, list[0]?.address ?? "", list[0]?.family);
     };
-    resolve(hostname).then(
+    const resolved = resolve(hostname).then(async (addresses) => {
+      await failpoint("gate.after_lookup");
+      return addresses;
+    });
+    resolved.then(
       (addresses) => {
         // One bad address is enough: a name with a public and a loopback address is an attack, or a mistake.
         const refusal = addresses.map(refusalOf).find((each) => each !== null);
@@ -62,10 +68,24 @@ export function checkedConnect(
     lookup: checkedLookup,
     ...(certificate && { cert: certificate.certificate, key: certificate.key }),
   });
+  const dialByPoints = callbackify(async (options: buildConnector.Options): Promise<Socket> => {
+    await failpoint("gate.before_dial");
+    const socket = await new Promise<Socket>((resolve, reject) => {
+      dial(options, (error, made) =>
+        made === null ? reject(error ?? new Error("no socket")) : resolve(made),
+      );
+    });
+    await failpoint("gate.after_dial");
+    return socket;
+  });
   return (options, callback) => {
     // Design, page 6, finding 7: a look-up is not called for literals.
     const refusal = isIP(host) === 0 ? null : refusalOf(host);
     if (refusal !== null) queueMicrotask(() => callback(refusal, null));
-    else dial(options, callback);
+    else if (!areFailpointsArmed()) dial(options, callback);
+    else
+      dialByPoints(options, (error, socket) =>
+        callback(...(error ? ([error, null] as const) : ([null, socket] as const))),
+      );
   };
 }

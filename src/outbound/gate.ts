@@ -1,9 +1,11 @@
 import { Readable } from "node:stream";
 import { Agent, Pool, type Dispatcher } from "undici";
 import { assert } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { addressRules, type AddressRules } from "./address-rules.ts";
 import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve } from "./checked-connect.ts";
 import { startDeadline, type Deadline } from "./deadline.ts";
+import { askBeforeFirstByte } from "./first-byte.ts";
 import { GateError } from "./gate-error.ts";
 import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
 import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
@@ -35,6 +37,8 @@ export interface GatePolicy {
   ): readonly Header[] | Promise<readonly Header[]>;
   /** The URL of one hop as it is sent: with parameters that only the first origin may see. Same origin, same path. */
   prepareUrl?(url: URL, info: { readonly sameOriginAsFirst: boolean }): URL;
+  /** Called before the first byte of each hop, when its connection stands. What it throws is what `send` throws, and the hop was not sent. */
+  mayLeave?(): void;
   /** Gets the `set-cookie` lines of every hop. */
   absorb?(url: URL, setCookie: readonly string[]): void;
 }
@@ -60,7 +64,7 @@ type KeepBody = (bytes: AsyncIterable<Uint8Array>) => Promise<() => AsyncIterabl
 
 /** The only way out of the service for HTTP (design, page 6, 5.8). */
 export interface Gate {
-  /** Throws GateError, and nothing else of its own (`prepareHop` may throw what it likes). */
+  /** Throws GateError, and nothing else of its own (`prepareHop` and `mayLeave` may throw what they like). */
   send(request: GateRequest, policy: GatePolicy, signal: AbortSignal): Promise<GateResponse>;
   /**
    * The same way out, over connections of its own that present a client certificate: no other request shares them. Who asks
@@ -145,6 +149,7 @@ async function follow(
     const added = (await policy.prepareHop?.(url, { sameOriginAsFirst })) ?? [];
     const sent = { ...hop, url: policy.prepareUrl?.(url, { sameOriginAsFirst }) ?? url };
     assert(sent.url.origin === url.origin, "a hop keeps the origin that was checked");
+    await failpoint("gate.before_hop");
     const answer = await dispatch(agent, sent, added, policy, deadline).catch((error: unknown) => {
       // After a redirect something was sent all the same.
       if (followed > 0 && error instanceof GateError && error.failure === "unreachable")
@@ -210,10 +215,20 @@ async function dispatch(
   const isStream = body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array);
   if (isStream) headers.push("content-length", String(body.sizeBytes));
   const content = isStream ? watchFailure(body.open()) : null;
+  let refusal: { readonly error: unknown } | null = null;
+  const ask = (): void => {
+    try {
+      policy.mayLeave?.();
+    } catch (error) {
+      refusal = { error };
+      throw error;
+    }
+  };
+  const guarded = policy.mayLeave === undefined ? agent : agent.compose(askBeforeFirstByte(ask));
   try {
     // The library would still connect for it.
     deadline.signal.throwIfAborted();
-    return await agent.request({
+    return await guarded.request({
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
       method,
@@ -225,6 +240,7 @@ async function dispatch(
       signal: deadline.signal,
     });
   } catch (error) {
+    if (refusal !== null) throw (refusal as { readonly error: unknown }).error;
     // Of the place where the body is kept, and not of the other side.
     if (content !== null && content.failure !== null && deadline.failure === null) throw content.failure;
     throw gateError(error, url.host, policy, deadline);

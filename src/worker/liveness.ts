@@ -5,6 +5,7 @@ import { beat, deleteWorker, insertWorker, savePoolIds, takeLivenessLock } from 
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { describeError, type Log } from "#lib/log.ts";
+import type { SelfFence } from "#engine/self-fence.ts";
 import { newId } from "#lib/new-id.ts";
 
 const LOCK_KEY_MAX = 2 ** 48 - 1;
@@ -24,6 +25,7 @@ export async function join(
   source: DatabaseSource,
   poolIds: readonly string[],
   log: Log,
+  fence: SelfFence,
   onLost: () => void,
 ): Promise<Membership> {
   const workerId = newId(ID_PREFIX.worker);
@@ -43,7 +45,9 @@ export async function join(
   });
   try {
     await takeLivenessLock(connection, lockKey);
+    const sentAtMs = performance.now();
     await insertWorker(db, { id: workerId, lockKey, hostname: hostname(), pid: process.pid });
+    fence.heard(workerId, sentAtMs);
     await savePoolIds(db, workerId, poolIds);
   } catch (error) {
     // It would stay open, with its lock, and keep the process from ending.
@@ -51,9 +55,11 @@ export async function join(
     throw error;
   }
   const heart = setInterval(() => {
+    const sentAtMs = performance.now();
     beat(connection, workerId).then(
       (alive) => {
-        if (!alive) lose("another process took this worker's runs over");
+        if (alive) fence.heard(workerId, sentAtMs);
+        else lose("another process took this worker's runs over");
       },
       (error: unknown) => log.warn(describeError(error), "a heartbeat failed"),
     );

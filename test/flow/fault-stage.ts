@@ -111,14 +111,18 @@ ${out("lines")}`,
   ),
 ];
 
+/** `host`: the name under which Blueprints reach the target. */
 export async function openFaultStage(
   environment: Readonly<Record<string, string>> = {},
   database: TestDatabase | null = null,
+  host = "127.0.0.1",
 ): Promise<FaultStage> {
   await using opened = new AsyncDisposableStack();
   const target = opened.use(await openTarget());
   const installation = opened.use(await install({ NODE_COMPILE_CACHE: COMPILED, ...environment }, database));
-  await installation.apply(...DOCUMENTS.map((text) => text.replaceAll("{TARGET}", target.url)));
+  await installation.apply(
+    ...DOCUMENTS.map((text) => text.replaceAll("{TARGET}", target.url.replace("127.0.0.1", host))),
+  );
   await recordHistory(installation.database.db);
   const key = await installation.createKey("acme");
   let ordersGate = Promise.resolve();

@@ -1,0 +1,28 @@
+import type { Lease } from "#db/lease.ts";
+import { limits } from "#domain/limits.ts";
+import { RunStopped } from "./run-ended.ts";
+
+/**
+ * Whether others may hold this worker for dead. They go by the heartbeats in the database; a worker that stood still (suspended,
+ * swapped, frozen) is the last to hear of it. So it goes by its own monotonic clock, and by the moment at which it *sent* its last
+ * heartbeat that was written down: what must not be done twice is not begun when that is too long ago.
+ *
+ * What remains is a pause of the process after the check, within the kernel's own call, and a clock that stands still with a
+ * virtual machine.
+ */
+export class SelfFence {
+  #workerId: string | null = null;
+  #sentAtMs = 0;
+
+  /** A heartbeat that was sent then (`performance.now()`) is in the database. */
+  heard(workerId: string, sentAtMs: number): void {
+    this.#workerId = workerId;
+    this.#sentAtMs = sentAtMs;
+  }
+
+  /** Throws RunStopped `lease_lost` when others may carry the run by now: it goes on with whoever has it. */
+  check({ owner }: Lease): void {
+    const isFresh = performance.now() - this.#sentAtMs < limits.selfFenceMs;
+    if (owner !== this.#workerId || !isFresh) throw new RunStopped("lease_lost");
+  }
+}
