@@ -1,5 +1,7 @@
 -- Generated from the migrations by `npm run generate`. Not run: read, and compared.
 
+create sequence row_serial as bigint increment 1 minvalue 1 maxvalue 9223372036854775807 start 1 cache 1;
+
 create table account (
   id text not null,
   slug text not null,
@@ -48,6 +50,8 @@ create table account_secret (
   created_at timestamp with time zone default app_now() not null,
   updated_at timestamp with time zone default app_now() not null,
   operator_id text,
+  row_serial bigint,
+  row_mac bytea,
   constraint account_secret_pkey PRIMARY KEY (account_id, name),
   constraint account_secret_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint account_secret_kid_fkey FOREIGN KEY (kid) REFERENCES vault_key(kid),
@@ -55,6 +59,7 @@ create table account_secret (
   constraint account_secret_check CHECK ((updated_at >= created_at)),
   constraint account_secret_name_check CHECK ((name ~ '^[A-Za-z_][A-Za-z0-9_]{0,127}$'::text)),
   constraint account_secret_origins_check CHECK (((cardinality(origins) >= 1) AND (cardinality(origins) <= 20))),
+  constraint account_secret_row_mac_check CHECK ((octet_length(row_mac) = 32)),
   constraint account_secret_sealed_check CHECK ((octet_length(sealed) > 0)),
   constraint account_secret_value_id_check CHECK ((value_id <> ''::text))
 );
@@ -142,6 +147,7 @@ CREATE INDEX audit_entry_list ON public.audit_entry USING btree (occurred_at, id
 CREATE INDEX audit_entry_open ON public.audit_entry USING btree (chain, id) WHERE (sequence IS NULL);
 CREATE INDEX audit_entry_operator ON public.audit_entry USING btree (actor_id, occurred_at, id) WHERE (actor_kind = 'operator'::text);
 CREATE INDEX audit_entry_rare ON public.audit_entry USING btree (action, occurred_at, id) WHERE (action <> ALL (ARRAY['session.create'::text, 'credential.submit'::text, 'credential.open'::text, 'credential.send'::text]));
+CREATE INDEX audit_entry_row ON public.audit_entry USING btree ("substring"(detail, '"row":"([^"]*)"'::text)) WHERE (detail ~~ '%"row":"%'::text);
 CREATE INDEX audit_entry_subject ON public.audit_entry USING btree (subject_id, occurred_at, id);
 
 create table blob (
@@ -165,11 +171,14 @@ create table blueprint (
   key text not null,
   current_version integer not null,
   retired boolean not null,
+  row_serial bigint,
+  row_mac bytea,
   constraint blueprint_pkey PRIMARY KEY (id),
   constraint blueprint_account_id_id_key UNIQUE (account_id, id),
   constraint blueprint_account_id_key_key UNIQUE (account_id, key),
   constraint blueprint_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  constraint blueprint_account_id_id_current_version_fkey FOREIGN KEY (account_id, id, current_version) REFERENCES blueprint_version(account_id, blueprint_id, version) DEFERRABLE INITIALLY DEFERRED
+  constraint blueprint_account_id_id_current_version_fkey FOREIGN KEY (account_id, id, current_version) REFERENCES blueprint_version(account_id, blueprint_id, version) DEFERRABLE INITIALLY DEFERRED,
+  constraint blueprint_row_mac_check CHECK ((octet_length(row_mac) = 32))
 );
 
 create table blueprint_version (
@@ -179,9 +188,12 @@ create table blueprint_version (
   document text not null,
   created_at timestamp with time zone default app_now() not null,
   operator_id text,
+  row_serial bigint,
+  row_mac bytea,
   constraint blueprint_version_pkey PRIMARY KEY (account_id, blueprint_id, version),
   constraint blueprint_version_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id) DEFERRABLE INITIALLY DEFERRED,
-  constraint blueprint_version_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id)
+  constraint blueprint_version_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
+  constraint blueprint_version_row_mac_check CHECK ((octet_length(row_mac) = 32))
 );
 
 create table credential (
@@ -367,6 +379,8 @@ create table operator (
   oidc_subject text,
   oidc_linked_at timestamp with time zone,
   first_password_until timestamp with time zone,
+  row_serial bigint,
+  row_mac bytea,
   constraint operator_pkey PRIMARY KEY (id),
   constraint operator_email_key UNIQUE (email),
   constraint operator_check CHECK (((totp_confirmed_at IS NULL) OR (totp_nonce IS NOT NULL))),
@@ -375,6 +389,7 @@ create table operator (
   constraint operator_oidc_issuer_check CHECK (((char_length(oidc_issuer) >= 1) AND (char_length(oidc_issuer) <= 500))),
   constraint operator_oidc_subject_check CHECK (((char_length(oidc_subject) >= 1) AND (char_length(oidc_subject) <= 255))),
   constraint operator_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'reviewer'::text, 'viewer'::text]))),
+  constraint operator_row_mac_check CHECK ((octet_length(row_mac) = 32)),
   constraint operator_totp_nonce_check CHECK ((octet_length(totp_nonce) = 16))
 );
 CREATE UNIQUE INDEX operator_oidc ON public.operator USING btree (oidc_issuer, oidc_subject);
@@ -479,6 +494,24 @@ create table review_change (
   constraint review_change_change_check CHECK ((change = ANY (ARRAY['edited'::text, 'excluded'::text]))),
   constraint review_change_check CHECK (((change = 'edited'::text) = (data IS NOT NULL))),
   constraint review_change_ordinal_check CHECK ((ordinal >= 0))
+);
+
+create table row_alarm (
+  kind text not null,
+  id text not null,
+  fault text not null,
+  first_seen_at timestamp with time zone default app_now() not null,
+  last_seen_at timestamp with time zone default app_now() not null,
+  constraint row_alarm_pkey PRIMARY KEY (kind, id),
+  constraint row_alarm_fault_check CHECK ((fault = ANY (ARRAY['unsigned'::text, 'forged'::text, 'outdated'::text])))
+);
+
+create table row_mark (
+  kind text not null,
+  mac bytea not null,
+  signed_at timestamp with time zone default app_now() not null,
+  constraint row_mark_pkey PRIMARY KEY (kind),
+  constraint row_mark_mac_check CHECK ((octet_length(mac) = 32))
 );
 
 create table run (
@@ -673,9 +706,12 @@ create table strategy (
   id text not null,
   current_version integer not null,
   retired boolean not null,
+  row_serial bigint,
+  row_mac bytea,
   constraint strategy_pkey PRIMARY KEY (account_id, id),
   constraint strategy_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  constraint strategy_account_id_id_current_version_fkey FOREIGN KEY (account_id, id, current_version) REFERENCES strategy_version(account_id, strategy_id, version) DEFERRABLE INITIALLY DEFERRED
+  constraint strategy_account_id_id_current_version_fkey FOREIGN KEY (account_id, id, current_version) REFERENCES strategy_version(account_id, strategy_id, version) DEFERRABLE INITIALLY DEFERRED,
+  constraint strategy_row_mac_check CHECK ((octet_length(row_mac) = 32))
 );
 
 create table strategy_version (
@@ -685,9 +721,12 @@ create table strategy_version (
   document text not null,
   created_at timestamp with time zone default app_now() not null,
   operator_id text,
+  row_serial bigint,
+  row_mac bytea,
   constraint strategy_version_pkey PRIMARY KEY (account_id, strategy_id, version),
   constraint strategy_version_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id) DEFERRABLE INITIALLY DEFERRED,
-  constraint strategy_version_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id)
+  constraint strategy_version_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
+  constraint strategy_version_row_mac_check CHECK ((octet_length(row_mac) = 32))
 );
 
 create table throttle_slot (
@@ -715,7 +754,10 @@ create table vault_key (
   is_primary boolean not null,
   created_at timestamp with time zone default app_now() not null,
   demoted_at timestamp with time zone,
-  constraint vault_key_pkey PRIMARY KEY (kid)
+  row_serial bigint,
+  row_mac bytea,
+  constraint vault_key_pkey PRIMARY KEY (kid),
+  constraint vault_key_row_mac_check CHECK ((octet_length(row_mac) = 32))
 );
 CREATE UNIQUE INDEX vault_key_one_primary ON public.vault_key USING btree (is_primary) WHERE is_primary;
 

@@ -18,6 +18,7 @@ import { RunNews } from "#db/run-news.ts";
 import { listLoggingRisks } from "#db/logging-risks.ts";
 import { listRoleRisks } from "#db/role-risks.ts";
 import { SelfFence } from "#engine/self-fence.ts";
+import { settleRows } from "#db/signed-rows.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { openAppendLog } from "#lib/append-log.ts";
@@ -77,6 +78,7 @@ export async function startService(
     await Promise.all(parts.map(async (close) => await close().catch((error: unknown) => note(log, error))));
     // What the parts share.
     await closeShared().catch((error: unknown) => note(log, error));
+    await settleRows(database.db);
     await news.close().catch((error: unknown) => note(log, error));
     await database.close().catch((error: unknown) => note(log, error));
   };
@@ -136,7 +138,7 @@ async function openServices(
   const { config, log, news, publicUrl } = made;
   const { db } = made.database;
   const signing = openSigning(signingKey);
-  await checkSigningKey(db, signing);
+  await checkSigningKey(db, signing, log);
   const oidcGate = openOidcGate(config);
   const vault = await prepareVault(db, privateHalf);
   return {

@@ -50,11 +50,24 @@ async function withDatabase<T>(
   const { openDatabase } = await import("./open-database.ts");
   const opening = openDatabase(settings, await log(), { migrates });
   const database = await withProgress("Opening the database", opening);
+  const { settleRows } = await import("#db/signed-rows.ts");
   try {
+    await verifyRows(settings, database.db, await log());
     return await told.orEarlier(work(database.db));
   } finally {
+    await settleRows(database.db);
     await database.close();
   }
+}
+
+/** `init` comes before there is a key: it does the same when it has made one. */
+async function verifyRows({ signingKey }: Config, db: Database, log: Log): Promise<void> {
+  if (signingKey === null) return;
+  const [{ checkSigningKey }, { openSigning, readSigningKey }] = await Promise.all([
+    import("#actions/check-signing-key.ts"),
+    import("#lib/signing.ts"),
+  ]);
+  await checkSigningKey(db, openSigning(readSigningKey(signingKey.reveal())), log);
 }
 
 /** What the commands work with, by the settings of this environment. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readDocuments } from "#actions/config/read-documents.ts";
 import { findAccountBySlug } from "#db/accounts.ts";
-import { saveStrategyVersion } from "#db/config-documents.ts";
+import { saveStrategyVersion } from "#db/new-versions.ts";
 import type { Database } from "#db/pool.ts";
 
 /** A strategy that `apply` took in an earlier version of the service, whatever it says of it today. */
@@ -17,5 +17,5 @@ export async function putStrategyInForce(db: Database, text: string): Promise<vo
     retired: document.value["retired"] === true,
     operatorId: null,
   };
-  await db.transaction(async (tx) => await saveStrategyVersion(tx, strategy));
+  await db.transaction(async (tx) => void (await saveStrategyVersion(tx, strategy)));
 }

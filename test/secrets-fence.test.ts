@@ -29,7 +29,8 @@ const REVEALED: Readonly<Record<string, string>> = {
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
   "assemble.ts": "the signing key, to be read at the start",
-  "composition.ts": "a client secret of the settings' file, for a login of an author's own run",
+  "composition.ts":
+    "the signing key, for the rows that a command reads; a client secret of the settings' file, for a login of an author's own run",
   "config-database.ts": "the URLs of the database, to see how they begin",
   "open-client-secrets.ts":
     "a client secret of the settings, for its login type or the exchange of a sign-in's code",

@@ -1,12 +1,8 @@
 import { createHash } from "node:crypto";
 import { findAccountBySlug, listAccounts, saveAccount } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
-import {
-  listAppliedDocuments,
-  listStrategies,
-  saveBlueprintVersion,
-  saveStrategyVersion,
-} from "#db/config-documents.ts";
+import { listAppliedDocuments, listStrategies } from "#db/config-documents.ts";
+import { saveBlueprintVersion, saveStrategyVersion, type SavedVersion } from "#db/new-versions.ts";
 import type { Database } from "#db/pool.ts";
 import { readAccount } from "#domain/account.ts";
 import type { AuditActor } from "#domain/audit.ts";
@@ -209,6 +205,7 @@ async function applyDocument(
       kind,
       change,
       version: saved.version,
+      ...saved.audited,
       sha256: createHash("sha256").update(document).digest("hex"),
     },
   });
@@ -220,7 +217,10 @@ async function saveDocument(
   actor: AuditActor,
   { kind, account, id, retired, document: tree }: CheckedDocument,
   document: string,
-): Promise<{ readonly accountId: string; readonly version: number | null }> {
+): Promise<
+  | ({ readonly accountId: string } & SavedVersion)
+  | { readonly accountId: string; readonly version: null; readonly audited: null }
+> {
   if (kind === "account") {
     const accountId = await saveAccount(tx, {
       ...readAccount(tree),
@@ -229,11 +229,11 @@ async function saveDocument(
       id: newId(ID_PREFIX.account),
       document,
     });
-    return { accountId, version: null };
+    return { accountId, version: null, audited: null };
   }
   const operatorId = actor.kind === "operator" ? actor.id : null;
   const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");
-  const version =
+  const saved =
     kind === "strategy"
       ? await saveStrategyVersion(tx, { accountId, id, document, retired, operatorId })
       : await saveBlueprintVersion(tx, {
@@ -244,5 +244,5 @@ async function saveDocument(
           retired,
           operatorId,
         });
-  return { accountId, version };
+  return { accountId, ...saved };
 }

@@ -8,7 +8,8 @@ const EVERY_MS = 1_000;
 
 /**
  * Keeps a running process with the keys of the database: it learns a key that was added, and seals with the one that was
- * promoted, within two seconds and without a restart. Gives what ends it.
+ * promoted, within two seconds and without a restart. A row that this installation has not signed is none of them: the process goes
+ * on with the key that it has. Gives what ends it.
  */
 export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => Promise<void> {
   const ending = new AbortController();

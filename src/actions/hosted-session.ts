@@ -64,7 +64,7 @@ export const readBrand = (account: BrandedAccount): Brand => ({
 
 export async function readHosted(services: Services, session: StoredSession): Promise<HostedSession> {
   const account = must(await findAccountById(services.db, session.accountId), "the session's account");
-  const version = must(
+  const strategy = must(
     await findStrategyVersion(services.db, session.accountId, session.strategyId, session.strategyVersion),
     "the session's strategy",
   );
@@ -75,7 +75,7 @@ export async function readHosted(services: Services, session: StoredSession): Pr
     session,
     brand: readBrand(account),
     accountSlug: account.slug,
-    strategy: version.strategy,
+    strategy,
     redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
   };
 }

@@ -10,6 +10,7 @@ import {
   promoteVaultKey,
   type VaultKey,
 } from "#db/vault-keys.ts";
+import type { RowMark } from "#db/signed-rows.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { Secret } from "#lib/secret.ts";
 import type { KeySource } from "#vault/key-source.ts";
@@ -101,7 +102,8 @@ export async function promoteKey(
   await db.transaction(async (tx) => {
     await lockVaultKeys(tx);
     const keys = await listVaultKeys(tx);
-    if (!keys.some((key) => key.kid === kid)) throw unknownKey(kid, keys);
+    const key = keys.find((each) => each.kid === kid);
+    if (!key) throw unknownKey(kid, keys);
     const keyset = await source.read();
     if (!readMasterKey(keyset.reveal()).privateKeys.has(kid)) {
       throw new MasterKeyRefused(
@@ -111,8 +113,8 @@ export async function promoteKey(
     }
     // The database decides; the keyset says what a new, empty database would begin with.
     await source.keep?.(new Secret(setPrimaryKey(keyset.reveal(), kid)), "replace");
-    await promoteVaultKey(tx, kid);
-    await recordChange(tx, audit, kid, "promoted");
+    for (const [changed, mark] of await promoteVaultKey(tx, key))
+      await recordChange(tx, audit, changed, changed === kid ? "promoted" : "demoted", mark);
   });
 }
 
@@ -143,8 +145,7 @@ export async function retireKey(db: Database, audit: AuditKeys, kid: string): Pr
           "Run the same again in a minute.",
       );
     }
-    await deleteVaultKey(tx, kid);
-    await recordChange(tx, audit, kid, "retired");
+    await recordChange(tx, audit, kid, "retired", await deleteVaultKey(tx, kid));
   });
 }
 
@@ -159,22 +160,25 @@ async function register(tx: Database, audit: AuditKeys, source: KeySource, kid: 
     throw new MasterKeyRefused(
       `There is no key ${kid} in ${source.name}. Put the keyset that holds it there.`,
     );
-  await insertVaultKey(tx, { kid, publicJwk, sentinel: await sealSentinel(publicJwk) });
-  await recordChange(tx, audit, kid, "added");
+  // Again, it is as it was: a key that seals goes on to.
+  if ((await listVaultKeys(tx)).some((key) => key.kid === kid && key.publicJwk === publicJwk)) return;
+  const sentinel = await sealSentinel(publicJwk);
+  await recordChange(tx, audit, kid, "added", await insertVaultKey(tx, { kid, publicJwk, sentinel }));
 }
 
 async function recordChange(
   tx: Database,
   audit: AuditKeys,
   kid: string,
-  change: "added" | "promoted" | "retired",
+  change: "added" | "promoted" | "demoted" | "retired",
+  { audited }: RowMark,
 ): Promise<void> {
   await recordAudit(tx, audit, {
     accountId: null,
     actor: { kind: "cli" },
     action: "master_key.change",
     subjectId: kid,
-    detail: { change },
+    detail: { change, ...audited },
   });
 }
 

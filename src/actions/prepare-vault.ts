@@ -1,5 +1,6 @@
 import type { Database } from "#db/pool.ts";
-import { insertFirstVaultKey, listVaultKeys, type VaultKey } from "#db/vault-keys.ts";
+import { findAnyVaultKeyId, insertFirstVaultKey, readVaultKeys, type VaultKey } from "#db/vault-keys.ts";
+import { describeRefused, type RowRefused } from "#domain/refused-row.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import { openVault, VaultError, type Keyring, type Vault } from "#vault/vault.ts";
 
@@ -16,17 +17,13 @@ export class VaultSetupError extends Error {
  * (design, page 6, T4). Without private keys (an api-only process) the vault can seal and not open: T6.
  */
 export async function prepareVault(db: Database, privateHalf: ReadKeys | null): Promise<Keyring> {
-  if (privateHalf && (await listVaultKeys(db)).length === 0) {
+  if (privateHalf && (await findAnyVaultKeyId(db)) === undefined) {
     const { kid, publicJwk } = privateHalf.masterKey;
     await insertFirstVaultKey(db, { kid, publicJwk, sentinel: await sealSentinel(publicJwk) });
   }
-  const keys = await listVaultKeys(db);
+  const { genuine: keys, refused } = await readVaultKeys(db);
   const primary = keys.find((key) => key.isPrimary);
-  if (!primary) {
-    throw new VaultSetupError(
-      "The vault has no key yet: start once with the master key (the worker role), or run `latchkey init`.",
-    );
-  }
+  if (!primary) throw withoutPrimary(refused);
   if (!privateHalf) return openVault({ publicKey: primary.publicJwk });
   const { masterKey, source } = privateHalf;
   const vault = openVault({
@@ -36,6 +33,19 @@ export async function prepareVault(db: Database, privateHalf: ReadKeys | null): 
   });
   for (const key of keys) await openSentinel(vault, privateHalf, key);
   return vault;
+}
+
+function withoutPrimary(refused: readonly RowRefused[]): VaultSetupError {
+  if (refused.length === 0) {
+    return new VaultSetupError(
+      "The vault has no key yet: start once with the master key (the worker role), or run `latchkey init`.",
+    );
+  }
+  return new VaultSetupError(
+    `${refused.map(describeRefused).join(" ")} No other key of the vault may seal, so nothing is sealed. Find out who can write to ` +
+      "the database. Then, where the master key is, `latchkey master-key add KID` and `latchkey master-key promote KID` with the id of " +
+      "your own key put its row right.",
+  );
 }
 
 /** What a key of the database is known by: only who has the private half can open it. */

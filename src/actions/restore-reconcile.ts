@@ -1,4 +1,5 @@
 import { recordAudit } from "#db/audit-entries.ts";
+import { acceptOutdatedRows } from "#db/check-signed-rows.ts";
 import { deleteRestoredCredential } from "#db/credentials.ts";
 import type { Database } from "#db/pool.ts";
 import { failIdleRunsOf } from "#db/runs.ts";
@@ -12,10 +13,13 @@ export interface Reconciled {
   readonly deleted: number;
   /** Lines that a crash had cut off, or that are nothing of ours. */
   readonly unreadable: number;
+  /** Rows that decide something, older than the audit log says, that are taken as they are from now on. */
+  readonly rows: number;
 }
 
 /**
- * After a restore: deletes again what was deleted since the dump was made (design, page 6, T8). One transaction a credential:
+ * After a restore: deletes again what was deleted since the dump was made (design, page 6, T8), and takes the versions, operators and
+ * keys that the restore has brought back for those in force, where the audit log knows of later ones. One transaction a credential:
  * stopped in the middle, it is simply done again.
  */
 export async function reconcileRestore(
@@ -41,7 +45,8 @@ export async function reconcileRestore(
     });
     if (wasBack) deleted++;
   }
-  const counts = { tombstones: credentialIds.length, deleted, unreadable };
+  const rows = await acceptOutdatedRows(db);
+  const counts = { tombstones: credentialIds.length, deleted, unreadable, rows };
   await recordAudit(db, signing.audit, {
     accountId: null,
     actor: { kind: "cli" },

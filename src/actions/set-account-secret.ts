@@ -35,7 +35,14 @@ export async function setAccountSecret(
   plain.fill(0);
   return await services.db.transaction(async (tx) => {
     const operatorId = actor.kind === "operator" ? actor.id : null;
-    const change = await saveAccountSecret(tx, { accountId, name, origins, valueId, operatorId, ...sealed });
+    const { change, audited } = await saveAccountSecret(tx, {
+      accountId,
+      name,
+      origins,
+      valueId,
+      operatorId,
+      ...sealed,
+    });
     if ((await countAccountSecrets(tx, accountId)) > limits.accountSecretsMax)
       throw new OperatorError(
         `Account "${secret.account}" has ${limits.accountSecretsMax} secrets already. Delete those that nothing needs.`,
@@ -45,7 +52,7 @@ export async function setAccountSecret(
       actor,
       action: "secret.set",
       subjectId: name,
-      detail: { change, origins: origins.join(" ") },
+      detail: { change, origins: origins.join(" "), ...audited },
     });
     return change;
   });
@@ -59,13 +66,15 @@ export async function deleteAccountSecretAs(
 ): Promise<void> {
   const { id: accountId } = await requireAccount(services.db, secret.account);
   await services.db.transaction(async (tx) => {
-    if (!(await deleteAccountSecret(tx, accountId, secret.name)))
+    const audited = await deleteAccountSecret(tx, accountId, secret.name);
+    if (!audited)
       throw new OperatorError(`Account "${secret.account}" has no secret ${secret.name}.`, "missing");
     await recordAudit(tx, services.signing.audit, {
       accountId,
       actor,
       action: "secret.delete",
       subjectId: secret.name,
+      detail: audited,
     });
   });
 }

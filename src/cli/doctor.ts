@@ -204,13 +204,19 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   const hasOwner = databaseUrl === null || databaseOwnerUrl !== null;
   const risks = [...(await listRoleRisks(db, hasOwner)), ...(await listLoggingRisks(db))];
   for (const risk of risks) print(`${paint("yellow", "look ")} ${risk}`);
+  const { checkSignedRows } = await import("#db/check-signed-rows.ts");
+  const { checked, refused } = await checkSignedRows(db, { versions: true });
+  const rows: readonly Finding[] =
+    refused.length === 0
+      ? [{ ok: true, text: `all ${checked} rows that decide something are this installation's` }]
+      : refused.map((each) => ({ ok: false, text: each.message }));
   let vault;
   try {
     vault = await composition.openVault(db);
   } catch (error) {
-    return [database, ...secrets, { ok: false, text: `vault: ${(error as Error).message}` }];
+    return [database, ...rows, ...secrets, { ok: false, text: `vault: ${(error as Error).message}` }];
   }
-  return [database, ...secrets, await showKeysInUse(db), ...(await checkVault(db, vault))];
+  return [database, ...rows, ...secrets, await showKeysInUse(db), ...(await checkVault(db, vault))];
 }
 
 async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {

@@ -18,7 +18,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
   const [
     { createFirstOperator },
     { checkSigningKey },
-    { listVaultKeys },
+    { findAnyVaultKeyId },
     { generateSigningKey },
     { generateMasterKey },
   ] = await Promise.all([
@@ -40,9 +40,9 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
           ? "The database of DATABASE_URL is up to date"
           : "The embedded PostgreSQL is up to date",
       );
-      const [vaultKey] = await listVaultKeys(db);
+      const kid = await findAnyVaultKeyId(db);
       const source = composition.keySource();
-      if (vaultKey) refuseNewKeys(config, composition.hasMasterKey(), vaultKey.kid);
+      if (kid !== undefined) refuseNewKeys(config, composition.hasMasterKey(), kid);
       await keepOrMake("signing key", config.signingKeyFile, config.signingKey !== null, async () =>
         writeFileSync(config.signingKeyFile, `${generateSigningKey()}\n`, {
           mode: 0o600,

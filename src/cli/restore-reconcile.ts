@@ -8,7 +8,9 @@ import { openOwnSigning } from "./own-signing.ts";
 export function addRestoreReconcile(program: Command, composition: Composition): void {
   program
     .command("restore-reconcile")
-    .description("after restoring an older backup, before serving: delete again what was deleted since")
+    .description(
+      "after restoring an older backup, before serving: delete again what was deleted since, and accept what it put back",
+    )
     .option(
       "--tombstones <file...>",
       "tombstone files of all API machines, or audit exports (default: the one of the data folder)",
@@ -33,6 +35,11 @@ export function addRestoreReconcile(program: Command, composition: Composition):
       print(
         `${counts.tombstones} deleted credentials in the files; ${counts.deleted} were back and are deleted again.`,
       );
+      if (counts.rows > 0)
+        print(
+          `${counts.rows} rows that decide something are older than the audit log says; they count from now on as they are ` +
+            "(`row.sign` in the audit log names each).",
+        );
       if (counts.unreadable > 0) print(`${counts.unreadable} lines could not be read.`);
     });
 }

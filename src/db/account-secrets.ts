@@ -1,4 +1,6 @@
 import type { Database } from "./pool.ts";
+import { readGenuine, readOneGenuine, signRow, type RowMark } from "./signed-rows.ts";
+import { signedColumns, type SignedRow } from "./signed-tables.ts";
 
 /** A secret as it is listed: without its value. */
 export interface ListedSecret {
@@ -19,30 +21,48 @@ export interface SealedSecret {
   readonly kid: string;
 }
 
-/** With an account's id only its own. */
+/** With an account's id only its own. Those that this installation has not signed are left out. */
 export async function listAccountSecrets(
   db: Database,
   accountId: string | null,
 ): Promise<readonly ListedSecret[]> {
-  return await db.query<ListedSecret>(
-    `select slug as account, account_secret.name, origins, account_secret.created_at as "createdAt",
-       account_secret.updated_at as "updatedAt", operator.email as "setBy"
-     from account_secret join account on account.id = account_id left join operator on operator.id = operator_id
-     where $1::text is null or account_id = $1 order by slug, account_secret.name`,
-    [accountId],
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<ListedSecret & SignedRow>(
+        `select ${signedColumns("account_secret")}, slug as account, account_secret.created_at as "createdAt",
+           account_secret.updated_at as "updatedAt", operator.email as "setBy"
+         from account_secret join account on account.id = account_id left join operator on operator.id = operator_id
+         where $1::text is null or account_id = $1 order by slug, account_secret.name`,
+        [accountId],
+      ),
+    (row) => [{ kind: "account_secret", row }],
   );
+  return genuine.map(({ account, name, origins, createdAt, updatedAt, setBy }) => ({
+    account,
+    name,
+    origins,
+    createdAt,
+    updatedAt,
+    setBy,
+  }));
 }
 
+/** Throws RowRefused. */
 export async function findAccountSecret(
   db: Database,
   accountId: string,
   name: string,
 ): Promise<SealedSecret | undefined> {
-  const rows = await db.query<SealedSecret>(
-    `select value_id as "valueId", sealed, kid from account_secret where account_id = $1 and name = $2`,
-    [accountId, name],
+  return await readOneGenuine(
+    db,
+    async () =>
+      await db.query<SealedSecret & SignedRow>(
+        `select ${signedColumns("account_secret")}, sealed, kid from account_secret where account_id = $1 and name = $2`,
+        [accountId, name],
+      ),
+    (row) => [{ kind: "account_secret", row }],
   );
-  return rows[0];
 }
 
 /** Keeps a secret, in place of the one that has the name. */
@@ -54,18 +74,20 @@ export async function saveAccountSecret(
     readonly origins: readonly string[];
     readonly operatorId: string | null;
   },
-): Promise<"created" | "replaced"> {
+): Promise<{ readonly change: "created" | "replaced"; readonly audited: RowMark["audited"] }> {
   const { accountId, name, origins, valueId, sealed, kid, operatorId } = secret;
+  const { serial, mac, audited } = await signRow(db, "account_secret", { accountId, name, origins, valueId });
   const rows = await db.query<{ isNew: boolean }>(
-    `insert into account_secret (account_id, name, origins, value_id, sealed, kid, operator_id)
-     values ($1, $2, $3, $4, $5, $6, $7)
+    `insert into account_secret (account_id, name, origins, value_id, sealed, kid, operator_id, row_serial, row_mac)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (account_id, name) do update set origins = excluded.origins, value_id = excluded.value_id,
        sealed = excluded.sealed, kid = excluded.kid, operator_id = excluded.operator_id,
+       row_serial = excluded.row_serial, row_mac = excluded.row_mac,
        updated_at = greatest(app_now(), account_secret.created_at)
      returning xmax = 0 as "isNew"`,
-    [accountId, name, origins, valueId, sealed, kid, operatorId],
+    [accountId, name, origins, valueId, sealed, kid, operatorId, serial, mac],
   );
-  return rows[0]?.isNew === true ? "created" : "replaced";
+  return { change: rows[0]?.isNew === true ? "created" : "replaced", audited };
 }
 
 export async function countAccountSecrets(db: Database, accountId: string): Promise<number> {
@@ -76,11 +98,16 @@ export async function countAccountSecrets(db: Database, accountId: string): Prom
   return rows[0]?.total ?? 0;
 }
 
-/** False: there is none of that name. */
-export async function deleteAccountSecret(db: Database, accountId: string, name: string): Promise<boolean> {
+/** Undefined: there is none of that name. Gives the serial that the row would have next: none that it had before counts any more. */
+export async function deleteAccountSecret(
+  db: Database,
+  accountId: string,
+  name: string,
+): Promise<RowMark["audited"] | undefined> {
   const rows = await db.query(`delete from account_secret where account_id = $1 and name = $2 returning 1`, [
     accountId,
     name,
   ]);
-  return rows.length > 0;
+  if (rows.length === 0) return undefined;
+  return (await signRow(db, "account_secret", { accountId, name, origins: [], valueId: "" })).audited;
 }

@@ -5,6 +5,7 @@ import {
   type AuditEvent,
   type ChainedEntry,
 } from "#domain/audit.ts";
+import type { AuditAction } from "#domain/audit-actions.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { newId } from "#lib/new-id.ts";
@@ -63,6 +64,48 @@ type EntryRow = Omit<AuditEntry, "occurredAt"> & { occurredMs: string };
 function readEntry<T extends EntryRow>({ occurredMs, ...row }: T): Omit<T, "occurredMs"> & AuditEntry {
   const [, ms] = /^(\d{1,15})(?:\.0+)?$/.exec(occurredMs) ?? [];
   return { ...row, occurredAt: ms === undefined ? occurredMs : new Date(Number(ms)).toISOString() };
+}
+
+/** $1: names of rows. By the index `audit_entry_row`, whose condition and expression these are. */
+const ROW_ENTRIES = `select ${ENTRY_COLUMNS} from audit_entry
+  where detail like '%"row":"%' and substring(detail from '"row":"([^"]*)"') = any($1::text[])
+    and xmin is distinct from pg_current_xact_id_if_assigned()::xid`;
+
+/**
+ * What the audit log says of the serials of deciding rows, by the rows' names: of entries that a process with the signing key has
+ * written and, outside of this transaction, committed. Others are as if they were not there.
+ */
+export async function listRowEntries(
+  db: Database,
+  keys: AuditKeys,
+  names: readonly string[],
+): Promise<readonly { readonly name: string; readonly serial: number; readonly version: number | null }[]> {
+  const rows = await db.query<EntryRow & { seal: Buffer }>({
+    name: "list_row_entries",
+    text: ROW_ENTRIES,
+    values: [names],
+  });
+  return rows.flatMap((row) => {
+    const entry = readEntry(row);
+    if (!keys.isSealed(entryBytes(entry), entry.seal)) return [];
+    const { row: name, serial, version } = JSON.parse(entry.detail) as Record<string, unknown>;
+    if (typeof name !== "string" || typeof serial !== "number") return [];
+    return [{ name, serial, version: typeof version === "number" ? version : null }];
+  });
+}
+
+/** The details of all entries of an action that a process with the signing key has written. */
+export async function listSealedDetails(
+  db: Database,
+  keys: AuditKeys,
+  action: AuditAction,
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const rows = await db.query<EntryRow & { seal: Buffer }>(
+    `select ${ENTRY_COLUMNS} from audit_entry where action = $1 order by occurred_at, id`,
+    [action],
+  );
+  const entries = rows.map(readEntry).filter((entry) => keys.isSealed(entryBytes(entry), entry.seal));
+  return entries.map(({ detail }) => JSON.parse(detail) as Record<string, unknown>);
 }
 
 /** What `work` reads is of one moment: a worker may close chains meanwhile. */

@@ -4,6 +4,8 @@ import { readStrategy, type Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { grouped, inOrder } from "./group.ts";
 import type { Database } from "./pool.ts";
+import { readGenuine, readOneGenuine, type Signed } from "./signed-rows.ts";
+import { signedColumns, type SignedRow } from "./signed-tables.ts";
 
 export interface StrategyVersion {
   readonly accountId: string;
@@ -20,13 +22,23 @@ export interface BlueprintVersion {
   readonly blueprint: Blueprint;
 }
 
-interface DocumentRow {
-  id: string;
-  accountId: string;
-  version: number;
-  retired: boolean;
-  document: string;
+/** A document in force: which version it is, and what that version says. Two signed rows. */
+interface DocumentRow extends SignedRow {
+  readonly id: string;
+  readonly accountId: string;
+  readonly version: number;
+  readonly retired: boolean;
+  readonly document: string;
+  readonly versionSerial: number | null;
+  readonly versionMac: Buffer | null;
 }
+
+const signedParts =
+  (kind: "strategy" | "blueprint") =>
+  (row: DocumentRow): readonly Signed[] => [
+    { kind, row },
+    { kind: `${kind}_version`, row: { ...row, rowSerial: row.versionSerial, rowMac: row.versionMac } },
+  ];
 
 // Versions never change, so what was parsed once stays right. Bounded, oldest out first.
 const CACHE_SIZE_MAX = 2_000;
@@ -61,66 +73,92 @@ function readBlueprintRow(row: DocumentRow): BlueprintVersion {
   };
 }
 
-const STRATEGY_COLUMNS = `strategy.id, strategy.account_id as "accountId", version.version, strategy.retired, version.document`;
-const BLUEPRINT_COLUMNS = `blueprint.id, blueprint.account_id as "accountId", version.version, blueprint.retired, version.document`;
+/** What is in force; `found` and `version` are the two rows. */
+const selectInForce = (kind: "strategy" | "blueprint"): string =>
+  `select ${signedColumns(kind, "found")}, version.document, version.row_serial as "versionSerial", version.row_mac as "versionMac"
+   from ${kind} found join ${kind}_version version on version.account_id = found.account_id
+     and version.${kind}_id = found.id and version.version = found.current_version`;
 
 /** PostgreSQL's text holds no U+0000: a name with one, which a caller may send, is nobody's. */
 const isStorable = (name: string): boolean => !name.includes("\u0000");
 
-/** The version in force, retired or not. */
+/** The version in force, retired or not. Throws RowRefused. */
 export async function findStrategy(
   db: Database,
   accountId: string,
   id: string,
 ): Promise<StrategyVersion | undefined> {
   if (!isStorable(id)) return undefined;
-  const rows = await db.query<DocumentRow>({
-    name: "find_strategy",
-    text: `select ${STRATEGY_COLUMNS} from strategy join strategy_version version
-        on version.account_id = strategy.account_id and version.strategy_id = strategy.id
-        and version.version = strategy.current_version
-      where strategy.account_id = $1 and strategy.id = $2`,
-    values: [accountId, id],
-  });
-  return rows[0] && readStrategyRow(rows[0]);
+  const row = await readOneGenuine(
+    db,
+    async () =>
+      await db.query<DocumentRow>({
+        name: "find_strategy",
+        text: `${selectInForce("strategy")} where found.account_id = $1 and found.id = $2`,
+        values: [accountId, id],
+      }),
+    signedParts("strategy"),
+  );
+  return row && readStrategyRow(row);
 }
 
+/** Of any version, in force or not. Throws RowRefused. */
 export async function findStrategyVersion(
   db: Database,
   accountId: string,
   id: string,
   version: number,
-): Promise<StrategyVersion | undefined> {
-  const rows = await db.query<DocumentRow>(
-    `select ${STRATEGY_COLUMNS} from strategy join strategy_version version
-       on version.account_id = strategy.account_id and version.strategy_id = strategy.id
-     where strategy.account_id = $1 and strategy.id = $2 and version.version = $3`,
-    [accountId, id, version],
+): Promise<Strategy | undefined> {
+  const row = await readOneGenuine(
+    db,
+    async () =>
+      await db.query<VersionRow>(
+        `select ${signedColumns("strategy_version")} from strategy_version
+         where account_id = $1 and strategy_id = $2 and version = $3`,
+        [accountId, id, version],
+      ),
+    (each) => [{ kind: "strategy_version", row: each }],
   );
-  return rows[0] && readStrategyRow(rows[0]);
+  return row && parseOnce(`${accountId}/${id}/${version}`, row.document, readStrategy);
 }
 
+/** All that are in force and genuine. */
 export async function listStrategies(db: Database): Promise<readonly StrategyVersion[]> {
-  const rows = await db.query<DocumentRow>(
-    `select ${STRATEGY_COLUMNS} from strategy join strategy_version version
-       on version.account_id = strategy.account_id and version.strategy_id = strategy.id
-       and version.version = strategy.current_version`,
+  const { genuine } = await readGenuine(
+    db,
+    async () => await db.query<DocumentRow>(selectInForce("strategy")),
+    signedParts("strategy"),
   );
-  return rows.map(readStrategyRow);
+  return genuine.map(readStrategyRow);
+}
+
+interface VersionRow extends SignedRow {
+  readonly accountId: string;
+  readonly id: string;
+  readonly version: number;
+  readonly document: string;
 }
 
 /** Every version, in force or not, whose client's secret is a variable of the environment: strategies from before account secrets. */
-export async function listVariableStrategies(db: Database): Promise<readonly StrategyVersion[]> {
-  const rows = await db.query<DocumentRow>(
-    `select ${STRATEGY_COLUMNS} from strategy join strategy_version version
-       on version.account_id = strategy.account_id and version.strategy_id = strategy.id
-     where version.document like '%"client_secret_env"%'`,
+export async function listVariableStrategies(
+  db: Database,
+): Promise<readonly Pick<StrategyVersion, "accountId" | "strategy">[]> {
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<VersionRow>(
+        `select ${signedColumns("strategy_version")} from strategy_version where document like '%"client_secret_env"%'`,
+      ),
+    (row) => [{ kind: "strategy_version", row }],
   );
-  return rows.map(readStrategyRow);
+  return genuine.map(({ accountId, id, version, document }) => ({
+    accountId,
+    strategy: parseOnce(`${accountId}/${id}/${version}`, document, readStrategy),
+  }));
 }
 
 /** What may change about a document: which version is in force, and whether it is retired. */
-interface InForce {
+interface InForce extends SignedRow {
   readonly id: string;
   readonly version: number;
   readonly retired: boolean;
@@ -132,14 +170,14 @@ interface DocumentCall {
   readonly name: string;
 }
 
-const lookUpInForce = (table: "blueprint" | "strategy", nameColumn: "key" | "id") =>
+const readInForce = (table: "blueprint" | "strategy", nameColumn: "key" | "id") =>
   grouped<DocumentCall, InForce | undefined>(async (db, calls) => {
     const nameOf = ({ accountId, name }: DocumentCall): string => `${accountId}/${name}`;
     // Most concurrent requests are about few documents.
     const asked = [...new Map(calls.map((call) => [nameOf(call), call])).values()];
     const rows = await db.query<InForce & { at: number }>({
       name: `look_up_${table}`,
-      text: `select given.at::int, found.id, found.current_version as version, found.retired
+      text: `select given.at::int, ${signedColumns(table, "found")}
         from unnest($1::text[], $2::text[]) with ordinality as given(account_id, name, at)
           join ${table} found on found.account_id = given.account_id and found.${nameColumn} = given.name`,
       values: [asked.map((call) => call.accountId), asked.map((call) => call.name)],
@@ -148,6 +186,20 @@ const lookUpInForce = (table: "blueprint" | "strategy", nameColumn: "key" | "id"
     const byName = new Map(asked.map((call, index) => [nameOf(call), found[index]]));
     return calls.map((call) => byName.get(nameOf(call)));
   });
+
+/** As `readInForce`, verified. Throws RowRefused. */
+function lookUpInForce(kind: "blueprint" | "strategy", nameColumn: "key" | "id") {
+  const read = readInForce(kind, nameColumn);
+  return async (db: Database, call: DocumentCall): Promise<InForce | undefined> =>
+    await readOneGenuine(
+      db,
+      async () => {
+        const found = await read(db, call);
+        return found ? [found] : [];
+      },
+      (row) => [{ kind, row }],
+    );
+}
 
 const lookUpBlueprint = lookUpInForce("blueprint", "key");
 const lookUpStrategyInForce = lookUpInForce("strategy", "id");
@@ -171,7 +223,7 @@ async function keepVersion<T extends Strategy | Blueprint>(
   return found;
 }
 
-/** The document of a version, read only once. Not in a transaction. */
+/** The document of a version, read and verified only once. Not in a transaction. Throws RowRefused. */
 export async function keepBlueprintVersion(
   db: Database,
   id: string,
@@ -180,7 +232,7 @@ export async function keepBlueprintVersion(
   return await keepVersion(
     db,
     `blueprint/${id}/${version}`,
-    async () => (await findBlueprintVersion(db, id, version))?.blueprint,
+    async () => await findBlueprintVersion(db, id, version),
   );
 }
 
@@ -194,11 +246,11 @@ export async function keepStrategyVersion(
   return await keepVersion(
     db,
     `strategy/${accountId}/${id}/${version}`,
-    async () => (await findStrategyVersion(db, accountId, id, version))?.strategy,
+    async () => await findStrategyVersion(db, accountId, id, version),
   );
 }
 
-/** The version in force, retired or not. Which one that is, is read each time; its document only once. */
+/** The version in force, retired or not. Which one that is, is read each time; its document only once. Throws RowRefused. */
 export async function findBlueprintByKey(
   db: Database,
   accountId: string,
@@ -212,7 +264,7 @@ export async function findBlueprintByKey(
   return blueprint && { id, accountId, version, retired, blueprint };
 }
 
-/** As findStrategy, for many at once: one statement, and the document read only once. Not in a transaction. */
+/** As findStrategy, for many at once: one statement, and the document read only once. Not in a transaction. Throws RowRefused. */
 export async function lookUpStrategy(
   db: Database,
   accountId: string,
@@ -229,13 +281,17 @@ async function findBlueprintVersion(
   db: Database,
   blueprintId: string,
   version: number,
-): Promise<BlueprintVersion | undefined> {
-  const rows = await db.query<DocumentRow>(
-    `select ${BLUEPRINT_COLUMNS} from blueprint join blueprint_version version on version.blueprint_id = blueprint.id
-     where blueprint.id = $1 and version.version = $2`,
-    [blueprintId, version],
+): Promise<Blueprint | undefined> {
+  const row = await readOneGenuine(
+    db,
+    async () =>
+      await db.query<VersionRow>(
+        `select ${signedColumns("blueprint_version")} from blueprint_version where blueprint_id = $1 and version = $2`,
+        [blueprintId, version],
+      ),
+    (each) => [{ kind: "blueprint_version", row: each }],
   );
-  return rows[0] && readBlueprintRow(rows[0]);
+  return row && parseOnce(`${blueprintId}/${version}`, row.document, readBlueprint);
 }
 
 /** What is applied now, by account, kind and id: the base of a plan. */
@@ -246,83 +302,48 @@ export interface AppliedDocument {
   readonly document: string;
 }
 
+/** Documents that this installation has not signed are left out: to apply them again puts them in force. */
 export async function listAppliedDocuments(db: Database): Promise<readonly AppliedDocument[]> {
-  return await db.query<AppliedDocument>(
-    `select 'account' as kind, slug as account, slug as id, document from account
-     union all
-     select 'strategy', account.slug, strategy.id, version.document
-       from strategy join account on account.id = strategy.account_id
-       join strategy_version version on version.account_id = strategy.account_id
-         and version.strategy_id = strategy.id and version.version = strategy.current_version
-     union all
-     select 'blueprint', account.slug, blueprint.key, version.document
-       from blueprint join account on account.id = blueprint.account_id
-       join blueprint_version version on version.blueprint_id = blueprint.id
-         and version.version = blueprint.current_version`,
+  const accounts = await db.query<{ accountId: string; account: string; document: string }>(
+    `select id as "accountId", slug as account, document from account`,
   );
+  const slugs = new Map(accounts.map(({ accountId, account }) => [accountId, account]));
+  const documents: AppliedDocument[] = accounts.map(({ account, document }) => ({
+    kind: "account",
+    account,
+    id: account,
+    document,
+  }));
+  for (const kind of ["strategy", "blueprint"] as const) {
+    const { genuine } = await readGenuine(
+      db,
+      async () => await db.query<DocumentRow & { key?: string }>(selectInForce(kind)),
+      signedParts(kind),
+    );
+    for (const { accountId, id, key, document } of genuine)
+      documents.push({ kind, account: must(slugs.get(accountId), "an account"), id: key ?? id, document });
+  }
+  return documents;
 }
 
-/** A new immutable version becomes the one in force; gives its number. Runs and sessions keep theirs. */
-export async function saveStrategyVersion(
-  db: Database,
-  strategy: {
-    readonly accountId: string;
-    readonly id: string;
-    readonly document: string;
-    readonly retired: boolean;
-    readonly operatorId: string | null;
-  },
-): Promise<number> {
-  const rows = await db.query<{ version: number }>(
-    `insert into strategy (account_id, id, current_version, retired) values ($1, $2, 1, $3)
-     on conflict (account_id, id) do update set current_version = strategy.current_version + 1, retired = excluded.retired
-     returning current_version as version`,
-    [strategy.accountId, strategy.id, strategy.retired],
-  );
-  const { version } = must(rows[0], "the strategy's row");
-  await db.query(
-    `insert into strategy_version (account_id, strategy_id, version, document, operator_id) values ($1, $2, $3, $4, $5)`,
-    [strategy.accountId, strategy.id, version, strategy.document, strategy.operatorId],
-  );
-  return version;
-}
-
-export async function saveBlueprintVersion(
-  db: Database,
-  blueprint: {
-    readonly newId: string;
-    readonly accountId: string;
-    readonly key: string;
-    readonly document: string;
-    readonly retired: boolean;
-    readonly operatorId: string | null;
-  },
-): Promise<number> {
-  const rows = await db.query<{ id: string; version: number }>(
-    `insert into blueprint (id, account_id, key, current_version, retired) values ($1, $2, $3, 1, $4)
-     on conflict (account_id, key) do update set current_version = blueprint.current_version + 1, retired = excluded.retired
-     returning id, current_version as version`,
-    [blueprint.newId, blueprint.accountId, blueprint.key, blueprint.retired],
-  );
-  const { id, version } = must(rows[0], "the Blueprint's row");
-  await db.query(
-    `insert into blueprint_version (account_id, blueprint_id, version, document, operator_id) values ($1, $2, $3, $4, $5)`,
-    [blueprint.accountId, id, version, blueprint.document, blueprint.operatorId],
-  );
-  return version;
-}
-
-/** The Blueprints in force with these keys, retired or not; null: all of the account. In the order of their keys. */
+/**
+ * The Blueprints in force with these keys, retired or not; null: all of the account. In the order of their keys. Those that this
+ * installation has not signed are left out.
+ */
 export async function listBlueprints(
   db: Database,
   accountId: string,
   keys: readonly string[] | null,
 ): Promise<readonly BlueprintVersion[]> {
-  const rows = await db.query<DocumentRow>(
-    `select ${BLUEPRINT_COLUMNS} from blueprint join blueprint_version version
-       on version.blueprint_id = blueprint.id and version.version = blueprint.current_version
-     where blueprint.account_id = $1 and ($2::text[] is null or blueprint.key = any ($2)) order by blueprint.key`,
-    [accountId, keys?.filter(isStorable) ?? null],
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<DocumentRow>(
+        `${selectInForce("blueprint")}
+         where found.account_id = $1 and ($2::text[] is null or found.key = any ($2)) order by found.key`,
+        [accountId, keys?.filter(isStorable) ?? null],
+      ),
+    signedParts("blueprint"),
   );
-  return rows.map(readBlueprintRow);
+  return genuine.map(readBlueprintRow);
 }

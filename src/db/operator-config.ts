@@ -1,6 +1,8 @@
 import type { NamedPage } from "#domain/page-cursor.ts";
 import type { RunStatus } from "#domain/run.ts";
 import type { Database } from "./pool.ts";
+import { readOneGenuine } from "./signed-rows.ts";
+import type { SignedRow } from "./signed-tables.ts";
 
 /** What has versions. */
 export type VersionedKind = "blueprint" | "strategy";
@@ -24,7 +26,8 @@ export interface SeenDocument {
 }
 
 const SEEN = `account.id as "accountId", account.slug as account, found.retired, version.version, version.document,
-  version.created_at as "appliedAt", operator.email as "appliedBy"`;
+  version.created_at as "appliedAt", operator.email as "appliedBy", found.id, version.row_serial as "rowSerial",
+  version.row_mac as "rowMac", found.row_serial as "pointerSerial", found.row_mac as "pointerMac"`;
 
 /** Constant texts: each kind has its tables, and a Blueprint its last run. */
 const KINDS = {
@@ -45,6 +48,20 @@ const KINDS = {
     current: "found.current_version",
   },
 } as const;
+
+interface SignedDocument extends SeenDocument, SignedRow {
+  readonly id: string;
+  readonly pointerSerial: number | null;
+  readonly pointerMac: Buffer | null;
+}
+
+/** The row that says which version is in force. */
+const pointerOf = (row: SignedDocument): SignedRow & { readonly key: string } => ({
+  ...row,
+  key: row.name,
+  rowSerial: row.pointerSerial,
+  rowMac: row.pointerMac,
+});
 
 const from = (kind: VersionedKind): string =>
   `select ${SEEN}, ${KINDS[kind].columns} from ${KINDS[kind].tables}
@@ -67,18 +84,25 @@ export async function listSeenDocuments(
   );
 }
 
-/** A version, or with null the one in force. */
+/** A version, or with null the one in force. What is shown here may be applied again: throws RowRefused. */
 export async function findSeenDocument(
   db: Database,
   kind: VersionedKind,
   which: { readonly accountId: string; readonly name: string; readonly version: number | null },
 ): Promise<SeenDocument | undefined> {
   const { name, current } = KINDS[kind];
-  const rows = await db.query<SeenDocument>(
-    `${from(kind)} where found.account_id = $1 and ${name} = $2 and version.version = coalesce($3::int, ${current})`,
-    [which.accountId, which.name, which.version],
+  return await readOneGenuine(
+    db,
+    async () =>
+      await db.query<SignedDocument>(
+        `${from(kind)} where found.account_id = $1 and ${name} = $2 and version.version = coalesce($3::int, ${current})`,
+        [which.accountId, which.name, which.version],
+      ),
+    (row) => [
+      { kind: `${kind}_version`, row },
+      ...(which.version === null ? [{ kind, row: pointerOf(row) }] : []),
+    ],
   );
-  return rows[0];
 }
 
 /** A document's versions, the last one first. */

@@ -39,5 +39,7 @@ export const AUDIT_ACTIONS = [
   "review.decide",
   "restore.reconcile",
   "store.adopt",
+  "row.sign",
+  "row.refuse",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

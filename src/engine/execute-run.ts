@@ -17,6 +17,7 @@ import {
 import type { Blueprint } from "#domain/blueprint.ts";
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
+import { RowRefused } from "#domain/refused-row.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { TEST_LOGIN } from "#domain/test-login.ts";
 import type { Secret } from "#lib/secret.ts";
@@ -189,6 +190,7 @@ function failureOf(
   reason: string | null,
 ): RunFailure {
   if (error instanceof RunFailure) return error;
+  if (error instanceof RowRefused) return new RunFailure("internal", error.message);
   if (reason === "timeout")
     return new RunFailure("timeout", "The run took longer than its Blueprint's timeout.");
   if (reason === "credential_deleted") {

@@ -1,5 +1,6 @@
 import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { openAuditKeys, type AuditKeys } from "./audit-keys.ts";
+import { openRowKeys, type RowKeys } from "./row-keys.ts";
 import { Secret } from "./secret.ts";
 
 /** The root of all HMACs; every role has it. Design, page 2, Sealing. */
@@ -91,6 +92,8 @@ export interface Signing {
   runHandle(parts: readonly string[]): string;
   readonly operators: OperatorKeys;
   readonly audit: AuditKeys;
+  /** Of the rows that decide where secrets go, and who may do what. */
+  readonly rows: RowKeys;
 }
 
 /** What operators' sign-in derives. Who reads the database has none of it. */
@@ -203,6 +206,7 @@ export function openSigning(key: SigningKey): Signing {
     runHandle: (parts) => createHmac("sha256", keys.runHandle).update(JSON.stringify(parts)).digest("hex"),
     operators: openOperatorKeys(derive),
     audit: openAuditKeys(derive("audit-seal"), derive("audit-sign")),
+    rows: openRowKeys(derive("deciding-row")),
   };
 }
 

@@ -1,6 +1,7 @@
 import { AuditCheckpoints } from "#actions/checkpoint-audit.ts";
 import { closeAudit } from "#actions/close-audit.ts";
 import { listUnusualOpenings } from "#db/audit-entries.ts";
+import { checkSignedRows } from "#db/check-signed-rows.ts";
 import { limits } from "#domain/limits.ts";
 import type { EngineServices } from "#engine/services.ts";
 import type { AppendLog } from "#lib/append-log.ts";
@@ -11,7 +12,7 @@ export interface AuditKeeper {
   stop(): Promise<void>;
 }
 
-/** Closes the audit chains each second, writes down each minute what they have come to, and looks for unusual openings. */
+/** Closes the audit chains each second, writes down each minute what they have come to, and looks for unusual openings and for rows that do not verify. */
 export function startAuditKeeper(
   services: Pick<EngineServices, "db" | "audit" | "log">,
   sink: AppendLog,
@@ -21,6 +22,8 @@ export function startAuditKeeper(
   const checkpoint = async (): Promise<void> => {
     await attempt(services, "audit_checkpoint", async () => await checkpoints.write());
     await attempt(services, "credential_openings", async () => await watchOpenings(services));
+    // Also of rows that nobody has used yet: an operator who was put there has not signed in.
+    await attempt(services, "row_check", async () => await checkSignedRows(services.db, { versions: false }));
   };
   const close = async (): Promise<void> =>
     await attempt(services, "audit_close", async () => await closeAudit(services));

@@ -76,6 +76,7 @@ async function runWith(credential: string): Promise<{ id: string; status: string
 test("setting up is on record: the operator, the documents with their versions, the key", async () => {
   const rows = await entries();
   assert.deepEqual(names(rows), [
+    "row.sign",
     "operator.create",
     "config.apply",
     "config.apply",
@@ -84,7 +85,7 @@ test("setting up is on record: the operator, the documents with their versions, 
     "key.create",
   ]);
   assert.deepEqual(
-    rows.slice(1, 5).map(({ subject, detail }) => [detail.kind, subject, detail.change, detail.version]),
+    rows.slice(2, 6).map(({ subject, detail }) => [detail.kind, subject, detail.change, detail.version]),
     [
       ["account", "acme", "create", null],
       ["strategy", "strat_ledger", "create", 1],

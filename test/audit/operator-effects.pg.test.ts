@@ -8,6 +8,7 @@ import { Visitor } from "../oauth/oauth-setup.ts";
 import { codeOf, type Browser } from "../operator/browser.ts";
 import { leave, openOidcStage, type OidcStage } from "../operator/oidc-stage.ts";
 import type { OperatorStage, Someone } from "../operator/stage.ts";
+import { rewriteSigned } from "../sign-again.ts";
 
 const DOCUMENTS = [
   "account: acme",
@@ -144,12 +145,8 @@ async function changeDocument(text: string): Promise<void> {
 }
 const changedBlueprint = (): string => `${DOCUMENTS[2]}\nname: Changed ${made++}`;
 const changedStrategy = (): string => `${DOCUMENTS[1]}\nname: Changed ${made++}`;
-const retire = async (kind: "blueprint" | "strategy", retired: boolean): Promise<void> => {
-  await stage.db.query(
-    kind === "blueprint" ? "update blueprint set retired = $1" : "update strategy set retired = $1",
-    [retired],
-  );
-};
+const retire = async (kind: "blueprint" | "strategy", retired: boolean): Promise<void> =>
+  await rewriteSigned(stage.db, kind, "retired = $1", [retired]);
 
 const onDocument = (params: Readonly<Record<string, string>>, prepare: () => Promise<void>): Effect => ({
   actions: ["config.apply"],

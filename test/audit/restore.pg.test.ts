@@ -112,8 +112,8 @@ test("restore an older backup, reconcile, serve: the deleted credential is gone,
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  assert.deepEqual(await reconcile(), { tombstones: 2, deleted: 2, unreadable: 1 });
-  assert.deepEqual(await reconcile(), { tombstones: 2, deleted: 0, unreadable: 1 });
+  assert.deepEqual(await reconcile(), { tombstones: 2, deleted: 2, unreadable: 1, rows: 0 });
+  assert.deepEqual(await reconcile(), { tombstones: 2, deleted: 0, unreadable: 1, rows: 0 });
 
   const again = await installation.serveProcess();
   const after = openCaller(again.url, apiKey);
@@ -145,8 +145,8 @@ test("restore an older backup, reconcile, serve: the deleted credential is gone,
     [
       [deleted, { after_restore: true }],
       [elsewhere, { after_restore: true }],
-      ["installation", { tombstones: 2, deleted: 2, unreadable: 1 }],
-      ["installation", { tombstones: 2, deleted: 0, unreadable: 1 }],
+      ["installation", { tombstones: 2, deleted: 2, unreadable: 1, rows: 0 }],
+      ["installation", { tombstones: 2, deleted: 0, unreadable: 1, rows: 0 }],
     ],
   );
 });
@@ -162,5 +162,5 @@ test("an audit export names the deletes as a tombstone file does", async () => {
     "--json",
   );
   assert.equal(code, 0);
-  assert.deepEqual(JSON.parse(counts), { tombstones: 2, deleted: 0, unreadable: 0 });
+  assert.deepEqual(JSON.parse(counts), { tombstones: 2, deleted: 0, unreadable: 0, rows: 0 });
 });

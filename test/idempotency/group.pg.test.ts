@@ -192,6 +192,6 @@ test("a new version of a Blueprint, and its retirement, count for the next trigg
   assert.equal(await versionOf(await start()), 1);
   await installation.apply(document("  - { id: b, type: input, refKey: b }\n"));
   assert.equal(await versionOf(await start()), 2);
-  await installation.database.db.query("update blueprint set retired = true where key = 'changing'");
+  await installation.apply(`${document("")}\nretired: true`);
   assertFresh(await start(), 404);
 });

@@ -9,6 +9,7 @@ import { connect, openCaller } from "../caller.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { foreignEnvironment, runCommand } from "../service-process.ts";
+import { signAgain } from "../sign-again.ts";
 import { itemsBlueprint, Visitor } from "./oauth-setup.ts";
 
 const VALUE = "client-secret-canary-8Vd3kQ";
@@ -69,6 +70,8 @@ async function plantVersion(strategyId: string, change: object): Promise<void> {
      update strategy set current_version = (select version from planted) where id = $1`,
     [strategyId, JSON.stringify(change), "client_secret_env" in change ? "client_secret" : ""],
   );
+  // With the signatures of the service, which a writer to the database has not: what is sealed with the secret holds by itself.
+  await signAgain(db(), "strategy", "strategy_version");
 }
 
 async function runOnce() {
@@ -155,11 +158,17 @@ test("a row that would send it elsewhere sends nothing: the run and the sign-in 
   await leaveOnce();
   // The origins that count are sealed with the value: the column is for people.
   await db().query(`update account_secret set origins = origins || $1::text`, [trap.url]);
+  assert.match(
+    String((await runOnce()).detail),
+    /^The row account_secret acct_\w+\/NORTHWIND of the database was changed/,
+  );
+  await signAgain(db(), "account_secret");
   assert.match(String((await runOnce()).detail), refused);
   await leaveOnce();
   assert.deepEqual(trap.all, []);
   assert.ok(!bench.installation.logs().includes(VALUE));
   await db().query(`update account_secret set origins = array_remove(origins, $1::text)`, [trap.url]);
+  await signAgain(db(), "account_secret");
   await plantVersion("strat_run", { token_url: `${bench.target.url}/token` });
   await plantVersion("strat_form", { token_url: `${bench.target.url}/token` });
 });
@@ -179,6 +188,7 @@ test("a sealed secret opens nowhere else: under another name, in another account
        where ${acme} and name = 'NORTHWIND'`,
       [from, from === "acme" ? "OTHER" : "NORTHWIND"],
     );
+    await signAgain(db(), "account_secret");
     assert.match(String((await runOnce()).detail), moved);
     assert.match((await command("doctor")).stdout, /these account secrets can't be opened.*\/NORTHWIND/);
   }
@@ -239,7 +249,7 @@ test("set, list and delete: the value goes in and never comes out, each effect i
         `select concat_ws(' ', actor_kind, action, subject_id, detail) as text from audit_entry
          where action like 'secret.%' and subject_id = 'PAYPAL' order by occurred_at, id`,
       )
-    ).map(({ text }) => text);
+    ).map(({ text }) => text.replace(/,?"row":"account_secret\/acct_\w+\/PAYPAL","serial":\d+/, ""));
   const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
   const setting = "secrets set --account acme PAYPAL --for".split(" ");
   const arguments_ = [main, ...setting, "https://a.example", "https://b.example"];
@@ -320,6 +330,7 @@ test("a strategy from before, whose secret is a variable: it goes on, is named, 
        (document::jsonb -> 'login') - 'client_secret' || '{"client_secret_env":"OLD_SECRET"}'::jsonb)::text
      where strategy_id = 'strat_old'`,
   );
+  await signAgain(db(), "strategy_version");
   const named =
     /acme\/strat_old takes its client's secret from the variable OLD_SECRET.*latchkey secrets import-env/;
   const environment = { ...installation.environment, OLD_SECRET: VALUE };

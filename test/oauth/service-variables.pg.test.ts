@@ -10,6 +10,7 @@ import { generateMasterKey } from "#vault/master-key.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { runLatchkey } from "../service-process.ts";
+import { signAgain } from "../sign-again.ts";
 import { itemsBlueprint, Visitor } from "./oauth-setup.ts";
 
 /** Who collects what is sent elsewhere. */
@@ -46,7 +47,7 @@ after(async () => {
   await trap?.[Symbol.asyncDispose]();
 });
 
-/** As somebody who writes to the database: another version of the strategy, in force at once, that no `apply` has seen. */
+/** Another version of the strategy, in force at once, that no `apply` of this program has seen. */
 async function plantVersion(strategyId: string, variable: string): Promise<void> {
   const login = {
     type: "oauth2",
@@ -63,6 +64,8 @@ async function plantVersion(strategyId: string, variable: string): Promise<void>
      update strategy set current_version = (select version from planted) where id = $1`,
     [strategyId, JSON.stringify(login)],
   );
+  // As of an earlier program that took the document: of a row of somebody else, nothing is read at all.
+  await signAgain(bench.installation.database.db, "strategy", "strategy_version");
 }
 
 const PLANTED = [

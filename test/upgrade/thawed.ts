@@ -1,6 +1,7 @@
 import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { migrateJobs } from "#db/jobs.ts";
 import { migrate } from "#db/migrate.ts";
 import type { Database } from "#db/pool.ts";
@@ -10,6 +11,7 @@ import { startService } from "#root/assemble.ts";
 import { readConfig } from "#root/config.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { signingOf } from "../invariants.ts";
 import { moveClock } from "../flow/run-history.ts";
 import type { Expected, KeyName } from "./expected.ts";
 import { empty, MIGRATIONS, thaw } from "./frozen-database.ts";
@@ -64,6 +66,8 @@ export async function openThawed(folder: string): Promise<Thawed> {
     expected,
   );
   opened.defer(async () => await service.stop());
+  // Where the test itself reads what decides.
+  await checkSigningKey(db, signingOf({ dataFolder }));
   const kept = opened.move();
   return {
     folder,

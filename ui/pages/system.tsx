@@ -41,6 +41,7 @@ function SystemParts({ system }: { readonly system: System }) {
           Runs wait until one is there: start <code>latchkey serve</code> with the role <code>worker</code>.
         </Note>
       )}
+      {system.refused_rows.length > 0 && <RefusedRows rows={system.refused_rows} />}
       <Section title="Workers" isBare>
         <Workers workers={system.workers} />
       </Section>
@@ -82,6 +83,36 @@ function SystemParts({ system }: { readonly system: System }) {
         />
       </Section>
     </Stack>
+  );
+}
+
+const FAULTS: Readonly<Record<System["refused_rows"][number]["fault"], string>> = {
+  unsigned: "Has no signature",
+  forged: "Was changed",
+  outdated: "Is older than the audit log says",
+};
+
+function RefusedRows({ rows }: { readonly rows: System["refused_rows"] }) {
+  return (
+    <>
+      <Note tone="bad" title="Somebody else has written to the database">
+        These rows decide where secrets go, or who may do what, and were not written by Latchkey. They are not
+        used. Find out who can write to the database; <code>docs/security.md</code> says how to put them
+        right.
+      </Note>
+      <Section title="Refused rows" isBare>
+        <DataTable
+          name="Refused rows"
+          rows={rows}
+          keyOf={({ kind, id }) => `${kind}/${id}`}
+          columns={[
+            { title: "Row", cell: ({ kind, id }) => `${kind} ${id}` },
+            { title: "Fault", cell: ({ fault }) => <Mark tone="bad">{FAULTS[fault]}</Mark> },
+            { title: "Found", cell: ({ first_seen_at: at }) => <Time at={at} /> },
+          ]}
+        />
+      </Section>
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
 import { toYaml } from "#actions/export-config.ts";
-import { requireAccount } from "#actions/operator-error.ts";
+import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 import {
   findSeenDocument,
   listSeenDocuments,
@@ -14,6 +14,7 @@ import { textIn } from "#domain/language.ts";
 import { makeNamedPage, readNamedPage } from "#domain/page-cursor.ts";
 import { notFound } from "#domain/problem.ts";
 import { readBlueprint } from "#domain/blueprint.ts";
+import { RowRefused } from "#domain/refused-row.ts";
 import { readStrategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { describeBlueprint } from "./describe-blueprint.ts";
@@ -109,9 +110,15 @@ export async function requireDocument(
   version: number | null = null,
 ): Promise<SeenDocument> {
   const { id: accountId } = await requireAccount(db, account);
-  const row = await findSeenDocument(db, kind, { accountId, name, version });
+  const row = await findSeenDocument(db, kind, { accountId, name, version }).catch(explainRefused);
   if (!row) throw notFound(kind === "blueprint" ? "Blueprint" : "Strategy");
   return row;
+}
+
+/** What somebody else has written is neither shown nor applied. */
+function explainRefused(error: unknown): never {
+  if (!(error instanceof RowRefused)) throw error;
+  throw new OperatorError(`${error.message} Apply the document again, from your own copy of it.`);
 }
 
 /** A page of a document's versions, the last one first. Throws Problem 404, 422, OperatorError. */

@@ -2,19 +2,23 @@ import type { Services } from "#actions/services.ts";
 import { readClockText } from "#db/clock.ts";
 import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operator-system.ts";
 import { readPurgeLag } from "#db/purges.ts";
+import { listRowAlarms } from "#db/row-alarms.ts";
 import { listVaultKeys } from "#db/vault-keys.ts";
 import { limits } from "#domain/limits.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 
+const REFUSED_MAX = 100;
+
 /** How the installation is, as this process sees it. No key's value, no address of a store. */
 export async function lookAtSystem({ db, blobs, vault, publicUrl }: Services) {
-  const [now, workers, waiting, database, keys, purgeLagMs] = await Promise.all([
+  const [now, workers, waiting, database, keys, purgeLagMs, alarms] = await Promise.all([
     readClockText(db),
     listSeenWorkers(db, limits.heartbeatStaleMs),
     countWaitingRuns(db),
     readDatabaseState(db),
     listVaultKeys(db),
     readPurgeLag(db),
+    listRowAlarms(db, REFUSED_MAX),
   ]);
   return {
     now,
@@ -48,6 +52,13 @@ export async function lookAtSystem({ db, blobs, vault, publicUrl }: Services) {
       id: kid,
       is_primary: isPrimary,
       created_at: createdAt.toISOString(),
+    })),
+    refused_rows: alarms.map(({ kind, id, fault, firstSeenAt, lastSeenAt }) => ({
+      kind,
+      id,
+      fault,
+      first_seen_at: firstSeenAt.toISOString(),
+      last_seen_at: lastSeenAt.toISOString(),
     })),
     can_open_credentials: vault.canOpen,
   };

@@ -60,6 +60,22 @@ export const readSystem = defineOperation({
           created_at: time("When it was made."),
         }),
       ),
+      refused_rows: Type.Array(
+        closed({
+          kind: text("The table."),
+          id: text("The row's key."),
+          fault: oneOf(
+            ["unsigned", "forged", "outdated"],
+            "It has no signature; it says something else than was signed; the audit log names a later one.",
+          ),
+          first_seen_at: time("When it was found."),
+          last_seen_at: time("When it was found the last time by a process that had not found it before."),
+        }),
+        {
+          description:
+            "Rows of the database that decide something and were not written by this installation. None is used.",
+        },
+      ),
       can_open_credentials: Type.Boolean({ description: "Whether the process that answers has the key." }),
     },
     { title: "System" },

@@ -1,0 +1,74 @@
+/** A table whose rows decide where secrets go, or who may do what. */
+export interface SignedTable {
+  readonly table: string;
+  /** The names under which queries give the columns of the primary key, and the columns. `@` stands for the table. */
+  readonly key: Readonly<Record<string, string>>;
+  /** The same for what the rows decide. A change of these names or of their order makes every signature wrong. */
+  readonly decides: Readonly<Record<string, string>>;
+  /** The kind of the documents whose versions these rows are; the version is the last part of the key. */
+  readonly versionOf?: string;
+  /** No audit entry names a serial of these rows: an older one is worth nothing by itself. */
+  readonly isUnaudited?: true;
+}
+
+/**
+ * Every table with such rows: columns `row_serial` and `row_mac`, a line here, and `signRow` with each change. The first start of a
+ * program that knows a new one signs what is in it. Only `signed-rows.ts` verifies, and what reads these columns must read by it
+ * (`test/db/signed-rows-fence.test.ts`).
+ */
+export const SIGNED_TABLES = {
+  vault_key: {
+    table: "vault_key",
+    key: { kid: "@.kid" },
+    decides: { publicJwk: "@.public_jwk", isPrimary: "@.is_primary" },
+  },
+  // Which version is in force.
+  strategy: {
+    table: "strategy",
+    key: { accountId: "@.account_id", id: "@.id" },
+    decides: { version: "@.current_version", retired: "@.retired" },
+  },
+  strategy_version: {
+    table: "strategy_version",
+    key: { accountId: "@.account_id", id: "@.strategy_id", version: "@.version" },
+    decides: { document: "@.document" },
+    versionOf: "strategy",
+  },
+  blueprint: {
+    table: "blueprint",
+    key: { id: "@.id" },
+    decides: { accountId: "@.account_id", key: "@.key", version: "@.current_version", retired: "@.retired" },
+  },
+  blueprint_version: {
+    table: "blueprint_version",
+    key: { id: "@.blueprint_id", version: "@.version" },
+    decides: { accountId: "@.account_id", document: "@.document" },
+    versionOf: "blueprint",
+  },
+  // Where a client's secret may go, and which of its values it is. The value itself is sealed with the same origins.
+  account_secret: {
+    table: "account_secret",
+    key: { accountId: "@.account_id", name: "@.name" },
+    decides: { valueId: "@.value_id", origins: "@.origins" },
+  },
+} as const satisfies Readonly<Record<string, SignedTable>>;
+
+export type SignedKind = keyof typeof SIGNED_TABLES;
+
+export const SIGNED_KINDS = Object.keys(SIGNED_TABLES) as readonly SignedKind[];
+
+/** As the data of a row, under the names of its kind's `key` and `decides`. */
+export type SignedRow = object & { readonly rowSerial: number | null; readonly rowMac: Buffer | null };
+
+/** The columns of a kind's key, of what it decides and of its signature: what `readGenuine` wants of a query. */
+export function signedColumns(kind: SignedKind, alias: string = kind): string {
+  return `${decidingColumns(kind, alias)}, ${alias}.row_serial as "rowSerial", ${alias}.row_mac as "rowMac"`;
+}
+
+/** Those without the signature, for a query that reads two kinds and names the signatures itself. */
+function decidingColumns(kind: SignedKind, alias: string = kind): string {
+  const { key, decides }: SignedTable = SIGNED_TABLES[kind];
+  return Object.entries({ ...key, ...decides })
+    .map(([name, column]) => `${column.replaceAll("@", alias)} as "${name}"`)
+    .join(", ");
+}
