@@ -150,7 +150,7 @@ async function openServices(
     tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
     buckets: new TokenBuckets(),
     quotas: new AccountQuotas(db, config.quotas, log),
-    passwords: new Passwords(),
+    passwords: new Passwords(signing.operators.passwordKey),
     operatorSignIn: openOperatorSignIn(config, oidcGate, log),
     refusedSignIns: new RefusedSignIns(db, signing.audit, log),
     oidcGate,

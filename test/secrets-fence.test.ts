@@ -28,6 +28,7 @@ const REVEALED: Readonly<Record<string, string>> = {
     "the client secret of operators' single sign-on, for the exchange of a code",
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
+  "lib/password.ts": "the secret of argon2, for operators' passwords",
   "assemble.ts": "the signing key, to be read at the start",
   "composition.ts":
     "the signing key, for the rows that a command reads; a client secret of the settings' file, for a login of an author's own run",

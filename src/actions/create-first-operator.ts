@@ -22,18 +22,19 @@ export async function createFirstOperator(
   const operator = {
     id: newId(ID_PREFIX.operator),
     email,
-    passwordHash: await hashPassword(password),
-    role: "admin",
+    passwordHash: await hashPassword(password, signing.operators.passwordKey),
+    role: "admin" as const,
   };
   return await db.transaction(async (tx) => {
-    if (!(await insertOperator(tx, operator))) return null;
+    const audited = await insertOperator(tx, operator);
+    if (!audited) return null;
     await limitPassword(tx, operator.id, limits.firstPasswordMs);
     await recordAudit(tx, signing.audit, {
       accountId: null,
       actor: { kind: "cli" },
       action: "operator.create",
       subjectId: operator.id,
-      detail: { role: operator.role },
+      detail: { role: operator.role, ...audited },
     });
     return { email, password };
   });

@@ -67,7 +67,7 @@ function readEntry<T extends EntryRow>({ occurredMs, ...row }: T): Omit<T, "occu
 }
 
 /** $1: names of rows. By the index `audit_entry_row`, whose condition and expression these are. */
-const ROW_ENTRIES = `select ${ENTRY_COLUMNS} from audit_entry
+export const ROW_ENTRIES = `select ${ENTRY_COLUMNS} from audit_entry
   where detail like '%"row":"%' and substring(detail from '"row":"([^"]*)"') = any($1::text[])
     and xmin is distinct from pg_current_xact_id_if_assigned()::xid`;
 

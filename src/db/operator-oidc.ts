@@ -33,25 +33,3 @@ export async function takeOidcAttempt(
   );
   return rows[0];
 }
-
-/** Who the operator is at the provider, from now on. Only an operator who is nobody there yet. */
-export async function linkOperator(
-  tx: Database,
-  id: string,
-  issuer: string,
-  subject: string,
-): Promise<boolean> {
-  const rows = await tx.query(
-    `update operator set oidc_issuer = $2, oidc_subject = $3, oidc_linked_at = app_now()
-     where id = $1 and oidc_subject is null returning 1`,
-    [id, issuer, subject],
-  );
-  return rows.length > 0;
-}
-
-export async function unlinkOperator(tx: Database, id: string): Promise<void> {
-  await tx.query(
-    `update operator set oidc_issuer = null, oidc_subject = null, oidc_linked_at = null where id = $1`,
-    [id],
-  );
-}

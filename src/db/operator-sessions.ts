@@ -1,5 +1,8 @@
 import type { OperatorRole, SignInWay } from "#domain/operator.ts";
+import { must } from "#lib/assert.ts";
 import type { Database } from "./pool.ts";
+import { readGenuine, readOneGenuine, signRow, type Signed } from "./signed-rows.ts";
+import { decidingColumns, signedColumns, type SignedRow } from "./signed-tables.ts";
 
 /** How long sessions last, by the database's clock. */
 export interface SessionTimes {
@@ -40,9 +43,10 @@ export async function insertOperatorSession(
     readonly userAgent: string;
   },
 ): Promise<void> {
-  await tx.query(
+  const rows = await tx.query<SessionRow>(
     `insert into operator_session (id, operator_id, token_hash, expires_at, stepped_up_at, address, user_agent, signed_in_by)
-     values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms', case when $5 then app_now() end, $6, $7, $8)`,
+     values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms', case when $5 then app_now() end, $6, $7, $8)
+     returning ${decidingColumns("operator_session")}`,
     [
       session.id,
       session.operatorId,
@@ -54,29 +58,77 @@ export async function insertOperatorSession(
       session.signedInBy,
     ],
   );
+  await signSession(tx, must(rows[0], "the session"));
 }
 
-/** Undefined: there is none, its time is over, or its operator is disabled. */
+interface SessionRow {
+  readonly sessionId: string;
+}
+
+async function signSession(tx: Database, session: SessionRow): Promise<void> {
+  const { serial, mac } = await signRow(tx, "operator_session", { ...session });
+  await tx.query(`update operator_session set row_serial = $2, row_mac = $3 where id = $1`, [
+    session.sessionId,
+    serial,
+    mac,
+  ]);
+}
+
+/** Both rows: the session's signature, and under `operator…` that of its operator. */
+interface LiveRow extends LiveSession, SignedRow {
+  readonly sessionId: string;
+  readonly operatorSerial: number | null;
+  readonly operatorMac: Buffer | null;
+}
+
+const signedParts = (row: LiveRow): readonly Signed[] => [
+  { kind: "operator_session", row },
+  { kind: "operator", row: { ...row, rowSerial: row.operatorSerial, rowMac: row.operatorMac } },
+];
+
+/** Undefined: there is none, its time is over, or its operator is disabled or none that this installation has made. */
 export async function findLiveSession(
   db: Database,
   tokenHash: Uint8Array,
   { idleMs, stepUpMs, lateStepUpMs }: SessionTimes,
 ): Promise<LiveSession | undefined> {
-  const rows = await db.query<LiveSession>({
-    name: "find_operator_session",
-    text: `select session.id, session.operator_id as "operatorId", operator.email, operator.role,
-        operator.totp_confirmed_at is not null as "hasSecondFactor",
-        operator.first_password_until is not null as "hasFirstPassword", session.expires_at as "expiresAt",
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<LiveRow>({
+        name: "find_operator_session",
+        text: `select ${signedColumns("operator_session", "session")}, ${decidingColumns("operator")},
+        operator.row_serial as "operatorSerial", operator.row_mac as "operatorMac", session.expires_at as "expiresAt",
+        operator.first_password_until is not null as "hasFirstPassword",
         coalesce(session.stepped_up_at > app_now() - $3::bigint * interval '1 ms', false) as "isSteppedUp",
         coalesce(session.stepped_up_at > app_now() - $4::bigint * interval '1 ms', false) as "isSteppedUpLately",
-        session.signed_in_by as "signedInBy", session.stepped_up_at is not null as "wasSteppedUp",
+        session.stepped_up_at is not null as "wasSteppedUp",
         session.created_at > app_now() - $3::bigint * interval '1 ms' as "isNew"
       from operator_session session join operator on operator.id = session.operator_id
       where session.token_hash = $1 and operator.disabled_at is null and session.expires_at > app_now()
         and session.seen_at > app_now() - $2::bigint * interval '1 ms'`,
-    values: [tokenHash, idleMs, stepUpMs, lateStepUpMs],
-  });
-  return rows[0];
+        values: [tokenHash, idleMs, stepUpMs, lateStepUpMs],
+      }),
+    signedParts,
+  );
+  const [row] = genuine;
+  if (!row) return undefined;
+  const { operatorId, email, role, hasSecondFactor, hasFirstPassword, isSteppedUp, isSteppedUpLately } = row;
+  const { signedInBy, wasSteppedUp, isNew, expiresAt } = row;
+  return {
+    id: row.sessionId,
+    operatorId,
+    email,
+    role,
+    hasSecondFactor,
+    hasFirstPassword,
+    isSteppedUp,
+    isSteppedUpLately,
+    signedInBy,
+    wasSteppedUp,
+    isNew,
+    expiresAt,
+  };
 }
 
 /** At most once a minute a session. */
@@ -94,12 +146,25 @@ export async function rotateOperatorSession(
   tokenHash: Uint8Array,
   isSteppedUp: boolean,
 ): Promise<boolean> {
-  const rows = await tx.query(
+  // What somebody else has written is never signed by a change of something else.
+  const before = await readOneGenuine(
+    tx,
+    async () =>
+      await tx.query<SessionRow & SignedRow>(
+        `select ${signedColumns("operator_session")} from operator_session where id = $1 for update`,
+        [id],
+      ),
+    (row) => [{ kind: "operator_session", row }],
+  );
+  if (!before) return false;
+  const rows = await tx.query<SessionRow>(
     `update operator_session set token_hash = $2, seen_at = app_now(),
-       stepped_up_at = case when $3 then app_now() else stepped_up_at end where id = $1 returning 1`,
+       stepped_up_at = case when $3 then app_now() else stepped_up_at end where id = $1
+     returning ${decidingColumns("operator_session")}`,
     [id, tokenHash, isSteppedUp],
   );
-  return rows.length > 0;
+  await signSession(tx, must(rows[0], "the session"));
+  return true;
 }
 
 export interface ListedSession {

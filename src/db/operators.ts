@@ -1,21 +1,35 @@
 import type { OperatorRole, OperatorView } from "#domain/operator.ts";
 import type { Database } from "./pool.ts";
+import { readGenuine, readOneGenuine, signRow, type RowMark, type Signed } from "./signed-rows.ts";
+import { signedColumns, type SignedRow } from "./signed-tables.ts";
 
-/** True when the operator was made, false when one with this address exists. */
+/** What the detail of the audit entry says of the row. */
+export type AuditedRow = RowMark["audited"];
+
+/** Undefined when an operator with this address exists. */
 export async function insertOperator(
   db: Database,
   operator: {
     readonly id: string;
     readonly email: string;
     readonly passwordHash: string;
-    readonly role: string;
+    readonly role: OperatorRole;
   },
-): Promise<boolean> {
+): Promise<AuditedRow | undefined> {
+  const nothingElse = {
+    totpNonce: null,
+    hasSecondFactor: false,
+    isDisabled: false,
+    oidcIssuer: null,
+    oidcSubject: null,
+  };
+  const mark = await signRow(db, "operator", { ...operator, ...nothingElse });
   const rows = await db.query(
-    `insert into operator (id, email, password_hash, role) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,
-    [operator.id, operator.email, operator.passwordHash, operator.role],
+    `insert into operator (id, email, password_hash, role, row_serial, row_mac) values ($1, $2, $3, $4, $5, $6)
+     on conflict (email) do nothing returning id`,
+    [operator.id, operator.email, operator.passwordHash, operator.role, mark.serial, mark.mac],
   );
-  return rows.length > 0;
+  return rows.length > 0 ? mark.audited : undefined;
 }
 
 export async function countOperators(db: Database): Promise<number> {
@@ -27,12 +41,15 @@ const VIEW_COLUMNS = `operator.id, operator.email, operator.role, operator.creat
   operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor",
   operator.oidc_linked_at as "oidcLinkedAt"`;
 
+/** All, also those that this installation has not made; they raise alarms. */
 export async function listOperators(db: Database): Promise<readonly OperatorView[]> {
+  await readGenuine(db, async () => await db.query<StoredOperator>(SELECT_STORED), signedParts);
   return await db.query<OperatorView>(`select ${VIEW_COLUMNS} from operator order by email`);
 }
 
 /** With what proves who somebody is. */
-export interface StoredOperator extends OperatorView {
+export interface StoredOperator extends OperatorView, SignedRow {
+  readonly isDisabled: boolean;
   readonly passwordHash: string;
   /** It was made for the operator, who has not changed it in time. */
   readonly isPasswordOver: boolean;
@@ -41,17 +58,30 @@ export interface StoredOperator extends OperatorView {
   readonly oidcSubject: string | null;
 }
 
-const STORED_COLUMNS = `${VIEW_COLUMNS}, operator.password_hash as "passwordHash",
-  coalesce(operator.first_password_until <= app_now(), false) as "isPasswordOver", operator.totp_nonce as "totpNonce",
-  operator.oidc_issuer as "oidcIssuer", operator.oidc_subject as "oidcSubject"`;
+const SELECT_STORED = `select ${signedColumns("operator")}, operator.created_at as "createdAt",
+  coalesce(operator.first_password_until <= app_now(), false) as "isPasswordOver",
+  operator.disabled_at as "disabledAt", operator.oidc_linked_at as "oidcLinkedAt" from operator`;
 
-/** By a normalised name: names are unlike in more than case. */
+const signedParts = (row: SignedRow): readonly Signed[] => [{ kind: "operator", row }];
+
+/** By a normalised name: names are unlike in more than case. One that this installation has not made is nobody. */
 export async function findOperatorByName(db: Database, name: string): Promise<StoredOperator | undefined> {
-  const rows = await db.query<StoredOperator>(
-    `select ${STORED_COLUMNS} from operator where lower(email) = $1 order by id limit 1`,
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<StoredOperator>(`${SELECT_STORED} where lower(email) = $1 order by id`, [name]),
+    signedParts,
+  );
+  return genuine[0];
+}
+
+/** For the filter of a list: whoever has made the row. */
+export async function findOperatorId(db: Database, name: string): Promise<string | undefined> {
+  const rows = await db.query<{ id: string }>(
+    `select id from operator where lower(email) = $1 order by id limit 1`,
     [name],
   );
-  return rows[0];
+  return rows[0]?.id;
 }
 
 /** By who they are at the provider. */
@@ -60,32 +90,77 @@ export async function findOperatorBySubject(
   issuer: string,
   subject: string,
 ): Promise<StoredOperator | undefined> {
-  const rows = await db.query<StoredOperator>(
-    `select ${STORED_COLUMNS} from operator where oidc_issuer = $1 and oidc_subject = $2`,
-    [issuer, subject],
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<StoredOperator>(`${SELECT_STORED} where oidc_issuer = $1 and oidc_subject = $2`, [
+        issuer,
+        subject,
+      ]),
+    signedParts,
   );
-  return rows[0];
+  return genuine[0];
 }
 
-/** Locked until the transaction ends, where there is one: two that change an operator come one after the other. */
+/**
+ * Locked until the transaction ends, where there is one: two that change an operator come one after the other. Throws RowRefused: what
+ * somebody else has written is never signed by a change of something else.
+ */
 export async function lockOperator(tx: Database, id: string): Promise<StoredOperator | undefined> {
-  const rows = await tx.query<StoredOperator>(
-    `select ${STORED_COLUMNS} from operator where id = $1 for update`,
-    [id],
+  return await readOneGenuine(
+    tx,
+    async () => await tx.query<StoredOperator>(`${SELECT_STORED} where id = $1 for update`, [id]),
+    signedParts,
   );
-  return rows[0];
 }
 
 /** The other admins who can sign in, locked: two who disable each other at once must not both succeed. */
 export async function countOtherAdmins(tx: Database, id: string): Promise<number> {
-  const rows = await tx.query<{ id: string }>(
-    `select id from operator where role = 'admin' and disabled_at is null order by id for update`,
+  const { genuine } = await readGenuine(
+    tx,
+    async () =>
+      await tx.query<StoredOperator>(
+        `${SELECT_STORED} where role = 'admin' and disabled_at is null order by id for update`,
+      ),
+    signedParts,
   );
-  return rows.filter((row) => row.id !== id).length;
+  return genuine.filter((row) => row.id !== id).length;
 }
 
-export async function savePasswordHash(db: Database, id: string, passwordHash: string): Promise<void> {
-  await db.query(`update operator set password_hash = $2 where id = $1`, [id, passwordHash]);
+type Change = Partial<
+  Pick<
+    StoredOperator,
+    "role" | "passwordHash" | "totpNonce" | "hasSecondFactor" | "isDisabled" | "oidcIssuer" | "oidcSubject"
+  >
+>;
+
+/** The one statement that changes what decides. `operator` is locked. Gives what the audit entry of the change says of the row. */
+async function change(tx: Database, operator: StoredOperator, to: Change): Promise<AuditedRow> {
+  const now = { ...operator, ...to };
+  const { serial, mac, audited } = await signRow(tx, "operator", now);
+  await tx.query(
+    `update operator set role = $2, password_hash = $3, totp_nonce = $4,
+       totp_confirmed_at = case when $5 then coalesce(totp_confirmed_at, app_now()) end,
+       totp_step = case when $5 then totp_step end,
+       disabled_at = case when $6 then coalesce(disabled_at, app_now()) end,
+       oidc_issuer = $7, oidc_subject = $8,
+       oidc_linked_at = case when $7::text is not null then coalesce(oidc_linked_at, app_now()) end,
+       row_serial = $9, row_mac = $10
+     where id = $1`,
+    [
+      now.id,
+      now.role,
+      now.passwordHash,
+      now.totpNonce,
+      now.hasSecondFactor,
+      now.isDisabled,
+      now.oidcIssuer,
+      now.oidcSubject,
+      serial,
+      mac,
+    ],
+  );
+  return audited;
 }
 
 /** The password was made for the operator: it is changed at the first sign-in, and counts for so long. Null: it is the operator's own. */
@@ -96,45 +171,67 @@ export async function limitPassword(db: Database, id: string, forMs: number | nu
   );
 }
 
-/** With today's parameters; not over a password that was changed meanwhile. */
+export async function savePasswordHash(
+  tx: Database,
+  operator: StoredOperator,
+  passwordHash: string,
+): Promise<AuditedRow> {
+  return await change(tx, operator, { passwordHash });
+}
+
+/** The same password by today's parameters; not over one that was changed meanwhile. */
 export async function renewPasswordHash(
   db: Database,
   id: string,
   before: string,
   passwordHash: string,
 ): Promise<void> {
-  await db.query(`update operator set password_hash = $3 where id = $1 and password_hash = $2`, [
-    id,
-    before,
-    passwordHash,
-  ]);
+  await db.transaction(async (tx) => {
+    const operator = await lockOperator(tx, id);
+    if (operator?.passwordHash === before) await change(tx, operator, { passwordHash });
+  });
 }
 
-export async function saveDisabled(db: Database, id: string, isDisabled: boolean): Promise<void> {
-  await db.query(
-    `update operator set disabled_at = case when $2 then coalesce(disabled_at, app_now()) end where id = $1`,
-    [id, isDisabled],
-  );
+export async function saveDisabled(
+  tx: Database,
+  operator: StoredOperator,
+  isDisabled: boolean,
+): Promise<AuditedRow> {
+  return await change(tx, operator, { isDisabled });
 }
 
-export async function saveRole(db: Database, id: string, role: OperatorRole): Promise<void> {
-  await db.query(`update operator set role = $2 where id = $1`, [id, role]);
+export async function saveRole(
+  tx: Database,
+  operator: StoredOperator,
+  role: OperatorRole,
+): Promise<AuditedRow> {
+  return await change(tx, operator, { role });
+}
+
+/** Who the operator is at the provider of single sign-on, from now on; null: nobody. */
+export async function saveOidcLink(
+  tx: Database,
+  operator: StoredOperator,
+  link: { readonly issuer: string; readonly subject: string } | null,
+): Promise<AuditedRow> {
+  return await change(tx, operator, { oidcIssuer: link?.issuer ?? null, oidcSubject: link?.subject ?? null });
 }
 
 /** Begins anew: nothing of an earlier second factor counts any more. */
-export async function saveTotpNonce(tx: Database, id: string, nonce: Uint8Array | null): Promise<void> {
-  await tx.query(
-    `update operator set totp_nonce = $2, totp_confirmed_at = null, totp_step = null where id = $1`,
-    [id, nonce],
-  );
-  await tx.query(`delete from operator_recovery_code where operator_id = $1`, [id]);
+export async function saveTotpNonce(
+  tx: Database,
+  operator: StoredOperator,
+  totpNonce: Buffer | null,
+): Promise<AuditedRow> {
+  const audited = await change(tx, operator, { totpNonce, hasSecondFactor: false });
+  await tx.query(`delete from operator_recovery_code where operator_id = $1`, [operator.id]);
+  return audited;
 }
 
-export async function confirmTotp(tx: Database, id: string, step: number): Promise<void> {
-  await tx.query(`update operator set totp_confirmed_at = app_now(), totp_step = $2 where id = $1`, [
-    id,
-    step,
-  ]);
+export async function confirmTotp(tx: Database, operator: StoredOperator, step: number): Promise<AuditedRow> {
+  const audited = await change(tx, operator, { hasSecondFactor: true });
+  await tx.query(`update operator set totp_step = $2 where id = $1`, [operator.id, step]);
+  return audited;
 }
 
 /** Takes a time step of the operator's codes. False: this code or a later one was given already (design, page 6, I-17). */

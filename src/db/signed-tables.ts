@@ -11,6 +11,9 @@ export interface SignedTable {
   readonly isUnaudited?: true;
 }
 
+/** A time to its last digit, as a text. */
+const micros = (column: string): string => `(extract(epoch from ${column}) * 1000000)::bigint::text`;
+
 /**
  * Every table with such rows: columns `row_serial` and `row_mac`, a line here, and `signRow` with each change. The first start of a
  * program that knows a new one signs what is in it. Only `signed-rows.ts` verifies, and what reads these columns must read by it
@@ -51,6 +54,35 @@ export const SIGNED_TABLES = {
     key: { accountId: "@.account_id", name: "@.name" },
     decides: { valueId: "@.value_id", origins: "@.origins" },
   },
+  // Who signs in by what, and as what.
+  operator: {
+    table: "operator",
+    key: { id: "@.id" },
+    decides: {
+      email: "@.email",
+      role: "@.role",
+      passwordHash: "@.password_hash",
+      totpNonce: "@.totp_nonce",
+      hasSecondFactor: "@.totp_confirmed_at is not null",
+      isDisabled: "@.disabled_at is not null",
+      oidcIssuer: "@.oidc_issuer",
+      oidcSubject: "@.oidc_subject",
+    },
+  },
+  // Whose it is, how long, and what was proven in it. A token is worth no more than its row says.
+  operator_session: {
+    table: "operator_session",
+    key: { sessionId: "@.id" },
+    decides: {
+      operatorId: "@.operator_id",
+      tokenHash: "@.token_hash",
+      signedInBy: "@.signed_in_by",
+      openedMicros: micros("@.created_at"),
+      endsMicros: micros("@.expires_at"),
+      steppedUpMicros: micros("@.stepped_up_at"),
+    },
+    isUnaudited: true,
+  },
 } as const satisfies Readonly<Record<string, SignedTable>>;
 
 export type SignedKind = keyof typeof SIGNED_TABLES;
@@ -66,7 +98,7 @@ export function signedColumns(kind: SignedKind, alias: string = kind): string {
 }
 
 /** Those without the signature, for a query that reads two kinds and names the signatures itself. */
-function decidingColumns(kind: SignedKind, alias: string = kind): string {
+export function decidingColumns(kind: SignedKind, alias: string = kind): string {
   const { key, decides }: SignedTable = SIGNED_TABLES[kind];
   return Object.entries({ ...key, ...decides })
     .map(([name, column]) => `${column.replaceAll("@", alias)} as "${name}"`)

@@ -1,28 +1,42 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
+import type { Secret } from "./secret.ts";
 
 const derive = promisify(argon2);
 /** OWASP's second choice of parameters; 36 to 46 ms on the machine they were measured on (design, page 7, 0.3). */
 const PARAMETERS = { parallelism: 1, tagLength: 32, memory: 19_456, passes: 2 } as const;
 const SALT_BYTES = 16;
 
+/** The secret of argon2 (RFC 9106, 3.1): without it a hash can be neither made nor tried. */
+export type PasswordKey = Secret<Buffer>;
+
+const encode = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "");
+/** What a PHC string says of the secret: that there is one. */
+const KEY_ID = encode(Buffer.from("signing-key"));
+
 /** An argon2id hash in PHC form, with its parameters, so that they can change later. */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, key: PasswordKey): Promise<string> {
   const nonce = randomBytes(SALT_BYTES);
-  const tag = await derive("argon2id", { message: password, nonce, ...PARAMETERS });
-  const { memory, passes, parallelism } = PARAMETERS;
-  const encode = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "");
-  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce)}$${encode(tag)}`;
+  const tag = await derive("argon2id", { message: password, nonce, secret: key.reveal(), ...PARAMETERS });
+  return `${PREFIX}${encode(nonce)}$${encode(tag)}`;
 }
 
-/** In constant time for hashes of one length. False for a text that is no hash of ours. */
-export async function verifyPassword(password: string, hash: string): Promise<boolean> {
-  const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(hash);
-  if (!match) return false;
-  const wanted = Buffer.from(match[5] ?? "", "base64");
+const PREFIX = `$argon2id$v=19$m=${PARAMETERS.memory},t=${PARAMETERS.passes},p=${PARAMETERS.parallelism},keyid=${KEY_ID}$`;
+const PHC =
+  /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(?:,keyid=([A-Za-z0-9+/]+))?\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+/**
+ * In constant time for hashes of one length. False for a text that is no hash of ours. A hash from before there was a key is taken
+ * as it is: its row says that this installation has written it.
+ */
+export async function verifyPassword(password: string, hash: string, key: PasswordKey): Promise<boolean> {
+  const match = PHC.exec(hash);
+  if (!match || (match[4] !== undefined && match[4] !== KEY_ID)) return false;
+  const wanted = Buffer.from(match[6] ?? "", "base64");
   const tag = await derive("argon2id", {
     message: password,
-    nonce: Buffer.from(match[4] ?? "", "base64"),
+    nonce: Buffer.from(match[5] ?? "", "base64"),
+    ...(match[4] === undefined ? {} : { secret: key.reveal() }),
     memory: Number(match[1]),
     passes: Number(match[2]),
     parallelism: Number(match[3]),
@@ -31,10 +45,9 @@ export async function verifyPassword(password: string, hash: string): Promise<bo
   return tag.length === wanted.length && timingSafeEqual(tag, wanted);
 }
 
-/** Whether a hash was made with other parameters than today's: then it is made anew at the next sign-in. */
+/** Whether a hash was made without the key, or with other parameters than today's: then it is made anew at the next sign-in. */
 export function isOutdatedHash(hash: string): boolean {
-  const { memory, passes, parallelism } = PARAMETERS;
-  return !hash.startsWith(`$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`);
+  return !hash.startsWith(PREFIX);
 }
 
 /** Half of the threads that files and name look-ups of this process need as well (design, page 6, 5.10 says at most four). */
@@ -65,6 +78,11 @@ export class Passwords {
   #running = 0;
   #derived = 0;
   #dummy: Promise<string> | null = null;
+  readonly #key: PasswordKey;
+
+  constructor(key: PasswordKey) {
+    this.#key = key;
+  }
 
   /** How many hashes were derived so far: a name that nobody has costs as many as one that somebody has. */
   get derived(): number {
@@ -78,14 +96,17 @@ export class Passwords {
 
   /** `hash` null: nobody has that name. The same work is done, and the answer is no. Throws PasswordsBusy. */
   async verify(password: string, hash: string | null, turn: PasswordTurn): Promise<boolean> {
-    this.#dummy ??= hashPassword("nobody has this password");
+    this.#dummy ??= hashPassword("nobody has this password", this.#key);
     const expected = hash ?? (await this.#dummy);
-    return (await this.#inTurn(turn, async () => await verifyPassword(password, expected))) && hash !== null;
+    return (
+      (await this.#inTurn(turn, async () => await verifyPassword(password, expected, this.#key))) &&
+      hash !== null
+    );
   }
 
   /** Throws PasswordsBusy. */
   async hash(password: string): Promise<string> {
-    return await this.#inTurn("known", async () => await hashPassword(password));
+    return await this.#inTurn("known", async () => await hashPassword(password, this.#key));
   }
 
   async #inTurn<T>(turn: PasswordTurn, work: () => Promise<T>): Promise<T> {

@@ -106,6 +106,8 @@ export interface OperatorKeys {
   /** 160 bits for an authenticator app, stored nowhere. */
   totpKey(operatorId: string, nonce: Uint8Array): Buffer;
   recoveryHash(operatorId: string, code: string): Buffer;
+  /** The secret of argon2: who reads the database can't try passwords, and who writes to it can't make a hash. */
+  readonly passwordKey: Secret<Buffer>;
   /** What attempts are counted by. */
   nameHash(name: string): Buffer;
   /** What a browser holds in which an operator has signed in. */
@@ -140,6 +142,7 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
     totpKey: (operatorId, nonce) =>
       bytes(keys.totp, [operatorId, Buffer.from(nonce).toString("hex")]).subarray(0, TOTP_KEY_BYTES),
     recoveryHash: (operatorId, code) => bytes(keys.recovery, [operatorId, code]),
+    passwordKey: new Secret(derive("operator-password")),
     nameHash: (name) => bytes(keys.name, [name]),
     knownBrowser: (nameKey, nonce) => mac(keys.knownBrowser, [nameKey, nonce]),
     verifyKnownBrowser: (nameKey, nonce, value) => isSame(mac(keys.knownBrowser, [nameKey, nonce]), value),

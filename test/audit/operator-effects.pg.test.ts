@@ -85,7 +85,7 @@ const byOperator = (
 });
 
 const setOperator = async ({ id }: Someone, assignment: string): Promise<void> =>
-  void (await stage.db.query(`update operator set ${assignment} where id = $1`, [id]));
+  await rewriteSigned(stage.db, "operator", `${assignment} where id = $1`, [id]);
 
 const nonce = Buffer.alloc(16);
 const appOf = ({ id }: Someone): string =>

@@ -3,6 +3,7 @@ import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { must } from "#lib/assert.ts";
+import { signingOf } from "../invariants.ts";
 import { verifyPassword } from "#lib/password.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { openCaller } from "../caller.ts";
@@ -63,7 +64,8 @@ describe("init", () => {
     const [operator, ...others] = await stored();
     assert.deepEqual([operator?.email, operator?.role, others.length], ["ops@acme.example", "admin", 0]);
     assert.match(must(operator, "operator").hash, /^\$argon2id\$v=19\$/);
-    assert.equal(await verifyPassword(password, must(operator, "operator").hash), true);
+    const key = signingOf({ dataFolder: data }).operators.passwordKey;
+    assert.equal(await verifyPassword(password, must(operator, "operator").hash, key), true);
     for (const file of readdirSync(data))
       assert.equal(readFileSync(join(data, file), "utf8").includes(password), false);
 

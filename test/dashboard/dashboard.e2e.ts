@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { axe } from "./axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 import { inTier } from "../tiers.ts";
+import { signAgain } from "../sign-again.ts";
 
 const RECORDS = [
   { number: "RE-1", supplier: "Northwind", total: 12.5 },
@@ -231,6 +232,7 @@ test("what is for ever wants the second factor, and goes on when it is given", a
   await page.getByRole("button", { name: "Purge now" }).waitFor();
   // As after a longer look at the page.
   await stage.operators.db.query("update operator_session set stepped_up_at = null");
+  await signAgain(stage.operators.db, "operator_session");
   await page.getByRole("button", { name: "Purge now" }).click();
   await page.getByRole("button", { name: "Purge for ever" }).click();
   const asking = page.getByRole("dialog", { name: "Confirm that it is you" });

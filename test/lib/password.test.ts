@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { argon2Sync } from "node:crypto";
 import { test } from "node:test";
-import { Passwords, PasswordsBusy, type PasswordTurn } from "#lib/password.ts";
+import {
+  hashPassword,
+  isOutdatedHash,
+  Passwords,
+  PasswordsBusy,
+  verifyPassword,
+  type PasswordTurn,
+} from "#lib/password.ts";
+import { Secret } from "#lib/secret.ts";
 
 /** A hash that takes no time. */
 function cheapHash(password: string): string {
@@ -19,10 +27,29 @@ function cheapHash(password: string): string {
   return `$argon2id$v=19$m=64,t=1,p=1$${text(nonce)}$${text(tag)}`;
 }
 const HASH = cheapHash("right");
+const KEY = new Secret(Buffer.alloc(32, 7));
+
+test("a hash is worth nothing without the key that it was made with, and says that it has one", async () => {
+  const hash = await hashPassword("right", KEY);
+  assert.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1,keyid=/);
+  assert.equal(await verifyPassword("right", hash, KEY), true);
+  assert.equal(await verifyPassword("wrong", hash, KEY), false);
+  assert.equal(await verifyPassword("right", hash, new Secret(Buffer.alloc(32, 8))), false);
+  // As it would be taken if the key were left out.
+  assert.equal(await verifyPassword("right", hash.replace(/,keyid=[^$]+/, ""), KEY), false);
+  assert.equal(await verifyPassword("right", hash.replace(/keyid=[^$]+/, "keyid=b3RoZXI"), KEY), false);
+  assert.equal(isOutdatedHash(hash), false);
+});
+
+test("a hash from before there was a key is right, and is renewed", async () => {
+  assert.equal(await verifyPassword("right", HASH, KEY), true);
+  assert.equal(isOutdatedHash(HASH), true);
+  assert.equal(isOutdatedHash((await hashPassword("right", KEY)).replace(/,keyid=[^$]+/, "")), true);
+});
 
 /** Asks with all of them at once; the order in which they are answered, and who is told to come again. */
 async function ask(turns: readonly (readonly [who: string, turn: PasswordTurn])[]) {
-  const passwords = new Passwords();
+  const passwords = new Passwords(KEY);
   await passwords.verify("right", HASH, "known");
   const answered: string[] = [];
   const busy: string[] = [];
@@ -65,7 +92,7 @@ test("when all places are taken, a network with none takes one of a network with
 });
 
 test("a place is free again when its work is done, whatever came of it", async () => {
-  const passwords = new Passwords();
+  const passwords = new Passwords(KEY);
   for (let round = 0; round < 3; round++) {
     const asked = Array.from({ length: 40 }, (_, index) =>
       passwords.verify(index % 2 === 0 ? "right" : "wrong", HASH, { network: `network-${index}` }),

@@ -5,6 +5,7 @@ import { openCaller, type Caller } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
+import { signAgain } from "../sign-again.ts";
 
 let stage: OperatorStage;
 let target: Target;
@@ -48,6 +49,7 @@ async function since(minutes: number | null, who: Someone = operator): Promise<B
      where operator_id = $1 and stepped_up_at is not null and stepped_up_at > app_now() - interval '1 minute'`,
     [who.id, minutes ?? 0],
   );
+  await signAgain(stage.db, "operator_session");
   return browser;
 }
 

@@ -8,9 +8,10 @@ import type { Services } from "#actions/services.ts";
 import { readJsonObject } from "#api/read-body.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { insertOperatorSession } from "#db/operator-sessions.ts";
-import { limitPassword } from "#db/operators.ts";
+import { confirmTotp, limitPassword, lockOperator, saveTotpNonce } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import type { OperatorRole } from "#domain/operator.ts";
+import { must } from "#lib/assert.ts";
 import { openLog } from "#lib/log.ts";
 import { newId } from "#lib/new-id.ts";
 import { Passwords } from "#lib/password.ts";
@@ -78,7 +79,7 @@ export async function openOperatorStage(
     ({
       db,
       signing,
-      passwords: new Passwords(),
+      passwords: new Passwords(signing.operators.passwordKey),
       refusedSignIns: new RefusedSignIns(db, signing.audit, QUIET),
       buckets: new TokenBuckets(),
       clientOf: () => "192.0.2.1",
@@ -115,11 +116,11 @@ export async function openOperatorStage(
       return browser;
     },
     giveSecondFactor: async ({ id }) =>
-      void (await db.query(
-        `update operator set totp_nonce = decode(repeat('00', 16), 'hex'), totp_confirmed_at = app_now(), totp_step = 0
-         where id = $1`,
-        [id],
-      )),
+      await db.transaction(async (tx) => {
+        const locked = async () => must(await lockOperator(tx, id), "the operator");
+        await saveTotpNonce(tx, await locked(), Buffer.alloc(16));
+        await confirmTotp(tx, await locked(), 0);
+      }),
     services,
     serveHere: async (publicUrl) => {
       const app = Fastify();

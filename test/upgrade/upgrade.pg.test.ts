@@ -5,12 +5,16 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { planConfig } from "#actions/apply-config.ts";
 import { bindingOf, checkSealed } from "#actions/check-vault.ts";
-import { prepareVault } from "#actions/prepare-vault.ts";
+import { checkSigningKey } from "#actions/check-signing-key.ts";
+import { prepareVault, sealSentinel } from "#actions/prepare-vault.ts";
 import { reconcileRestore } from "#actions/restore-reconcile.ts";
 import { verifyAudit } from "#actions/verify-audit.ts";
+import { checkSignedRows } from "#db/check-signed-rows.ts";
 import { listSealed, SEALED_PLACES } from "#db/sealed-places.ts";
+import { SIGNED_KINDS } from "#db/signed-tables.ts";
 import { encodeBinding } from "#vault/binding.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
+import { generateMasterKey } from "#vault/master-key.ts";
 import { readSealed } from "#vault/sealed-format.ts";
 import { openCaller, submitHostedForm, type Caller } from "../caller.ts";
 import { eventually } from "../flow/run-history.ts";
@@ -281,6 +285,73 @@ const AFTER_ALL: Promises = {
   },
 };
 
+/** Last of all: what is done to the database from outside is no part of a story that must add up. */
+const AFTER_SOMEBODY_ELSE: Promises = {
+  "all rows that decide were signed once, and the audit log says how many": async ({ db }) => {
+    const rows = await db.query<{ detail: string }>(
+      "select detail from audit_entry where action = 'row.sign'",
+    );
+    assert.equal(rows.length, 1);
+    const signed = JSON.parse(rows[0]?.detail ?? "{}");
+    assert.deepEqual(Object.keys(signed), [...SIGNED_KINDS]);
+    // Account secrets came with a later program.
+    for (const kind of SIGNED_KINDS) assert.equal(signed[kind] > 0, kind !== "account_secret", kind);
+    const { refused } = await checkSignedRows(db, { versions: true });
+    assert.deepEqual(refused, []);
+  },
+
+  "without its mark, nothing is signed again: neither what was put there since nor what lost its signature":
+    async (it) => {
+      await it.db.query("delete from row_mark");
+      await it.db.query(
+        `insert into operator (id, email, password_hash, role) values ('op_forged', 'forged@example.com', 'x', 'admin')`,
+      );
+      await checkSigningKey(it.db, signingOf(it));
+      assert.equal((await it.db.query("select 1 from row_mark")).length, SIGNED_KINDS.length);
+      const { refused } = await checkSignedRows(it.db, { versions: true });
+      assert.deepEqual(
+        refused.map(({ kind, id, fault }) => [kind, id, fault]),
+        [["operator", "op_forged", "unsigned"]],
+      );
+      const told = await it.db.query(
+        "select 1 from audit_entry where action = 'row.refuse' and detail like '%row_mark%'",
+      );
+      assert.equal(told.length, SIGNED_KINDS.length);
+    },
+
+  "an inserted operator does not sign in, and a version that was rolled back triggers nothing": async (
+    it,
+  ) => {
+    assert.equal((await openBrowser(it.url).signIn("forged@example.com", "x")).status, 401);
+    const keep = await it.db.query<{ id: string; version: number }>(
+      "select id, current_version as version from blueprint where key = 'invoices'",
+    );
+    await it.db.query(
+      "update blueprint set current_version = 1 where key = 'invoices' and current_version > 1",
+    );
+    const moved = keep.some(({ version }) => version > 1);
+    assert.ok(moved, "there is an earlier version to go back to");
+    const read = await it.callers.acme.get("/blueprints/invoices/schema");
+    assert.equal(read.status, 500);
+    for (const { id, version } of keep)
+      await it.db.query("update blueprint set current_version = $2 where id = $1", [id, version]);
+    assert.equal((await it.callers.acme.get("/blueprints/invoices/schema")).status, 200);
+  },
+
+  "a swapped key of the vault is named, and a process that only seals does not start": async (it) => {
+    const { kid, publicJwk } = generateMasterKey();
+    await it.db.query("update vault_key set is_primary = false");
+    await it.db.query(
+      "insert into vault_key (kid, public_jwk, sentinel, is_primary) values ($1, $2, $3, true)",
+      [kid, publicJwk, await sealSentinel(publicJwk)],
+    );
+    await assert.rejects(
+      prepareVault(it.db, null),
+      new RegExp(`vault_key ${kid} of the database carries no signature`),
+    );
+  },
+};
+
 const fixtures = readdirSync(FIXTURES).filter((name) => /^\d{4}$/.test(name));
 
 test("there are installations to upgrade", () => assert.ok(fixtures.length > 0));
@@ -298,6 +369,7 @@ for (const number of fixtures) {
       ...OF_CREDENTIALS,
       ...OF_WHAT_WAS_UNDER_WAY,
       ...AFTER_ALL,
+      ...AFTER_SOMEBODY_ELSE,
     };
     for (const [name, keep] of Object.entries(promises)) test(name, async () => await keep(it));
   });

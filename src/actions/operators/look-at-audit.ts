@@ -4,7 +4,7 @@ import type { Services } from "#actions/services.ts";
 import { verifyPart, type AuditPlace } from "#actions/verify-audit.ts";
 import { listChains } from "#db/audit-entries.ts";
 import { listSeenEntries, type SeenEntry } from "#db/operator-audit.ts";
-import { findOperatorByName } from "#db/operators.ts";
+import { findOperatorId } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import { normaliseOperatorName } from "#domain/operator.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
@@ -26,14 +26,14 @@ export async function lookAtAudit(db: Database, query: AuditQuery) {
   const page = readPage(query);
   const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
   const operator =
-    query.operator === undefined ? null : await findOperatorByName(db, normaliseOperatorName(query.operator));
+    query.operator === undefined ? null : await findOperatorId(db, normaliseOperatorName(query.operator));
   if (operator === undefined) throw invalidField("operator", "There is no such operator.");
   const rows = await listSeenEntries(
     db,
     {
       accountId,
       action: query.action ?? null,
-      operatorId: operator?.id ?? null,
+      operatorId: operator,
       subjectId: query.subject ?? null,
       since: query.since ?? null,
       until: query.until ?? null,

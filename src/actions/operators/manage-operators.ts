@@ -1,5 +1,4 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { unlinkOperator as deleteLink } from "#db/operator-oidc.ts";
 import { deleteOtherSessions } from "#db/operator-sessions.ts";
 import {
   countOtherAdmins,
@@ -7,6 +6,7 @@ import {
   limitPassword,
   lockOperator,
   saveDisabled,
+  saveOidcLink,
   savePasswordHash,
   saveRole,
   saveTotpNonce,
@@ -18,6 +18,7 @@ import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { ID_PREFIX, isId } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { isOperatorName, normaliseOperatorName, type OperatorRole } from "#domain/operator.ts";
+import { describeRefused, RowRefused } from "#domain/refused-row.ts";
 import { newId, randomBase62 } from "#lib/new-id.ts";
 import { hashPassword } from "#lib/password.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -26,7 +27,7 @@ import { OperatorError } from "#actions/operator-error.ts";
 /** Who manages: a signed-in admin, or the shell. */
 export interface ManageContext {
   readonly db: Database;
-  readonly signing: Pick<Signing, "audit">;
+  readonly signing: Pick<Signing, "audit" | "operators">;
   readonly actor: AuditActor;
 }
 
@@ -41,12 +42,12 @@ export async function createOperator(
   if (!isOperatorName(email)) throw new OperatorError(`The sign-in name must look like name@example.com.`);
   const id = newId(ID_PREFIX.operator);
   const password = randomBase62(PASSWORD_CHARACTERS);
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
   await context.db.transaction(async (tx) => {
-    if (!(await insertOperator(tx, { id, email, passwordHash, role: request.role })))
-      throw new OperatorError(`There is an operator ${email} already.`);
+    const audited = await insertOperator(tx, { id, email, passwordHash, role: request.role });
+    if (!audited) throw new OperatorError(`There is an operator ${email} already.`);
     await limitPassword(tx, id, limits.firstPasswordMs);
-    await record(context, tx, "operator.create", id, { role: request.role });
+    await record(context, tx, "operator.create", id, { role: request.role, ...audited });
   });
   return { id, email, password };
 }
@@ -56,9 +57,9 @@ export async function disableOperator(context: ManageContext, id: string): Promi
   await change(context, id, async (tx, operator) => {
     if (operator.disabledAt !== null) return;
     await keepAnAdmin(tx, operator);
-    await saveDisabled(tx, id, true);
+    const audited = await saveDisabled(tx, operator, true);
     await deleteOtherSessions(tx, id, null);
-    await record(context, tx, "operator.disable", id);
+    await record(context, tx, "operator.disable", id, audited);
   });
 }
 
@@ -66,8 +67,7 @@ export async function disableOperator(context: ManageContext, id: string): Promi
 export async function enableOperator(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.disabledAt === null) return;
-    await saveDisabled(tx, id, false);
-    await record(context, tx, "operator.enable", id);
+    await record(context, tx, "operator.enable", id, await saveDisabled(tx, operator, false));
   });
 }
 
@@ -76,31 +76,31 @@ export async function changeRole(context: ManageContext, id: string, role: Opera
   await change(context, id, async (tx, operator) => {
     if (operator.role === role) return;
     await keepAnAdmin(tx, operator);
-    await saveRole(tx, id, role);
+    const audited = await saveRole(tx, operator, role);
     await deleteOtherSessions(tx, id, null);
-    await record(context, tx, "operator.role_change", id, { from: operator.role, to: role });
+    await record(context, tx, "operator.role_change", id, { from: operator.role, to: role, ...audited });
   });
 }
 
 /** A new password, in the answer and nowhere else, to be changed at the next sign-in; sessions end. Throws OperatorError. */
 export async function resetPassword(context: ManageContext, id: string): Promise<string> {
   const password = randomBase62(PASSWORD_CHARACTERS);
-  const passwordHash = await hashPassword(password);
-  await change(context, id, async (tx) => {
-    await savePasswordHash(tx, id, passwordHash);
+  const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
+  await change(context, id, async (tx, operator) => {
+    const audited = await savePasswordHash(tx, operator, passwordHash);
     await limitPassword(tx, id, limits.firstPasswordMs);
     await deleteOtherSessions(tx, id, null);
-    await record(context, tx, "operator.password_reset", id);
+    await record(context, tx, "operator.password_reset", id, audited);
   });
   return password;
 }
 
 /** Takes the second factor and its recovery codes away; sessions end. Throws OperatorError. */
 export async function resetSecondFactor(context: ManageContext, id: string): Promise<void> {
-  await change(context, id, async (tx) => {
-    await saveTotpNonce(tx, id, null);
+  await change(context, id, async (tx, operator) => {
+    const audited = await saveTotpNonce(tx, operator, null);
     await deleteOtherSessions(tx, id, null);
-    await record(context, tx, "operator.totp_reset", id);
+    await record(context, tx, "operator.totp_reset", id, audited);
   });
 }
 
@@ -108,9 +108,9 @@ export async function resetSecondFactor(context: ManageContext, id: string): Pro
 export async function unlinkOperator(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.oidcLinkedAt === null) return;
-    await deleteLink(tx, id);
+    const audited = await saveOidcLink(tx, operator, null);
     await deleteOtherSessions(tx, id, null);
-    await record(context, tx, "operator.oidc_unlink", id);
+    await record(context, tx, "operator.oidc_unlink", id, audited);
   });
 }
 
@@ -121,7 +121,7 @@ async function change(
 ): Promise<void> {
   await db.transaction(
     async (tx) => {
-      const operator = isId("operator", id) ? await lockOperator(tx, id) : undefined;
+      const operator = isId("operator", id) ? await lockOperator(tx, id).catch(explainRefused) : undefined;
       if (!operator)
         throw new OperatorError(
           `There is no operator ${id}. \`latchkey operators list\` shows them.`,
@@ -131,6 +131,14 @@ async function change(
     },
     // Two admins who change each other at once.
     { retry: true },
+  );
+}
+
+/** What somebody else has written is not changed into something of ours. */
+function explainRefused(error: unknown): never {
+  if (!(error instanceof RowRefused)) throw error;
+  throw new OperatorError(
+    `${describeRefused(error)} Nothing was changed. Delete that row in the database, and make the operator again.`,
   );
 }
 

@@ -1,7 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { readClock } from "#db/clock.ts";
-import { linkOperator } from "#db/operator-oidc.ts";
-import { findOperatorByName, findOperatorBySubject, lockOperator } from "#db/operators.ts";
+import { findOperatorByName, findOperatorBySubject, lockOperator, saveOidcLink } from "#db/operators.ts";
 import type { Database } from "#db/pool.ts";
 import { limits } from "#domain/limits.ts";
 import { linkableName } from "#domain/operator.ts";
@@ -92,13 +91,13 @@ async function admit(
   if (!operator) return "oidc_unknown";
   if (operator.disabledAt !== null) return "oidc_disabled";
   if (operator.oidcSubject === null) {
-    await linkOperator(tx, operatorId, identity.issuer, identity.subject);
+    const audited = await saveOidcLink(tx, operator, identity);
     await recordAudit(tx, services.signing.audit, {
       accountId: null,
       actor: { kind: "operator", id: operatorId },
       action: "operator.oidc_link",
       subjectId: operatorId,
-      detail: { issuer: identity.issuer, subject: identity.subject },
+      detail: { issuer: identity.issuer, subject: identity.subject, ...audited },
     });
   } else if (operator.oidcSubject !== identity.subject || operator.oidcIssuer !== identity.issuer)
     return "oidc_taken";

@@ -13,6 +13,7 @@ import {
 import { forgetSignIns } from "#db/operator-throttle.ts";
 import type { Database } from "#db/pool.ts";
 import type { AuditAction } from "#domain/audit-actions.ts";
+import type { AuditEvent } from "#domain/audit.ts";
 import { limits } from "#domain/limits.ts";
 import { explainPassword } from "#domain/operator.ts";
 import { invalidField, Problem } from "#domain/problem.ts";
@@ -53,10 +54,10 @@ export async function changePassword(
   await services.db.transaction(async (tx) => {
     const operator = await lockOperator(tx, caller.operatorId);
     if (operator?.passwordHash !== before) throw raced();
-    await savePasswordHash(tx, caller.operatorId, passwordHash);
+    const audited = await savePasswordHash(tx, operator, passwordHash);
     await limitPassword(tx, caller.operatorId, null);
     await keepThisSession(services, tx, caller, token);
-    await record(services, tx, caller, "operator.password_change");
+    await record(services, tx, caller, "operator.password_change", audited);
   });
   return token;
 }
@@ -82,12 +83,14 @@ async function record(
   tx: Database,
   caller: OperatorCaller,
   action: AuditAction,
+  detail: AuditEvent["detail"] = {},
 ): Promise<void> {
   await recordAudit(tx, services.signing.audit, {
     accountId: null,
     actor: actorOf(caller),
     action,
     subjectId: caller.operatorId,
+    detail,
   });
 }
 
@@ -116,7 +119,7 @@ export async function beginSecondFactor(
         "You have a second factor already. An admin can reset it: `latchkey operators reset-totp`.",
       );
     }
-    await saveTotpNonce(tx, caller.operatorId, totpNonce);
+    await saveTotpNonce(tx, operator, totpNonce);
   });
   const secret = totpSecretOf(services.signing.operators, { id: caller.operatorId, totpNonce });
   return { secret, uri: writeOperatorTotpUri(secret, caller.email) };
@@ -147,12 +150,12 @@ export async function confirmSecondFactor(
     }
     const step = matchTotpCode(totpSecretOf(keys, operator), plainCode(code), await readClock(tx));
     if (step === undefined) throw wrongCode();
-    await confirmTotp(tx, operator.id, step);
+    const audited = await confirmTotp(tx, operator, step);
     await saveRecoveryCodes(tx, operator.id, hashesOf(services, operator.id, recoveryCodes));
     await deleteOtherSessions(tx, operator.id, caller.sessionId);
     if (!(await rotateOperatorSession(tx, caller.sessionId, keys.sessionHash(token), true))) throw raced();
     await forgetSignIns(tx, nameHash);
-    await record(services, tx, caller, "operator.totp_enrol");
+    await record(services, tx, caller, "operator.totp_enrol", audited);
   });
   return { token, recoveryCodes };
 }

@@ -1,0 +1,78 @@
+// ARCHITECTURE.md, What never happens: no row that decides is used unverified.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { SIGNED_TABLES } from "#db/signed-tables.ts";
+
+const root = join(import.meta.dirname, "..", "..", "src");
+const files = readdirSync(root, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .toSorted();
+const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
+
+const tables = Object.values(SIGNED_TABLES)
+  .map(({ table }) => table)
+  .join("|");
+
+/** Where the tables are read or written, and why that is no way round. A new line here is a decision. */
+const IN_SQL: Readonly<Record<string, string>> = {
+  "db/account-secrets.ts": "reads by readGenuine, writes signed rows",
+  "db/sealed-places.ts": "moves sealed values to another key",
+  "db/config-documents.ts": "reads by readGenuine",
+  "db/new-versions.ts": "writes signed rows",
+  "db/operator-config.ts": "lists for operators; what they may apply again it reads by readOneGenuine",
+  "db/operator-sessions.ts":
+    "reads by readGenuine, writes signed rows; the lists of an operator's own sessions are shown",
+  "db/operators.ts": "reads by readGenuine, writes signed rows; lists for admins",
+  "db/vault-keys.ts": "reads by readGenuine, writes signed rows",
+  "db/operator-audit.ts": "shows the name of an operator",
+  "db/operator-changes.ts": "ends streams of sessions that are over",
+  "db/operator-overview.ts": "shows keys of Blueprints",
+  "db/operator-runs.ts": "shows keys of Blueprints and names of operators",
+  "db/reviews.ts": "shows keys of Blueprints",
+  "db/run-writes.ts": "shows keys of Blueprints",
+  "db/runs.ts": "shows keys of Blueprints",
+};
+
+test("the tables that decide stand in the SQL of these files and of no other", () => {
+  const used = new RegExp(`\\b(?:from|join|into|update|using)\\s+(?:${tables})\\b`);
+  const found = files.filter((file) => file.startsWith("db/") && used.test(textOf(file)));
+  assert.deepEqual(
+    found.filter((file) => !(file in IN_SQL)),
+    [],
+  );
+});
+
+/** Columns that nobody needs to show. */
+const DECIDES =
+  /\b(?:password_hash|totp_nonce|totp_confirmed_at|public_jwk|current_version|row_mac|row_serial|token_hash)\b/;
+
+test("the columns that decide are named where they are verified or written, and nowhere else", () => {
+  const verified = [
+    "db/new-versions.ts",
+    "db/signed-tables.ts",
+    "db/first-signing.ts",
+    "db/check-signed-rows.ts",
+  ];
+  const places = files.filter((file) =>
+    DECIDES.test(textOf(file).replaceAll(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, "")),
+  );
+  for (const file of places) {
+    if (verified.includes(file)) continue;
+    assert.match(
+      textOf(file),
+      /\bread(?:One)?Genuine\(/,
+      `${file} reads what decides, and does not verify it`,
+    );
+  }
+  // The search finds something.
+  assert.ok(places.length > 6, places.join());
+});
+
+test("only one file verifies signatures of rows", () => {
+  assert.deepEqual(
+    files.filter((file) => /\bkeys\.isGenuine\(/.test(textOf(file))),
+    ["db/signed-rows.ts"],
+  );
+});
