@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { shrinkPng } from "./small-png.ts";
 import { submitHostedForm } from "../test/caller.ts";
+import { keepSecret } from "../test/keep-secret.ts";
 import { startTarget, type Target } from "../test/flow/target.ts";
 import { DOCUMENTS, openDashboardStage, type DashboardStage } from "../test/dashboard/dashboard-stage.ts";
 
@@ -70,6 +71,7 @@ async function setUp(stage: DashboardStage, target: Target): Promise<{ readonly 
     name: "Portal of Westbrook",
   });
   await installation.createKey("acme", { name: "Backend" });
+  await setUpSecrets(installation);
   for (const role of ["operator", "reviewer", "viewer"] as const) await stage.operators.operator(role);
   const { stdout } = await installation.command("credentials", "test-login", credential, "--json");
   const { id: test } = JSON.parse(stdout) as { id: string };
@@ -79,6 +81,18 @@ async function setUp(stage: DashboardStage, target: Target): Promise<{ readonly 
   )
     await new Promise((resolve) => setTimeout(resolve, 100));
   return { test };
+}
+
+/** Two that strategies name, and a strategy without the one that it names. */
+async function setUpSecrets(installation: DashboardStage["operators"]["installation"]): Promise<void> {
+  const strategy = (id: string, secret: string): string => `strategy: strat_${id}
+account: acme
+name: Bank of ${id}
+hosts: [https://api.${id}.example]
+login: { type: oauth2, client_id: latchkey, client_secret: { secret: ${secret} }, issuer: "https://login.${id}.example" }`;
+  await installation.apply(...["northwind", "eastfield"].map((id) => strategy(id, id.toUpperCase())));
+  await keepSecret(installation, "NORTHWIND", "northwind", "https://login.northwind.example");
+  await keepSecret(installation, "SOUTHGATE", "southgate", "https://login.southgate.example");
 }
 
 async function fill(
@@ -144,6 +158,15 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   ["strategy-credentials", "/strategies/acme/strat_portal?tab=credentials"],
   ["credentials", "/credentials"],
   ["sessions", "/sessions"],
+  ["secrets", "/secrets"],
+  [
+    "secret-new",
+    "/secrets",
+    async (page) => {
+      await page.getByRole("button", { name: "New secret" }).click();
+      await page.getByRole("dialog").getByLabel("Name").fill("WESTBROOK");
+    },
+  ],
   ["accounts", "/accounts"],
   ["account", "/accounts/acme"],
   ["keys", "/keys"],

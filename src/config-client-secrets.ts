@@ -68,7 +68,7 @@ export function readClientSecrets(read: Read, cwd: string, problems: string[]): 
       const secret = readSecret(written);
       if (secret === null) return wrong(`must be ${FORM}; ${account}/${name} is not.`);
       const problem = accountSecretProblem({ name, ...secret });
-      if (problem !== null) return wrong(`has a mistake in ${account}/${name}. ${problem}`);
+      if (problem !== null) return wrong(`has a mistake in ${account}/${name}. ${problem.message}`);
       own.set(name, { value: new Secret(secret.value), origins: secret.origins });
     }
     secrets.set(account, own);

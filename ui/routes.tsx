@@ -106,6 +106,13 @@ export const ROUTES: readonly Route[] = [
     page: page(async () => (await import("./pages/session-list.tsx")).SessionListPage),
   },
   {
+    path: "/secrets",
+    title: "Account secrets",
+    permission: "secret.read",
+    nav: { group: "Set up", key: "t" },
+    page: page(async () => (await import("./pages/secret-list.tsx")).SecretListPage),
+  },
+  {
     path: "/accounts",
     title: "Accounts",
     permission: "config.read",

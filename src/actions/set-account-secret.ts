@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { countAccountSecrets, deleteAccountSecret, saveAccountSecret } from "#db/account-secrets.ts";
+import { countAccountSecrets, saveAccountSecret } from "#db/account-secrets.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
 import { accountSecretProblem, writeAccountSecret, type AccountSecret } from "#domain/account-secret.ts";
@@ -27,7 +27,7 @@ export async function setAccountSecret(
 ): Promise<"created" | "replaced"> {
   const { name, origins } = secret;
   const problem = accountSecretProblem(secret);
-  if (problem !== null) throw new OperatorError(problem);
+  if (problem !== null) throw new OperatorError(problem.message);
   const { id: accountId } = await requireAccount(services.db, secret.account);
   const valueId = randomUUID();
   const plain = Buffer.from(writeAccountSecret(secret), "utf8");
@@ -55,26 +55,5 @@ export async function setAccountSecret(
       detail: { change, origins: origins.join(" "), ...audited },
     });
     return change;
-  });
-}
-
-/** Throws OperatorError when there is none of that name. */
-export async function deleteAccountSecretAs(
-  services: { readonly db: Database; readonly signing: Signing },
-  actor: AuditActor,
-  secret: { readonly account: string; readonly name: string },
-): Promise<void> {
-  const { id: accountId } = await requireAccount(services.db, secret.account);
-  await services.db.transaction(async (tx) => {
-    const audited = await deleteAccountSecret(tx, accountId, secret.name);
-    if (!audited)
-      throw new OperatorError(`Account "${secret.account}" has no secret ${secret.name}.`, "missing");
-    await recordAudit(tx, services.signing.audit, {
-      accountId,
-      actor,
-      action: "secret.delete",
-      subjectId: secret.name,
-      detail: audited,
-    });
   });
 }

@@ -41,15 +41,16 @@ export function addSecrets(program: Command, composition: Composition): void {
     .action(async (options: { account?: string; json?: boolean }) => await list(composition, options));
   secrets
     .command("delete")
-    .description("delete a secret at once; strategies that name it fail")
+    .description("delete a secret at once")
     .argument("<name>", "its name")
     .requiredOption("--account <name>", "the account's name in its document")
+    .option("--force", "also when strategies in force name it: their sign-ins and runs fail from then on")
     .addHelpText("after", "\nExample:\n  latchkey secrets delete --account acme NORTHWIND")
-    .action(async (name: string, { account }: { account: string }) => {
-      const { deleteAccountSecretAs } = await import("#actions/set-account-secret.ts");
+    .action(async (name: string, { account, force = false }: { account: string; force?: boolean }) => {
+      const { deleteAccountSecretAs } = await import("#actions/delete-account-secret.ts");
       const signing = openOwnSigning(composition);
       await composition.withDatabase(async (db) => {
-        await deleteAccountSecretAs({ db, signing }, { kind: "cli" }, { account, name });
+        await deleteAccountSecretAs({ db, signing }, { kind: "cli" }, { account, name, force });
         await tellProblems(composition, db, account, name);
       });
       print(`Deleted the secret ${name} of ${account}.`);

@@ -47,17 +47,45 @@ export function readAccountSecret(text: string): AccountSecret | null {
   return Array.isArray(origins) ? { value, origins: texts(origins) } : null;
 }
 
-/** What is wrong with a secret that somebody gives, without its value; null: nothing. */
-export function accountSecretProblem(secret: AccountSecret & { readonly name: string }): string | null {
-  const { name, value, origins } = secret;
+/** A mistake in one of the parts of a secret, told without its value. */
+export interface AccountSecretProblem {
+  readonly field: "name" | "value" | "origins";
+  readonly message: string;
+}
+
+/** What is wrong with a secret that somebody gives; null: nothing. */
+export function accountSecretProblem(
+  secret: AccountSecret & { readonly name: string },
+): AccountSecretProblem | null {
+  for (const [field, problem] of [
+    ["name", nameProblem],
+    ["value", valueProblem],
+    ["origins", originsProblem],
+  ] as const) {
+    const message = problem(secret);
+    if (message !== null) return { field, message };
+  }
+  return null;
+}
+
+function nameProblem({ name }: { readonly name: string }): string | null {
   if (!new RegExp(SECRET_NAME).test(name))
     return `The name of a secret has letters, digits and \`_\`, and does not begin with a digit: ${JSON.stringify(name)} is none.`;
-  if (isServiceVariable(name))
-    return `${name} is the name of a variable of the service itself; choose another name.`;
+  return isServiceVariable(name)
+    ? `${name} is the name of a variable of the service itself; choose another name.`
+    : null;
+}
+
+function valueProblem({ name, value }: AccountSecret & { readonly name: string }): string | null {
   if (value === "") return `The value of ${name} is empty.`;
   if (value.length > limits.accountSecretCharactersMax)
     return `The value of ${name} has more than ${limits.accountSecretCharactersMax} characters.`;
-  if (/\p{Cc}/u.test(value)) return `The value of ${name} holds a line break or another control character.`;
+  return /\p{Cc}/u.test(value)
+    ? `The value of ${name} holds a line break or another control character.`
+    : null;
+}
+
+function originsProblem({ name, origins }: AccountSecret & { readonly name: string }): string | null {
   if (origins.length === 0 || origins.length > limits.accountSecretOriginsMax)
     return `${name} needs 1 to ${limits.accountSecretOriginsMax} origins that it may be sent to, such as https://login.example.com.`;
   for (const origin of origins) {

@@ -41,6 +41,9 @@ export const PERMISSIONS = {
   "config.read": { roles: ["admin", "operator", "viewer"] },
   /** Who changes documents decides where credentials go. */
   "config.apply": { roles: ["admin", "operator"], stepUp: "now" },
+  /** Names and origins; no permission shows a value. */
+  "secret.read": { roles: ["admin", "operator", "viewer"] },
+  "secret.manage": { roles: ["admin", "operator"], stepUp: "now" },
   "run.trigger": { roles: ["admin", "operator"] },
   "key.read": { roles: ["admin", "operator"] },
   "key.manage": { roles: ["admin"], stepUp: "now" },

@@ -11,6 +11,7 @@ import * as ofOidc from "#contract/operator/oidc.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
+import * as ofSecrets from "#contract/operator/secrets.ts";
 import * as ofSession from "#contract/operator/session.ts";
 import * as ofStrategies from "#contract/operator/strategies.ts";
 import * as ofSystem from "#contract/operator/system.ts";
@@ -27,6 +28,7 @@ import * as oidc from "./oidc.ts";
 import * as operators from "./operators.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
+import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as system from "./system.ts";
 
@@ -118,6 +120,10 @@ function addInstallation({ route }: Adder): void {
   route(ofKeys.createKey, keys.postKey);
   route(ofKeys.rotateKey, keys.postRotate);
   route(ofKeys.revokeKey, keys.postRevoke);
+
+  route(ofSecrets.listSecrets, secrets.getSecrets);
+  route(ofSecrets.setSecret, secrets.postSecret);
+  route(ofSecrets.deleteSecret, secrets.deleteSecret);
 
   route(ofSystem.readOverview, system.getOverview);
   route(ofSystem.readSystem, system.getSystem);

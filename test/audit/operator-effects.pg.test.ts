@@ -9,6 +9,7 @@ import { codeOf, type Browser } from "../operator/browser.ts";
 import { leave, openOidcStage, type OidcStage } from "../operator/oidc-stage.ts";
 import type { OperatorStage, Someone } from "../operator/stage.ts";
 import { rewriteSigned } from "../sign-again.ts";
+import { readState, waitFor } from "./installation-state.ts";
 
 const DOCUMENTS = [
   "account: acme",
@@ -91,16 +92,6 @@ const nonce = Buffer.alloc(16);
 const appOf = ({ id }: Someone): string =>
   codeOf(totpSecretOf(stage.signing.operators, { id, totpNonce: nonce }));
 
-async function waitFor<T>(find: () => Promise<T | undefined>): Promise<T> {
-  const until = performance.now() + 100_000;
-  for (;;) {
-    const found = await find();
-    if (found !== undefined) return found;
-    assert.ok(performance.now() < until, "it never was");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
 /** A run that waits for a person. */
 async function waitingRun(): Promise<{ readonly id: string; readonly review: string }> {
   const { body } = await caller.post("/blueprints/asks/trigger", { data: "[]" });
@@ -129,6 +120,13 @@ const newKey = async (): Promise<string> => {
   const { body } = await (await stage.holding(admin)).send("POST", "/keys", { account: "acme" });
   return body.id;
 };
+
+const newSecret = (name: string): object => ({
+  account: "acme",
+  name,
+  origins: ["https://login.northwind.example"],
+  value: "client-secret",
+});
 
 const BLUEPRINT = { account: "acme", blueprintKey: "asks", version: "1" };
 const STRATEGY = { account: "acme", strategyId: "strat_acme", version: "1" };
@@ -307,6 +305,15 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     ask: async () => await asAdmin({ keyId: await newKey() }, { overlap_seconds: 60 }),
   },
   revokeKey: { actions: ["key.revoke"], ask: async () => await asAdmin({ keyId: await newKey() }) },
+  setSecret: { actions: ["secret.set"], ask: async () => await asAdmin({}, newSecret("NORTHWIND")) },
+  deleteSecret: {
+    actions: ["secret.delete"],
+    ask: async () => {
+      const secret = `NORTHWIND_${made++}`;
+      await (await stage.holding(admin)).send("POST", "/secrets", newSecret(secret));
+      return await asAdmin({ account: "acme", secret });
+    },
+  },
 };
 
 const changing = OPERATOR_OPERATIONS.filter(({ method }) => method !== "get");
@@ -314,41 +321,6 @@ const changing = OPERATOR_OPERATIONS.filter(({ method }) => method !== "get");
 test("every operation that is no GET is in the table, and no other", () => {
   assert.deepEqual(Object.keys(EFFECTS).toSorted(), changing.map(({ id }) => id).toSorted());
 });
-
-/** What may move without an operator: the workers' own state, counters of attempts, when somebody was last seen. */
-const RESTLESS = [
-  "audit_chain",
-  "audit_entry",
-  "operator_oidc_attempt",
-  "operator_throttle",
-  "throttle_slot",
-  "worker",
-];
-
-/** Everything that the installation holds, as far as an effect could change it. */
-async function readState(): Promise<string> {
-  // What was begun by the effect before.
-  await waitFor(async () => {
-    const busy = await stage.db.query(
-      `select 1 from run where ended_at is null and (lease_owner is not null
-         or not exists (select from review where review.run_id = run.id and review.status = 'open'))`,
-    );
-    return busy.length === 0 ? true : undefined;
-  });
-  const tables = await stage.db.query<{ name: string }>(
-    "select tablename as name from pg_tables where schemaname = 'public' and tablename <> all($1) order by 1",
-    [RESTLESS],
-  );
-  const state = [];
-  for (const { name } of tables) {
-    const [row] = await stage.db.query<{ hash: string }>(
-      `select md5(coalesce(string_agg(line, ',' order by line), '')) as hash
-       from (select (to_jsonb(t) - '{seen_at,last_used_at}'::text[])::text as line from ${name} t) lines`,
-    );
-    state.push(`${name} ${row?.hash}`);
-  }
-  return state.join("\n");
-}
 
 const readEntries = async (): Promise<readonly { readonly action: string; readonly actor: string }[]> =>
   await stage.db.query("select id, action, actor_kind as actor from audit_entry order by occurred_at, id");
@@ -373,20 +345,20 @@ for (const { id, method, path, status } of changing) {
         body,
       );
     const first = await effect.ask();
-    const before = await readState();
+    const before = await readState(stage.db);
     const entriesBefore = await readEntries();
     await refuseEntries(true);
     const refused = await send(first);
     await refuseEntries(false);
     assert.equal(refused.status, 500, refused.text);
-    assert.equal(await readState(), before, "something was done that is on no record");
+    assert.equal(await readState(stage.db), before, "something was done that is on no record");
     assert.deepEqual(await readEntries(), entriesBefore);
 
     const second = await effect.ask();
     const count = (await readEntries()).length;
     const answer = await send(second);
     assert.equal(answer.status, status, answer.text);
-    assert.notEqual(await readState(), before);
+    assert.notEqual(await readState(stage.db), before);
     // What a run does by itself afterwards is no operator's.
     const entries = (await readEntries()).slice(count).filter(({ actor }) => actor === "operator");
     assert.deepEqual(

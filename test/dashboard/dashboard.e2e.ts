@@ -261,6 +261,7 @@ const PAGES = [
   "/strategies",
   "/credentials",
   "/sessions",
+  "/secrets",
   "/accounts",
   "/accounts/acme",
   "/keys",

@@ -12,6 +12,12 @@ name: Supplier portal
 fields: [{ key: token, type: password, label: Access token }]
 login: { type: none }`;
 
+const BANK = `strategy: strat_bank
+account: acme
+name: Bank
+hosts: [https://api.northwind.example]
+login: { type: oauth2, client_id: latchkey, client_secret: { secret: NORTHWIND }, issuer: "https://login.northwind.example" }`;
+
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 let stage: DashboardStage;
@@ -21,7 +27,7 @@ const checked = new Set<string>();
 
 before(async () => {
   stage = await openDashboardStage();
-  await stage.operators.installation.apply(STRATEGY);
+  await stage.operators.installation.apply(STRATEGY, BANK);
   const { body: session } = await stage.caller.post("/credential-sessions", {
     strategy_id: "strat_portal",
     name: "Portal of Northwind",
@@ -196,6 +202,40 @@ test("an API key is made, shown once, rotated after a question that says what en
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await page.getByRole("button", { name: "Revoke From the dashboard" }).waitFor({ state: "detached" });
   await assertAccessible("keys");
+});
+
+test("an account secret is kept for its origins, replaced and deleted, and no page shows its value", async () => {
+  const canary = "dashboard-secret-canary-6Pq";
+  await goTo("/secrets", "Account secrets");
+  await page.getByRole("heading", { name: "No secret yet" }).waitFor();
+  await page.getByText("names the secret NORTHWIND, which the account does not have").waitFor();
+  await page.getByRole("button", { name: "New secret" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("NORTHWIND");
+  await dialog.getByLabel("Origins that it may be sent to").fill("https://login.northwind.example/token");
+  const value = dialog.getByRole("textbox", { name: "Value" });
+  await value.fill(canary);
+  assert.equal(await value.getAttribute("type"), "password");
+  await assertAccessible("a new secret");
+  await dialog.getByRole("button", { name: "Keep the secret" }).click();
+  await dialog.getByText("write https://login.northwind.example").first().waitFor();
+  await dialog.getByLabel("Origins that it may be sent to").fill("https://login.northwind.example");
+  await dialog.getByRole("button", { name: "Keep the secret" }).click();
+  await page.getByRole("row", { name: /NORTHWIND.*https:\/\/login\.northwind\.example/ }).waitFor();
+  await page.getByRole("link", { name: "strat_bank" }).waitFor();
+  assert.equal(await page.getByText("which the account does not have").count(), 0);
+  await assertAccessible("account secrets");
+
+  await page.getByRole("button", { name: "Replace NORTHWIND" }).click();
+  assert.equal(await dialog.getByRole("textbox", { name: "Value" }).inputValue(), "");
+  await dialog.getByRole("textbox", { name: "Value" }).fill(`${canary}-2`);
+  await dialog.getByRole("button", { name: "Replace the secret" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Delete NORTHWIND" }).click();
+  await dialog.getByText("strat_bank names NORTHWIND: sign-ins and runs of this strategy fail").waitFor();
+  assert.ok(!(await page.content()).includes(canary));
+  await dialog.getByRole("button", { name: "Delete for ever" }).click();
+  await page.getByRole("heading", { name: "No secret yet" }).waitFor();
 });
 
 test("a credential is deleted after a question; the audit log knows, and every chain is in order", async () => {

@@ -90,6 +90,9 @@ const MATRIX: Readonly<Record<string, string>> = {
   createKey: "admin !",
   rotateKey: "admin !",
   revokeKey: "admin !",
+  listSecrets: "admin operator viewer",
+  setSecret: "admin operator !",
+  deleteSecret: "admin operator !",
 };
 
 let stage: OperatorStage;

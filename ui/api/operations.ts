@@ -9,6 +9,7 @@ import type * as oidc from "#contract/operator/oidc.ts";
 import type * as operators from "#contract/operator/operators.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
+import type * as secrets from "#contract/operator/secrets.ts";
 import type * as session from "#contract/operator/session.ts";
 import type * as strategies from "#contract/operator/strategies.ts";
 import type * as system from "#contract/operator/system.ts";
@@ -143,6 +144,9 @@ export const listKeys = endpoint<typeof keys.listKeys>("get", "/keys");
 export const createKey = endpoint<typeof keys.createKey>("post", "/keys");
 export const rotateKey = endpoint<typeof keys.rotateKey>("post", "/keys/{keyId}/rotate");
 export const revokeKey = endpoint<typeof keys.revokeKey>("post", "/keys/{keyId}/revoke");
+export const listSecrets = endpoint<typeof secrets.listSecrets>("get", "/secrets");
+export const setSecret = endpoint<typeof secrets.setSecret>("post", "/secrets");
+export const deleteSecret = endpoint<typeof secrets.deleteSecret>("delete", "/secrets/{account}/{secret}");
 export const listAudit = endpoint<typeof audit.listAudit>("get", "/audit");
 export const listAuditChains = endpoint<typeof audit.listAuditChains>("get", "/audit/chains");
 export const verifyAuditChain = endpoint<typeof audit.verifyAuditChain>(

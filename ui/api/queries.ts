@@ -146,6 +146,8 @@ export function useDo<O extends OperatorOperation>(
   const client = useQueryClient();
   const mutation = useMutation<OperatorAnswer<O>, Error, InputOf<O>>({
     mutationFn: async (input) => await call(to, input),
+    // What was sent may be a password or a secret: it is forgotten with the form.
+    gcTime: 0,
     onSuccess: (answer) => {
       options.onDone?.(answer);
     },

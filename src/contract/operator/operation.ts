@@ -51,6 +51,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   credentialId: "The credential's id (`cred_...`).",
   keyId: "The API key's id (`key_...`).",
   account: "The account's name in its document.",
+  secret: "The account secret's name.",
   strategyId: "The strategy's id (`strat_...`).",
   blueprintKey: "The Blueprint's key.",
   version: "The version's number.",

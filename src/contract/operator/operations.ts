@@ -10,6 +10,7 @@ import * as operators from "./operators.ts";
 import * as keys from "./keys.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
+import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as strategies from "./strategies.ts";
 import * as system from "./system.ts";
@@ -93,4 +94,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   keys.createKey,
   keys.rotateKey,
   keys.revokeKey,
+  secrets.listSecrets,
+  secrets.setSecret,
+  secrets.deleteSecret,
 ];

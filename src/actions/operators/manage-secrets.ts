@@ -1,0 +1,62 @@
+import { deleteAccountSecretAs } from "#actions/delete-account-secret.ts";
+import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
+import { listSecretUses } from "#actions/list-secret-uses.ts";
+import { requireAccount } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import { setAccountSecret, type NewAccountSecret } from "#actions/set-account-secret.ts";
+import { listAccountSecrets } from "#db/account-secrets.ts";
+import { accountSecretProblem } from "#domain/account-secret.ts";
+import { invalidField } from "#domain/problem.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+/** Of one account, or of all; never a value. Throws OperatorError. */
+export async function lookAtSecrets(services: Services, account: string | undefined) {
+  const { db, secretSources: sources } = services;
+  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  const uses = await listSecretUses(db);
+  const secrets = await listAccountSecrets(db, accountId);
+  return {
+    items: secrets.map((secret) => ({
+      account: secret.account,
+      name: secret.name,
+      origins: [...secret.origins],
+      strategies: [...(uses.get(`${secret.account}/${secret.name}`) ?? [])],
+      set_at: secret.updatedAt.toISOString(),
+      set_by: secret.setBy,
+      created_at: secret.createdAt.toISOString(),
+      is_overridden: sources.inFile.has(`${secret.account}/${secret.name}`),
+    })),
+    warnings: await warningsOf(services, (each) => account === undefined || each.account === account),
+  };
+}
+
+/** Throws OperatorError, Problem 422; neither holds the value. */
+export async function setSecretAs(services: Services, caller: OperatorCaller, secret: NewAccountSecret) {
+  const problem = accountSecretProblem(secret);
+  if (problem !== null) throw invalidField(problem.field, problem.message);
+  const change = await setAccountSecret(services, secret, actorOf(caller));
+  const { account, name } = secret;
+  return {
+    change,
+    warnings: await warningsOf(services, (each) => each.account === account && each.name === name),
+  };
+}
+
+/** Throws OperatorError: there is none, or strategies in force name it. */
+export async function deleteSecretAs(
+  services: Services,
+  caller: OperatorCaller,
+  secret: { readonly account: string; readonly name: string; readonly force: boolean },
+): Promise<void> {
+  await deleteAccountSecretAs(services, actorOf(caller), secret);
+}
+
+async function warningsOf(
+  { db, secretSources }: Services,
+  isAsked: (problem: { readonly account: string; readonly name: string }) => boolean,
+): Promise<string[]> {
+  const problems = await listSecretProblems(db, secretSources);
+  return problems.filter(isAsked).map((each) => sentence(describeSecretProblem(each)));
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -1,0 +1,138 @@
+import { Button, Group, Modal, NativeSelect, PasswordInput, Stack, Textarea, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState, type FormEvent } from "react";
+import { ApiFailure } from "../api/failure.ts";
+import { listAccounts, listSecrets, setSecret } from "../api/operations.ts";
+import { keyOf, useDo, useRead } from "../api/queries.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+
+/** The secret whose value is replaced. */
+interface Replaced {
+  readonly account: string;
+  readonly name: string;
+  readonly origins: readonly string[];
+}
+
+/** Sets a secret: a new one, or another value of one that is there. What was typed is forgotten when the form is closed. */
+export function SecretForm(props: {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly of: Replaced | null;
+}) {
+  return (
+    <Modal
+      opened={props.isOpen}
+      onClose={props.onClose}
+      title={props.of === null ? "New secret" : `Replace ${props.of.name}`}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Fields of={props.of} onClose={props.onClose} />
+    </Modal>
+  );
+}
+
+function useSetting(name: string, onDone: () => void) {
+  return useDo(setSecret, {
+    changes: [keyOf(listSecrets)],
+    onDone: () => {
+      notifications.show({ message: `The secret ${name} is set.` });
+      onDone();
+    },
+  });
+}
+
+function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; readonly onClose: () => void }) {
+  const accounts = useRead(listAccounts, {}, { enabled: replaced === null });
+  const [account, setAccount] = useState(replaced?.account ?? "");
+  const [name, setName] = useState(replaced?.name ?? "");
+  const [origins, setOrigins] = useState(replaced?.origins.join("\n") ?? "");
+  const [value, setValue] = useState("");
+  const setting = useSetting(name, onClose);
+  const items = accounts.data?.items ?? [];
+  const chosen = account || (items[0]?.account ?? "");
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setting.mutate({
+      body: {
+        account: chosen,
+        name,
+        origins: origins.split(/\s+/).filter((origin) => origin !== ""),
+        value,
+      },
+    });
+  };
+  const { failure } = setting;
+  const wrong = (field: string): string | undefined =>
+    failure instanceof ApiFailure ? failure.ofField(field) : undefined;
+  return (
+    <form onSubmit={submit} autoComplete="off">
+      <Stack gap="md">
+        {failure && <FailureNote error={failure} />}
+        {replaced === null && (
+          <Place
+            accounts={items}
+            account={account}
+            name={name}
+            problem={wrong("name")}
+            onAccount={setAccount}
+            onName={setName}
+          />
+        )}
+        <Textarea
+          label="Origins that it may be sent to"
+          description="One a line, like https://login.example.com: where the token endpoint is"
+          autosize
+          minRows={2}
+          required
+          value={origins}
+          error={wrong("origins")}
+          onChange={(event) => setOrigins(event.currentTarget.value)}
+        />
+        <PasswordInput
+          label="Value"
+          description="It is sealed, and shown nowhere again"
+          autoComplete="new-password"
+          required
+          value={value}
+          error={wrong("value")}
+          onChange={(event) => setValue(event.currentTarget.value)}
+        />
+        <Group justify="flex-end">
+          <Button type="submit" loading={setting.isPending} disabled={chosen === ""}>
+            {replaced === null ? "Keep the secret" : "Replace the secret"}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** Whose the secret is, and what documents call it. */
+function Place(props: {
+  readonly accounts: readonly { readonly account: string; readonly name: string }[];
+  readonly account: string;
+  readonly name: string;
+  readonly problem: string | undefined;
+  readonly onAccount: (account: string) => void;
+  readonly onName: (name: string) => void;
+}) {
+  return (
+    <>
+      <NativeSelect
+        label="Account"
+        value={props.account}
+        onChange={(event) => props.onAccount(event.currentTarget.value)}
+        data={props.accounts.map(({ account, name }) => ({ value: account, label: name }))}
+      />
+      <TextInput
+        label="Name"
+        description="What strategies call it: client_secret: { secret: NAME }"
+        value={props.name}
+        required
+        maxLength={128}
+        error={props.problem}
+        onChange={(event) => props.onName(event.currentTarget.value)}
+      />
+    </>
+  );
+}

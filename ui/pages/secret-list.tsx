@@ -1,0 +1,174 @@
+import { Anchor, Button, Group, List, Stack, Text } from "@mantine/core";
+import { useState } from "react";
+import { Link } from "wouter";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as contract from "#contract/operator/secrets.ts";
+import { deleteSecret, listSecrets } from "../api/operations.ts";
+import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
+import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
+import { AskButton } from "../parts/ask-button.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { Note } from "../parts/note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Time } from "../parts/time.tsx";
+import { SecretForm } from "./secret-form.tsx";
+
+type Secrets = OperatorAnswer<typeof contract.listSecrets>;
+type Secret = Secrets["items"][number];
+
+export function SecretListPage() {
+  const { may } = useSignedIn();
+  const { account } = useListQuery();
+  const secrets = useRead(listSecrets, { query: { account } });
+  const [isSetting, setIsSetting] = useState(false);
+  return (
+    <>
+      <PageHead
+        title="Account secrets"
+        about="The secrets of OAuth clients, sealed with the origins that they may be sent to. Nobody sees a value, here or elsewhere."
+      >
+        {may("secret.manage") && <Button onClick={() => setIsSetting(true)}>New secret</Button>}
+      </PageHead>
+      <AccountFilter />
+      <Reading of={secrets}>
+        {({ items, warnings }) => (
+          <Stack gap="md">
+            <Warnings of={warnings} />
+            {items.length === 0 ? (
+              <EmptyState
+                title="No secret yet"
+                command="latchkey secrets set --account acme NAME --for https://login.example.com"
+              >
+                A strategy of type <code>oauth2</code> names one where the target has given the client a
+                secret.
+              </EmptyState>
+            ) : (
+              <SecretTable secrets={items} />
+            )}
+          </Stack>
+        )}
+      </Reading>
+      <SecretForm isOpen={isSetting} onClose={() => setIsSetting(false)} of={null} />
+    </>
+  );
+}
+
+function Warnings({ of: warnings }: { readonly of: Secrets["warnings"] }) {
+  if (warnings.length === 0) return null;
+  return (
+    <Note tone="waiting" title="Strategies that can't log in, or not for long">
+      <List size="sm">
+        {warnings.map((warning) => (
+          <List.Item key={warning}>{warning}</List.Item>
+        ))}
+      </List>
+    </Note>
+  );
+}
+
+function SecretTable({ secrets }: { readonly secrets: readonly Secret[] }) {
+  return (
+    <DataTable
+      name="Account secrets"
+      rows={secrets}
+      keyOf={({ account, name }) => `${account}/${name}`}
+      columns={[
+        {
+          title: "Secret",
+          cell: ({ name, account }) => (
+            <>
+              <Text size="sm" fw={600}>
+                {name}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {account}
+              </Text>
+            </>
+          ),
+        },
+        {
+          title: "May be sent to",
+          cell: ({ origins }) =>
+            origins.map((origin) => (
+              <Text key={origin} size="sm">
+                {origin}
+              </Text>
+            )),
+        },
+        { title: "Strategies", from: "md", cell: (secret) => <Uses of={secret} /> },
+        {
+          title: "Set",
+          from: "sm",
+          cell: ({ set_at: at, set_by: by, is_overridden: isOverridden }) => (
+            <>
+              <Text size="sm" component="div">
+                <Time at={at} /> by {by ?? "the command line"}
+              </Text>
+              {isOverridden && (
+                <Text size="xs" c="dimmed">
+                  The file of the settings has another value, which is used instead.
+                </Text>
+              )}
+            </>
+          ),
+        },
+        { title: "Do", cell: (secret) => <SecretActions of={secret} /> },
+      ]}
+    />
+  );
+}
+
+function Uses({ of: { account, strategies } }: { readonly of: Secret }) {
+  if (strategies.length === 0) return "None";
+  return strategies.map((strategy) => (
+    <Anchor
+      key={strategy}
+      component={Link}
+      href={`/strategies/${account}/${strategy}`}
+      size="sm"
+      display="block"
+    >
+      {strategy}
+    </Anchor>
+  ));
+}
+
+function SecretActions({ of: secret }: { readonly of: Secret }) {
+  const { may } = useSignedIn();
+  const [isReplacing, setIsReplacing] = useState(false);
+  if (!may("secret.manage")) return null;
+  const { account, name, strategies } = secret;
+  const isUsed = strategies.length > 0;
+  return (
+    <Group gap="xs">
+      <Button variant="default" size="xs" aria-label={`Replace ${name}`} onClick={() => setIsReplacing(true)}>
+        Replace
+      </Button>
+      <SecretForm isOpen={isReplacing} onClose={() => setIsReplacing(false)} of={secret} />
+      <AskButton
+        to={deleteSecret}
+        input={{ params: { account, secret: name }, query: { force: isUsed || undefined } }}
+        changes={[keyOf(listSecrets)]}
+        label="Delete"
+        of={name}
+        title="Delete the secret for ever?"
+        action="Delete for ever"
+        done="The secret is gone."
+      >
+        {isUsed ? (
+          <>
+            <b>{strategies.join(", ")}</b> {strategies.length === 1 ? "names" : "name"} <b>{name}</b>:
+            sign-ins and runs of {strategies.length === 1 ? "this strategy" : "these strategies"} fail from
+            now on.
+          </>
+        ) : (
+          <>
+            No strategy in force names <b>{name}</b>. Its value can&apos;t be brought back.
+          </>
+        )}
+      </AskButton>
+    </Group>
+  );
+}
