@@ -340,9 +340,11 @@ create table oauth_attempt (
   expires_at timestamp with time zone not null,
   used_at timestamp with time zone,
   outcome text,
+  answer bytea,
   constraint oauth_attempt_pkey PRIMARY KEY (state_hash),
   constraint oauth_attempt_account_id_strategy_id_fkey FOREIGN KEY (account_id, strategy_id) REFERENCES strategy(account_id, id),
   constraint oauth_attempt_session_id_fkey FOREIGN KEY (session_id) REFERENCES credential_session(id) ON DELETE CASCADE,
+  constraint oauth_attempt_answer_check CHECK ((octet_length(answer) > 0)),
   constraint oauth_attempt_check CHECK ((expires_at > created_at)),
   constraint oauth_attempt_outcome_check CHECK ((outcome = ANY (ARRAY['refused'::text, 'failed'::text]))),
   constraint oauth_attempt_state_hash_check CHECK ((octet_length(state_hash) = 32))

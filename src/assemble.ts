@@ -3,6 +3,7 @@ import { AccountQuotas } from "#actions/account-quotas.ts";
 import { openClientOf } from "#actions/client-of.ts";
 import { claimStore, StoreOfAnother } from "#actions/claim-store.ts";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
+import { finishHandedOver } from "#actions/hand-over-sign-in.ts";
 import { followVaultKeys } from "#actions/follow-vault-keys.ts";
 import { describePlain, listPlainHosts } from "#actions/list-plain-hosts.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
@@ -252,7 +253,10 @@ async function startWorker(
     scratchFolder: join(config.dataDir, "scratch"),
     loginTimeoutMs: config.loginTimeoutMs,
   };
-  const worker = await Worker.start(engine, database.source, config.workerConcurrency);
+  const worker = await Worker.start(engine, database.source, {
+    concurrency: config.workerConcurrency,
+    finishSignIn: async (stateHash) => await finishHandedOver(services, stateHash),
+  });
   const auditKeeper = startAuditKeeper(
     engine,
     openAppendLog(join(config.dataDir, "audit-checkpoints.ndjson")),

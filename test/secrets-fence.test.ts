@@ -23,7 +23,8 @@ const REVEALED: Readonly<Record<string, string>> = {
   "engine/open-credential.ts": "a session, to be sealed again for the cache",
   "actions/import-environment-secrets.ts": "a variable's value, to be sealed as an account secret",
   "actions/begin-oauth.ts": "the key of a sign-in, to encrypt what was typed before leaving",
-  "actions/finish-oauth.ts": "the key of a sign-in, to decrypt what was typed before leaving",
+  "actions/complete-sign-in.ts": "the key of a sign-in, to decrypt what was typed before leaving",
+  "actions/hand-over-sign-in.ts": "the key of a target's answer, to give it to another process",
   "actions/operators/oidc-provider.ts":
     "the client secret of operators' single sign-on, for the exchange of a code",
   "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { insertOAuthAttempt } from "#db/oauth.ts";
+import { isAnyWorkerAlive } from "#db/workers.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
@@ -7,7 +8,14 @@ import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import { grantOf } from "#strategies/oauth-schema.ts";
-import { openOAuthServer, readOAuthConfig } from "#strategies/oauth-server.ts";
+import type { OAuthAccess } from "#strategies/oauth-access.ts";
+import {
+  authenticateClient,
+  openOAuthSite,
+  readOAuthConfig,
+  SealedSecret,
+  type OAuthSite,
+} from "#strategies/oauth-server.ts";
 import { writeAuthorizationUrl } from "#strategies/oauth-tokens.ts";
 import { writtenOrigin } from "#strategies/oauth-url.ts";
 import { encryptWithKey } from "#vault/one-key.ts";
@@ -63,12 +71,15 @@ export async function beginOAuth(
       services,
       { accountId: session.accountId, strategy },
       values,
-      async (access) =>
-        writeAuthorizationUrl(await openOAuthServer(access, strategy), {
+      async (access) => {
+        const site = await openOAuthSite(access, strategy);
+        await requireSecret(services, access, strategy, site);
+        return await writeAuthorizationUrl(site, {
           redirectUri: redirectUri(services, accountSlug, strategy.id),
           state,
           verifier: signing.oauthVerifier(state),
-        }),
+        });
+      },
     );
   } catch (error) {
     if (!(error instanceof LoginFailure || error instanceof OutboundError)) throw error;
@@ -89,4 +100,19 @@ export async function beginOAuth(
   const isOpen = await insertOAuthAttempt(services.db, attempt, limits.oauthStateMs);
   if (!isOpen) return { kind: "closed" };
   return { kind: "leave", url, state, cookie: signing.oauthCookie(state) };
+}
+
+/** Nobody leaves for a sign-in that could not be finished, here or by another process. Throws LoginFailure. */
+async function requireSecret(
+  { db }: Services,
+  access: OAuthAccess,
+  strategy: Strategy,
+  site: OAuthSite,
+): Promise<void> {
+  try {
+    await authenticateClient(access, strategy, site);
+  } catch (error) {
+    if (!(error instanceof SealedSecret) || !(await isAnyWorkerAlive(db, limits.heartbeatStaleMs)))
+      throw error;
+  }
 }

@@ -66,6 +66,49 @@ export async function recordOutcome(
   await db.query(`update oauth_attempt set outcome = $2 where state_hash = $1`, [stateHash, outcome]);
 }
 
+/** Leaves what an end user came back with to a process that works on runs, and tells one of them. */
+export async function handOverAnswer(db: Database, stateHash: Uint8Array, answer: Uint8Array): Promise<void> {
+  await db.query(
+    `with handed as (
+       update oauth_attempt set answer = $2 where state_hash = $1 and used_at is not null returning encode(state_hash, 'hex') as hash)
+     select graphile_worker.add_job('finish_sign_in', json_build_object('stateHash', hash), priority => -1, max_attempts => 3)
+     from handed`,
+    [stateHash, answer],
+  );
+}
+
+/** Of any number of callers one gets it, and nobody gets it again. Undefined: it was taken or given up. */
+export async function takeAnswer(
+  db: Database,
+  stateHash: Uint8Array,
+): Promise<{ readonly attempt: OAuthAttempt; readonly answer: Uint8Array } | undefined> {
+  const rows = await db.query<OAuthAttempt & { answer: Uint8Array }>(
+    `with handed as (select answer from oauth_attempt where state_hash = $1 and answer is not null for update)
+     update oauth_attempt set answer = null from handed where state_hash = $1
+     returning state_hash as "stateHash", account_id as "accountId", session_id as "sessionId",
+       strategy_id as "strategyId", form, handed.answer`,
+    [stateHash],
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { answer, ...attempt } = row;
+  return { attempt, answer };
+}
+
+/** What came of an answer that was handed over. `isClosed`: its session is completed, or its time is over. */
+export async function findProgress(
+  db: Database,
+  stateHash: Uint8Array,
+): Promise<{ readonly outcome: FoundAttempt["outcome"]; readonly isClosed: boolean } | undefined> {
+  const rows = await db.query<{ outcome: FoundAttempt["outcome"]; isClosed: boolean }>({
+    name: "find_oauth_progress",
+    text: `select outcome, status <> 'pending' or credential_session.expires_at <= app_now() as "isClosed"
+      from oauth_attempt join credential_session on credential_session.id = session_id where state_hash = $1`,
+    values: [stateHash],
+  });
+  return rows[0];
+}
+
 /** A credential's tokens at a version, sealed. */
 export interface SealedTokens {
   readonly version: number;

@@ -17,6 +17,15 @@ export async function insertWorker(db: Database, worker: NewWorker): Promise<voi
   ]);
 }
 
+/** Whether a process works on runs: its heartbeat is not older than `staleMs`. */
+export async function isAnyWorkerAlive(db: Database, staleMs: number): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from worker where heartbeat_at > app_now() - $1::bigint * interval '1 ms' limit 1`,
+    [staleMs],
+  );
+  return rows.length > 0;
+}
+
 /** The pool ids that graphile-worker locks this worker's jobs with. */
 export async function savePoolIds(db: Database, workerId: string, poolIds: readonly string[]): Promise<void> {
   await db.query(`update worker set pool_ids = $2 where id = $1`, [workerId, poolIds]);

@@ -66,6 +66,8 @@ export const limits = {
   /** Design, page 6, 5.6: how long a `state` counts. */
   oauthStateMs: 10 * 60_000,
   oauthResponseBytesMax: 262_144,
+  /** How long an end user waits for another process to exchange a code: two requests to the target, and a turn. */
+  oauthHandOverMs: 45_000,
   /** RFC 6265, 6.1: cookies of one domain, and in all, that a login or a node may be given. */
   domainCookiesMax: 50,
   cookiesMax: 3_000,

@@ -82,6 +82,8 @@ export interface Signing {
   oauthVerifier(state: string): string;
   /** Encrypts what a browser with this `state` comes back to. */
   oauthFormKey(state: string): Secret<Buffer>;
+  /** Encrypts what a browser came back with, from one process to another. */
+  oauthAnswerKey(stateHash: Uint8Array): Secret<Buffer>;
   /** Whether the value was made for this token, at most `lifetimeMs` ago. */
   verifyCsrf(
     token: string,
@@ -173,6 +175,7 @@ export function openSigning(key: SigningKey): Signing {
     oauthVerifier: derive("oauth-verifier"),
     oauthForm: derive("oauth-form"),
     runHandle: derive("run-handle"),
+    oauthAnswer: derive("oauth-answer"),
   };
   // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (design, page 6, T31).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
@@ -198,6 +201,8 @@ export function openSigning(key: SigningKey): Signing {
     verifyOAuthCookie: (state, value) => isSame(mac(keys.oauthCookie, [state]), value),
     oauthVerifier: (state) => mac(keys.oauthVerifier, [state]),
     oauthFormKey: (state) => new Secret(createHmac("sha256", keys.oauthForm).update(state).digest()),
+    oauthAnswerKey: (stateHash) =>
+      new Secret(createHmac("sha256", keys.oauthAnswer).update(stateHash).digest()),
     csrf: (token, nowMs) =>
       writeCsrf(token, randomBytes(CSRF_NONCE_BYTES).toString("base64url"), Math.floor(nowMs)),
     verifyCsrf: (token, value, { nowMs, lifetimeMs }) => {

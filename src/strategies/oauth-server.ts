@@ -13,18 +13,28 @@ import { grantOf, oauthSchema, type OAuthConfig } from "./oauth-schema.ts";
 import { throughGate, type GateOptions } from "./oauth-transport.ts";
 import { renderEndpoint } from "./oauth-url.ts";
 
-/** A target's authorization server, and the client that the operator has registered there. */
-export interface OAuthServer {
+/** A target's authorization server, and the client that the operator has registered there, as far as browsers see them. */
+export interface OAuthSite {
   readonly config: OAuthConfig;
   readonly server: oauth.AuthorizationServer;
   readonly client: oauth.Client;
-  readonly clientAuth: oauth.ClientAuth;
   /** `extra_params`, rendered. */
   readonly extra: readonly (readonly [name: string, value: string])[];
   /** Whether the issuer has a name that an `iss` can be compared with. */
   readonly knowsIssuer: boolean;
+  /** What the operator has written down: nothing is sent anywhere else. */
+  readonly origins: readonly string[];
+  readonly insecure: boolean;
+}
+
+/** With how the client says who it is, and how its requests go out. */
+export interface OAuthServer extends OAuthSite {
+  readonly clientAuth: oauth.ClientAuth;
   readonly options: GateOptions;
 }
+
+/** The client's secret is sealed, and this process opens nothing. */
+export class SealedSecret extends LoginFailure {}
 
 const PLACE = "login (oauth2)";
 
@@ -33,8 +43,14 @@ export function readOAuthConfig(strategy: Strategy): OAuthConfig {
   return readConfig(oauthSchema, config);
 }
 
-/** Renders the configuration and finds the endpoints. Throws LoginFailure, OutboundError. */
+/** As openOAuthSite, with the client's secret. Throws LoginFailure, OutboundError. */
 export async function openOAuthServer(access: OAuthAccess, strategy: Strategy): Promise<OAuthServer> {
+  const site = await openOAuthSite(access, strategy);
+  return { ...site, ...(await authenticateClient(access, strategy, site)) };
+}
+
+/** Renders the configuration and finds the endpoints. Throws LoginFailure, OutboundError. */
+export async function openOAuthSite(access: OAuthAccess, strategy: Strategy): Promise<OAuthSite> {
   const config = readOAuthConfig(strategy);
   const urls = await renderUrls(access, config);
   const named = [urls.issuer, urls.token].flatMap((url) => (url === undefined ? [] : [new URL(url).origin]));
@@ -58,12 +74,14 @@ export async function openOAuthServer(access: OAuthAccess, strategy: Strategy): 
   return {
     config,
     server,
-    ...(await readClient(access, strategy, server, { origins, insecure })),
+    client: { client_id: await renderText(access, "client_id", config.client_id) },
     extra: textPairs(
       await renderAt(access.expressions, `${PLACE}: extra_params`, config.extra_params ?? {}),
       `${PLACE}: extra_params`,
     ),
     knowsIssuer: urls.issuer !== undefined,
+    origins,
+    insecure,
   };
 }
 
@@ -110,35 +128,36 @@ function originOf(url: unknown): string | null {
   return /^https?:$/.test(protocol) && username === "" && password === "" ? origin : null;
 }
 
-/** The client, how it says who it is, and how its requests go out: a kept secret leaves for its own origins alone. */
-async function readClient(
+async function renderText(
+  access: OAuthAccess,
+  key: "client_id" | "client_secret",
+  template: string,
+): Promise<string> {
+  const value = await renderAt(access.expressions, `${PLACE}: ${key}`, template);
+  if (typeof value !== "string" || value === "") throw new LoginFailure(`${PLACE}: ${key} gives no text`);
+  return value;
+}
+
+/** A kept secret leaves for its own origins alone. Throws LoginFailure, SealedSecret. */
+export async function authenticateClient(
   access: OAuthAccess,
   strategy: Strategy,
-  server: oauth.AuthorizationServer,
-  open: { readonly origins: readonly string[]; readonly insecure: boolean },
-): Promise<Pick<OAuthServer, "client" | "clientAuth" | "options">> {
-  const config = readOAuthConfig(strategy);
-  const text = async (key: "client_id" | "client_secret", template: string): Promise<string> => {
-    const value = await renderAt(access.expressions, `${PLACE}: ${key}`, template);
-    if (typeof value !== "string" || value === "") throw new LoginFailure(`${PLACE}: ${key} gives no text`);
-    return value;
-  };
-  const client: oauth.Client = { client_id: await text("client_id", config.client_id) };
-  const through = (origins: readonly string[]): GateOptions => throughGate(access, origins, open.insecure);
+  { config, server, origins: named, insecure }: OAuthSite,
+): Promise<Pick<OAuthServer, "clientAuth" | "options">> {
+  const through = (origins: readonly string[]): GateOptions => throughGate(access, origins, insecure);
   const reference = secretReference(strategy.login);
   if (reference !== null) {
     const { value, origins } = await findSecret(access, strategy, reference, server);
     return {
-      client,
       clientAuth: authWith(value, config, server),
-      options: through(open.origins.filter((origin) => origins.includes(origin))),
+      options: through(named.filter((origin) => origins.includes(origin))),
     };
   }
   const clientAuth =
     typeof config.client_secret === "string"
-      ? authWith(await text("client_secret", config.client_secret), config, server)
+      ? authWith(await renderText(access, "client_secret", config.client_secret), config, server)
       : oauth.None();
-  return { client, clientAuth, options: through(open.origins) };
+  return { clientAuth, options: through(named) };
 }
 
 function authWith(secret: string, config: OAuthConfig, server: oauth.AuthorizationServer): oauth.ClientAuth {
@@ -180,9 +199,9 @@ async function findSecret(
           : `${PLACE}: the account has no secret ${name}; give it: ${set}`,
       );
     case "sealed":
-      throw new LoginFailure(
-        `${PLACE}: this process has the api role alone and can't open the secret ${name}; give it the secret by ` +
-          "LATCHKEY_CLIENT_SECRETS_FILE, or let a process with both roles serve this strategy's sign-ins",
+      throw new SealedSecret(
+        `${PLACE}: this process has the api role alone and can't open the secret ${name}, and no process with the worker role ` +
+          "has done it: start one, or give this one the secret by LATCHKEY_CLIENT_SECRETS_FILE",
       );
     case "broken":
       throw new LoginFailure(

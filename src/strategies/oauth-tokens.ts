@@ -3,7 +3,7 @@ import { OutboundError } from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
 import { LoginFailure } from "./define-login.ts";
 import type { TokenSet } from "./oauth-access.ts";
-import type { OAuthServer } from "./oauth-server.ts";
+import type { OAuthServer, OAuthSite } from "./oauth-server.ts";
 
 /** The end user or the target said no on the target's own page. */
 export class ConsentRefused extends Error {
@@ -18,7 +18,7 @@ const LIFETIME_MS_MAX = 10 * 365 * 86_400_000;
 
 /** The URL of the target's own login, with everything in it that makes the answer ours alone. */
 export async function writeAuthorizationUrl(
-  { config, server, client, extra }: OAuthServer,
+  { config, server, client, extra }: OAuthSite,
   request: { readonly redirectUri: string; readonly state: string; readonly verifier: string },
 ): Promise<string> {
   const url = new URL(server.authorization_endpoint ?? "");

@@ -56,6 +56,13 @@ interface Carried {
   readonly over: Promise<void>;
 }
 
+export interface WorkerOptions {
+  /** Runs at once. */
+  readonly concurrency: number;
+  /** Finishes the sign-in of an end user that a process without the vault's keys has handed over. Never throws. */
+  readonly finishSignIn: (stateHash: Uint8Array) => Promise<void>;
+}
+
 /**
  * Carries runs. Those that wait it takes itself while it has room; those that somebody has begun and left come as jobs of
  * graphile-worker, besides. The run row is the truth; a job is only the message that the run may go on.
@@ -64,6 +71,7 @@ export class Worker {
   readonly #services: EngineServices;
   readonly #source: DatabaseSource;
   readonly #concurrency: number;
+  readonly #finishSignIn: (stateHash: Uint8Array) => Promise<void>;
   readonly #carried = new Map<string, Carried>();
   readonly #taker: RunTaker;
   readonly #lane: SuspectLane;
@@ -75,10 +83,15 @@ export class Worker {
   #stopping = false;
   #mustFreeJobs = false;
 
-  private constructor(services: EngineServices, source: DatabaseSource, concurrency: number) {
+  private constructor(
+    services: EngineServices,
+    source: DatabaseSource,
+    { concurrency, finishSignIn }: WorkerOptions,
+  ) {
     this.#services = services;
     this.#source = source;
     this.#concurrency = concurrency;
+    this.#finishSignIn = finishSignIn;
     this.#taker = new RunTaker({
       db: services.db,
       log: services.log,
@@ -95,8 +108,12 @@ export class Worker {
     });
   }
 
-  static async start(services: EngineServices, source: DatabaseSource, concurrency: number): Promise<Worker> {
-    const worker = new Worker(services, source, concurrency);
+  static async start(
+    services: EngineServices,
+    source: DatabaseSource,
+    options: WorkerOptions,
+  ): Promise<Worker> {
+    const worker = new Worker(services, source, options);
     await worker.#join();
     // As ever after: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
     await worker.#quietly(() => worker.#takeOver());
@@ -168,6 +185,8 @@ export class Worker {
         execute_run: async (payload) => await this.#execute((payload as { runId: string }).runId),
         housekeeping: async () => await this.#keepHouse(),
         sweep_objects: async () => void (await sweepObjects(this.#services)),
+        finish_sign_in: async (payload) =>
+          await this.#finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
       },
     });
     // Its promise ends with the runner; a failure there is told, and the reconciler of another process goes on.

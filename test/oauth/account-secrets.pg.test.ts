@@ -213,35 +213,6 @@ test("a rotation reseals it with its origins", async () => {
   assert.match((await command("doctor")).stdout, /the master key opens all 3 account secrets/);
 });
 
-test("a process with the api role alone seals and does not open: it takes the secret from its file, or nobody leaves", async () => {
-  const { installation } = bench;
-  const begin = async (extra: Record<string, string>): Promise<string> => {
-    const service = await installation.serve(extra, ["api"]);
-    try {
-      const caller = openCaller(service.url, bench.key);
-      const { body: session } = await caller.post("/credential-sessions", { strategy_id: "strat_form" });
-      const visitor = new Visitor();
-      const left = new URL(await visitor.leave(session.hosted_url));
-      const back = `${left.searchParams.get("redirect_uri")}?code=c&state=${left.searchParams.get("state")}`;
-      await visitor.open(back);
-      return (await caller.get(`/credential-sessions/${session.id}`)).body.status;
-    } finally {
-      await service.end();
-    }
-  };
-  await assert.rejects(begin({}), /stayed: 502/);
-  assert.match(installation.logs(), /has the api role alone and can't open the secret NORTHWIND/);
-  const file = join(installation.dataFolder, "client-secrets.json");
-  const give = (origin: string): Record<string, string> => {
-    writeFileSync(file, JSON.stringify({ acme: { NORTHWIND: { value: "of-the-file", origins: [origin] } } }));
-    return { LATCHKEY_CLIENT_SECRETS_FILE: file };
-  };
-  await assert.rejects(begin(give(trap.url)), /stayed: 502/);
-  assert.equal(await begin(give(bench.target.url)), "completed");
-  assert.equal(basic(bench.target.seen("POST /token").at(-1)?.headers.authorization), "x:of%2Dthe%2Dfile");
-  assert.deepEqual(trap.all, []);
-});
-
 test("set, list and delete: the value goes in and never comes out, each effect is on record, and without its entry there is none", async () => {
   const entries = async () =>
     (

@@ -1,0 +1,137 @@
+// docs/secrets.md: a process that opens nothing has codes exchanged by one that does, and the secret reaches neither it nor the database.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { openCaller } from "../caller.ts";
+import { openBench, type Bench } from "../documents/bench.ts";
+import { openTarget, type Target } from "../documents/target.ts";
+import { keepSecret } from "../keep-secret.ts";
+import { testInAll } from "../tiers.ts";
+import { Visitor } from "./oauth-setup.ts";
+
+const VALUE = "client-secret-canary-3Gn7xT";
+
+/** Who collects what is sent elsewhere. */
+let trap: Target;
+let bench: Bench;
+
+before(async () => {
+  trap = await openTarget();
+  bench = await openBench([
+    `strategy: strat_form
+account: acme
+hosts: ["{TARGET}"]
+login: { type: oauth2, client_id: x, client_secret: { secret: NORTHWIND }, authorization_url: "{TARGET}/authorize", token_url: "{TARGET}/token" }`,
+  ]);
+  bench.target.on("POST /token", { json: { access_token: "access-token-1", token_type: "Bearer" } });
+  await keepSecret(bench.installation, "NORTHWIND", VALUE, bench.target.url);
+});
+after(async () => {
+  await bench?.[Symbol.asyncDispose]();
+  await trap?.[Symbol.asyncDispose]();
+});
+
+const db = () => bench.installation.database.db;
+
+const basic = (header: unknown): string =>
+  Buffer.from(String(header).slice("Basic ".length), "base64").toString("utf8");
+
+/** A sign-in at a process with the api role alone, which the target answers with `query`; gives its session's status. */
+async function signInAtApi(extra: Record<string, string>, query = "code=c"): Promise<string> {
+  const service = await bench.installation.serve(extra, ["api"]);
+  try {
+    const caller = openCaller(service.url, bench.key);
+    const { body: session } = await caller.post("/credential-sessions", { strategy_id: "strat_form" });
+    const visitor = new Visitor();
+    const left = new URL(await visitor.leave(session.hosted_url));
+    await visitor.open(
+      `${left.searchParams.get("redirect_uri")}?${query}&state=${left.searchParams.get("state")}`,
+    );
+    return (await caller.get(`/credential-sessions/${session.id}`)).body.status;
+  } finally {
+    await service.end();
+  }
+}
+
+const exchanges = () =>
+  bench.target.seen("POST /token").filter(({ body }) => String(body).includes("authorization_code"));
+
+test("a process with the api role alone does not open a secret: a process with the worker role exchanges the code", async () => {
+  const { length: before } = exchanges();
+  assert.equal(await signInAtApi({}), "completed");
+  const sent = exchanges().slice(before);
+  assert.equal(sent.length, 1);
+  assert.equal(decodeURIComponent(basic(sent[0]?.headers.authorization)), `x:${VALUE}`);
+  // What the end user or the target refuses is told by the other process, and the end user may try again.
+  assert.equal(await signInAtApi({}, "error=access_denied"), "pending");
+  assert.equal(exchanges().length, before + 1);
+  bench.target.on("POST /token", { status: 400, json: { error: "invalid_grant" } });
+  assert.equal(await signInAtApi({}), "pending");
+  bench.target.on("POST /token", { json: { access_token: "access-token-1", token_type: "Bearer" } });
+  assert.deepEqual(
+    await db().query(
+      "select outcome, answer from oauth_attempt where used_at is not null and outcome is not null",
+    ),
+    [
+      { outcome: "refused", answer: null },
+      { outcome: "failed", answer: null },
+    ],
+  );
+  assert.deepEqual(
+    await db().query("select 1 from graphile_worker.jobs where task_identifier = 'finish_sign_in'"),
+    [],
+  );
+});
+
+test("with no process with the worker role nobody leaves, unless a file gives the secret", async () => {
+  const { installation } = bench;
+  await bench.service.end();
+  await assert.rejects(signInAtApi({}), /stayed: 502/);
+  assert.match(
+    installation.logs(),
+    /has the api role alone and can't open the secret NORTHWIND, and no process with the worker role/,
+  );
+  const file = join(installation.dataFolder, "client-secrets.json");
+  const give = (origin: string): Record<string, string> => {
+    writeFileSync(file, JSON.stringify({ acme: { NORTHWIND: { value: "of-the-file", origins: [origin] } } }));
+    return { LATCHKEY_CLIENT_SECRETS_FILE: file };
+  };
+  await assert.rejects(signInAtApi(give(trap.url)), /stayed: 502/);
+  assert.equal(await signInAtApi(give(bench.target.url)), "completed");
+  assert.equal(basic(bench.target.seen("POST /token").at(-1)?.headers.authorization), "x:of%2Dthe%2Dfile");
+  assert.deepEqual(trap.all, []);
+});
+
+testInAll(
+  "a sign-in with no worker, and one that a worker refuses",
+  "a sign-in that no process takes over ends in time, and is not finished behind the end user's back",
+  { timeout: 200_000 },
+  async () => {
+    // One that was there a moment ago.
+    await db().query(
+      "insert into worker (id, lock_key, hostname, pid, heartbeat_at) values ('gone', 1, 'h', 1, app_now() + interval '1 hour')",
+    );
+    const { length: before } = exchanges();
+    const [status, answers] = await Promise.all([
+      signInAtApi({}, "code=code-canary-2Fw"),
+      (async () => {
+        for (;;) {
+          const rows = await db().query<{ answer: Buffer }>(
+            "select answer from oauth_attempt where answer is not null",
+          );
+          if (rows.length > 0) return rows.map(({ answer }) => answer.toString("latin1"));
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      })(),
+    ]);
+    assert.equal(status, "pending");
+    assert.ok(!answers.join().includes("code-canary"));
+    await db().query("delete from worker where id = 'gone'");
+    const service = await bench.installation.serve();
+    const waiting = "select 1 from graphile_worker.jobs where task_identifier = 'finish_sign_in'";
+    while ((await db().query(waiting)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    await service.end();
+    assert.equal(exchanges().length, before);
+  },
+);
