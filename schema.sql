@@ -209,6 +209,7 @@ create table credential (
   login_until timestamp with time zone,
   login_rejections integer default 0 not null,
   login_locked_until timestamp with time zone,
+  origins text[],
   constraint credential_pkey PRIMARY KEY (id),
   constraint credential_account_id_id_key UNIQUE (account_id, id),
   constraint credential_session_id_key UNIQUE (session_id),
@@ -311,7 +312,11 @@ create table installation (
   signing_key_print bytea not null,
   created_at timestamp with time zone default app_now() not null,
   id uuid default gen_random_uuid() not null,
+  credentials_bound_at timestamp with time zone,
+  credentials_bound_mac bytea,
   constraint installation_pkey PRIMARY KEY (is_only),
+  constraint installation_check CHECK (((credentials_bound_at IS NULL) = (credentials_bound_mac IS NULL))),
+  constraint installation_credentials_bound_mac_check CHECK ((octet_length(credentials_bound_mac) = 32)),
   constraint installation_is_only_check CHECK (is_only),
   constraint installation_signing_key_print_check CHECK ((octet_length(signing_key_print) = 32))
 );

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { AccountQuotas } from "#actions/account-quotas.ts";
 import { openClientOf } from "#actions/client-of.ts";
+import { bindCredentials } from "#actions/bind-credentials.ts";
 import { claimStore, StoreOfAnother } from "#actions/claim-store.ts";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { finishHandedOver } from "#actions/hand-over-sign-in.ts";
@@ -237,6 +238,8 @@ async function startWorker(
 ): Promise<() => Promise<void>> {
   if (!services.vault.canOpen)
     throw new VaultSetupError("The worker role needs the master key of this database.");
+  // Before the first run: what carries no origins by then is not used.
+  await bindCredentials(services.db, services.vault, services.signing, services.log);
   const engine: EngineServices = {
     db: services.db,
     news: services.news,

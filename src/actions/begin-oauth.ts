@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { insertOAuthAttempt } from "#db/oauth.ts";
 import { isAnyWorkerAlive } from "#db/workers.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
+import { writeCredential } from "#domain/destination.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
@@ -18,6 +19,7 @@ import {
 } from "#strategies/oauth-server.ts";
 import { writeAuthorizationUrl } from "#strategies/oauth-tokens.ts";
 import { writtenOrigin } from "#strategies/oauth-url.ts";
+import { credentialOrigins } from "#strategies/registry.ts";
 import { encryptWithKey } from "#vault/one-key.ts";
 import type { HostedSession } from "./hosted-session.ts";
 import { withOAuthAccess } from "./oauth-access.ts";
@@ -69,7 +71,7 @@ export async function beginOAuth(
   try {
     url = await withOAuthAccess(
       services,
-      { accountId: session.accountId, strategy },
+      { accountId: session.accountId, strategy, origins: credentialOrigins(strategy) },
       values,
       async (access) => {
         const site = await openOAuthSite(access, strategy);
@@ -87,7 +89,7 @@ export async function beginOAuth(
     services.log.warn({ sessionId, strategyId: strategy.id, detail: error.message }, "no sign-in can begin");
     return { kind: "failed" };
   }
-  const plain = Buffer.from(JSON.stringify([...values]), "utf8");
+  const plain = Buffer.from(writeCredential(values, credentialOrigins(strategy)), "utf8");
   const form = await encryptWithKey(signing.oauthFormKey(state).reveal(), plain);
   plain.fill(0);
   const attempt = {

@@ -1,5 +1,6 @@
 import type { Database } from "#db/pool.ts";
 import { listSealed, SEALED_PLACES, type SealedPlace, type SealedRow } from "#db/sealed-places.ts";
+import { originsIn, UnknownContent } from "#domain/destination.ts";
 import type { SealBinding } from "#vault/binding.ts";
 import { VaultError, type Vault } from "#vault/vault.ts";
 
@@ -10,6 +11,8 @@ export interface CheckedPlace {
   readonly checked: number;
   /** Ids of the rows that can't be opened. */
   readonly broken: readonly string[];
+  /** Ids of the rows that open and don't say where they may be sent. */
+  readonly unbound: readonly string[];
 }
 
 /** Opens every sealed value and throws the plain text away: which of them can't be opened. */
@@ -17,18 +20,34 @@ export async function checkSealed(db: Database, vault: Vault): Promise<readonly 
   const places: CheckedPlace[] = [];
   for (const place of SEALED_PLACES) {
     const broken: string[] = [];
+    const unbound: string[] = [];
     let checked = 0;
     for await (const rows of eachBatch(db, place, { limit: BATCH })) {
       for (const row of rows) {
         const plain = await openRow(vault, place, row);
-        if (plain) plain.fill(0);
-        else broken.push(row.rowId);
+        const state = plain ? stateOf(place, plain) : "broken";
+        plain?.fill(0);
+        if (state === "broken") broken.push(row.rowId);
+        if (state === "unbound") unbound.push(row.rowId);
         checked++;
       }
     }
-    places.push({ noun: place.noun, checked, broken });
+    places.push({ noun: place.noun, checked, broken, unbound });
   }
   return places;
+}
+
+function stateOf({ purpose }: SealedPlace, plain: Uint8Array): "bound" | "unbound" | "broken" {
+  // They have carried their origins from the first.
+  if (purpose === "account_secret") return "bound";
+  try {
+    const origins = originsIn(purpose, Buffer.from(plain).toString("utf8"));
+    // Of a cached login without them there is a new login.
+    return origins === null && purpose !== "login_session" ? "unbound" : "bound";
+  } catch (error) {
+    if (error instanceof UnknownContent) return "broken";
+    throw error;
+  }
 }
 
 /** All rows of a place, batch by batch; with `notKid` only those that another key seals. */

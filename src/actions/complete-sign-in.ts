@@ -1,5 +1,6 @@
 import { readClock } from "#db/clock.ts";
 import { recordOutcome, saveTokens, type OAuthAttempt } from "#db/oauth.ts";
+import { readCredential, writeWithOrigins } from "#domain/destination.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { must } from "#lib/assert.ts";
@@ -9,8 +10,9 @@ import { LoginFailure } from "#strategies/define-login.ts";
 import type { TokenSet } from "#strategies/oauth-access.ts";
 import { openOAuthServer } from "#strategies/oauth-server.ts";
 import { ConsentRefused, exchangeCode, revokeTokens } from "#strategies/oauth-tokens.ts";
+import { credentialOrigins } from "#strategies/registry.ts";
 import { decryptWithKey } from "#vault/one-key.ts";
-import { readHostedById, vaultCredential, type HostedSession } from "./hosted-session.ts";
+import { readHostedById, vaultCredential, type HostedSession, type NewContent } from "./hosted-session.ts";
 import { withOAuthAccess } from "./oauth-access.ts";
 import type { Services } from "./services.ts";
 
@@ -55,9 +57,11 @@ export async function completeSignIn(
   const { signing } = services;
   const { state, parameters, redirectUri: address } = answer;
   const plain = await decryptWithKey(signing.oauthFormKey(state).reveal(), attempt.form);
-  const values = new Map(JSON.parse(Buffer.from(plain).toString("utf8")) as [string, string][]);
+  const { fields: values, origins: left } = readCredential(Buffer.from(plain).toString("utf8"));
   plain.fill(0);
-  const place = { accountId: hosted.session.accountId, strategy: hosted.strategy };
+  // Where the end user agreed that it goes, whatever the strategy names by now. One who left before an upgrade comes back without.
+  const origins = left ?? credentialOrigins(hosted.strategy);
+  const place = { accountId: hosted.session.accountId, strategy: hosted.strategy, origins };
   return await withOAuthAccess(services, place, values, async (access) => {
     const target = await openOAuthServer(access, hosted.strategy);
     const tokens = await exchangeCode(target, parameters, {
@@ -67,7 +71,8 @@ export async function completeSignIn(
       nowMs: await readClock(services.db),
     });
     await failpoint("oauth.after_exchange");
-    if (await vaultTokens(services, hosted, values, tokens)) return { kind: "completed", hosted };
+    if (await vaultTokens(services, hosted, { values, origins }, tokens))
+      return { kind: "completed", hosted };
     // Another tab was faster, or the time is over: what nobody will use is taken back.
     await revokeTokens(target, tokens);
     return await closedOutcome(services, hosted);
@@ -84,13 +89,13 @@ export async function closedOutcome(services: Services, { session }: HostedSessi
 async function vaultTokens(
   services: Services,
   hosted: HostedSession,
-  values: ReadonlyMap<string, string>,
+  content: NewContent,
   tokens: TokenSet,
 ): Promise<boolean> {
   const { accountId, strategyId } = hosted.session;
   const credentialId = newId(ID_PREFIX.credential);
   const version = 1;
-  const plain = Buffer.from(JSON.stringify(tokens), "utf8");
+  const plain = Buffer.from(writeWithOrigins(tokens, content.origins), "utf8");
   const sealed = await services.vault.seal(plain, {
     purpose: "oauth_token",
     accountId,
@@ -100,7 +105,7 @@ async function vaultTokens(
   });
   plain.fill(0);
   const { expiresAtMs } = tokens;
-  return await vaultCredential(services, hosted, credentialId, values, async (tx) => {
+  return await vaultCredential(services, hosted, credentialId, content, async (tx) => {
     const row = { accountId, credentialId, version, ...sealed, expiresAtMs };
     must((await saveTokens(tx, row)) || null, "the row of a new credential's tokens");
   });

@@ -12,6 +12,7 @@ import {
 } from "#db/credential-sessions.ts";
 import type { Brand, Logo } from "#domain/branding.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
+import { writeCredential } from "#domain/destination.ts";
 import { checkFormValues } from "#domain/form-values.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
@@ -19,7 +20,7 @@ import { appendSessionId, checkReturnUrl } from "#domain/return-url.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
-import { loginTypes } from "#strategies/registry.ts";
+import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { Services } from "./services.ts";
 
 /** What the hosted page shows of a session. */
@@ -125,8 +126,15 @@ export async function submitCredentials(
   const { type, ...config } = hosted.strategy.login;
   const unfit = loginTypes.get(type)?.checkSubmitted?.(config, values);
   if (unfit && unfit.size > 0) return { kind: "invalid", errors: unfit };
-  const won = await vaultCredential(services, hosted, newId(ID_PREFIX.credential), values);
+  const origins = credentialOrigins(hosted.strategy);
+  const won = await vaultCredential(services, hosted, newId(ID_PREFIX.credential), { values, origins });
   return { kind: won ? "completed" : "closed" };
+}
+
+/** What is sealed of a new credential: what was typed, and every origin that may receive it. */
+export interface NewContent {
+  readonly values: ReadonlyMap<string, string>;
+  readonly origins: readonly string[];
 }
 
 /** Seals a new credential and completes its session; what `alongside` writes belongs to the same transaction. */
@@ -134,10 +142,10 @@ export async function vaultCredential(
   services: Services,
   { session }: HostedSession,
   id: string,
-  values: ReadonlyMap<string, string>,
+  { values, origins }: NewContent,
   alongside: (tx: Database) => Promise<void> = () => Promise.resolve(),
 ): Promise<boolean> {
-  const plain = Buffer.from(JSON.stringify([...values]), "utf8");
+  const plain = Buffer.from(writeCredential(values, origins), "utf8");
   const sealed = await services.vault.seal(plain, {
     purpose: "credential",
     accountId: session.accountId,
@@ -148,7 +156,7 @@ export async function vaultCredential(
   return await services.db.transaction(async (tx) => {
     const isSlot = session.embeddedSessionId !== null;
     if (isSlot && !(await lockForSlot(tx, session))) return false;
-    if (!(await completeSession(tx, session, { id, ...sealed }))) return false;
+    if (!(await completeSession(tx, session, { id, ...sealed, origins }))) return false;
     await alongside(tx);
     if (isSlot) await completeEmbeddedSession(tx, session);
     await recordAudit(tx, services.signing.audit, {

@@ -6,10 +6,17 @@ import { GateError } from "#outbound/gate-error.ts";
 import type { OAuthAccess } from "#strategies/oauth-access.ts";
 import type { Services } from "./services.ts";
 
-/** Works with a strategy's authorization server while an end user connects; what was typed is in scope as `$credential`. */
+/**
+ * Works with a strategy's authorization server while an end user connects; what was typed is in scope as `$credential`, and leaves for
+ * these origins alone, whatever the strategy names.
+ */
 export async function withOAuthAccess<T>(
   services: Services,
-  { accountId, strategy }: { readonly accountId: string; readonly strategy: Strategy },
+  {
+    accountId,
+    strategy,
+    origins: allowed,
+  }: { readonly accountId: string; readonly strategy: Strategy; readonly origins: readonly string[] },
   values: ReadonlyMap<string, string>,
   work: (access: OAuthAccess) => Promise<T>,
 ): Promise<T> {
@@ -28,7 +35,7 @@ export async function withOAuthAccess<T>(
           return await services.gate.send(
             { method, url: new URL(url), headers, body },
             {
-              origins,
+              origins: origins.filter((origin) => allowed.includes(origin)),
               redirectsMax: 0,
               maxBytes: maxBytes ?? limits.oauthResponseBytesMax,
               timeoutMs: timeoutMs ?? limits.requestTimeoutMs,

@@ -6,6 +6,7 @@ import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { minute } from "./pages.ts";
+import { addRebind } from "./rebind.ts";
 import { plain } from "./review-records.ts";
 
 /** For operators on the machine. There is no such list on the public API, and no secret in this one. */
@@ -13,7 +14,7 @@ export function addCredentials(program: Command, composition: Composition): void
   const credentials = program
     .command("credentials")
     .description(
-      "list credentials, test their logins, unlock one whose logins the target rejected, delete one",
+      "list credentials, test their logins, unlock one whose logins the target rejected, bind them anew, delete one",
     )
     .addHelpText(
       "after",
@@ -48,6 +49,7 @@ export function addCredentials(program: Command, composition: Composition): void
       async (id: string, options: { json?: boolean }) =>
         await startTest(composition, id, options.json === true),
     );
+  addRebind(credentials, composition);
   credentials
     .command("delete")
     .description("delete a credential at once and for ever; runs that need it fail")

@@ -8,6 +8,7 @@ import type { Vault } from "#vault/vault.ts";
 import type { Composition } from "./composition.ts";
 import { checkDeeply, type Finding } from "./doctor-deep.ts";
 import { CommandFailed, paint, print } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
 import { Interrupted } from "./stop-signal.ts";
 
 export function addDoctor(program: Command, composition: Composition): void {
@@ -216,7 +217,15 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   } catch (error) {
     return [database, ...rows, ...secrets, { ok: false, text: `vault: ${(error as Error).message}` }];
   }
-  return [database, ...rows, ...secrets, await showKeysInUse(db), ...(await checkVault(db, vault))];
+  const { isBound, findings } = await checkBinding(composition, db);
+  return [
+    database,
+    ...rows,
+    ...secrets,
+    await showKeysInUse(db),
+    ...findings,
+    ...(await checkVault(db, vault, isBound)),
+  ];
 }
 
 async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {
@@ -243,15 +252,56 @@ async function showKeysInUse(db: Database): Promise<Finding> {
   return { ok: true, text: `the master keys in use: ${keys.join(", ")}` };
 }
 
+/** Silent until the first worker of this release has started, which binds what there is. */
+async function checkBinding(
+  composition: Composition,
+  db: Database,
+): Promise<{ readonly isBound: boolean; readonly findings: readonly Finding[] }> {
+  const nothing = { isBound: false, findings: [] };
+  let signing;
+  try {
+    signing = openOwnSigning(composition);
+  } catch {
+    // It was told of the key itself.
+    return nothing;
+  }
+  const { readBindingState } = await import("#actions/bind-credentials.ts");
+  const state = await readBindingState(db, signing);
+  if (state.kind === "unbound") return nothing;
+  const finding =
+    state.kind === "bound"
+      ? {
+          ok: true,
+          text: "credentials are sent to the origins that they were connected for, and nowhere else",
+        }
+      : {
+          ok: false,
+          text:
+            `credentials' origins: ${state.reason}. Somebody has written to the database: nothing is bound anew, and credentials that ` +
+            "are bound go on. Find out who; `latchkey audit verify` shows what was done to the log",
+        };
+  return { isBound: true, findings: [finding] };
+}
+
 /** Opens every sealed value: only that proves that the keys and the rows belong together. */
-async function checkVault(db: Database, vault: Vault): Promise<readonly Finding[]> {
+async function checkVault(db: Database, vault: Vault, isBound: boolean): Promise<readonly Finding[]> {
   const { checkSealed } = await import("#actions/check-vault.ts");
-  return (await checkSealed(db, vault)).map(({ noun, checked, broken }) =>
+  return (await checkSealed(db, vault)).flatMap(({ noun, checked, broken, unbound }) => [
     broken.length === 0
       ? { ok: true, text: `the master key opens all ${checked} ${noun}` }
       : {
           ok: false,
           text: `these ${noun} can't be opened, their rows were damaged: ${broken.join(", ")}`,
         },
-  );
+    ...(unbound.length === 0 || !isBound
+      ? []
+      : [
+          {
+            ok: false,
+            text:
+              `these ${noun} don't say where they may be sent, and are sent nowhere: ${unbound.join(", ")}. An older process has sealed ` +
+              "them, or somebody has put them back. Connect them again, or `latchkey credentials rebind`",
+          },
+        ]),
+  ]);
 }

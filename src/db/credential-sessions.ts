@@ -125,7 +125,12 @@ export async function findSessionByToken(
 export async function completeSession(
   db: Database,
   session: StoredSession,
-  credential: { readonly id: string; readonly sealed: Uint8Array; readonly kid: string },
+  credential: {
+    readonly id: string;
+    readonly sealed: Uint8Array;
+    readonly kid: string;
+    readonly origins: readonly string[];
+  },
 ): Promise<boolean> {
   const rows = await db.query(
     `update credential_session set status = 'completed', credential_id = $3, completed_at = app_now()
@@ -134,7 +139,8 @@ export async function completeSession(
   );
   if (rows.length === 0) return false;
   await db.query(
-    `insert into credential (id, account_id, strategy_id, session_id, name, sealed, kid) values ($1, $2, $3, $4, $5, $6, $7)`,
+    `insert into credential (id, account_id, strategy_id, session_id, name, sealed, kid, origins)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [
       credential.id,
       session.accountId,
@@ -143,6 +149,7 @@ export async function completeSession(
       session.name,
       credential.sealed,
       credential.kid,
+      credential.origins,
     ],
   );
   return true;

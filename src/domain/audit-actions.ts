@@ -5,6 +5,8 @@ export const AUDIT_ACTIONS = [
   "embedded_session.create",
   "embedded_session.expire",
   "credential.submit",
+  "credential.bind",
+  "credential.rebind",
   "credential.open",
   "credential.send",
   "credential.delete",

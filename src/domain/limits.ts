@@ -90,6 +90,9 @@ export const limits = {
   /** How much longer a login keeps others of its credential out, so that its own end comes first. */
   loginMarginMs: 10_000,
   requestTimeoutMs: 30_000,
+  /** How long `credentials rebind` waits for a login that is under way, and keeps others waiting. */
+  rebindWaitMs: 30_000,
+  rebindHoldMs: 60_000,
   /** Rejected logins in a row after which none is tried for a while: targets lock their users out after three to ten. */
   lockout: { after: 2, coolDownMs: 3_600_000 },
   redirectsMax: 5,

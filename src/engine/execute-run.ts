@@ -26,10 +26,11 @@ import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
-import { loginTypes } from "#strategies/registry.ts";
+import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { SessionJar } from "#strategies/session-jar.ts";
 import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
+import { openDestination } from "./destination.ts";
 import { namesOf } from "./document-names.ts";
 import { openDoor, type Door } from "./door.ts";
 import { openHandles } from "./handles.ts";
@@ -39,7 +40,7 @@ import { LoginTrace } from "./login-trace.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
-import { recordReceivers, type BeforeHop } from "./record-use.ts";
+import { guardReceivers, type BeforeHop } from "./record-use.ts";
 import { redactorOf } from "./redact.ts";
 import { openRenewingTarget } from "./renewing-target.ts";
 import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
@@ -318,11 +319,12 @@ async function logIn(
       await keepStrategyVersion(services.db, run.accountId, strategyId, strategyVersion),
       "the credential's strategy",
     );
-    const origins = await originsOf(services, run, strategy);
     const used = { accountId: run.accountId, credentialId: credential.credentialId, runId: run.id };
-    const record = recordReceivers(services, used);
-    const beforeHop: BeforeHop = async (hop) => {
-      await record(hop);
+    const { origins, inForce } = await originsOf(services, run, strategy);
+    const destination = openDestination(credential.credentialId, inForce);
+    const guard = guardReceivers(services, used, destination);
+    const beforeHop: BeforeHop = async (hop, isFirst) => {
+      await guard(hop, isFirst);
       trace?.asks(hop);
     };
     const asked = { version: strategyVersion, strategy };
@@ -334,6 +336,7 @@ async function logIn(
       strategyId,
       strategy: asked,
       origins,
+      destination,
       beforeHop,
       trace,
     };
@@ -365,14 +368,21 @@ async function logIn(
   return { targets, secrets };
 }
 
-/** The hosts of the version that the run was triggered with; a list that was tightened since counts at once. */
+/**
+ * The hosts of the version that the run was triggered with (`origins`), and whatever else its login may send to (`inForce`, hosts
+ * included); a list that was tightened since counts at once. What the credential says of itself is known when it is opened.
+ */
 async function originsOf(
   services: EngineServices,
   run: ClaimedRun,
   strategy: Strategy,
-): Promise<readonly string[]> {
+): Promise<{ readonly origins: readonly string[]; readonly inForce: readonly string[] }> {
   const now = must(await lookUpStrategy(services.db, run.accountId, strategy.id), "the strategy");
-  return strategy.hosts.filter((host) => now.strategy.hosts.includes(host));
+  const named = credentialOrigins(now.strategy);
+  return {
+    origins: strategy.hosts.filter((host) => now.strategy.hosts.includes(host)),
+    inForce: credentialOrigins(strategy).filter((origin) => named.includes(origin)),
+  };
 }
 
 /** The results and the terminal state are one transaction: `completed` means that every result is there. */

@@ -2,11 +2,13 @@ import { readClock } from "#db/clock.ts";
 import { findTokens, saveTokens } from "#db/oauth.ts";
 import type { MayLeave } from "#domain/http-exchange.ts";
 import { failpoint } from "#lib/failpoint.ts";
+import { readWithOrigins, writeWithOrigins } from "#domain/destination.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import type { OAuthLogin, TokenSet } from "#strategies/oauth-access.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import type { SealBinding } from "#vault/binding.ts";
-import { openSealed } from "./open-credential-bytes.ts";
+import type { Destination } from "./destination.ts";
+import { mustBeBound, openSealed } from "./open-credential-bytes.ts";
 import { recordOpening, type BeforeHop } from "./record-use.ts";
 import type { EngineServices } from "./services.ts";
 import { openTarget } from "./target-session.ts";
@@ -19,6 +21,7 @@ interface TokenReference {
   readonly runId: string;
   readonly beforeHop: BeforeHop;
   readonly mayLeave: MayLeave;
+  readonly destination: Destination;
 }
 
 /**
@@ -44,13 +47,19 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
       );
       if (!found) return null;
       version = found.version;
-      const plain = await openSealed(services, "tokens", found, binding(reference, version));
-      const tokens = JSON.parse(Buffer.from(plain).toString("utf8")) as TokenSet;
-      plain.fill(0);
-      return tokens;
+      const { value, origins } = await openSealed(
+        services,
+        "tokens",
+        found,
+        binding(reference, version),
+        readWithOrigins<TokenSet>,
+      );
+      // Not the credential's alone: who can seal another credential into its row has not sealed these.
+      reference.destination.narrow(mustBeBound("tokens", reference.credentialId, origins));
+      return value;
     },
     keep: async (tokens) => {
-      const plain = Buffer.from(JSON.stringify(tokens), "utf8");
+      const plain = Buffer.from(writeWithOrigins(tokens, reference.destination.sealed()), "utf8");
       const sealed = await services.vault.seal(plain, binding(reference, version + 1));
       plain.fill(0);
       await failpoint("oauth.before_keep");

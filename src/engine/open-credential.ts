@@ -2,9 +2,11 @@ import { randomUUID } from "node:crypto";
 import { readClock } from "#db/clock.ts";
 import { findLoginSession, findSealedCredential, saveLoginSession } from "#db/credentials.ts";
 import { Secret } from "#lib/secret.ts";
+import { readCredential, readWithOrigins, writeWithOrigins } from "#domain/destination.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import type { Destination } from "./destination.ts";
 import type { CredentialFields } from "./login-context.ts";
-import { openSealed } from "./open-credential-bytes.ts";
+import { mustBeBound, openSealed } from "./open-credential-bytes.ts";
 import { recordOpening } from "./record-use.ts";
 import type { EngineServices } from "./services.ts";
 
@@ -19,6 +21,8 @@ export interface CredentialReference {
   readonly strategyId: string;
   /** Who opens it. */
   readonly runId: string;
+  /** Learns from what is opened where it may be sent. */
+  readonly destination: Destination;
 }
 
 /** The fields that the end user gave. Undefined when the credential was deleted. Throws RunFailure when it does not open. */
@@ -30,10 +34,15 @@ export async function openCredential(
     findSealedCredential(tx, reference.accountId, reference.credentialId),
   );
   if (!sealed) return undefined;
-  const plain = await openSealed(services, "credential", sealed, binding("credential", reference));
-  const fields = JSON.parse(Buffer.from(plain).toString("utf8")) as [string, string][];
-  plain.fill(0);
-  return new Secret(new Map(fields));
+  const { fields, origins } = await openSealed(
+    services,
+    "credential",
+    sealed,
+    binding("credential", reference),
+    readCredential,
+  );
+  reference.destination.narrow(mustBeBound("credential", reference.credentialId, origins));
+  return new Secret(fields);
 }
 
 /**
@@ -50,13 +59,15 @@ export async function openCachedLogin(
   );
   if (!cached) return undefined;
   const version = loginVersion(strategyVersion, cached);
-  const plain = await openSealed(services, "cached login", cached, {
-    ...binding("login_session", reference),
-    version,
-  });
-  const session = JSON.parse(Buffer.from(plain).toString("utf8")) as LoginSession;
-  plain.fill(0);
-  return new Secret(session);
+  const { value, origins } = await openSealed(
+    services,
+    "cached login",
+    cached,
+    { ...binding("login_session", reference), version },
+    readWithOrigins<LoginSession>,
+  );
+  // Made with this credential, and for no other place: of another one, or of an older process, there is a new login.
+  return origins !== null && reference.destination.isSame(origins) ? new Secret(value) : undefined;
 }
 
 export async function cacheLogin(
@@ -66,7 +77,7 @@ export async function cacheLogin(
   session: Secret<LoginSession>,
   cacheMs: number,
 ): Promise<void> {
-  const plain = Buffer.from(JSON.stringify(session.reveal()), "utf8");
+  const plain = Buffer.from(writeWithOrigins(session.reveal(), reference.destination.sealed()), "utf8");
   const login = { expiresAtMs: Math.floor(await readClock(services.db)) + cacheMs, loginId: randomUUID() };
   const version = loginVersion(strategyVersion, login);
   const sealed = await services.vault.seal(plain, { ...binding("login_session", reference), version });

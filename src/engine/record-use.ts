@@ -1,5 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/pool.ts";
+import type { Destination } from "./destination.ts";
 import type { EngineServices } from "./services.ts";
 
 /**
@@ -32,20 +33,32 @@ export async function recordOpening<T>(
   });
 }
 
-/** Told of every hop of a request before it is made, so that its receiver is on record before it receives anything. */
-export type BeforeHop = (hop: URL) => Promise<void>;
+/**
+ * Told of every hop of a request before it is made, so that its receiver is on record before it receives anything. Throws for one
+ * that must not be made. `isFirst`: no redirect has led there.
+ */
+export type BeforeHop = (hop: URL, isFirst: boolean) => Promise<void>;
+
+interface CredentialUse {
+  readonly accountId: string;
+  readonly credentialId: string;
+  readonly runId: string;
+}
 
 /**
- * Records which origins a run contacts with a credential: one entry for each, committed before the first request to it
- * leaves. Without the entry there is no request (design, page 6, item 14). A run that goes on in another process writes
- * its own.
+ * Lets a request leave for where its credential may go, and nowhere else, and records which origins a run contacts with it: one entry
+ * for each, committed before the first request to it leaves. Without the entry there is no request (design, page 6, item 14). A run
+ * that goes on in another process writes its own.
  */
-export function recordReceivers(
+export function guardReceivers(
   services: EngineServices,
-  use: { readonly accountId: string; readonly credentialId: string; readonly runId: string },
+  use: CredentialUse,
+  destination: Destination,
 ): BeforeHop {
   const recorded = new Map<string, Promise<unknown>>();
-  return async ({ origin }) => {
+  return async (hop, isFirst) => {
+    destination.admit(hop, isFirst);
+    const { origin } = hop;
     const entry =
       recorded.get(origin) ??
       recordAudit(services.db, services.audit, {

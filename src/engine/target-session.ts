@@ -61,7 +61,8 @@ export function openTarget(
         maxBytes: request.maxBytes ?? limits.responseBytesMax,
         timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
         prepareHop: async (hop, { sameOriginAsFirst }) => {
-          await beforeHop?.(hop);
+          // What is at another origin than the first, a redirect has led to.
+          await beforeHop?.(hop, sameOriginAsFirst);
           return hopHeaders(hop, sameOriginAsFirst, login, jar);
         },
         prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),

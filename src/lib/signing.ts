@@ -92,6 +92,9 @@ export interface Signing {
   ): boolean;
   /** What a handle of a run is made of (`engine/handles.ts`): 64 hexadecimal digits. */
   runHandle(parts: readonly string[]): string;
+  /** Shows that a process of this installation bound the credentials of before to their origins, at this time. */
+  boundMark(atMs: number): Buffer;
+  verifyBoundMark(atMs: number, mark: Uint8Array): boolean;
   readonly operators: OperatorKeys;
   readonly audit: AuditKeys;
   /** Of the rows that decide where secrets go, and who may do what. */
@@ -176,6 +179,7 @@ export function openSigning(key: SigningKey): Signing {
     oauthForm: derive("oauth-form"),
     runHandle: derive("run-handle"),
     oauthAnswer: derive("oauth-answer"),
+    bound: derive("credentials-bound"),
   };
   // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (design, page 6, T31).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
@@ -185,7 +189,13 @@ export function openSigning(key: SigningKey): Signing {
   const writeCsrf = (token: string, nonce: string, issuedAtMs: number): string =>
     `${nonce}.${issuedAtMs}.${mac(keys.csrf, [token, nonce, issuedAtMs])}`;
 
+  const boundMark = (atMs: number): Buffer =>
+    createHmac("sha256", keys.bound)
+      .update(JSON.stringify([atMs]))
+      .digest();
   return {
+    boundMark,
+    verifyBoundMark: (atMs, mark) => mark.length === 32 && timingSafeEqual(boundMark(atMs), mark),
     fingerprint: () => createHmac("sha256", keys.fingerprint).update("latchkey signing key").digest(),
     apiKeyHash: (apiKey) => createHmac("sha256", keys.apiKey).update(apiKey).digest(),
     hostedToken: (sessionId) => mac(keys.hostedToken, [sessionId]),

@@ -87,6 +87,8 @@ export interface LoginType {
    * which never holds what was typed.
    */
   checkSubmitted?(config: JsonObject, values: ReadonlyMap<string, string>): ReadonlyMap<string, FormIssue>;
+  /** Origins that it sends something of the credential to, beside the strategy's `hosts`. */
+  sendsTo?(config: JsonObject): readonly string[];
   /** Names that the steps extract: they are variables of later templates. */
   extracts?(config: JsonObject): readonly string[];
   /** Throws LoginFailure when the target refuses, OutboundError when it can't be reached. */

@@ -7,6 +7,7 @@ import { checkOAuthConfig } from "./oauth-check.ts";
 import { grantOf, oauthSchema } from "./oauth-schema.ts";
 import { openOAuthServer, readOAuthConfig } from "./oauth-server.ts";
 import { GrantRefused, refreshTokens, requestTokens } from "./oauth-tokens.ts";
+import { writtenOrigin } from "./oauth-url.ts";
 
 const PLACE = "login (oauth2)";
 const RECONNECT = "reconnect needed";
@@ -18,6 +19,9 @@ export const login = defineLogin({
   schema: oauthSchema,
   keepsItsOwnSession: true,
   check: (config, strategy) => (matchesSchema(oauthSchema, config) ? checkOAuthConfig(config, strategy) : []),
+  // An `authorization_url` is the browser's: nothing of a credential goes there.
+  sendsTo: ({ issuer, token_url: token }) =>
+    [issuer, token].flatMap((url) => (typeof url === "string" ? (writtenOrigin(url) ?? []) : [])),
   async login(context) {
     const { accessToken } = await currentTokens(context);
     return { headers: { authorization: bearer(accessToken) }, cookies: null };

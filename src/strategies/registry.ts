@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Strategy } from "#domain/strategy.ts";
 import type { LoginType } from "./define-login.ts";
 
 /** Types of design page 3 that aren't built yet. `apply` refuses them by name. */
@@ -32,3 +33,12 @@ export function loadLoginTypes(folder: string): ReadonlyMap<string, LoginType> {
 export const loginTypes: ReadonlyMap<string, LoginType> = loadLoginTypes(
   fileURLToPath(new URL(".", import.meta.url)),
 );
+
+/**
+ * Every origin that may receive something of a credential of this strategy: its hosts, and what its login sends to besides. What
+ * the hosted form shows, and what is sealed into the credential when it is submitted.
+ */
+export function credentialOrigins({ hosts, login }: Strategy): readonly string[] {
+  const { type, ...config } = login;
+  return [...new Set([...hosts, ...(loginTypes.get(type)?.sendsTo?.(config) ?? [])])];
+}

@@ -43,8 +43,9 @@ test("a revocation endpoint at another of the strategy's hosts gets nothing", as
       loginExpressions,
       clientSecret: async () => ({ kind: "found", value: "canary", origins }),
     }) as unknown as Services;
+  const place = { accountId: "a", strategy, origins: [login.url, host.url] };
   const revoke = async (origins: readonly string[]): Promise<boolean> =>
-    await withOAuthAccess(services(origins), { accountId: "a", strategy }, new Map(), async (access) => {
+    await withOAuthAccess(services(origins), place, new Map(), async (access) => {
       const server = await openOAuthServer(access, strategy);
       return await revokeTokens(server, await requestTokens(server, null, 0));
     });

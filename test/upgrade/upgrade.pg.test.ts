@@ -34,28 +34,30 @@ const OF_THE_INSTALLATION: Promises = {
     assert.equal(schemas.upgraded, schemas.fresh);
   },
 
-  "every sealed value opens, and its row names the master key that it needs": async ({
-    db,
-    dataFolder,
-    expected,
-  }) => {
-    const vault = await prepareVault(db, await readKeys(openFileSource(join(dataFolder, "master.key"))));
-    for (const { noun, checked, broken } of await checkSealed(db, vault)) {
-      assert.deepEqual(broken, [], noun);
-      // Installations from before had their clients' secrets in the environment.
-      const isOlder = noun === "account secrets" && "NORTHWIND_CLIENT_SECRET" in expected.environment;
-      assert.ok(checked > 0 || isOlder, `there are ${noun}`);
-    }
-    const kids = new Set<string>();
-    for (const place of SEALED_PLACES) {
-      for (const row of await listSealed(db, place, { afterId: "", limit: 1_000 })) {
-        const read = readSealed(row.sealed, encodeBinding(bindingOf(place, row)));
-        assert.equal(read?.kid, row.kid, place.noun);
-        kids.add(row.kid);
+  "every sealed value opens and says where it may be sent, and its row names the master key that it needs":
+    async ({ db, dataFolder, expected }) => {
+      const vault = await prepareVault(db, await readKeys(openFileSource(join(dataFolder, "master.key"))));
+      for (const { noun, checked, broken, unbound } of await checkSealed(db, vault)) {
+        assert.deepEqual([broken, unbound], [[], []], noun);
+        // Installations from before had their clients' secrets in the environment.
+        const isOlder = noun === "account secrets" && "NORTHWIND_CLIENT_SECRET" in expected.environment;
+        assert.ok(checked > 0 || isOlder, `there are ${noun}`);
       }
-    }
-    assert.equal(kids.size, 2);
-  },
+      const kids = new Set<string>();
+      for (const place of SEALED_PLACES) {
+        for (const row of await listSealed(db, place, { afterId: "", limit: 1_000 })) {
+          const read = readSealed(row.sealed, encodeBinding(bindingOf(place, row)));
+          assert.equal(read?.kid, row.kid, place.noun);
+          kids.add(row.kid);
+        }
+      }
+      assert.ok(kids.has(vault.kid));
+      // All were opened, those of an older key too, when they were bound to their origins.
+      const [entry] = await db.query<{ detail: string }>(
+        "select detail from audit_entry where action = 'credential.bind'",
+      );
+      assert.equal(JSON.parse(entry?.detail ?? "{}").unopened, 0);
+    },
 
   "an API key is worth what it was: live, replaced, limited, revoked, expired": async ({ url, expected }) => {
     const statuses: Record<string, readonly number[]> = {};

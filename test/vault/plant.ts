@@ -1,3 +1,6 @@
+import { findStrategy } from "#db/config-documents.ts";
+import { writeCredential } from "#domain/destination.ts";
+import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Database } from "#db/pool.ts";
 import type { Vault } from "#vault/vault.ts";
@@ -11,18 +14,18 @@ export async function plantSealed(
   strategyId: string,
   count: number,
 ): Promise<readonly string[]> {
-  const [strategy] = await db.query<{ accountId: string }>(
+  const [row] = await db.query<{ accountId: string }>(
     `select account_id as "accountId" from strategy where id = $1`,
     [strategyId],
   );
-  const accountId = strategy?.accountId ?? "";
+  const { accountId, strategy } = must(await findStrategy(db, row?.accountId ?? "", strategyId), strategyId);
   const ids = Array.from({ length: count }, () => newId("cred_"));
   for (let from = 0; from < count; from += AT_ONCE) {
     const batch = ids.slice(from, from + AT_ONCE);
     const sealed = await Promise.all(
       batch.map(
         async (id) =>
-          await vault.seal(Buffer.from(JSON.stringify([["token", secretOf(id)]])), {
+          await vault.seal(Buffer.from(writeCredential(new Map([["token", secretOf(id)]]), strategy.hosts)), {
             purpose: "credential",
             accountId,
             rowId: id,

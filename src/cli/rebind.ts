@@ -1,0 +1,76 @@
+import type { Command } from "commander";
+import type { RebindChoice, Rebinding, RebindPlan } from "#actions/rebind-credentials.ts";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, paint, print } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
+
+interface Options {
+  readonly account?: string;
+  readonly strategy?: string;
+  readonly yes?: boolean;
+}
+
+/** Where the master key is, and nowhere else: no route of any API widens where a credential may be sent. */
+export function addRebind(credentials: Command, composition: Composition): void {
+  credentials
+    .command("rebind")
+    .description(
+      "let credentials be sent to what their strategy names now; needs the master key, and is audited",
+    )
+    .argument("[id]", "its id (cred_…); without one: all of --account and --strategy")
+    .option("--account <name>", "with --strategy: the account")
+    .option("--strategy <id>", "all credentials of a strategy")
+    .option("--yes", "do it; without, what would be done is shown")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  latchkey credentials rebind cred_0VrJ…\n  latchkey credentials rebind --account acme --strategy strat_portal --yes",
+    )
+    .action(async (id: string | undefined, options: Options) => await rebind(composition, id, options));
+}
+
+async function rebind(composition: Composition, id: string | undefined, options: Options): Promise<void> {
+  const { isBoundSo, planRebinding, rebindCredential } = await import("#actions/rebind-credentials.ts");
+  const { requireAccount } = await import("#actions/operator-error.ts");
+  const signing = openOwnSigning(composition);
+  const { account, strategy } = options;
+  if ((id === undefined) === (account === undefined || strategy === undefined))
+    throw new CommandFailed("Name one credential by its id, or a strategy by --account and --strategy.");
+  await composition.withDatabase(async (db) => {
+    const services = { db, vault: await composition.openVault(db), signing };
+    const choice: RebindChoice =
+      id !== undefined
+        ? { id }
+        : { accountId: (await requireAccount(db, account ?? "")).id, strategyId: strategy ?? "" };
+    const plans = await planRebinding(services, choice);
+    if (plans.length === 0)
+      throw new CommandFailed("There is no such credential. `latchkey credentials list` shows the ids.");
+    const changes = plans.filter((plan): plan is Rebinding => !("broken" in plan) && !isBoundSo(plan));
+    for (const plan of plans) if (!changes.some((change) => change.id === plan.id)) print(describeKept(plan));
+    for (const change of changes) {
+      if (options.yes !== true) print(describe(change));
+      else print(describe((await rebindCredential(services, change.id)) ?? change));
+    }
+    if (changes.length === 0) return print("Nothing to do.");
+    const what = changes.length === 1 ? "One credential" : `${changes.length} credentials`;
+    if (options.yes !== true)
+      throw new CommandFailed(
+        `${what} would be bound anew; nothing was changed. Each origin with a \`+\` will receive what its end user typed for the ` +
+          "others. Add --yes to do it.",
+      );
+    print(`${what} bound anew.`);
+  });
+}
+
+const describeKept = (plan: RebindPlan): string =>
+  "broken" in plan
+    ? paint("red", `${plan.id}  does not open; \`latchkey doctor\` lists such rows`)
+    : paint("dim", `${plan.id}  may reach what its strategy names already`);
+
+function describe({ id, before, after }: Rebinding): string {
+  const was = before ?? [];
+  return [
+    id + (before === null ? "  (says of no origin yet that it may be sent there)" : ""),
+    ...after.filter((origin) => !was.includes(origin)).map((origin) => paint("green", `      + ${origin}`)),
+    ...was.filter((origin) => !after.includes(origin)).map((origin) => paint("red", `      - ${origin}`)),
+  ].join("\n");
+}
