@@ -1,6 +1,7 @@
 import { issueCsrf, type HostedSession } from "#actions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
+import { credentialOrigins } from "#strategies/registry.ts";
 import { signInHostOf } from "./oauth-routes.ts";
 import type { FormNotice, FormPage } from "./pages/form-page.ts";
 import { formShape } from "./read-form.ts";
@@ -24,7 +25,7 @@ export async function formPage(
     brand,
     strategyName: strategy.name,
     description: strategy.description,
-    targetHosts: strategy.hosts.map((host) => new URL(host).host),
+    targetHosts: [...new Set(credentialOrigins(strategy).map((origin) => new URL(origin).host))],
     returnHost: redirectTo === null ? null : new URL(redirectTo).host,
     fields: strategy.fields,
     values: values ?? new Map<string, string>(),

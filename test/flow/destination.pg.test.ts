@@ -1,6 +1,7 @@
 // SECURITY.md: a credential reaches only the hosts of its strategy: those that it was connected for, whatever the database says since.
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { load } from "cheerio";
 import { after, afterEach, before, test } from "node:test";
 import { prepareVault } from "#actions/prepare-vault.ts";
 import { writeCredential } from "#domain/destination.ts";
@@ -327,4 +328,28 @@ login: { type: oauth2, grant: password, client_id: x, token_url: "${token}/token
   const moved = await run("moving", id);
   assert.equal(moved.status.status, "completed", String(moved.detail));
   assert.match(trap.seen("POST /token").at(-1)?.body ?? "", /grant_type=refresh_token/);
+});
+
+test("the form lists every origin that will receive what is typed, once", async () => {
+  await bench.apply(`strategy: strat_listed
+account: acme
+hosts: ["{TARGET}", "https://portal.example.com"]
+fields: [{ key: user, type: text }, { key: key, type: password }]
+login:
+  type: oauth2
+  grant: password
+  client_id: x
+  issuer: https://login.example.com/realm
+  token_url: "${trap.url}/token"
+  username: user
+  password: key`);
+  const { body } = await openCaller(service.url, bench.key).post("/credential-sessions", {
+    strategy_id: "strat_listed",
+  });
+  const page = load(await (await fetch(body.hosted_url)).text());
+  const listed = page("dt:contains('Used only at')").nextAll("dd").toArray();
+  assert.deepEqual(
+    listed.map((each) => page(each).text()),
+    [new URL(bench.target.url).host, "portal.example.com", "login.example.com", new URL(trap.url).host],
+  );
 });
