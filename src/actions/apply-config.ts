@@ -24,6 +24,7 @@ import {
 } from "./config/check-sources.ts";
 import { listKnownSecrets } from "./list-secret-problems.ts";
 import { readDocuments } from "./config/read-documents.ts";
+import { warnOfUnreached } from "./config/warn-of-unreached.ts";
 
 export interface PlannedChange {
   readonly change: "create" | "update" | "retire" | "unchanged";
@@ -38,7 +39,8 @@ export interface PlannedDocument extends PlannedChange {
 }
 
 type Outcome<Change> =
-  | { readonly ok: true; readonly changes: readonly Change[] }
+  /** `warnings`: sentences for people about what the changes bring with them. */
+  | { readonly ok: true; readonly changes: readonly Change[]; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 export type ApplyOutcome = Outcome<PlannedChange>;
@@ -89,12 +91,13 @@ export async function applyConfig(
     await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
     const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
     if (!plan.ok) return plan;
+    const { warnings } = plan;
     const changes: PlannedChange[] = [];
     for (const step of plan.changes) {
       if (step.change !== "unchanged") await applyDocument(tx, signing, actor, step);
       changes.push(changeOf(step));
     }
-    return { ok: true, changes };
+    return { ok: true, changes, warnings };
   });
 }
 
@@ -121,7 +124,7 @@ export async function planConfig(
     differences:
       step.before === undefined ? [] : diffDocuments(JSON.parse(step.before) as Json, step.checked.document),
   }));
-  return { ok: true, changes };
+  return { ok: true, changes, warnings: plan.warnings };
 }
 
 interface Step {
@@ -151,7 +154,7 @@ async function makePlan(tx: Database, { checked, problems }: CheckedSources): Pr
     const before = applied.get(keyOf(document.kind, document.account, document.id));
     return { change: changeFrom(before, document), checked: document, before };
   });
-  return { ok: true, changes };
+  return { ok: true, changes, warnings: await warnOfUnreached(tx, changes) };
 }
 
 function changeFrom(before: string | undefined, { document, retired }: CheckedDocument): Step["change"] {

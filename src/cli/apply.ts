@@ -32,6 +32,7 @@ async function apply(composition: Composition, paths: readonly string[], json: b
   if (!outcome.ok) throw refusal(outcome.problems);
   // No refusal: documents may be applied from a machine that has none of the service's secrets.
   for (const each of problems) tell(`warning: ${describeSecretProblem(each)}.`);
+  for (const warning of outcome.warnings) tell(`warning: ${warning}`);
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
 }
 
@@ -65,7 +66,8 @@ export function addPlan(program: Command, composition: Composition): void {
       const { planConfig } = await import("#actions/apply-config.ts");
       const outcome = await composition.withDatabase(async (db) => await planConfig(db, sources, { inFile }));
       if (!outcome.ok) throw refusal(outcome.problems);
-      const { changes } = outcome;
+      const { changes, warnings } = outcome;
+      for (const warning of warnings) tell(`warning: ${warning}`);
       print(options.json === true ? JSON.stringify({ changes }) : describePlan(changes));
       const count = changes.filter(({ change }) => change !== "unchanged").length;
       if (count > 0) {

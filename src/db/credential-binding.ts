@@ -78,3 +78,17 @@ export async function findSealedOf(
 ): Promise<SealedRow | undefined> {
   return (await db.query<SealedRow>(FIND_SEALED[what], [credentialId]))[0];
 }
+
+/** How many credentials of a strategy don't reach all of these origins, as far as rows say. */
+export async function countUnreached(
+  db: Database,
+  of: { readonly account: string; readonly strategyId: string; readonly origins: readonly string[] },
+): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    `select count(*)::int as count from credential join account on account.id = credential.account_id
+     where account.slug = $1 and credential.strategy_id = $2
+       and (credential.origins is null or not credential.origins @> $3::text[])`,
+    [of.account, of.strategyId, of.origins],
+  );
+  return rows[0]?.count ?? 0;
+}

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { load } from "cheerio";
 import { after, afterEach, before, test } from "node:test";
+import { applyConfig, planConfig } from "#actions/apply-config.ts";
 import { prepareVault } from "#actions/prepare-vault.ts";
 import { writeCredential } from "#domain/destination.ts";
 import { must } from "#lib/assert.ts";
@@ -12,7 +13,7 @@ import type { Keyring } from "#vault/vault.ts";
 import { blueprint, openBench, type Bench, type EndedRun } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { connect, openCaller } from "../caller.ts";
-import { assertInvariants } from "../invariants.ts";
+import { assertInvariants, signingOf } from "../invariants.ts";
 import type { RunningService } from "../service.ts";
 
 const SECRET = "the-secret-of-amelia-7Yk2";
@@ -239,7 +240,7 @@ test("tokens are refreshed and sent where they were given out: with a changed ro
   assert.equal(trap.all.length, seen, "nothing is sent");
 });
 
-test("`rebind` lets a credential go where its strategy names by now, and is on record with both lists", async () => {
+test("a widened strategy says whom it will not reach; `rebind` lets them go there, and is on record with both lists", async () => {
   const document = (hosts: string): string => `strategy: strat_wide
 account: acme
 hosts: [${hosts}]
@@ -253,7 +254,17 @@ login: { type: headers, headers: { X-Key: "{{ $credential.key }}" } }`;
     await connectAt("strat_wide", { key: SECRET }),
     await connectAt("strat_wide", { key: SECRET }),
   ];
-  await bench.apply(document(`"${trap.url}", "${bench.target.url}"`));
+  const widened = [{ file: "f", text: document(`"${trap.url}", "${bench.target.url}"`) }];
+  const { db } = bench.installation.database;
+  const plan = await planConfig(db, widened);
+  const applied = await applyConfig(db, signingOf(bench.installation), widened);
+  for (const outcome of [plan, applied]) {
+    assert.ok(outcome.ok);
+    assert.match(
+      outcome.warnings.join("\n"),
+      /^2 credentials of acme\/strat_wide were not connected for http:\S+ and will not be sent there\. .* `latchkey credentials rebind --account acme --strategy strat_wide` lets them\.$/,
+    );
+  }
   const seen = trap.all.length;
   assert.match(String((await run("wide", id)).detail), NOT_CONNECTED_FOR);
   const command = async (...arguments_: string[]) => await bench.installation.command(...arguments_);
@@ -301,6 +312,11 @@ login: { type: headers, headers: { X-Key: "{{ $credential.key }}" } }`;
   );
   assert.equal(all.code, 0, all.stderr);
   assert.equal((await run("wide", other)).status.status, "completed");
+  assert.deepEqual((await planConfig(db, widened)).ok && (await planConfig(db, widened)), {
+    ok: true,
+    changes: [{ change: "unchanged", kind: "strategy", account: "acme", id: "strat_wide", differences: [] }],
+    warnings: [],
+  });
   for (const wrong of [[], ["--account", "acme"], [id, "--account", "acme", "--strategy", "strat_wide"]])
     assert.match(
       (await command("credentials", "rebind", ...wrong)).stderr,

@@ -120,6 +120,28 @@ test("a check names every problem with its place, as the command line does, and 
   assert.equal((await good("readBlueprint", ONE)).version, 1);
 });
 
+test("a plan says how many credentials a widened strategy will not reach", async () => {
+  const hosts = (...all: readonly string[]): string =>
+    `${STRATEGY.replaceAll("strat_acme", "strat_hosts")}hosts: [${all.join(", ")}]\n`;
+  const [old, added] = ["https://old.example.com", "https://new.example.com"];
+  await stage.installation.apply(hosts(old));
+  await stage.db.query(
+    `insert into credential (id, account_id, strategy_id, session_id, sealed, kid, origins)
+     select 'cred_' || cardinality(reaches), account_id, id, 'sess_' || cardinality(reaches), '',
+       (select kid from vault_key limit 1), reaches
+     from strategy, (values (array[$1::text]), (array[$1::text, $2::text])) as given (reaches) where id = 'strat_hosts'`,
+    [old, added],
+  );
+  const plan = await good("planConfig", "/config/plan", typed(hosts(old, added)));
+  assert.equal(plan.warnings.length, 1);
+  assert.match(
+    plan.warnings[0],
+    /^One credential of acme\/strat_hosts was not connected for https:\/\/new\.example\.com and/,
+  );
+  assert.deepEqual((await good("planConfig", "/config/plan", typed(hosts(old)))).warnings, []);
+  await stage.db.query("delete from credential where strategy_id = 'strat_hosts'");
+});
+
 test("documents are applied together or not at all; each change is a version with its author, on record", async () => {
   const changed = BLUEPRINT.replace("name: List it", "name: List all");
   const plan = await good("planConfig", "/config/plan", typed(changed));

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/config.ts";
@@ -55,8 +55,13 @@ export function PublishDialog(props: {
     >
       <Stack gap="md">
         <Reading of={plan}>
-          {({ changes }) => (
+          {({ changes, warnings }) => (
             <>
+              {warnings.map((warning) => (
+                <Alert key={warning} color="yellow" role="note" p="sm">
+                  {warning}
+                </Alert>
+              ))}
               {changes.map((change) => (
                 <section key={`${change.kind} ${change.id}`} aria-label={change.id}>
                   <Text fw={600} size="sm">

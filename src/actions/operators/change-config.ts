@@ -60,9 +60,10 @@ export async function planTyped(
   documents: readonly ConfigSource[],
 ) {
   const plan = await planConfig(services.db, documents, checkOf(services, caller));
-  if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [] };
+  if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [], warnings: [] };
   return {
     problems: [],
+    warnings: [...plan.warnings],
     changes: plan.changes.map(({ differences, ...change }) => ({
       ...showChange(change),
       differences: differences.map(showDifference),
@@ -88,7 +89,7 @@ export async function applyTyped(
   const problems = await listSecretProblems(db, sources);
   return {
     changes: outcome.changes.map(showChange),
-    warnings: problems.map((each) => `${describeSecretProblem(each)}.`),
+    warnings: [...outcome.warnings, ...problems.map((each) => `${describeSecretProblem(each)}.`)],
   };
 }
 

@@ -178,6 +178,8 @@ const change = {
   id: text("Its id."),
 };
 
+const warnings = Type.Array(text("What the changes bring with them or need, and the remedy."));
+
 export const planConfig = defineOperation({
   id: "planConfig",
   method: "post",
@@ -190,7 +192,7 @@ export const planConfig = defineOperation({
   bodyBytesMax: limits.configBodyBytesMax,
   status: 200,
   answer: closed(
-    { problems, changes: Type.Array(closed({ ...change, differences: Type.Array(difference) })) },
+    { problems, changes: Type.Array(closed({ ...change, differences: Type.Array(difference) })), warnings },
     { title: "ConfigPlan" },
   ),
 });
@@ -198,7 +200,7 @@ export const planConfig = defineOperation({
 export const applied = closed(
   {
     changes: Type.Array(closed(change)),
-    warnings: Type.Array(text("What is missing here, and the remedy.")),
+    warnings,
   },
   { title: "AppliedConfig" },
 );
