@@ -150,14 +150,14 @@ export async function takeTotpStep(
   return rows.length > 0;
 }
 
-/** A run, as the worker that claimed it knows it: another claim has another epoch. */
+/** A run, as the worker that claimed it knows it: another claim has another epoch. Null: a command, which nobody takes over. */
 interface LoginClaim {
   readonly runId: string;
-  readonly epoch: number;
+  readonly epoch: number | null;
 }
 
 /** Of `$2` and `$3`: no other worker has claimed the run since. */
-const IS_CLAIM = `exists (select from run where id = $2 and lease_epoch = $3)`;
+const IS_CLAIM = `($3::int is null or exists (select from run where id = $2 and lease_epoch = $3::int))`;
 
 /** Takes the right to log in with a credential, for a time. True again for the same run: a killed worker's run goes on. */
 export async function takeLogin(
