@@ -103,6 +103,7 @@ test("only the engine and the start give anybody a way out: the gate is made onc
     "engine/execute-run.ts",
     "engine/local-login.ts",
     "engine/local-run.ts",
+    "engine/log-in-run.ts",
     "engine/login-context.ts",
     "engine/open-credential-tokens.ts",
     "engine/target-session.ts",

@@ -15,6 +15,7 @@ import { openTarget, type Target } from "../documents/target.ts";
 import { connect, openCaller } from "../caller.ts";
 import { assertInvariants, signingOf } from "../invariants.ts";
 import type { RunningService } from "../service.ts";
+import { signAgain } from "../sign-again.ts";
 
 const SECRET = "the-secret-of-amelia-7Yk2";
 
@@ -90,7 +91,10 @@ const connectAt = async (strategyId: string, values: Readonly<Record<string, str
 const query = async <T>(sql: string, values: readonly unknown[] = []): Promise<readonly T[]> =>
   await bench.installation.database.db.query<T>(sql, [...values]);
 
-/** As somebody who writes to the database: another document of a strategy, in force at once, that no `apply` has seen. */
+/**
+ * As somebody in an API process, who writes to the database and signs rows: another document of a strategy, in force at once, that no
+ * `apply` has seen. (Without the signing key it is not even looked at: test/config/forged-documents.pg.test.ts.)
+ */
 async function plantVersion(strategyId: string, change: (document: string) => string): Promise<number> {
   const [row] = await query<{ document: string; version: number }>(
     "select document, version from strategy_version where strategy_id = $1 order by version desc limit 1",
@@ -103,6 +107,7 @@ async function plantVersion(strategyId: string, change: (document: string) => st
     [strategyId, version + 1, change(document)],
   );
   await query("update strategy set current_version = $2 where id = $1", [strategyId, version + 1]);
+  await signAgain(bench.installation.database.db, "strategy_version", "strategy");
   return version + 1;
 }
 
@@ -157,6 +162,7 @@ async function changeInPlace(strategyId: string, change: (document: string) => s
       version,
       change(document),
     ]);
+  await signAgain(bench.installation.database.db, "strategy_version");
   await service.end();
   service = await bench.installation.serve();
 }
