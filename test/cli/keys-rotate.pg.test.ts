@@ -120,10 +120,6 @@ test("both keys work during the overlap, on every process; after it the old one 
   const [oldRow, newRow] = [await rowOf(old.id), await rowOf(made.id)];
   assert.deepEqual([newRow.name, newRow.blueprintKeys, newRow.expiresAt], ["Backend", ["echo"], null]);
   assert.deepEqual(newRow.scopes, ["runs"]);
-  assert.deepEqual((await rowOf((await rotate(made.id, "--scope", "runs,sessions")).id)).scopes, [
-    "runs",
-    "sessions",
-  ]);
   assert.equal(oldRow.expiresAt?.toISOString(), made.replacedEndsAt);
   assert.ok(isAfter(Number(oldRow.expiresAt), 2, between), String(oldRow.expiresAt));
   const listed = await lineOf(old.id);
@@ -230,4 +226,12 @@ test("of two rotations at once one makes a key, the other is told which", async 
   const made = JSON.parse(both.map(({ stdout }) => stdout).join("")) as Made;
   assert.match(both.map(({ stderr }) => stderr).join(""), new RegExp(`${made.id} replaces it`));
   assert.deepEqual(await statuses(made.key), [202, 202]);
+});
+
+test("a new key has the old one's scopes, unless it is made with others", async () => {
+  const old = await newKey("--scope", "sessions");
+  const made = await rotate(old.id);
+  assert.deepEqual((await rowOf(made.id)).scopes, ["sessions"]);
+  const wider = await rotate(made.id, "--scope", "runs,sessions");
+  assert.deepEqual((await rowOf(wider.id)).scopes, ["runs", "sessions"]);
 });
