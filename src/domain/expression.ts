@@ -30,6 +30,11 @@ export const TEMPLATE = "x-template";
 
 export interface Scope {
   readonly root?: Json | undefined;
+  /**
+   * Instead of `root`, for the only row of a batch: its JSON text, which is parsed where the expression is evaluated. Within the bounds of
+   * `read-json.ts`. Text that is no JSON rejects with NoJson.
+   */
+  readonly rootText?: string | undefined;
   readonly variables?: { readonly [name: string]: Json } | undefined;
 }
 
@@ -53,6 +58,14 @@ export interface BoundExpressions {
   render(template: Json, scope?: Scope): Promise<Json | undefined>;
   /** Several expressions for each row of a batch, in one hop to the thread: `result[row][expression]`. Never throws for a row. */
   evaluateBatch(sources: readonly string[], rows: readonly Scope[]): Promise<readonly (readonly Outcome[])[]>;
+}
+
+/** What an expression was to be evaluated on is no JSON. */
+export class NoJson extends Error {
+  override readonly name = "NoJson";
+  constructor() {
+    super("is not JSON");
+  }
 }
 
 /** An expression failed while it was evaluated. The message says the expression and why, and never a secret. */

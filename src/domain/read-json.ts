@@ -1,3 +1,4 @@
+import type { Scope } from "./expression.ts";
 import type { Json } from "./json.ts";
 import { limits } from "./limits.ts";
 
@@ -34,7 +35,29 @@ export function readJson(text: string): ReadJson {
   return { ok: true, json };
 }
 
-const tooMuch = (problem: string): ReadJson => ({ ok: false, problem, isTooMuch: true });
+export type ReadRoot =
+  | { readonly ok: true; readonly root: Pick<Scope, "root" | "rootText"> }
+  | Extract<ReadJson, { ok: false }>;
+
+/**
+ * The same as the root of an expression: text that is small is parsed here, and large text where the expression is evaluated, so that
+ * nobody waits for it. What is wrong with that comes as NoJson from there.
+ */
+export function readRoot(text: string): ReadRoot {
+  if (text.length <= UNCHECKED_CHARACTERS) {
+    const read = readJson(text);
+    return read.ok ? { ok: true, root: { root: read.json } } : read;
+  }
+  const problem = boundsProblem(text);
+  if (problem !== null) return tooMuch(problem);
+  return { ok: true, root: { rootText: text.startsWith("\uFEFF") ? text.slice(1) : text } };
+}
+
+const tooMuch = (problem: string): Extract<ReadJson, { ok: false }> => ({
+  ok: false,
+  problem,
+  isTooMuch: true,
+});
 const TOO_DEEP = `is nested deeper than ${limits.dataDepthMax} levels`;
 const TOO_MANY = `holds more than ${limits.dataValuesMax} values`;
 /** So little costs little. */

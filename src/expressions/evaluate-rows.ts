@@ -18,7 +18,9 @@ type RunInThread = (sources: readonly string[], rows: readonly Scope[]) => Promi
 /** `outcomes[row][expression]`: what is plain is evaluated here, the rest in one hop to a thread, or two. */
 export async function evaluateRows(batch: Rows, run: RunInThread): Promise<readonly (readonly Outcome[])[]> {
   const { sources, rows } = batch;
-  const { outcomes, left } = evaluateHere(batch);
+  // What is not parsed yet is nothing to look at here.
+  const isText = rows.some(({ rootText }) => rootText !== undefined);
+  const { outcomes, left } = isText ? leaveAll(batch) : evaluateHere(batch);
   for (const part of left) {
     const cells = await run(
       part.columns.map((column) => must(sources[column], "source")),
@@ -62,6 +64,11 @@ function evaluateHere({ expressions, rows, bound }: Rows): {
     { columns: [...columns], indexes: [...indexes] },
   ];
   return { outcomes, left: left.filter((each) => each.columns.length > 0 && each.indexes.length > 0) };
+}
+
+function leaveAll({ sources, rows }: Rows): ReturnType<typeof evaluateHere> {
+  const outcomes = rows.map(() => sources.map(() => UNKNOWN));
+  return { outcomes, left: [{ columns: [...sources.keys()], indexes: [...rows.keys()] }] };
 }
 
 const UNKNOWN: Outcome = { ok: false, message: "not evaluated yet" };

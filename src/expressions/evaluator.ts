@@ -65,6 +65,7 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
         sources,
         rowCount: rows.length,
         rows: JSON.stringify(rows.map(({ root, variables }) => ({ root, variables }))),
+        rootText: rootTextOf(rows),
         attempts: 0,
         isDropped: false,
         resolve,
@@ -110,6 +111,12 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
       await lanes.close();
     },
   };
+}
+
+function rootTextOf(rows: readonly Scope[]): string | null {
+  const text = rows.find(({ rootText }) => rootText !== undefined)?.rootText ?? null;
+  assert(text === null || rows.length === 1, "a root as text is that of the only row");
+  return text;
 }
 
 function valueOf(source: string, cell: Cell | undefined): Json | undefined {

@@ -6,7 +6,7 @@ import { guardedJsonata } from "./guarded-jsonata.ts";
 import type { Evaluated } from "./guarded-jsonata.ts";
 import { hardenThread } from "./harden.ts";
 import { NOT_TRIED, Progress } from "./thread-messages.ts";
-import type { Cell, FromThread, TaskMessage, ThreadData, ToThread } from "./thread-messages.ts";
+import type { Cell, FromThread, LongList, TaskMessage, ThreadData, ToThread } from "./thread-messages.ts";
 
 /**
  * Runs in a worker thread: expressions of several runs, one at a time, each in sight of its own binding's variables
@@ -15,6 +15,8 @@ import type { Cell, FromThread, TaskMessage, ThreadData, ToThread } from "./thre
  */
 
 const SLICE_MS = 20;
+/** Of what the main thread parses in one go. */
+const PART_CHARACTERS = 65_536;
 const PAYLOAD_CHARACTERS_MAX = 64_000_000;
 /** JSONata evaluates the items of `[…]` and the groups of `{…}` side by side and counts them all as depth. */
 const DEPTH_MAX = 50_000;
@@ -71,10 +73,15 @@ function turn(): Promise<void> {
 async function runTask(task: TaskMessage): Promise<void> {
   mark(task.id, -1);
   const bound = boundVariables(task.binding);
-  const rows = JSON.parse(task.rows) as readonly Row[];
+  const rows = readRows(task);
   mark(0, -1);
+  if (rows === null) {
+    port.postMessage({ id: task.id, malformed: true } satisfies FromThread);
+    return;
+  }
   const slices = openSlices();
   let cells = "";
+  const lists: LongList[] = [];
   let isOver = false;
   for (const [index, row] of rows.entries()) {
     const own = protect(row);
@@ -92,13 +99,49 @@ async function runTask(task: TaskMessage): Promise<void> {
           return;
         }
       }
-      cells += `${cells === "" ? "" : ","}${cellText(cell, PAYLOAD_CHARACTERS_MAX - cells.length)}`;
+      const parts = task.rootText === null ? null : partsOf(cell);
+      if (parts !== null) lists.push({ cell: index * task.sources.length + column, parts });
+      const text = parts === null ? cellText(cell, PAYLOAD_CHARACTERS_MAX - cells.length) : "{}";
+      cells += `${cells === "" ? "" : ","}${text}`;
     }
     if (slices.isOver()) await slices.next();
     // Released: nobody waits for it any more.
     if (!bindings.has(task.binding)) break;
   }
-  port.postMessage({ id: task.id, cells: `[${cells}]` } satisfies FromThread);
+  port.postMessage({ id: task.id, cells: `[${cells}]`, lists } satisfies FromThread);
+}
+
+/** Null: its root is no JSON. */
+function readRows({ rows, rootText }: TaskMessage): readonly Row[] | null {
+  const read = JSON.parse(rows) as readonly Row[];
+  if (rootText === null) return read;
+  try {
+    const root: unknown = JSON.parse(rootText);
+    return read.map((row) => ({ ...row, root }));
+  } catch {
+    return null;
+  }
+}
+
+/** JSON lists of the items of a list that is long; null: it is short, or none. */
+function partsOf(cell: Cell | Evaluated): readonly string[] | null {
+  if (!("ok" in cell) || !cell.ok || (cell.text?.length ?? 0) <= PART_CHARACTERS) return null;
+  const value: unknown = JSON.parse(cell.text ?? "");
+  if (!Array.isArray(value)) return null;
+  const parts: string[] = [];
+  let part: string[] = [];
+  let characters = 0;
+  for (const item of value) {
+    const text = JSON.stringify(item);
+    part.push(text);
+    characters += text.length;
+    if (characters < PART_CHARACTERS) continue;
+    parts.push(`[${part.join(",")}]`);
+    part = [];
+    characters = 0;
+  }
+  parts.push(`[${part.join(",")}]`);
+  return parts;
 }
 
 /** The turns that a task has on the thread, and the CPU time that it had in those that are over. */

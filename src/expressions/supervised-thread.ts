@@ -1,4 +1,7 @@
+import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { NoJson } from "#domain/expression.ts";
+import type { Json } from "#domain/json.ts";
 import { assert, must } from "#lib/assert.ts";
 import { tookTooLong } from "./failure-reason.ts";
 import { CLOCK_FACTOR } from "./time-limit.ts";
@@ -109,8 +112,8 @@ export class SupervisedThread {
     }
     const running = (this.#running ??= this.#start());
     this.#sendBinding(running, task.binding);
-    const { id, sources, rows } = task;
-    post(running.worker, { kind: "task", id, binding: task.binding.id, sources, rows });
+    const { id, sources, rows, rootText } = task;
+    post(running.worker, { kind: "task", id, binding: task.binding.id, sources, rows, rootText });
     running.worker.ref();
     this.#timer ??= setInterval(() => this.#watch(), WATCH_MS).unref();
   }
@@ -159,7 +162,8 @@ export class SupervisedThread {
     const task = this.#tasks.get(message.id);
     if (task === undefined) return;
     this.#finish(task);
-    if ("cells" in message) task.resolve(JSON.parse(message.cells) as readonly Cell[]);
+    if ("cells" in message) void readCells(message).then(task.resolve, task.reject);
+    else if ("malformed" in message) task.reject(new NoJson());
     else this.#giveBack(task, message.overdue);
   }
 
@@ -265,4 +269,21 @@ function post(worker: Worker, message: ToThread): void {
 
 function closedError(): Error {
   return new Error("the expression evaluator is closed");
+}
+
+/** Others have their turn between the parts of a long list. */
+async function readCells({
+  cells: text,
+  lists,
+}: Extract<FromThread, { cells: string }>): Promise<readonly Cell[]> {
+  const cells = JSON.parse(text) as Cell[];
+  for (const { cell, parts } of lists) {
+    const items: Json[] = [];
+    for (const part of parts) {
+      for (const item of JSON.parse(part) as readonly Json[]) items.push(item);
+      await setImmediate();
+    }
+    cells[cell] = { v: items };
+  }
+  return cells;
 }

@@ -37,12 +37,21 @@ export interface TaskMessage {
   readonly sources: readonly string[];
   /** A JSON list of scopes. */
   readonly rows: string;
+  /** The root of the only one of them, as JSON text; null: they have their own. */
+  readonly rootText: string | null;
 }
 
-/** `cells`: a JSON list of `Cell`s, row by row. `overdue`: the task takes too long here; the index of its source that did. */
+/** `cells`: a JSON list of `Cell`s, row by row. `malformed`: the root is no JSON. `overdue`: the task takes too long here; the index of its source that did. */
 export type FromThread =
-  | { readonly id: number; readonly cells: string }
+  | { readonly id: number; readonly cells: string; readonly lists: readonly LongList[] }
+  | { readonly id: number; readonly malformed: true }
   | { readonly id: number; readonly overdue: number };
+
+/** A list that is too long to be parsed in one go: the index of its cell, which is empty, and JSON lists of its items. */
+export interface LongList {
+  readonly cell: number;
+  readonly parts: readonly string[];
+}
 
 /** `v` a value, `e` the reason of a failure, neither: the expression gives nothing. `x`: it used up its time or its memory. */
 export interface Cell {

@@ -15,6 +15,8 @@ export interface Task {
   readonly rowCount: number;
   /** A JSON list of scopes. */
   readonly rows: string;
+  /** Of the only row, instead of a root in it. */
+  readonly rootText: string | null;
   /** How often the thread died before it said what it was at. */
   attempts: number;
   /** Its variables were released: nobody waits for it. */

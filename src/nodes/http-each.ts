@@ -1,8 +1,8 @@
-import type { Scope } from "#domain/expression.ts";
+import { NoJson, type Scope } from "#domain/expression.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import { takeJsonRoom } from "#domain/json-room.ts";
-import { readJson } from "#domain/read-json.ts";
+import { readRoot } from "#domain/read-json.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
 import { flowFrom, NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
@@ -145,7 +145,7 @@ async function isThere(
   const response = await exchange(context, reading, request, place);
   if (response.status === 404 || response.status === 204) return false;
   const there = await withJson(context, response, place, async (root) => {
-    const scope = { root, ...only(item.scope, "token") };
+    const scope = { ...root, ...only(item.scope, "token") };
     return await context.expressions.evaluate(verify.when, scope);
   });
   if (typeof there === "boolean") return there;
@@ -174,25 +174,30 @@ async function readAnswer(
   }
   if (response.status === 204) return [];
   return await withJson(context, response, place, async (root) => {
-    if (source === undefined) return root;
-    const [outcomes] = await context.expressions.evaluateBatch([source], [{ root }]);
+    if (source === undefined && root.root !== undefined) return root.root;
+    const [outcomes] = await context.expressions.evaluateBatch([source ?? "$"], [root]);
     return valueOf(outcomes?.[0], `${place}: records`) ?? null;
   });
 }
 
-/** Works on the JSON of an answer while there is room for it. */
+/** Works on the JSON of an answer, as the root of expressions, while there is room for it. */
 async function withJson<T>(
   { signal }: NodeContext,
   response: OutboundResponse,
   place: string,
-  work: (json: Json) => Promise<T>,
+  work: (root: Pick<Scope, "root" | "rootText">) => Promise<T>,
 ): Promise<T> {
+  const fail = (problem: string): NodeFailure =>
+    new NodeFailure(
+      `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${problem}.`,
+    );
   const release = await takeJsonRoom(response.body, signal);
   try {
-    const body = readJson(responseText(response, place));
-    if (body.ok) return await work(body.json);
-    const type = mediaType(response.headers.get("content-type"));
-    throw new NodeFailure(`${place}: the response (${type}) ${body.problem}.`);
+    const body = readRoot(responseText(response, place));
+    if (!body.ok) throw fail(body.problem);
+    return await work(body.root);
+  } catch (error) {
+    throw error instanceof NoJson ? fail(error.message) : error;
   } finally {
     release();
   }

@@ -1,9 +1,10 @@
 import { setImmediate } from "node:timers/promises";
+import { NoJson } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import { takeJsonRoom } from "#domain/json-room.ts";
 import { limits } from "#domain/limits.ts";
-import { readJson } from "#domain/read-json.ts";
+import { readRoot } from "#domain/read-json.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
 import { charsetOf } from "./decode-text.ts";
@@ -166,22 +167,27 @@ async function readWhole(
   response: OutboundResponse,
   place: string,
 ): Promise<Omit<Page, "release">> {
-  const body = readJson(responseText(response, place));
-  if (!body.ok)
-    throw new NodeFailure(
-      `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${body.problem}.`,
+  const fail = (problem: string): NodeFailure =>
+    new NodeFailure(
+      `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${problem}.`,
     );
-  const records = own ?? parse?.records;
+  const body = readRoot(responseText(response, place));
+  if (!body.ok) throw fail(body.problem);
+  const records = own ?? parse?.records ?? "$";
   const sources = [records, paginate?.cursor].filter((source) => source !== undefined);
   // One hop for both: the body is the large part of it.
-  const [outcomes] =
-    sources.length === 0 ? [] : await context.expressions.evaluateBatch(sources, [{ root: body.json }]);
-  const value = records === undefined ? body.json : valueOf(outcomes?.[0], `${place}: records`);
+  const [outcomes] = await context.expressions.evaluateBatch(sources, [body.root]).catch((error: unknown) => {
+    throw error instanceof NoJson ? fail(error.message) : error;
+  });
+  const value = valueOf(outcomes?.[0], `${place}: records`);
   const cursor =
     paginate?.cursor === undefined ? undefined : valueOf(outcomes?.at(-1), `${place}: paginate.cursor`);
   return {
     batches: batched(
-      batchesFromJson(value, `${place}: ${records === undefined ? "the response" : "records"}`),
+      batchesFromJson(
+        value,
+        `${place}: ${own === undefined && parse?.records === undefined ? "the response" : "records"}`,
+      ),
     ),
     cursor,
   };

@@ -1,8 +1,8 @@
 import { Type, type Static } from "typebox";
-import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
+import { EXPRESSION, NoJson, type BoundExpressions, type Scope } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { takeJsonRoom } from "#domain/json-room.ts";
-import { readJson } from "#domain/read-json.ts";
+import { readRoot } from "#domain/read-json.ts";
 import { must } from "#lib/assert.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { decodeChunks, decodeHtml, decodeWhole, decodeXml } from "./decode-text.ts";
@@ -204,7 +204,7 @@ async function* jsonRecords(
   } finally {
     await list.return(null);
   }
-  if (step.value !== null) yield* await recordsOfJson(step.value.whole, expression, tools);
+  if (step.value !== null) yield* await recordsOfRoot({ root: step.value.whole }, expression, tools);
 }
 
 const recordsPlace = (expression: string | undefined, tools: ParseTools): string =>
@@ -220,9 +220,14 @@ export function listPath(expression: string | undefined): ListPath | null {
   return names.every((name) => NAME.test(name) && !WORDS.has(name)) ? names : null;
 }
 
-async function recordsOfJson(json: Json, expression: string | undefined, tools: ParseTools) {
-  if (expression === undefined) return batchesFromJson(json, recordsPlace(expression, tools));
-  const [outcomes] = await tools.expressions.evaluateBatch([expression], [{ root: json }]);
+async function recordsOfRoot(
+  root: Pick<Scope, "root" | "rootText">,
+  expression: string | undefined,
+  tools: ParseTools,
+) {
+  if (expression === undefined && root.root !== undefined)
+    return batchesFromJson(root.root, recordsPlace(expression, tools));
+  const [outcomes] = await tools.expressions.evaluateBatch([expression ?? "$"], [root]);
   const place = recordsPlace(expression, tools);
   return batchesFromJson(valueOf(outcomes?.[0], place), place);
 }
@@ -232,15 +237,17 @@ async function recordsOfJson(json: Json, expression: string | undefined, tools: 
  * is held so long is what the expression gave.
  */
 async function recordsOfWhole(source: ParseSource, expression: string | undefined, tools: ParseTools) {
-  if (source.form === "json") return await recordsOfJson(source.json, expression, tools);
+  if (source.form === "json") return await recordsOfRoot({ root: source.json }, expression, tools);
   const content = source.form === "text" ? source.text : await collect(source.open());
   const release = await takeJsonRoom(content, tools.signal);
   try {
     const text =
       source.form === "text" ? source.text : decodeWhole(content as Uint8Array, source.charset, tools.place);
-    const read = readJson(text);
+    const read = readRoot(text);
     if (!read.ok) throw new NodeFailure(`${tools.place} ${read.problem}.`);
-    return await recordsOfJson(read.json, expression, tools);
+    return await recordsOfRoot(read.root, expression, tools);
+  } catch (error) {
+    throw error instanceof NoJson ? new NodeFailure(`${tools.place} ${error.message}.`) : error;
   } finally {
     release();
   }

@@ -1,8 +1,9 @@
 import { shorten } from "#domain/config-problem.ts";
+import { NoJson, type Scope } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { takeJsonRoom } from "#domain/json-room.ts";
-import { readJson } from "#domain/read-json.ts";
+import { readRoot } from "#domain/read-json.ts";
 import { LoginFailure, type LoginContext } from "./define-login.ts";
 import type { ExpectConfig, ExtractConfig } from "./http-schema.ts";
 import { evaluateAt, isTrueAt, type Variables } from "./login-expressions.ts";
@@ -33,7 +34,7 @@ export async function findMiss(
     const isMet = await withJson(context, response, place, async (root) =>
       root === undefined
         ? null
-        : await isTrueAt(context.expressions, `${place}: expect.json`, condition, { root, variables }),
+        : await isTrueAt(context.expressions, `${place}: expect.json`, condition, { ...root, variables }),
     );
     if (isMet === null) return "expected a JSON response";
     if (!isMet) return `expected \`${shorten(expect.json, 200)}\` to be true`;
@@ -115,7 +116,7 @@ async function extractOne(
   return await withJson(context, response, place, async (root) =>
     root === undefined
       ? undefined
-      : await evaluateAt(context.expressions, place, source, { root, variables }),
+      : await evaluateAt(context.expressions, place, source, { ...root, variables }),
   );
 }
 
@@ -136,13 +137,16 @@ async function withJson<T>(
   { signal }: LoginContext,
   response: OutboundResponse,
   place: string,
-  work: (json: Json | undefined) => Promise<T>,
+  work: (root: Pick<Scope, "root" | "rootText"> | undefined) => Promise<T>,
 ): Promise<T> {
   const release = await takeJsonRoom(response.body, signal);
   try {
-    const read = readJson(response.text());
+    const read = readRoot(response.text());
     if (!read.ok && read.isTooMuch) throw new LoginFailure(`${place}: the response ${read.problem}`);
-    return await work(read.ok ? read.json : undefined);
+    return await work(read.ok ? read.root : undefined);
+  } catch (error) {
+    if (error instanceof NoJson) return await work(undefined);
+    throw error;
   } finally {
     release();
   }
