@@ -26,9 +26,8 @@ export async function createFirstOperator(
     role: "admin" as const,
   };
   return await db.transaction(async (tx) => {
-    const audited = await insertOperator(tx, operator);
-    if (!audited) return null;
-    await limitPassword(tx, operator.id, limits.firstPasswordMs);
+    if (!(await insertOperator(tx, operator))) return null;
+    const audited = await limitPassword(tx, operator.id, limits.firstPasswordMs);
     await recordAudit(tx, signing.audit, {
       accountId: null,
       actor: { kind: "cli" },

@@ -1,12 +1,13 @@
 import type { OperatorRole, OperatorView } from "#domain/operator.ts";
+import { must } from "#lib/assert.ts";
 import type { Database } from "./pool.ts";
 import { readGenuine, readOneGenuine, signRow, type RowMark, type Signed } from "./signed-rows.ts";
-import { signedColumns, type SignedRow } from "./signed-tables.ts";
+import { decidingColumns, signedColumns, type SignedRow } from "./signed-tables.ts";
 
 /** What the detail of the audit entry says of the row. */
 export type AuditedRow = RowMark["audited"];
 
-/** Undefined when an operator with this address exists. */
+/** False when an operator with this address exists. The password is one that was made for them: `limitPassword` follows. */
 export async function insertOperator(
   db: Database,
   operator: {
@@ -15,13 +16,14 @@ export async function insertOperator(
     readonly passwordHash: string;
     readonly role: OperatorRole;
   },
-): Promise<AuditedRow | undefined> {
+): Promise<boolean> {
   const nothingElse = {
     totpNonce: null,
     hasSecondFactor: false,
     isDisabled: false,
     oidcIssuer: null,
     oidcSubject: null,
+    firstPasswordUntil: null,
   };
   const mark = await signRow(db, "operator", { ...operator, ...nothingElse });
   const rows = await db.query(
@@ -29,7 +31,7 @@ export async function insertOperator(
      on conflict (email) do nothing returning id`,
     [operator.id, operator.email, operator.passwordHash, operator.role, mark.serial, mark.mac],
   );
-  return rows.length > 0 ? mark.audited : undefined;
+  return rows.length > 0;
 }
 
 export async function countOperators(db: Database): Promise<number> {
@@ -56,6 +58,8 @@ export interface StoredOperator extends OperatorView, SignedRow {
   readonly totpNonce: Buffer | null;
   readonly oidcIssuer: string | null;
   readonly oidcSubject: string | null;
+  /** Until when a password counts that was made for the operator, as `signed-tables.ts` reads it; null: it is the operator's own. */
+  readonly firstPasswordUntil: string | null;
 }
 
 const SELECT_STORED = `select ${signedColumns("operator")}, operator.created_at as "createdAt",
@@ -163,20 +167,29 @@ async function change(tx: Database, operator: StoredOperator, to: Change): Promi
   return audited;
 }
 
-/** The password was made for the operator: it is changed at the first sign-in, and counts for so long. Null: it is the operator's own. */
-export async function limitPassword(db: Database, id: string, forMs: number | null): Promise<void> {
-  await db.query(
-    `update operator set first_password_until = app_now() + $2::bigint * interval '1 ms' where id = $1`,
+/**
+ * The password was made for the operator: it is changed at the first sign-in, and counts for so long. Null: it is the operator's own. In
+ * the transaction that has written it; gives what the audit entry says of the row. Throws RowRefused.
+ */
+export async function limitPassword(tx: Database, id: string, forMs: number | null): Promise<AuditedRow> {
+  await lockOperator(tx, id);
+  const rows = await tx.query<Record<string, unknown>>(
+    `update operator set first_password_until = app_now() + $2::bigint * interval '1 ms' where id = $1
+     returning ${decidingColumns("operator")}`,
     [id, forMs],
   );
+  const { serial, mac, audited } = await signRow(tx, "operator", must(rows[0], "the operator"));
+  await tx.query(`update operator set row_serial = $2, row_mac = $3 where id = $1`, [id, serial, mac]);
+  return audited;
 }
 
+/** `limitPassword` says whose it is. */
 export async function savePasswordHash(
   tx: Database,
   operator: StoredOperator,
   passwordHash: string,
-): Promise<AuditedRow> {
-  return await change(tx, operator, { passwordHash });
+): Promise<void> {
+  await change(tx, operator, { passwordHash });
 }
 
 /** The same password by today's parameters; not over one that was changed meanwhile. */

@@ -67,6 +67,7 @@ export const SIGNED_TABLES = {
       isDisabled: "@.disabled_at is not null",
       oidcIssuer: "@.oidc_issuer",
       oidcSubject: "@.oidc_subject",
+      firstPasswordUntil: micros("@.first_password_until"),
     },
   },
   // Whose it is, how long, and what was proven in it. A token is worth no more than its row says.

@@ -1,6 +1,7 @@
 // SECURITY.md: a version that somebody else has written, and one that was put back, send nothing anywhere.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { lookAtVersion } from "#actions/operators/look-at-config.ts";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { openTarget, type Target } from "../documents/target.ts";
@@ -125,12 +126,13 @@ for (const [what, { forge, row }] of Object.entries(FORGED)) {
     await applyAgain();
     const { body } = await trigger();
     await forge();
-    const [before, alarms] = [target.all.length, (await query("select 1 from row_alarm")).length];
+    const before = target.all.length;
     const { status, detail } = await carried(body.id);
     assert.deepEqual([trap.all.length, target.all.length - before, status], [0, 0, "failed"]);
     assert.match(detail, row);
     assert.ok(!detail.includes(trap.url) && !detail.includes(SECRET));
-    assert.ok((await query("select 1 from row_alarm")).length > alarms);
+    const alarms = await query<{ name: string }>("select kind || ' ' || id as name from row_alarm");
+    assert.ok(alarms.some(({ name }) => detail.startsWith(`The row ${name} of the database`)));
     await applyAgain();
     assert.equal((await carried((await trigger()).body.id)).status, "completed");
   });
@@ -188,4 +190,23 @@ test("every alarm is in the audit log once, in the log of the service, and names
   );
   for (const { kind, id } of alarms)
     assert.ok(installation.logs().includes(`"alarm":"row_refused","kind":"${kind}","id":"${id}"`));
+});
+
+test("an earlier version that somebody else has written is neither shown to an operator nor put in force again", async () => {
+  await applyAgain();
+  const [row] = await query<{ version: number }>("select current_version - 1 as version from blueprint");
+  const version = must(row, "the version before").version;
+  await query(`update blueprint_version set document = ${TO_THE_TRAP} where version = $3`, [
+    target.url,
+    trap.url,
+    version,
+  ]);
+  // What the dashboard's "put in force again" reads.
+  const { db } = installation.database;
+  const name = { kind: "blueprint", account: "acme", name: "read" } as const;
+  await assert.rejects(lookAtVersion(db, name, { version: String(version), against: undefined }), {
+    name: "OperatorError",
+    message: new RegExp(`^The row blueprint_version bp_\\w+/${version} of the database was changed`),
+  });
+  assert.equal((await carried((await trigger()).body.id)).status, "completed");
 });

@@ -71,6 +71,7 @@ const FORGED: Readonly<Record<string, string>> = {
   "an address": "email = 'somebody-else@example.com'",
   "a second factor that is not theirs":
     "totp_nonce = decode(repeat('00', 16), 'hex'), totp_confirmed_at = app_now()",
+  "how long a first password counts": "first_password_until = app_now() + interval '1 year'",
   "who they are at the provider": "oidc_issuer = 'https://x', oidc_subject = 'y', oidc_linked_at = app_now()",
 };
 

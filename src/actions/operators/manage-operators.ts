@@ -44,9 +44,9 @@ export async function createOperator(
   const password = randomBase62(PASSWORD_CHARACTERS);
   const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
   await context.db.transaction(async (tx) => {
-    const audited = await insertOperator(tx, { id, email, passwordHash, role: request.role });
-    if (!audited) throw new OperatorError(`There is an operator ${email} already.`);
-    await limitPassword(tx, id, limits.firstPasswordMs);
+    if (!(await insertOperator(tx, { id, email, passwordHash, role: request.role })))
+      throw new OperatorError(`There is an operator ${email} already.`);
+    const audited = await limitPassword(tx, id, limits.firstPasswordMs);
     await record(context, tx, "operator.create", id, { role: request.role, ...audited });
   });
   return { id, email, password };
@@ -87,8 +87,8 @@ export async function resetPassword(context: ManageContext, id: string): Promise
   const password = randomBase62(PASSWORD_CHARACTERS);
   const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
   await change(context, id, async (tx, operator) => {
-    const audited = await savePasswordHash(tx, operator, passwordHash);
-    await limitPassword(tx, id, limits.firstPasswordMs);
+    await savePasswordHash(tx, operator, passwordHash);
+    const audited = await limitPassword(tx, id, limits.firstPasswordMs);
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.password_reset", id, audited);
   });

@@ -54,8 +54,8 @@ export async function changePassword(
   await services.db.transaction(async (tx) => {
     const operator = await lockOperator(tx, caller.operatorId);
     if (operator?.passwordHash !== before) throw raced();
-    const audited = await savePasswordHash(tx, operator, passwordHash);
-    await limitPassword(tx, caller.operatorId, null);
+    await savePasswordHash(tx, operator, passwordHash);
+    const audited = await limitPassword(tx, caller.operatorId, null);
     await keepThisSession(services, tx, caller, token);
     await record(services, tx, caller, "operator.password_change", audited);
   });
