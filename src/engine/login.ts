@@ -17,10 +17,11 @@ import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout
 import { givenSecrets, secretValues, targetValues } from "./login-secrets.ts";
 import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
-import { makeRedactor } from "./redact.ts";
+import { openDoor } from "./door.ts";
+import { redactorOf } from "./redact.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
 import { RunFailure } from "./run-ended.ts";
-import type { RunSecret } from "./run-secrets.ts";
+import { openRunSecrets, type RunSecret } from "./run-secrets.ts";
 import type { EngineServices } from "./services.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
 
@@ -74,12 +75,12 @@ export async function login(
   }
   // Only now: the wait for others' logins is not this one's time.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(loginTimeoutMs)]);
-  let redact = makeRedactor([]);
+  let clean = cleanerOf([]);
   try {
     const lockout = await refuseIfLocked(services, request);
     const fields = await openCredential(services, request);
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
-    redact = makeRedactor(givenSecrets(request.strategy.strategy, fields));
+    clean = cleanerOf(givenSecrets(request.strategy.strategy, fields));
     const session = await openSession(services, request, fields, bounded);
     const { strategy } = request.strategy;
     const secrets = secretValues(strategy, fields, session);
@@ -98,13 +99,20 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      const message = hidden === null ? redact.message(error.message) : NOT_SHOWN;
+      const message = hidden === null ? clean(error.message) : NOT_SHOWN;
       throw new RunFailure("login", `${request.strategy.strategy.id}: ${message}${more}`);
     }
     throw error;
   } finally {
     await releaseLogin(services.db, request.credentialId, request);
   }
+}
+
+/** A login works with what its target really says: both nets are here, for the one thing that is kept of it. */
+function cleanerOf(secrets: readonly RunSecret[]): (message: string) => string {
+  const known = openRunSecrets(secrets);
+  const [door, redact] = [openDoor(known, null), redactorOf(known)];
+  return (message) => redact.message(door.message(message));
 }
 
 async function openSession(

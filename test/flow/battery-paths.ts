@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { WRITERS } from "../engine/writers.ts";
+import { textCell, xlsx } from "../nodes/office-files.ts";
 
 /**
  * The ways in which a run's secret could get out by an error, a log or a result (design, page 6, T11 and G7): each is one
@@ -9,6 +10,8 @@ import { WRITERS } from "../engine/writers.ts";
 export interface LeakPath {
   /** The target puts the secret into what is kept: only the redactor stands between. Elsewhere nothing may depend on it. */
   readonly echoes?: true;
+  /** An author's expression changes what was given back, so that nothing finds it: only the door stands between. */
+  readonly changes?: true;
   readonly completes?: true;
   /** `apply` refuses the login today; it was in force before. */
   readonly before?: true;
@@ -249,6 +252,64 @@ const KEPT: Readonly<Record<string, LeakPath>> = {
   },
 };
 
+const BACKWARD = "$join($reverse($split(said, '')), '')";
+const LETTERS = "$join($split(said, ''), ' ')";
+
+/** What an author's expressions make of what the target gives back. */
+const CHANGED: Readonly<Record<string, LeakPath>> = {
+  "author: reversed, in the node that reads it": {
+    echoes: true,
+    changes: true,
+    completes: true,
+    nodes: read(`request: { url: {PATH} }, records: "{ 'a': ${BACKWARD} }"`),
+    answer: json((secret) => ({ said: secret })),
+  },
+  "author: letter by letter, in a later node": {
+    echoes: true,
+    completes: true,
+    nodes: read(RECORDS, { id: "made", node: `type: map, fields: { a: "${LETTERS}" }` }),
+    answer: json((secret) => ({ items: [{ said: secret }] })),
+  },
+  "author: reversed, of a sheet, which is packed": {
+    secret: hostPart,
+    echoes: true,
+    changes: true,
+    completes: true,
+    nodes: `  - { id: file, type: http, credential: slot, request: { url: {PATH} }, save: file }
+  - { id: read, type: parse, from: file, format: xlsx }
+  - { id: made, type: map, from: read, fields: { a: "${BACKWARD}" } }
+  - { id: out, type: output, refKey: out, from: made }`,
+    answer: (response, secret) =>
+      void response.end(xlsx({ one: [textCell("A1", "said"), textCell("A2", hostPart(secret))] })),
+  },
+  "author: a cookie of the login, reversed": {
+    echoes: true,
+    changes: true,
+    completes: true,
+    login: form(),
+    nodes: read(`request: { url: {PATH} }, records: "{ 'a': ${BACKWARD} }"`),
+    answer: (response, secret) => {
+      response.setHeader("set-cookie", `sid=${hostPart(secret)}; Path=/`);
+      json(() => ({ said: hostPart(secret) }))(response, secret);
+    },
+  },
+  "author: a cookie of the login, kept and sent on": {
+    echoes: true,
+    completes: true,
+    login: form(),
+    nodes: `  - { id: read, type: http, credential: slot, request: { url: {PATH} }, records: items }
+  - { id: sent, type: http, credential: slot, for_each: read, request: { url: {PATH}, method: POST, headers: { X-CSRF: "{{ said }}" }, json: { a: "{{ said }}" } }, records: items }
+  - { id: out, type: output, refKey: out, from: sent }`,
+    answer: (response, secret) => {
+      response.setHeader("set-cookie", `sid=${hostPart(secret)}; Path=/`);
+      json(() => ({ items: [{ said: hostPart(secret), link: `/next?sid=${hostPart(secret)}` }] }))(
+        response,
+        secret,
+      );
+    },
+  },
+};
+
 function echoes(secret: string): Readonly<Record<string, string>> {
   const byWriter = Object.entries(WRITERS).map(([name, write]): [string, string] => [name, write(secret)]);
   return {
@@ -261,7 +322,12 @@ function echoes(secret: string): Readonly<Record<string, string>> {
   };
 }
 
-export const LEAK_PATHS: Readonly<Record<string, LeakPath>> = { ...LOGINS, ...EXCHANGES, ...KEPT };
+export const LEAK_PATHS: Readonly<Record<string, LeakPath>> = {
+  ...LOGINS,
+  ...EXCHANGES,
+  ...KEPT,
+  ...CHANGED,
+};
 
 export const DEFAULT_LOGIN = '\n  type: headers\n  headers: { X-Secret: "{{ $credential.secret }}" }';
 export const DEFAULT_NODES = read(RECORDS);

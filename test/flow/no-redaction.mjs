@@ -1,20 +1,33 @@
-// Loaded with `--import`: the redactor lets everything pass, so that a test sees what the first net alone holds. Nothing in the
-// product knows of it.
+// Loaded with `--import`, as `no-redaction.mjs?net=door&net=store`: these nets let everything pass, so that a test sees what the others
+// hold. Nothing in the product knows of it.
 import { registerHooks } from "node:module";
 
-const IDENTITY = `
+const STORE = `
 const linesOf = (records) => Buffer.from(records.map((record) => JSON.stringify(record)).join("\\n") + "\\n");
 const same = (given) => given;
-export const makeRedactor = () => ({
-  text: same, body: async (given) => given, message: same, json: JSON.stringify, lines: async (records) => linesOf(records),
-  stream: same, isIdle: true, add: () => {}, addPassing: () => {}, changes: 0,
+const lines = async (records) => linesOf(records);
+export const redactorOf = (secrets) => ({
+  text: same, body: async (given) => given, message: same, json: JSON.stringify, lines, shown: { lines },
+  stream: same, isIdle: true, add: () => {}, addPassing: () => {}, get changes() { return secrets?.changes ?? 0; },
+});
+export const makeRedactor = () => redactorOf(null);
+export const bytesWithoutHandles = same;
+`;
+
+const DOOR = `
+const same = (given) => given;
+export const openDoor = (secrets, handles) => ({
+  learn: (values) => secrets.addPassing(values.filter((value) => value.length >= 16)),
+  enter: async (response) => response, enterFile: same, enterRecords: same, message: same, leave: same,
 });
 `;
 
+const sources = { store: ["/src/engine/redact.ts", STORE], door: ["/src/engine/door.ts", DOOR] };
+const taken = new URL(import.meta.url).searchParams.getAll("net").map((net) => sources[net]);
+
 registerHooks({
   load(url, context, nextLoad) {
-    return url.endsWith("/src/engine/redact.ts")
-      ? { format: "module", source: IDENTITY, shortCircuit: true }
-      : nextLoad(url, context);
+    const found = taken.find(([file]) => url.endsWith(file));
+    return found ? { format: "module", source: found[1], shortCircuit: true } : nextLoad(url, context);
   },
 });
