@@ -13,8 +13,10 @@ export interface Cleaning {
   readonly place: Place;
 }
 
-/** Bytes that are looked at in one step, and how long steps may take together before others have their turn. */
+/** Bytes that are looked at in one step, at first, at most and at least, and how long steps may take together before others have their turn. */
+const FIRST_STEP_BYTES = 32_768;
 const STEP_BYTES = 131_072;
+const LEAST_STEP_BYTES = 8_192;
 const TURN_MS = 4;
 /** A text that begins before a step: its escapes are whole then. */
 const OVERLAP_BYTES = 64;
@@ -208,15 +210,20 @@ function beginsAsJson(bytes: Uint8Array): boolean {
   return bytes[at] === 0x5b || bytes[at] === 0x7b;
 }
 
+/** A text that is built to be slow is looked at in smaller steps. */
 export function* findInSteps(search: SecretSearch, bytes: Buffer): Generator<void, readonly Cut[]> {
-  if (bytes.length <= STEP_BYTES) return search.find(bytes);
-  const found: Cut[] = [];
   const { reach } = search;
-  const step = Math.max(STEP_BYTES, reach);
-  for (let start = 0; start < bytes.length; start += step) {
+  let step = Math.max(FIRST_STEP_BYTES, reach);
+  if (bytes.length <= step) return search.find(bytes);
+  const found: Cut[] = [];
+  for (let start = 0; start < bytes.length;) {
     const first = Math.max(0, start - OVERLAP_BYTES);
+    const beganMs = performance.now();
     for (const cut of search.find(bytes.subarray(first, start + step + reach)))
       found.push({ start: cut.start + first, end: cut.end + first });
+    start += step;
+    const isSlow = performance.now() - beganMs > TURN_MS;
+    step = Math.max(isSlow ? step / 2 : Math.min(2 * step, STEP_BYTES), LEAST_STEP_BYTES, reach);
     yield;
   }
   return merged(found);

@@ -8,12 +8,12 @@ export const placeOf = (block: number): number => Math.imul(block, 0x9e37_79b1) 
 /** The bytes of the shortest thing that is looked for. */
 const SHORTEST = 6;
 
-const NO_CHARACTER = 0xff;
-/** Between two characters of an encoding, and none of it. */
-const BETWEEN = 0xfe;
+export const NO_CHARACTER = 0xff;
+/** Between two characters of an encoding, and none of it. All other values are lower. */
+export const BETWEEN = 0xfe;
 
 /** A way to write bytes in characters that stand for so many bits each. */
-interface Encoding {
+export interface Encoding {
   readonly values: Uint8Array;
   readonly bits: number;
   /** After so many characters a byte begins where a character does. */
@@ -36,18 +36,26 @@ const PADDING = 0x3d;
 
 /** What decoding is for. */
 export interface Wanted {
-  /** Three bytes that stand in something that is looked for; and by their hash. */
-  readonly blocks: ReadonlySet<number>;
-  readonly mayBlock: Uint8Array;
-  /** The longest of it. */
+  /** The longest that is looked for. */
   readonly formBytes: number;
   find(bytes: Uint8Array): readonly Cut[];
 }
 
+/** Three bytes that stand in something that is looked for; and by their hash. */
+export interface Blocks {
+  readonly blocks: ReadonlySet<number>;
+  readonly mayBlock: Uint8Array;
+}
+
 /** Wherever the first character is, the groups may begin at any: each such grouping is a text of its own. */
-export function findEncoded(text: Uint8Array, encoded: Encoding, wanted: Wanted, found: Cut[]): void {
+export function findEncoded(
+  text: Uint8Array,
+  encoded: Encoding,
+  { blocks, mayBlock }: Blocks,
+  wanted: Wanted,
+  found: Cut[],
+): void {
   const { values, bits, group } = encoded;
-  const { mayBlock, blocks } = wanted;
   const charactersOfBlock = 24 / bits;
   const doneTo = Array.from({ length: group }, () => -1);
   let block = 0;
@@ -64,15 +72,28 @@ export function findEncoded(text: Uint8Array, encoded: Encoding, wanted: Wanted,
     if (++count < charactersOfBlock || mayBlock[placeOf(block)] === 0 || !blocks.has(block)) continue;
     const grouping = count % group;
     if (at <= (doneTo[grouping] ?? 0)) continue;
-    const { places, lookedTo } = placesAround(text, at, encoded, wanted.formBytes);
-    doneTo[grouping] = lookedTo;
-    for (const { start, end } of wanted.find(decode(text, places, values, bits))) {
-      const last = Math.ceil((8 * end) / bits) - 1;
-      let after = (places[last] ?? at) + 1;
-      if (last >= places.length - 1) while (text[after] === PADDING) after++;
-      found.push({ start: places[Math.floor((8 * start) / bits)] ?? at, end: after });
-    }
+    doneTo[grouping] = lookAround(text, at, encoded, wanted, found);
   }
+}
+
+/** Decodes what is around a group that ends at `at`, and looks there. Gives up to where no other look is needed. */
+export function lookAround(
+  text: Uint8Array,
+  at: number,
+  encoded: Encoding,
+  wanted: Wanted,
+  found: Cut[],
+): number {
+  const { values, bits } = encoded;
+  const { places, lookedTo } = placesAround(text, at, encoded, wanted.formBytes);
+  if (places.length * bits < 8 * SHORTEST) return lookedTo;
+  for (const { start, end } of wanted.find(decode(text, places, values, bits))) {
+    const last = Math.ceil((8 * end) / bits) - 1;
+    let after = (places[last] ?? at) + 1;
+    if (last >= places.length - 1) while (text[after] === PADDING) after++;
+    found.push({ start: places[Math.floor((8 * start) / bits)] ?? at, end: after });
+  }
+  return lookedTo;
 }
 
 /** Where the next characters stand that are enough for the shortest thing; looked for from their end, so that words are passed over. */

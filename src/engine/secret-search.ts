@@ -1,5 +1,6 @@
 import { decodeEscapes } from "./decode-escapes.ts";
-import { BASE64, BLOCK, BLOCK_BITS, findEncoded, HEX, placeOf, type Wanted } from "./find-encoded.ts";
+import { base64Windows, findBase64 } from "./find-base64.ts";
+import { BLOCK, BLOCK_BITS, findEncoded, HEX, placeOf, type Wanted } from "./find-encoded.ts";
 import { makePatternSearch } from "./find-patterns.ts";
 import { merged, type Cut } from "./cuts.ts";
 import { formsWithin } from "./secret-forms.ts";
@@ -11,8 +12,8 @@ import { formsWithin } from "./secret-forms.ts";
  * bytes are never looked at, however many secrets there are; only where they may be a beginning, a tree of the secrets with the same
  * six bytes is walked. The same pass over the text without its escapes (`decode-escapes.ts`, which knows where each byte came from)
  * finds them in JSON, URLs, HTML and scripts. Base64 and hexadecimal are decoded only where it can matter: while their characters
- * go by, the last 24 bits are every three bytes that they may stand for, and only three bytes that stand in a secret (or in an
- * escaped or encoded one) lead to decoding what is around them, in which all of this is done again. A text that is built to make
+ * go by, 24 bits of them are compared with the beginnings of secrets (and of escaped and encoded ones), and only where they are the
+ * same, what is around them is decoded, in which all of this is done again. A text that is built to make
  * the walks long gets shorter walks: then the first 32 bytes of a secret count as all of it.
  */
 export interface SecretSearch {
@@ -41,6 +42,7 @@ export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
   const seen = new Set<string>();
   const blocks = new Set<number>();
   const mayBlock = new Uint8Array(1 << BLOCK_BITS);
+  const windows = base64Windows();
   let longestBytes = 0;
 
   const addBlocks = (form: Uint8Array): void => {
@@ -59,13 +61,11 @@ export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
     if (decoded !== null) patterns.scan(text, inner);
     if (depth > 0) {
       const wanted: Wanted = {
-        blocks,
-        mayBlock,
         formBytes: ESCAPE_FACTOR * longestBytes,
         find: (each) => find(each, depth - 1),
       };
-      findEncoded(text, BASE64, wanted, inner);
-      findEncoded(text, HEX, wanted, inner);
+      findBase64(text, windows, wanted, inner);
+      findEncoded(text, HEX, { blocks, mayBlock }, wanted, inner);
     }
     if (decoded !== null)
       for (const { start, end } of inner)
@@ -82,7 +82,10 @@ export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
         longestBytes = Math.max(longestBytes, pattern.length);
         patterns.add(pattern, alone);
       }
-      for (const form of forms.forms) addBlocks(form);
+      for (const form of forms.forms) {
+        addBlocks(form);
+        windows.add(form);
+      }
     },
     get size() {
       return seen.size;
