@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openCaller } from "../../test/caller.ts";
+import { connect, openCaller } from "../../test/caller.ts";
 import { install, type Installation } from "../../test/service.ts";
 import { MAPPINGS, type DataFormat, type Mapping } from "./data-records.ts";
 import { cpuSecondsOf } from "./runs-cpu.ts";
@@ -39,19 +39,48 @@ function source(targetUrl: string, format: DataFormat): string {
   - { id: rows, type: parse, from: fetched, format: ${format}${format === "json" ? ", records: items" : ""} }`;
 }
 
-const heading = (name: string, targetUrl: string): string => `blueprint: ${name}
+const STRATEGY = "strat_bench";
+
+/** A login that gives many values that are looked for in all that comes back. */
+const strategy = (targetUrl: string): string => `strategy: ${STRATEGY}
 account: acme
 hosts: [${targetUrl}]
+fields: [{ key: password, type: password }]
+login:
+  type: http
+  steps:
+    - request: { method: POST, url: /login, form: { p: "{{ $credential.password }}" } }
+      extract: { secrets: { json: secrets } }`;
+
+const WITH_SECRETS = "json-secrets";
+
+/** The records of a node with a credential. */
+const sourceWithSecrets = `  - id: rows
+    type: http
+    credential: it
+    request: { url: /json, query: { records: "{{ $metadata.records }}" } }
+    records: items
+    max_bytes: ${RESPONSE_BYTES_MAX}
+    timeout: 30m`;
+
+const heading = (name: string, targetUrl: string): string => `blueprint: ${name}
+account: acme
+${name === WITH_SECRETS ? `credentials: { it: { strategy: ${STRATEGY} } }` : `hosts: [${targetUrl}]`}
 timeout: 1h
 metadata: [{ name: records, required: true }]
 nodes:`;
 
-function pipeline(targetUrl: string, format: DataFormat, mapping: Mapping): string {
+function pipeline(
+  targetUrl: string,
+  format: DataFormat,
+  mapping: Mapping,
+  name = `${format}-${mapping}`,
+): string {
   const fields = Object.entries(MAPPINGS[mapping])
     .map(([name, expression]) => `      ${name}: ${JSON.stringify(csvField(expression, format))}`)
     .join("\n");
-  return `${heading(`${format}-${mapping}`, targetUrl)}
-${source(targetUrl, format)}
+  return `${heading(name, targetUrl)}
+${name === WITH_SECRETS ? sourceWithSecrets : source(targetUrl, format)}
   - id: lines
     type: map
     from: rows
@@ -98,11 +127,14 @@ export async function openDataStage(targetUrl: string): Promise<DataStage> {
     "account: acme\nrate_limit: off",
     ...FORMATS.map((format) => pipeline(targetUrl, format, "simple")),
     pipeline(targetUrl, "json", "full"),
+    strategy(targetUrl),
+    pipeline(targetUrl, "json", "simple", WITH_SECRETS),
     ...(["sort", "dedupe", "join"] as const).map((name) => ordering(targetUrl, name)),
   );
   const apiKey = await installation.createKey("acme");
   const api = await installation.serveProcess({}, ["api"]);
   const caller = openCaller(api.url, apiKey);
+  const credential = await connect(caller, STRATEGY, { password: "correct-horse" });
   const kept = opened.move();
   const measure: DataStage["measure"] = async (blueprint, records, say) => {
     const worker = await installation.serveProcess({}, ["worker"]);
@@ -111,7 +143,10 @@ export async function openDataStage(targetUrl: string): Promise<DataStage> {
     const idleMiB = memoryOf(pid, "VmRSS");
     const cpuBefore = cpuSecondsOf([pid]);
     const startedAt = performance.now();
-    const triggered = await caller.post(`/blueprints/${blueprint}/trigger`, { records: String(records) });
+    const triggered = await caller.post(`/blueprints/${blueprint}/trigger`, {
+      records: String(records),
+      ...(blueprint === WITH_SECRETS && { credential_id: credential }),
+    });
     if (triggered.status !== 202)
       throw new Error(`The trigger was answered ${triggered.status}: ${triggered.text}`);
     const samples: number[] = [];

@@ -1,4 +1,5 @@
-/** The target of the data bench: documents of any number of records, `/json?records=n`. Sends its port. */
+/** The target of the data bench: documents of any number of records, `/json?records=n`, and a login. Sends its port. */
+import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pipeline, Readable } from "node:stream";
@@ -10,8 +11,15 @@ const TYPES: Readonly<Record<DataFormat, string>> = {
   csv: "text/csv; charset=utf-8",
 };
 
+/** What a login gives and is kept secret: as long as session ids and tokens are. */
+const SECRETS = 60;
+const secrets = Array.from({ length: SECRETS }, (_each, index) =>
+  createHash("sha256").update(`secret ${index}`).digest("base64url").slice(0, 32),
+);
+
 const server = createServer((request, response) => {
   const url = new URL(request.url ?? "/", "http://target");
+  if (url.pathname === "/login") return void response.end(JSON.stringify({ secrets }));
   const format = url.pathname.slice(1) as DataFormat;
   response.writeHead(200, { "content-type": TYPES[format] });
   const document = documentOf(format, Number(url.searchParams.get("records")));

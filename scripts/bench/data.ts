@@ -9,7 +9,7 @@ import type { LimitAnswer, LimitAsked } from "./data-limits-process.ts";
 import { openDataStage, type DataRun, type DataStage } from "./data-run.ts";
 import { startProgram } from "./processes.ts";
 
-const PARTS = ["json", "ndjson", "csv", "full", "limits", "sort", "dedupe", "join"] as const;
+const PARTS = ["json", "ndjson", "csv", "full", "limits", "sort", "dedupe", "join", "secrets"] as const;
 type Part = (typeof PARTS)[number];
 
 const USAGE = `npm run bench -- data [options]
@@ -20,6 +20,7 @@ const USAGE = `npm run bench -- data [options]
                     full                json, and a mapping that only JSONata itself can do
                     limits              the two limits, and the mappings on their own
                     sort, dedupe, join  ndjson, then that node; join with as many records
+                    secrets             json, by a node with a credential whose login gives 60 values to be looked for
   --markdown      the tables as Markdown
   --json FILE     all numbers as JSON
 
@@ -48,6 +49,7 @@ const BLUEPRINTS: Readonly<Record<Exclude<Part, "limits">, string>> = {
   sort: "sort",
   dedupe: "dedupe",
   join: "join",
+  secrets: "json-secrets",
 };
 
 interface Limits {
