@@ -10,6 +10,7 @@ import { createFirstOperator } from "#actions/create-first-operator.ts";
 import { prepareVault } from "#actions/prepare-vault.ts";
 import { formatProblem } from "#domain/config-problem.ts";
 import type { KeyScope } from "#domain/key-scope.ts";
+import { guardRows } from "#db/signed-rows.ts";
 import { limits } from "#domain/limits.ts";
 import { generateSigningKey, openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import { openLog } from "#lib/log.ts";
@@ -105,6 +106,9 @@ export async function install(
     all.DATABASE_URL !== database.connectionString || PROCESS_SETTINGS.some((name) => name in environment);
   const ways = needsProcess ? byCommands(all, folder, log) : byActions(all, database);
   await ways.init();
+  // What the test itself reads and writes is verified and signed as the service's is.
+  if (needsProcess)
+    guardRows(database.db, openSigning(readSigningKey(requireSigningKey(readConfig(all)).reveal())), null);
   return {
     ...ways,
     database,

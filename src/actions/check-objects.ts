@@ -11,7 +11,7 @@ import { listUnnamedBlobs, readOrphanLimit } from "#db/orphans.ts";
 import type { Database } from "#db/pool.ts";
 import type { InvariantFinding } from "#domain/invariants.ts";
 import { limits } from "#domain/limits.ts";
-import { OBJECT_PREFIXES } from "./sweep-objects.ts";
+import { OBJECT_PREFIXES, ownNames } from "./sweep-objects.ts";
 
 interface Stored {
   readonly db: Database;
@@ -20,6 +20,8 @@ interface Stored {
 }
 
 const BATCH = 200;
+/** How the folder names what is still being written. */
+const UNFINISHED = /\.[0-9a-f]{12}\.part$/;
 /** Beyond the sweep's own limit: it comes once an hour. */
 const SWEEP_LATE_MS = 2 * 3_600_000;
 
@@ -71,16 +73,20 @@ const NOUNS: Readonly<Record<string, string>> = { input: "input", step: "journal
 export async function findOrphans({ db, blobs }: Stored): Promise<readonly InvariantFinding[]> {
   const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs + SWEEP_LATE_MS);
   const findings: InvariantFinding[] = [];
+  const isOurs = await ownNames(db);
   for (const prefix of OBJECT_PREFIXES) {
     for await (const page of blobs.list(prefix, BATCH)) {
-      const old = page.filter(({ modifiedAt }) => modifiedAt < before).map(({ key }) => key);
+      const old = page
+        .filter(({ key, modifiedAt }) => modifiedAt < before && isOurs(key))
+        .map(({ key }) => key);
       if (old.length === 0) continue;
       const orphans = await listUnnamedBlobs(db, old);
       const purged = await listPurgedRuns(db, orphans.map(runOf));
       findings.push(...orphans.map((key) => orphaned(key, purged.has(runOf(key)))));
     }
   }
-  for await (const name of blobs.listUnfinished(before)) findings.push(unfinished(name));
+  for await (const name of blobs.listUnfinished(before))
+    if (isOurs(name.replace(UNFINISHED, ""))) findings.push(unfinished(name));
   return findings;
 }
 

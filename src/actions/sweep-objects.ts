@@ -1,5 +1,6 @@
 import { listAccountIds } from "#db/accounts.ts";
 import { listUnnamedBlobs, readOrphanLimit } from "#db/orphans.ts";
+import type { Database } from "#db/pool.ts";
 import { limits } from "#domain/limits.ts";
 import { claimStore, StoreOfAnother } from "./claim-store.ts";
 import type { Services } from "./services.ts";
@@ -35,11 +36,7 @@ export async function sweepObjects(services: Swept, isMeant = false): Promise<nu
     return null;
   }
   const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs);
-  const accounts = new Set([...(await listAccountIds(db)), "doctor"]);
-  const isOurs = (key: string): boolean => {
-    const [, ofInputs, ofRuns] = SHAPE.exec(key) ?? [];
-    return accounts.has(ofInputs ?? ofRuns ?? "");
-  };
+  const isOurs = await ownNames(db);
   let [seen, found] = [0, 0];
   // Few are removed as they were found; of many their number is looked at first.
   const few: string[] = [];
@@ -61,6 +58,15 @@ export async function sweepObjects(services: Swept, isMeant = false): Promise<nu
   const unfinished = await blobs.removeUnfinished(before, isOurs);
   log.info({ seen, removed: found, unfinished }, "swept the object store");
   return found;
+}
+
+/** Tells a name that this installation has made from all others. */
+export async function ownNames(db: Database): Promise<(key: string) => boolean> {
+  const accounts = new Set([...(await listAccountIds(db)), "doctor"]);
+  return (key) => {
+    const [, ofInputs, ofRuns] = SHAPE.exec(key) ?? [];
+    return accounts.has(ofInputs ?? ofRuns ?? "");
+  };
 }
 
 /** Page by page: how many objects are there, and which of them are nobody's. */

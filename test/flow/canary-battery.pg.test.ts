@@ -9,8 +9,10 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { openPool, type Database } from "#db/pool.ts";
+import { guardRows } from "#db/signed-rows.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { putStrategyInForce } from "../in-force.ts";
+import { signingOf } from "../invariants.ts";
 import { install, type Installation } from "../service.ts";
 import { testInAll, tier } from "../tiers.ts";
 import { DEFAULT_LOGIN, DEFAULT_NODES, LEAK_PATHS, type LeakPath } from "./battery-paths.ts";
@@ -104,6 +106,7 @@ async function runBattery(rounds: number, workerEnvironment: Record<string, stri
     queryTimeoutMs: 65_000,
   });
   opened.defer(async () => await db.end());
+  guardRows(db, signingOf(installation), null);
   // A few at a time: on a busy machine one transaction for all of them takes longer than it may.
   await installation.apply("account: acme");
   for (let first = 0; first < PATHS.length; first += 15) {

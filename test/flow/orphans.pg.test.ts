@@ -1,7 +1,7 @@
 // Design, page 6, 4.3, row 29: what a process that died has left in the store and in the scratch folder is swept.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, openCaller, type Caller } from "../caller.ts";
@@ -123,18 +123,25 @@ async function countsOf(
 
 test("more orphans than a page are swept in one go, those of every kind", async () => {
   const service = await installation.serveProcess();
-  for (const kind of ["inputs", "steps", "results"]) {
-    const folder = join(installation.dataFolder, "objects", kind, "acct_planted", "deep");
-    mkdirSync(folder, { recursive: true });
-    for (let index = 0; index < 700; index++) {
-      const file = join(folder, `object${index}`);
+  const [account] = await installation.database.db.query<{ id: string }>("select id from account");
+  const places = {
+    inputs: (index: number) => String(index).padStart(24, "0"),
+    steps: (index: number) => `run_planted/${String(index).padStart(16, "0")}`,
+    results: (index: number) => `run_planted/${String(index).padStart(16, "0")}.json.br`,
+  };
+  // More than a page of a listing of each, and no more in all than a sweep may remove by itself.
+  const ofEach = { inputs: 600, steps: 200, results: 200 };
+  for (const [kind, nameOf] of Object.entries(places)) {
+    for (let index = 0; index < ofEach[kind as keyof typeof ofEach]; index++) {
+      const file = join(installation.dataFolder, "objects", kind, account?.id ?? "", nameOf(index));
+      mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, "");
       utimesSync(file, 1_000, 1_000);
     }
   }
   const before = stored("").length;
-  assert.equal((await sweep()).removed, 2_100);
-  assert.equal(stored("").length, before - 2_100);
+  assert.equal((await sweep()).removed, 1_000);
+  assert.equal(stored("").length, before - 1_000);
   await service.end();
 });
 

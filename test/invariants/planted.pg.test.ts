@@ -154,11 +154,15 @@ function leave(path: string, days = 2): () => void {
 }
 
 test("V11 and V14: what is left behind is named when it is old, and only then", async () => {
-  const unnamed = `inputs/acct_x/${"a".repeat(24)}`;
+  const [account] = await bench.installation.database.db.query<{ id: string }>(
+    "select id from account limit 1",
+  );
+  const own = account?.id ?? "";
+  const unnamed = `inputs/${own}/${"a".repeat(24)}`;
   await withDamage(() => leave(objects(unnamed)), { check: "object_orphaned", place: unnamed });
   const half = `${unnamed}.0123456789ab.part`;
   await withDamage(() => leave(objects(half)), { check: "object_unfinished", place: half });
-  const purged = `results/acct_x/${left.purged}/abc.json.br`;
+  const purged = `results/${own}/${left.purged}/${"a".repeat(16)}.json.br`;
   await withDamage(() => leave(objects(purged)), { check: "object_of_purged_run", place: purged });
   const scratch = `${left.failed}-1-abcdef`;
   const folder = join(bench.installation.dataFolder, "scratch", scratch);
