@@ -52,7 +52,7 @@ export const SLOW_FILES: Readonly<Record<string, string>> = {
   "test/flow/hostile-runs.pg.test.ts": "runs that take as much CPU time as they may",
   "test/flow/ready-under-attack.pg.test.ts":
     "answers of many MB, large bodies and documents, each as long as it holds the main thread",
-  "test/flow/canary-battery.pg.test.ts": "46 ways to fail, and a search of everything that is stored",
+  "test/flow/canary-battery.pg.test.ts": "50 ways to fail, and a search of everything that is stored",
   "test/expressions/hostile.test.ts": "expressions that take as much CPU time as they may",
   "test/vault/kms.pg.test.ts": "a key at AWS is a process's own, so every command is one",
   "test/cli/serve.pg.test.ts": "each way to start and to end is a process",
