@@ -23,7 +23,7 @@ const OVERLAP_BYTES = 64;
 /** A longer text that is a number or a string as a whole is no JSON of anybody's. */
 const SCALAR_BYTES_MAX = 65_536;
 /** What is parsed to be cleaned, where cutting can't do: in one step, before anybody has counted what is in it. */
-const PARSED_BYTES_MAX = 1_048_576;
+const PARSED_BYTES_MAX = 131_072;
 
 /** A short text, at once. */
 export function cleanText(

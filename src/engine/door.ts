@@ -4,7 +4,6 @@ import { OutboundError, type OutboundRequest, type OutboundResponse } from "#dom
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { decodeText } from "#outbound/read-body.ts";
 import {
-  atOnce,
   cleanBytes,
   cleanLines,
   cleanStream,
@@ -56,7 +55,7 @@ export function openDoor(secrets: RunSecrets, handles: Handles | null): Door {
     enterRecords: (batches) => (isIdle() ? batches : cleanRecords(batches, plain)),
     message: (text) => cleanText(cleanText(text, plain), plain, secrets.inMessages),
     leave: (request, url) => {
-      if (isIdle() || !mayHoldHandle(request)) return request;
+      if ((handles === null && isIdle()) || !mayHoldHandle(request)) return request;
       return putBack(request, url, (handle) => {
         const value = handles?.read(handle, url.origin) ?? "foreign";
         if (value === "replaced") throw new OutboundError("refused", REPLACED);
@@ -81,7 +80,7 @@ function placeOf(handles: Handles, origin: string): Place {
 async function cleanResponse(response: OutboundResponse, cleaning: Cleaning): Promise<OutboundResponse> {
   const { kept, url } = response;
   const { origin } = new URL(url);
-  const headers = cleanHeaders(response.headers, cleaning);
+  const headers = await cleanHeaders(response.headers, cleaning);
   const body = kept === null ? await cleanBody(response, cleaning) : null;
   const address = origin + cleanText(url.slice(origin.length), cleaning);
   if (headers === response.headers && body === null && address === url) return response;
@@ -95,24 +94,25 @@ async function cleanResponse(response: OutboundResponse, cleaning: Cleaning): Pr
 }
 
 /** Values come as bytes, one a character. */
-function cleanHeaders(
+async function cleanHeaders(
   headers: ReadonlyMap<string, string>,
   { secrets, place }: Cleaning,
-): ReadonlyMap<string, string> {
+): Promise<ReadonlyMap<string, string>> {
   const search = secrets.inTexts;
-  const clean = (text: string): string => {
+  const clean = async (text: string): Promise<string> => {
     const bytes = Buffer.from(text, "latin1");
-    const cuts = atOnce(findInSteps(search, bytes));
+    const cuts = await inTurns(findInSteps(search, bytes));
     return cuts.length === 0
       ? text
       : replaceCuts(bytes, cuts, 0, (found) => place(found, false)).toString("latin1");
   };
   const all = [...headers].flat().join("\n");
-  if (clean(all) === all) return headers;
+  if ((await clean(all)) === all) return headers;
   secrets.countChange();
-  return new Map(
-    [...headers].map(([name, value]) => [secrets.isKept(name) ? name : clean(name), clean(value)]),
-  );
+  const cleaned = new Map<string, string>();
+  for (const [name, value] of headers)
+    cleaned.set(secrets.isKept(name) ? name : await clean(name), await clean(value));
+  return cleaned;
 }
 
 interface CleanBody {
