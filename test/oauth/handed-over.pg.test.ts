@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { takeAnswer } from "#db/oauth.ts";
 import { openCaller } from "../caller.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
@@ -101,6 +102,16 @@ test("with no process with the worker role nobody leaves, unless a file gives th
   assert.equal(await signInAtApi(give(bench.target.url)), "completed");
   assert.equal(basic(bench.target.seen("POST /token").at(-1)?.headers.authorization), "x:of%2Dthe%2Dfile");
   assert.deepEqual(trap.all, []);
+});
+
+test("an answer is taken once, however many processes ask for it", async () => {
+  const [attempt] = await db().query<{ hash: Buffer }>(
+    `update oauth_attempt set answer = '\\x01'
+     where state_hash = (select state_hash from oauth_attempt limit 1) returning state_hash as hash`,
+  );
+  const { hash } = attempt ?? assert.fail("no sign-in");
+  const taken = await Promise.all(Array.from({ length: 8 }, async () => await takeAnswer(db(), hash)));
+  assert.equal(taken.filter((each) => each !== undefined).length, 1);
 });
 
 testInAll(
