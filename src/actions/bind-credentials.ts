@@ -5,6 +5,7 @@ import { findBindingEntry, findBoundMark, insertBoundMark, noteOrigins } from "#
 import type { Database } from "#db/pool.ts";
 import { replaceSealed, SEALED_PLACES, type SealedPlace, type SealedRow } from "#db/sealed-places.ts";
 import { originsIn, UnknownContent, withOrigins, type SealedKind } from "#domain/destination.ts";
+import { RowRefused } from "#domain/refused-row.ts";
 import { must } from "#lib/assert.ts";
 import type { Log } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -107,15 +108,14 @@ async function bindPlace(
   let bound = 0;
   let overtaken = 0;
   const unopened: string[] = [];
-  const inForce = new Map<string, readonly string[]>();
+  const inForce = new Map<string, readonly string[] | null>();
   for await (const rows of eachBatch(db, place, { limit: BATCH })) {
     for (const { accountId, strategyId } of rows) {
-      const { strategy } = must(await findStrategy(db, accountId, strategyId), "a credential's strategy");
-      inForce.set(`${accountId}/${strategyId}`, credentialOrigins(strategy));
+      inForce.set(`${accountId}/${strategyId}`, await originsInForce(db, accountId, strategyId));
     }
     const outcomes = await Promise.all(
       rows.map(async (row) =>
-        bindRow(vault, place, row, must(inForce.get(`${row.accountId}/${row.strategyId}`), "its origins")),
+        bindRow(vault, place, row, inForce.get(`${row.accountId}/${row.strategyId}`) ?? null),
       ),
     );
     unopened.push(...outcomes.filter((outcome) => typeof outcome === "string"));
@@ -136,8 +136,31 @@ async function bindPlace(
   return { bound, overtaken, unopened };
 }
 
-/** The row with its origins in it; `fresh` is null when it has some already. Its id when it can't be opened. */
-async function bindRow(vault: Vault, place: CredentialPlace, row: SealedRow, inForce: readonly string[]) {
+/** Null: the row that would say so is not one that this installation has written. Nothing is bound by it; the alarm names it. */
+async function originsInForce(
+  db: Database,
+  accountId: string,
+  strategyId: string,
+): Promise<readonly string[] | null> {
+  try {
+    const { strategy } = must(await findStrategy(db, accountId, strategyId), "a credential's strategy");
+    return credentialOrigins(strategy);
+  } catch (error) {
+    if (error instanceof RowRefused) return null;
+    throw error;
+  }
+}
+
+/**
+ * The row with its origins in it; `fresh` is null when it has some already. Its id when it can't be opened, or has none and nobody can
+ * say which.
+ */
+async function bindRow(
+  vault: Vault,
+  place: CredentialPlace,
+  row: SealedRow,
+  inForce: readonly string[] | null,
+) {
   const plain = await openRow(vault, place, row);
   if (!plain) return row.rowId;
   const text = Buffer.from(plain).toString("utf8");
@@ -145,6 +168,7 @@ async function bindRow(vault: Vault, place: CredentialPlace, row: SealedRow, inF
   try {
     const origins = originsIn(place.purpose, text);
     if (origins !== null) return { was: row, origins, fresh: null };
+    if (inForce === null) return row.rowId;
     return { was: row, origins: inForce, fresh: await sealWithOrigins(vault, place, row, text, inForce) };
   } catch (error) {
     // One row that somebody has put there must not keep the service from starting.

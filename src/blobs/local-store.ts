@@ -50,9 +50,11 @@ export function openLocalStore(folder: string): BlobStore {
     adopt: async (mark) => await replaceFile(join(folder, MARK_NAME), mark),
     remove: async (keys) => {
       for (const key of keys) await rm(pathOf(key), { force: true });
-      // A run's folder goes with the last of its objects.
-      for (const parent of new Set(keys.map((key) => dirname(pathOf(key)))))
-        await rmdir(parent).catch(() => {});
+      // A run's folder goes with the last of its objects; an account's is for all that come.
+      const folders = new Set(
+        keys.filter((key) => key.split("/").length > 3).map((key) => dirname(pathOf(key))),
+      );
+      for (const each of folders) await rmdir(each).catch(() => {});
     },
     removeAll: async (prefix) =>
       await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
@@ -138,8 +140,8 @@ const OPEN_TRIES_MAX = 5;
 /** Its folder goes when the last object in it is removed, which may be at this moment. */
 async function openNew(path: string): Promise<FileHandle> {
   for (let tries = 1; ; tries++) {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       return await open(path, "wx", 0o600);
     } catch (error) {
       if (!isMissing(error) || tries === OPEN_TRIES_MAX) throw error;

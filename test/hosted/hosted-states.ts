@@ -171,6 +171,13 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
       return_url: `${RETURN_ORIGIN}/back`,
     });
   },
+  /** In a second browser: the first one keeps a cookie. */
+  elsewhere: async (page, hosted, language) => {
+    const { hosted_url } = await hosted.session();
+    await open(page, hosted_url, language);
+    await page.context().clearCookies();
+    await open(page, hosted_url, language);
+  },
   denied: async (page, hosted, language) => {
     const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth" });
     await open(page, `${hosted_url}?again=refused`, language);
