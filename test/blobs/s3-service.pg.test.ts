@@ -152,7 +152,12 @@ test(
     const runId = await trigger(caller);
     await complete(caller, runId);
     const kinds = (await keys(ceph)).map((name) => name.split("/")[0]);
-    assert.deepEqual(kinds, ["inputs", "results", "results", "results", "steps", "steps"].toSorted());
+    assert.deepEqual(kinds, [
+      "inputs",
+      "latchkey-installation",
+      ...["results", "results", "results"],
+      ...["steps", "steps"],
+    ]);
 
     // Spec, Results 1: "Requesting direct falls back automatically to presigned_url"
     const { body } = await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`);
