@@ -28,6 +28,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "promises in seconds; instead that it happens, and what brings it about (crash, zombie, delete, cancel, events)",
   "test/http/slow-clients-clock.pg.test.ts":
     "slow clients by the clock; instead by CPU time (http/slow-clients)",
+  "test/flow/ready-under-attack.pg.test.ts":
+    "how long others wait during each attack; instead the limits that bound it (http/large-bodies, flow/target-json, operator/typed-documents)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 
@@ -50,9 +52,11 @@ export const SLOW_FILES: Readonly<Record<string, string>> = {
   "test/flow/writes-crash.pg.test.ts": "kills seven services, before and after a write was sent",
   "test/flow/poison.pg.test.ts": "a run has to kill three workers before it is given up",
   "test/flow/hostile-runs.pg.test.ts": "runs that take as much CPU time as they may",
-  "test/flow/ready-under-attack.pg.test.ts":
-    "answers of many MB, large bodies and documents, each as long as it holds the main thread",
   "test/flow/canary-battery.pg.test.ts": "50 ways to fail, and a search of everything that is stored",
+  "test/flow/self-fence.pg.test.ts":
+    "freezes workers while others take their runs over, and starts two for each",
+  "test/idempotency/crash.pg.test.ts":
+    "kills services at the points that decide, with 300 requests under way",
   "test/expressions/hostile.test.ts": "expressions that take as much CPU time as they may",
   "test/vault/kms.pg.test.ts": "a key at AWS is a process's own, so every command is one",
   "test/cli/serve.pg.test.ts": "each way to start and to end is a process",
