@@ -135,7 +135,7 @@ const POLL_MS = 100;
 
 async function takeTurn(db: Database, id: string, holder: string): Promise<void> {
   const deadline = performance.now() + limits.rebindWaitMs;
-  while (!(await takeLogin(db, id, { runId: holder, epoch: null }, limits.rebindHoldMs))) {
+  while ((await takeLogin(db, id, { runId: holder, epoch: null }, limits.rebindHoldMs)) !== "taken") {
     if (performance.now() > deadline)
       throw new RebindRefused(`A run is logging in with ${id} and does not come to an end. Try again later.`);
     await sleep(POLL_MS);

@@ -159,22 +159,29 @@ interface LoginClaim {
 /** Of `$2` and `$3`: no other worker has claimed the run since. */
 const IS_CLAIM = `($3::int is null or exists (select from run where id = $2 and lease_epoch = $3::int))`;
 
-/** Takes the right to log in with a credential, for a time. True again for the same run: a killed worker's run goes on. */
+/**
+ * Takes the right to log in with a credential, for a time. Taken again by the same run: a killed worker's run goes on. `lost`: another
+ * claim has the run, and nothing is to be waited for.
+ */
 export async function takeLogin(
   db: Database,
   credentialId: string,
   { runId, epoch }: LoginClaim,
   lifetimeMs: number,
-): Promise<boolean> {
+): Promise<"taken" | "busy" | "lost"> {
   const rows = await db.query(
     `update credential set login_run_id = $2, login_until = app_now() + $4::bigint * interval '1 ms'
      where id = $1 and (login_run_id is null or login_run_id = $2 or login_until <= app_now()) and ${IS_CLAIM} returning 1`,
     [credentialId, runId, epoch, lifetimeMs],
   );
-  if (rows.length > 0) return true;
+  if (rows.length > 0) return "taken";
+  const [now] = await db.query<{ isThere: boolean; isClaim: boolean }>(
+    `select exists (select from credential where id = $1) as "isThere", ${IS_CLAIM} as "isClaim"`,
+    [credentialId, runId, epoch],
+  );
+  if (now?.isClaim !== true) return "lost";
   // A deleted credential has nothing to wait for: the caller finds it gone.
-  const exists = await db.query(`select 1 from credential where id = $1`, [credentialId]);
-  return exists.length === 0;
+  return now.isThere ? "busy" : "taken";
 }
 
 /** Gives it back, unless another worker has the run by now: then it is that one's. */

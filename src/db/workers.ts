@@ -135,17 +135,33 @@ export async function listRunsToStop(
   );
 }
 
+/** A lease of a worker's row. */
+export interface HeldLease {
+  readonly runId: string;
+  readonly epoch: number;
+}
+
+export async function listLeases(db: Database, workerId: string): Promise<readonly HeldLease[]> {
+  return await db.query<HeldLease>(
+    `select id as "runId", lease_epoch as epoch from run where ${LEASED} and lease_owner = $1`,
+    [workerId],
+  );
+}
+
 /** Frees runs that this worker's row holds and that it does not carry: the database was away when they were to be ended. */
 export async function releaseOrphans(
   db: Database,
   workerId: string,
-  carriedRunIds: readonly string[],
+  orphans: readonly HeldLease[],
 ): Promise<number> {
+  if (orphans.length === 0) return 0;
   const rows = await db.query(
     `update run set lease_owner = null, lease_epoch = lease_epoch + 1
-     where id in (select id from run where ${LEASED} and lease_owner = $1 and not id = any($2) order by id for no key update)
+     where id in (select run.id from run join unnest($2::text[], $3::int[]) as orphan (run_id, epoch)
+         on run.id = orphan.run_id and run.lease_epoch = orphan.epoch
+       where ${LEASED} and lease_owner = $1 order by run.id for no key update of run)
      returning 1`,
-    [workerId, carriedRunIds],
+    [workerId, orphans.map(({ runId }) => runId), orphans.map(({ epoch }) => epoch)],
   );
   return rows.length;
 }

@@ -20,7 +20,7 @@ import type { BeforeHop } from "./record-use.ts";
 import { openDoor } from "./door.ts";
 import { redactorOf } from "./redact.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
-import { RunFailure } from "./run-ended.ts";
+import { RunFailure, RunStopped } from "./run-ended.ts";
 import { openRunSecrets, type RunSecret } from "./run-secrets.ts";
 import type { EngineServices } from "./services.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
@@ -66,11 +66,10 @@ export async function login(
   const hidden = hiddenFrom(request.strategy.strategy);
   if (hidden !== null) request.trace?.hideFrom(hidden);
   const takenMs = loginTimeoutMs + limits.loginMarginMs;
-  for (
-    let pollMs = LOGIN_POLL_MS.first;
-    !(await takeLogin(services.db, request.credentialId, request, takenMs));
-    pollMs = Math.min(pollMs * 1.5, LOGIN_POLL_MS.longest)
-  ) {
+  for (let pollMs = LOGIN_POLL_MS.first; ; pollMs = Math.min(pollMs * 1.5, LOGIN_POLL_MS.longest)) {
+    const taken = await takeLogin(services.db, request.credentialId, request, takenMs);
+    if (taken === "lost") throw new RunStopped("lease_lost");
+    if (taken === "taken") break;
     await sleep(pollMs, undefined, { signal });
   }
   // Only now: the wait for others' logins is not this one's time.

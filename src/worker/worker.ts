@@ -20,6 +20,7 @@ import { isSuspect, type ClaimedRun } from "#db/runs.ts";
 import {
   freeJobs,
   freeRunsOfNobody,
+  listLeases,
   listRunsToStop,
   releaseOrphans,
   savePoolIds,
@@ -327,7 +328,10 @@ export class Worker {
     if (workerId === undefined) return;
     // What is being taken is leased before it is carried.
     await this.#taker.between(async () => {
-      await releaseOrphans(db, workerId, [...this.#carried.keys()]);
+      const leases = await listLeases(db, workerId);
+      // Compared now, after the look: a job registers its run before it claims it.
+      const orphans = leases.filter(({ runId }) => !this.#carried.has(runId));
+      await releaseOrphans(db, workerId, orphans);
     });
     await freeRunsOfNobody(db);
     if (this.#mustFreeJobs) {
