@@ -20,8 +20,6 @@ interface Stored {
 }
 
 const BATCH = 200;
-/** How the folder names what is still being written. */
-const UNFINISHED = /\.[0-9a-f]{12}\.part$/;
 /** Beyond the sweep's own limit: it comes once an hour. */
 const SWEEP_LATE_MS = 2 * 3_600_000;
 
@@ -85,8 +83,7 @@ export async function findOrphans({ db, blobs }: Stored): Promise<readonly Invar
       findings.push(...orphans.map((key) => orphaned(key, purged.has(runOf(key)))));
     }
   }
-  for await (const name of blobs.listUnfinished(before))
-    if (isOurs(name.replace(UNFINISHED, ""))) findings.push(unfinished(name));
+  for await (const name of blobs.listUnfinished(before, isOurs)) findings.push(unfinished(name));
   return findings;
 }
 

@@ -27,6 +27,12 @@ export async function claimStore(db: Database, blobs: BlobStore): Promise<void> 
   if (!isSame(await blobs.claim(mark), mark)) throw new StoreOfAnother();
 }
 
+/** As claimStore, for a command that only looks: a store that nobody has claimed stays so. */
+export async function checkStoreOwner(db: Database, blobs: BlobStore): Promise<void> {
+  const [mark, found] = [await readInstallationMark(db), await blobs.readMark()];
+  if (mark !== undefined && found !== null && !isSame(found, mark)) throw new StoreOfAnother();
+}
+
 /** From now on the store is this installation's, whosever it was. Gives whether it was another's. */
 export async function adoptStore(services: {
   readonly db: Database;

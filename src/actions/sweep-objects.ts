@@ -10,7 +10,7 @@ const PAGE = 500;
 /** Everything that the service puts into the store. */
 export const OBJECT_PREFIXES = ["inputs/", "steps/", "results/"] as const;
 
-/** The names that the service makes, with the account; `doctor` is whose command tries the store out. */
+/** The names that the service makes, with the account. `latchkey doctor` tries the store out under `doctor` in its place. */
 const SHAPE =
   /^(?:inputs\/([0-9A-Za-z_]+)\/[0-9A-Za-z]{24}|(?:steps|results)\/([0-9A-Za-z_]+)\/run_[0-9A-Za-z]+\/[0-9A-Za-z]{16}(?:\.json\.br)?)$/;
 

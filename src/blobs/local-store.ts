@@ -46,6 +46,7 @@ export function openLocalStore(folder: string): BlobStore {
     open: (key, range) => readFile(pathOf(key), key, range),
     // Only the service can reach the folder.
     presign: async () => null,
+    readMark: async () => await readText(join(folder, MARK_NAME)),
     claim: async (mark) => await claimFolder(join(folder, MARK_NAME), mark),
     adopt: async (mark) => await replaceFile(join(folder, MARK_NAME), mark),
     remove: async (keys) => {
@@ -59,7 +60,7 @@ export function openLocalStore(folder: string): BlobStore {
     removeAll: async (prefix) =>
       await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
     list: (prefix, pageSize) => listFiles(folder, prefix, pageSize),
-    listUnfinished: (before) => listUnfinishedFiles(folder, before),
+    listUnfinished: (before, isOurs) => listUnfinishedFiles(folder, before, isOurs),
     removeUnfinished: async (before, isOurs) => await removeUnfinishedFiles(folder, before, isOurs),
   };
 }
@@ -170,11 +171,16 @@ async function* listFiles(
   if (page.length > 0) yield page;
 }
 
-async function* listUnfinishedFiles(folder: string, before: Date): AsyncIterable<string> {
+async function* listUnfinishedFiles(
+  folder: string,
+  before: Date,
+  isOurs: (key: string) => boolean,
+): AsyncIterable<string> {
   for await (const path of walk(folder)) {
-    if (!UNFINISHED.test(path)) continue;
+    const name = relative(folder, path);
+    if (!UNFINISHED.test(name) || !isOurs(name.replace(UNFINISHED, ""))) continue;
     const modifiedAt = await modifiedAtOf(path);
-    if (modifiedAt !== null && modifiedAt < before) yield relative(folder, path);
+    if (modifiedAt !== null && modifiedAt < before) yield name;
   }
 }
 
@@ -184,8 +190,7 @@ async function removeUnfinishedFiles(
   isOurs: (key: string) => boolean,
 ): Promise<number> {
   let removed = 0;
-  for await (const name of listUnfinishedFiles(folder, before)) {
-    if (!isOurs(name.replace(UNFINISHED, ""))) continue;
+  for await (const name of listUnfinishedFiles(folder, before, isOurs)) {
     await rm(join(folder, name), { force: true });
     removed++;
   }

@@ -121,21 +121,23 @@ class S3Store implements BlobStore {
     }
   }
 
-  async claim(mark: string): Promise<string> {
+  async readMark(): Promise<string | null> {
     return await this.#ask(async ({ client, s3 }) => {
-      const at = { Bucket: this.#settings.bucket, Key: this.#settings.prefix + MARK_NAME };
-      const read = async (): Promise<string | null> => {
-        try {
-          const { Body } = await client.send(new s3.GetObjectCommand(at));
-          return (await Body?.transformToString()) ?? "";
-        } catch (error) {
-          if (isNoSuchObject(error)) return null;
-          throw error;
-        }
-      };
-      const found = await read();
-      if (found !== null) return found;
-      const put = { ...at, Body: mark, ContentType: "application/json" };
+      try {
+        const { Body } = await client.send(new s3.GetObjectCommand(this.#markAt()));
+        return (await Body?.transformToString()) ?? "";
+      } catch (error) {
+        if (isNoSuchObject(error)) return null;
+        throw error;
+      }
+    });
+  }
+
+  async claim(mark: string): Promise<string> {
+    const found = await this.readMark();
+    if (found !== null) return found;
+    await this.#ask(async ({ client, s3 }) => {
+      const put = { ...this.#markAt(), Body: mark, ContentType: "application/json" };
       try {
         await client.send(new s3.PutObjectCommand({ ...put, IfNoneMatch: "*" }));
       } catch (error) {
@@ -143,14 +145,15 @@ class S3Store implements BlobStore {
         if (isNotTaken(error)) await client.send(new s3.PutObjectCommand(put));
         else if (!isTakenBefore(error)) throw error;
       }
-      return (await read()) ?? mark;
     });
+    return (await this.readMark()) ?? mark;
   }
 
   async adopt(mark: string): Promise<void> {
     await this.#ask(async ({ client, s3 }) => {
-      const at = { Bucket: this.#settings.bucket, Key: this.#settings.prefix + MARK_NAME };
-      await client.send(new s3.PutObjectCommand({ ...at, Body: mark, ContentType: "application/json" }));
+      await client.send(
+        new s3.PutObjectCommand({ ...this.#markAt(), Body: mark, ContentType: "application/json" }),
+      );
     });
   }
 
@@ -176,15 +179,14 @@ class S3Store implements BlobStore {
     }
   }
 
-  async *listUnfinished(before: Date): AsyncIterable<string> {
-    for await (const { name, begunAt } of this.#unfinished(""))
-      if (begunAt < before) yield name.slice(this.#settings.prefix.length);
+  async *listUnfinished(before: Date, isOurs: (key: string) => boolean): AsyncIterable<string> {
+    for await (const { name } of this.#oldUnfinished(before, isOurs))
+      yield name.slice(this.#settings.prefix.length);
   }
 
   async removeUnfinished(before: Date, isOurs: (key: string) => boolean): Promise<number> {
     let removed = 0;
-    for await (const { name, id, begunAt } of this.#unfinished("")) {
-      if (begunAt >= before || !isOurs(name.slice(this.#settings.prefix.length))) continue;
+    for await (const { name, id } of this.#oldUnfinished(before, isOurs)) {
       await this.#abort(name, id);
       removed++;
     }
@@ -275,6 +277,11 @@ class S3Store implements BlobStore {
     }
   }
 
+  async *#oldUnfinished(before: Date, isOurs: (key: string) => boolean): AsyncIterable<UnfinishedUpload> {
+    for await (const upload of this.#unfinished(""))
+      if (upload.begunAt < before && isOurs(upload.name.slice(this.#settings.prefix.length))) yield upload;
+  }
+
   async *#unfinished(prefix: string): AsyncIterable<UnfinishedUpload> {
     let after: { KeyMarker?: string | undefined; UploadIdMarker?: string | undefined } | null = {};
     while (after !== null) {
@@ -307,6 +314,10 @@ class S3Store implements BlobStore {
   #at(key: string): Place {
     assert(isObjectKey(key), "an object key made by the server");
     return { Bucket: this.#settings.bucket, Key: this.#settings.prefix + key };
+  }
+
+  #markAt(): Place {
+    return { Bucket: this.#settings.bucket, Key: this.#settings.prefix + MARK_NAME };
   }
 
   #below(prefix: string): { readonly Bucket: string; readonly Prefix: string } {
@@ -344,23 +355,18 @@ interface UnfinishedUpload {
   readonly begunAt: Date;
 }
 
+/** Of the store's answer; 0: it gave none. */
+const statusOf = (error: unknown): number =>
+  (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode ?? 0;
+
 /** The store has understood, and said no: asking again would not help. */
-const isAnswer = (error: unknown): boolean => {
-  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
-  return status !== undefined && status >= 300 && status < 500;
-};
+const isAnswer = (error: unknown): boolean => statusOf(error) >= 300 && statusOf(error) < 500;
 
 /** The store does not know the request, or wants a checksum of another kind with it. */
-const isNotTaken = (error: unknown): boolean => {
-  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
-  return status === 400 || status === 405 || status === 501;
-};
+const isNotTaken = (error: unknown): boolean => [400, 405, 501].includes(statusOf(error));
 
-/** Another one has written it meanwhile. */
-const isTakenBefore = (error: unknown): boolean => {
-  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
-  return status === 412 || status === 409;
-};
+/** Another process has written it meanwhile. */
+const isTakenBefore = (error: unknown): boolean => [409, 412].includes(statusOf(error));
 
 /** Hashes and counts what goes by, and remembers when its source fails: that is no fault of the store. */
 function measure(bytes: AsyncIterable<Uint8Array>) {

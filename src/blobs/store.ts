@@ -35,7 +35,9 @@ export interface BlobStore {
    * it for that long; the service sends the object itself then.
    */
   presign(key: string, download: PresignedDownload): Promise<string | null>;
-  /** Whose objects these are: writes the mark where there is none, once for all who try; gives the one that is there. */
+  /** The mark that says whose objects these are; null: nobody has claimed the store. */
+  readMark(): Promise<string | null>;
+  /** Writes the mark where there is none, once for all processes that try; gives the one that is there. */
   claim(mark: string): Promise<string>;
   /** Replaces the mark. */
   adopt(mark: string): Promise<void>;
@@ -45,9 +47,9 @@ export interface BlobStore {
   removeAll(prefix: string): Promise<void>;
   /** The objects whose key begins with `prefix` (which ends in `/`), page by page, in no particular order. */
   list(prefix: string, pageSize: number): AsyncIterable<readonly ListedBlob[]>;
-  /** Names of what is left of objects that were never finished, untouched since `before`. */
-  listUnfinished(before: Date): AsyncIterable<string>;
-  /** Removes what is left of objects that were never finished, untouched since `before`, if `isOurs` says so of their key. Gives how many. */
+  /** Names of what is left of objects that were never finished, untouched since `before`, if `isOurs` says so of their key. */
+  listUnfinished(before: Date, isOurs: (key: string) => boolean): AsyncIterable<string>;
+  /** Removes what `listUnfinished` names. Gives how many. */
   removeUnfinished(before: Date, isOurs: (key: string) => boolean): Promise<number>;
 }
 

@@ -230,10 +230,10 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
 
 async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {
   const { checkStore } = await import("#actions/check-store.ts");
-  const { claimStore } = await import("#actions/claim-store.ts");
+  const { checkStoreOwner } = await import("#actions/claim-store.ts");
   const blobs = await composition.openStore();
   try {
-    await claimStore(db, blobs);
+    await checkStoreOwner(db, blobs);
   } catch (error) {
     if ((error as Error).name === "StoreOfAnother") return { ok: false, text: (error as Error).message };
   }

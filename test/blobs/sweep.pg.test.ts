@@ -83,6 +83,14 @@ test("a service does not start with the store of another; `latchkey store adopt`
   assert.deepEqual(JSON.parse(entry?.detail ?? ""), { store: "folder" });
 });
 
+test("`latchkey doctor` looks whose the store is, and claims none", async () => {
+  assert.ok(staging !== undefined);
+  const mark = join(staging.dataFolder, "objects", "latchkey-installation");
+  rmSync(mark, { force: true });
+  assert.equal((await staging.command("doctor")).code, 0);
+  assert.equal(existsSync(mark), false);
+});
+
 test("of two that claim a store at once one has it", async () => {
   const claims = await Promise.allSettled(
     [production, staging].map(async (each) => await claimStore(dbOf(each), store)),
