@@ -150,7 +150,7 @@ function indexBuiltConcurrently(path: string, sql: string): string | null {
 
 /**
  * One transaction in which no other process migrates; the pool's time-outs don't count in it. The lock ends with it, so this works
- * through a transaction pooler too. Whoever does not get the lock begins a new transaction: an index that is built concurrently waits
+ * through a transaction pooler too. A process that does not get the lock begins a new transaction: an index that is built concurrently waits
  * for every one that was open when it began.
  */
 export async function withMigrationLock<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {

@@ -79,7 +79,7 @@ export async function findOperatorByName(db: Database, name: string): Promise<St
   return genuine[0];
 }
 
-/** For the filter of a list: whoever has made the row. */
+/** For the filter of a list: also of a row that does not verify. */
 export async function findOperatorId(db: Database, name: string): Promise<string | undefined> {
   const rows = await db.query<{ id: string }>(
     `select id from operator where lower(email) = $1 order by id limit 1`,

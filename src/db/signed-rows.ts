@@ -223,7 +223,7 @@ async function readFloors(guard: RowGuard, db: Database, signed: readonly Signed
     for (const name of namesOf(kind, row)) {
       const known = guard.floors.get(name);
       if (known && nowMs - known.atMs < FRESH_MS && serial <= known.serial) continue;
-      // Whoever comes while this one asks takes what is known: one of many concurrent callers asks.
+      // One of many concurrent callers asks; the others use what is known meanwhile.
       if (known && serial <= known.serial) known.atMs = nowMs;
       asked.set(name, Math.max(serial, known?.serial ?? 0, asked.get(name) ?? 0));
     }

@@ -29,7 +29,7 @@ export async function readVaultKeys(db: Database): Promise<ReadRows<VaultKey>> {
   );
 }
 
-/** Of any key, whoever has registered it: there is something that was sealed. Undefined: the database is new. */
+/** Of any key, also one that does not verify: there is something that was sealed. Undefined: the database is new. */
 export async function findAnyVaultKeyId(db: Database): Promise<string | undefined> {
   const rows = await db.query<{ kid: string }>(`select kid from vault_key order by created_at, kid limit 1`);
   return rows[0]?.kid;

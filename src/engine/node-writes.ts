@@ -59,7 +59,7 @@ export function nodeWrites(
         await failpoint("write.after_effect");
         return answer;
       } catch (error) {
-        // Nothing was sent: nobody shall have to ask whether it was. Who has the run by now finds out by itself.
+        // Nothing was sent, so no operator has to decide. Another worker that has the run by now looks for itself.
         if (isStopped && !hasLeft) await end(ordinal, "ruled_out");
         throw error;
       }

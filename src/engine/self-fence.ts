@@ -20,7 +20,7 @@ export class SelfFence {
     this.#sentAtMs = sentAtMs;
   }
 
-  /** Throws RunStopped `lease_lost` when others may carry the run by now: it goes on with whoever has it. */
+  /** Throws RunStopped `lease_lost` when another worker may carry the run by now, and goes on with it. */
   check({ owner }: Lease): void {
     const isFresh = performance.now() - this.#sentAtMs < limits.selfFenceMs;
     if (owner !== this.#workerId || !isFresh) throw new RunStopped("lease_lost");

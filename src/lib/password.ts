@@ -89,7 +89,7 @@ export class Passwords {
     return this.#derived;
   }
 
-  /** Whoever asks now must wait. */
+  /** A caller that asks now must wait. */
   get isBusy(): boolean {
     return this.#running >= AT_ONCE;
   }

@@ -44,7 +44,7 @@ const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
-/** In one line, so one at a time among all workers; one that is late is not done twice. */
+/** One queue, so that one of them runs at a time among all workers; a job that is late is not added twice. */
 const HOUSEKEEPING = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
   .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
   .join("\n");

@@ -186,7 +186,9 @@ test("an API key is made, shown once, rotated after a question that says what en
     (await stage.operators.db.query("select 1 from api_key where name = 'From the dashboard'")).length;
   const dialog = page.getByRole("dialog");
   await page.getByRole("button", { name: "Rotate From the dashboard" }).click();
-  await dialog.getByText(/still calls with From the dashboard is refused from \d+ \w+ \d{4}/).waitFor();
+  await dialog
+    .getByText(/A caller that still uses From the dashboard is refused from \d+ \w+ \d{4}/)
+    .waitFor();
   await assertAccessible("a question about a key");
   await dialog.getByRole("button", { name: "Leave it" }).click();
   assert.equal(await count(), 1, "nothing was asked of the service");

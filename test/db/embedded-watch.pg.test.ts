@@ -1,4 +1,4 @@
-// Who started or adopted the embedded PostgreSQL looks after it: the machine may kill it, or its disk may be full.
+// Every process that uses the embedded PostgreSQL starts it again when it ends: the machine may kill it, or its disk may be full.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
@@ -113,7 +113,7 @@ test("a server that ended on a full disk is back when there is room", { skip }, 
   }
 });
 
-test("a service whose database can't be started again says so to whoever asks for its health, until it can", async () => {
+test("a service whose database can't be started again answers its health check with 503, until it can", async () => {
   const parent = newFolder();
   const data = join(parent, "data");
   const fast = pathToFileURL(join(ROOT, "test/flow/fast-liveness.mjs")).href;

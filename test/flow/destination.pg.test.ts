@@ -181,7 +181,7 @@ async function run(key: string, credentialId: string): Promise<EndedRun> {
 const bindingOf = ({ accountId, strategyId }: { accountId: string; strategyId: string }, rowId: string) =>
   ({ purpose: "credential", accountId, strategyId, rowId }) as const;
 
-/** Whoever has the public key can seal: a credential of the attacker's own, in the place of another, which may go to the attacker. */
+/** Anybody with the public key can seal: a credential of the attacker's own, in the place of another, which may go to the attacker. */
 async function forge(id: string, fields: Readonly<Record<string, string>>): Promise<void> {
   const plain = writeCredential(new Map(Object.entries(fields)), [bench.target.url, trap.url]);
   const { sealed } = await vault.seal(Buffer.from(plain), bindingOf(await credentialRow(id), id));

@@ -1,4 +1,4 @@
-// SECURITY.md: the service's own keys leave the process by no document, whoever wrote it into the database.
+// SECURITY.md: the service's own keys leave the process by no document, however it got into the database.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

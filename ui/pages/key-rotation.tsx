@@ -61,7 +61,7 @@ export function RotateButton(props: {
             data={OVERLAPS}
           />
           <Text size="sm">
-            The new key is shown once, with the same account, Blueprints and scopes. Whoever still calls with{" "}
+            The new key is shown once, with the same account, Blueprints and scopes. A caller that still uses{" "}
             <b>{name}</b>{" "}
             {overlapMs === 0 ? (
               "is refused from now on."

@@ -56,8 +56,8 @@ export async function signIn(services: Services, request: SignInRequest): Promis
 
 /**
  * Beyond what may be tried: it succeeds with password and second factor together, because both are no guess, and nobody is kept out by
- * what strangers do. Otherwise the answer says nothing: all is looked at whatever is wrong, and neither half is confirmed. Whoever knows
- * the password has as few guesses at the code here as within the limit. Throws Problem 429.
+ * what strangers do. Otherwise the answer says nothing: all is looked at whatever is wrong, and neither half is confirmed. A caller who
+ * knows the password has as few guesses at the code here as within the limit. Throws Problem 429.
  */
 async function signInOver(
   services: Services,
