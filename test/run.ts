@@ -32,7 +32,7 @@ const patterns = ["test/**/*.test.ts", "test/**/*.e2e.ts"];
 const compileCache = join(projectFolder, "node_modules/.cache/latchkey-tests");
 const testTimeoutMs = 120_000;
 /** A test waits for other processes nearly half of its time. */
-const lanes = Math.ceil(1.5 * availableParallelism());
+const lanes = 2 * availableParallelism();
 const killAfterMs = 10_000;
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

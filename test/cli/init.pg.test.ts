@@ -8,6 +8,7 @@ import { verifyPassword } from "#lib/password.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { openCaller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
+import { inTier } from "../tiers.ts";
 import { latchkey, newFolder, startLatchkey, urlOf, type Environment } from "./program.ts";
 
 let installation: Installation & AsyncDisposable;
@@ -155,27 +156,30 @@ describe("serve refuses, with exit code 1 and what to do,", () => {
     const files = { "signing.key": keys.signing, "master.key": master };
     await refused(folderWith(files), /master key is not the one of this database.*from your backup/);
   });
-  test("with the two keys exchanged", async () => {
-    await refused(
-      folderWith({ "signing.key": keys.master, "master.key": keys.signing }),
-      /This is a master key, not a signing key/,
-    );
-    const onlyMaster = folderWith({ "signing.key": keys.signing, "master.key": keys.signing });
-    await refused(onlyMaster, /This is a signing key, not a master key/);
-  });
-  test("with a key that is cut off or empty", async () => {
-    const short = (text: string): string => text.trim().slice(0, -6);
-    await refused(
-      folderWith({ "signing.key": short(keys.signing), "master.key": keys.master }),
-      /signing key is cut off/,
-    );
-    await refused(
-      folderWith({ "signing.key": keys.signing, "master.key": short(keys.master) }),
-      /master key is cut off/,
-    );
-    await refused(folderWith({ "signing.key": "", "master.key": keys.master }), /signing key is empty/);
-    await refused(folderWith({ "signing.key": keys.signing, "master.key": "\n" }), /master key is empty/);
-  });
+  // The reading of keys has its own tests (vault/signing); here is that its message comes out, and nothing starts.
+  const short = (text: string): string => text.trim().slice(0, -6);
+  const damages = [
+    ["the two exchanged", "master", "signing", /This is a master key, not a signing key/],
+    ["a signing key twice", "signing", "signing", /This is a signing key, not a master key/],
+    ["a signing key cut off", "short signing", "master", /signing key is cut off/],
+    ["a master key cut off", "signing", "short master", /master key is cut off/],
+    ["an empty signing key", "", "master", /signing key is empty/],
+    ["an empty master key", "signing", "\n", /master key is empty/],
+  ] as const;
+  const isRepresentative = ([name]: (typeof damages)[number]): boolean =>
+    name === "the two exchanged" || name === "a master key cut off";
+  for (const [name, signing, master, message] of inTier(damages, isRepresentative)) {
+    test(`with keys that can't be used: ${name}`, async () => {
+      const texts: Readonly<Record<string, string>> = {
+        signing: keys.signing,
+        master: keys.master,
+        "short signing": short(keys.signing),
+        "short master": short(keys.master),
+      };
+      const files = { "signing.key": texts[signing] ?? signing, "master.key": texts[master] ?? master };
+      await refused(folderWith(files), message);
+    });
+  }
   test("when the file that a variable names is not there", async () => {
     const environment = {
       ...folderWith({ "signing.key": keys.signing }),
@@ -208,7 +212,8 @@ describe("keys", () => {
         LATCHKEY_MASTER_KEY_FILE: join(place, "real-master"),
       },
     ];
-    for (const environment of environments) {
+    // The last one has a value that wins over the file in the data folder, and a named file that does.
+    for (const environment of inTier(environments, (_, index) => index === 2)) {
       const service = startLatchkey(["serve"], environment);
       await urlOf(service);
       service.child.kill("SIGTERM");
@@ -259,7 +264,7 @@ describe("roles", () => {
   });
 
   test("an unknown role is a usage mistake: exit code 2", async () => {
-    for (const roles of ["runner", "", "api,", "API"]) {
+    for (const roles of inTier(["runner", "", "api,", "API"], (each) => each === "runner")) {
       const { code, stderr } = await latchkey(["serve", "--roles", roles], installation.environment);
       assert.equal(code, 2, roles);
       assert.match(stderr, /Roles are api and worker/);

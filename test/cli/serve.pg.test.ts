@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { install, type Installation } from "../service.ts";
+import { inTier } from "../tiers.ts";
 import { latchkey, startLatchkey, urlOf, type Environment, type Running } from "./program.ts";
 
 let installation: Installation & AsyncDisposable;
@@ -107,9 +108,26 @@ async function openProxy(
   };
 }
 
+/** Set and empty, they count as unset. */
+const EMPTY = [
+  "LATCHKEY_HOST",
+  "LATCHKEY_PUBLIC_URL",
+  "LATCHKEY_SIGNING_KEY",
+  "LATCHKEY_SIGNING_KEY_FILE",
+  "LATCHKEY_MASTER_KEY",
+  "LATCHKEY_MASTER_KEY_FILE",
+  "LATCHKEY_TRUSTED_PROXIES",
+  "LATCHKEY_EGRESS_ALLOW",
+  "LATCHKEY_LOG_LEVEL",
+  "LATCHKEY_LOG_FORMAT",
+  "LATCHKEY_WORKER_CONCURRENCY",
+  "LATCHKEY_DRAIN_SECONDS",
+  "LATCHKEY_UNKNOWN_THING",
+];
+
 describe("the start", () => {
-  test("the first line on standard output says the URL, and it answers at once", async () => {
-    const service = serve();
+  test("the first line on standard output says the URL, and it answers at once; an empty variable counts as unset", async () => {
+    const service = serve(Object.fromEntries(EMPTY.map((name) => [name, ""])));
     const first = await service.line(/./);
     assert.equal(first, service.stdout().split("\n")[0]);
     const url = must(
@@ -174,7 +192,7 @@ describe("the start", () => {
       `postgres://x:${password}@localhost:1/x`,
     ];
     url.pathname = "/there_is_no_such_database";
-    for (const each of [...urls, url.href]) {
+    for (const each of inTier([...urls, url.href], (_, index) => index === 0)) {
       const result = await latchkey(["serve"], {
         ...installation.environment,
         DATABASE_URL: each,
@@ -203,7 +221,7 @@ describe("the settings", () => {
       LATCHKEY_PROT: "8080",
       LATCHKEY_SIGNING_KEYS: "lks_canary",
     };
-    for (const command of ["serve", "init", "doctor"]) {
+    for (const command of inTier(["serve", "init", "doctor"], (each) => each === "serve")) {
       const { code, stdout, stderr } = await latchkey([command], {
         LATCHKEY_DATA_DIR: "/nowhere/data",
         ...wrong,
@@ -218,28 +236,6 @@ describe("the settings", () => {
       assert.doesNotMatch(stderr, /hunter2|canary/);
     }
   });
-
-  test("an empty variable counts as unset", async () => {
-    const names = [
-      "LATCHKEY_HOST",
-      "LATCHKEY_PUBLIC_URL",
-      "LATCHKEY_SIGNING_KEY",
-      "LATCHKEY_SIGNING_KEY_FILE",
-      "LATCHKEY_MASTER_KEY",
-      "LATCHKEY_MASTER_KEY_FILE",
-      "LATCHKEY_TRUSTED_PROXIES",
-      "LATCHKEY_EGRESS_ALLOW",
-      "LATCHKEY_LOG_LEVEL",
-      "LATCHKEY_LOG_FORMAT",
-      "LATCHKEY_WORKER_CONCURRENCY",
-      "LATCHKEY_DRAIN_SECONDS",
-      "LATCHKEY_UNKNOWN_THING",
-    ];
-    const service = serve(Object.fromEntries(names.map((name) => [name, ""])));
-    assert.match(await urlOf(service), /^http:\/\/127\.0\.0\.1:\d+$/);
-    service.child.kill("SIGTERM");
-    assert.equal((await service.ended).code, 0);
-  });
 });
 
 /** A drain that outlives every test: what holds an end up until its limit never ends. */
@@ -247,7 +243,7 @@ const PATIENT = { LATCHKEY_DRAIN_SECONDS: "600" };
 const STOPPED = /"msg":"stopped"/;
 
 describe("the end", () => {
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  for (const signal of inTier(["SIGTERM", "SIGINT"] as const, (each) => each === "SIGTERM")) {
     test(`${signal}: idle connections are closed, a request under way is answered, then exit code 0`, async () => {
       const service = serve(PATIENT);
       const url = await urlOf(service);
@@ -291,10 +287,11 @@ describe("the end", () => {
   });
 
   test("a second signal ends it at once", async () => {
-    for (const [first, second, exitCode] of [
+    const ends = [
       ["SIGTERM", "SIGTERM", 143],
       ["SIGTERM", "SIGINT", 130],
-    ] as const) {
+    ] as const;
+    for (const [first, second, exitCode] of inTier(ends, (_, index) => index === 1)) {
       const service = serve(PATIENT);
       await beginRequest(await urlOf(service));
       service.child.kill(first);

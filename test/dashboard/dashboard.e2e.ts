@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { axe } from "./axe.ts";
+import { axeLightAndDark } from "../axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 import { inTier } from "../tiers.ts";
-import { signAgain } from "../sign-again.ts";
+import { rewriteSigned } from "../sign-again.ts";
 
 const RECORDS = [
   { number: "RE-1", supplier: "Northwind", total: 12.5 },
@@ -90,11 +90,7 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   const context = await stage.newContext({ colorScheme: "light" });
   const page = await context.newPage();
   const assertAccessible = async (what: string): Promise<void> => {
-    assert.deepEqual(await axe(page), [], what);
-    await page.emulateMedia({ colorScheme: "dark" });
-    await page.locator("html[data-mantine-color-scheme=dark]").waitFor();
-    assert.deepEqual(await axe(page), [], `${what}, dark`);
-    await page.emulateMedia({ colorScheme: "light" });
+    assert.deepEqual(await axeLightAndDark(page), [], what);
   };
   await page.goto(`${url}/dashboard`);
   await page.getByLabel("Sign-in name").waitFor();
@@ -231,8 +227,7 @@ test("what is for ever wants the second factor, and goes on when it is given", a
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("button", { name: "Purge now" }).waitFor();
   // As after a longer look at the page.
-  await stage.operators.db.query("update operator_session set stepped_up_at = null");
-  await signAgain(stage.operators.db, "operator_session");
+  await rewriteSigned(stage.operators.db, "operator_session", "stepped_up_at = null", []);
   await page.getByRole("button", { name: "Purge now" }).click();
   await page.getByRole("button", { name: "Purge for ever" }).click();
   const asking = page.getByRole("dialog", { name: "Confirm that it is you" });
@@ -291,10 +286,7 @@ for (const [width, height] of inTier(SIZES, ([each]) => each === 390)) {
       const page = await stage.openPage("admin", "", { viewport: { width, height }, colorScheme: "light" });
       const found: string[] = [];
       const look = async (what: string): Promise<void> => {
-        found.push(...(await axe(page)).map((each) => `${what}: ${each}`));
-        await page.emulateMedia({ colorScheme: "dark" });
-        found.push(...(await axe(page, ["color-contrast"])).map((each) => `${what}, dark: ${each}`));
-        await page.emulateMedia({ colorScheme: "light" });
+        found.push(...(await axeLightAndDark(page)).map((each) => `${what}: ${each}`));
         if (await page.evaluate("document.documentElement.scrollWidth > innerWidth"))
           found.push(`${what}: wider`);
       };

@@ -1,9 +1,9 @@
 // The pages that set things up, in a real Chromium at a real service: an operator writes a Blueprint, tries it, and looks after the rest.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { submitHostedForm } from "../caller.ts";
+import { axeLightAndDark } from "../axe.ts";
 import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 const STRATEGY = `strategy: strat_portal
@@ -17,8 +17,6 @@ account: acme
 name: Bank
 hosts: [https://api.northwind.example]
 login: { type: oauth2, client_id: latchkey, client_secret: { secret: NORTHWIND }, issuer: "https://login.northwind.example" }`;
-
-const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 let stage: DashboardStage;
 let page: Page;
@@ -43,40 +41,9 @@ const goTo = async (path: string, heading: string): Promise<void> => {
   await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
 };
 
-/** WCAG 2.2 AA, as far as a program can tell. Asked by the browser's debugger: the page's policy lets no script in. */
 async function assertAccessible(what: string): Promise<void> {
   checked.add(`${page.url()}: Applying inline style`);
-  await page.evaluate(axe);
-  const violations: string[] = [];
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    violations.push(...(await findViolations(colorScheme)));
-  }
-  await page.emulateMedia({ colorScheme: null });
-  assert.deepEqual(violations, [], what);
-}
-
-/** In the dark it is the same page but for its colours. */
-async function findViolations(colorScheme: "light" | "dark"): Promise<readonly string[]> {
-  return await page.evaluate(async (scheme) => {
-    const { axe: checker } = globalThis as unknown as {
-      axe: {
-        run(
-          where: string,
-          options: unknown,
-        ): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
-      };
-    };
-    const tags =
-      scheme === "dark"
-        ? ["color-contrast"]
-        : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-    // Reading style sheets anew would be refused by the page's policy.
-    const { violations: found } = await checker.run("html", { runOnly: tags, preload: false });
-    return found.map(
-      ({ id, nodes }) => `${scheme} ${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" ")}`,
-    );
-  }, colorScheme);
+  assert.deepEqual(await axeLightAndDark(page), [], what);
 }
 
 test("a Blueprint is written with its problems beside it, published, tried, and published again as it was", async () => {

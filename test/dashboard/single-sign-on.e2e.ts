@@ -5,7 +5,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { startProvider, type ProviderSite } from "../oauth/provider.ts";
 import { codeOf } from "../operator/browser.ts";
 import { oidcEnvironment } from "../operator/oidc-stage.ts";
-import { axe } from "./axe.ts";
+import { axeLightAndDark } from "../axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 let stage: DashboardStage;
@@ -46,10 +46,7 @@ async function agree(page: Page): Promise<void> {
 }
 
 async function assertAccessible(page: Page, what: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await axe(page), [], `${what}, ${colorScheme}`);
-  }
+  assert.deepEqual(await axeLightAndDark(page), [], what);
 }
 
 test("an admin comes in by the provider to the page that was asked for, and is asked there again before what is dangerous", async () => {

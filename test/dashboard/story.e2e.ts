@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { connect } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
-import { axe } from "./axe.ts";
+import { axe } from "../axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 const RIGHT = "right-pass-4711";

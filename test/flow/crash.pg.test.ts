@@ -3,7 +3,7 @@ import { after, afterEach, before, test } from "node:test";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type ServiceProcess } from "../service.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 import { eventually, historyOf, recordHistory } from "./run-history.ts";
 import {
   idsOf,
@@ -119,8 +119,8 @@ const killPoints: Record<
   },
 };
 
-/** What it has not read it reads again; what it has, it does not. */
-const REPRESENTATIVES = ["between two pages", "between two nodes"];
+/** What it has read it does not read again. */
+const REPRESENTATIVES = ["between two nodes"];
 
 for (const [when, { at, shows, firstAgain }] of inTier(Object.entries(killPoints), ([name]) =>
   REPRESENTATIVES.includes(name),
@@ -143,7 +143,9 @@ for (const [when, { at, shows, firstAgain }] of inTier(Object.entries(killPoints
   });
 }
 
-test("a run whose service is killed in the transaction that completes it completes once, after the restart", async () => {
+const COMPLETION_TEST =
+  "a run whose service is killed in the transaction that completes it completes once, after the restart";
+testInAll("flow/failpoints kills it at run.before_complete", COMPLETION_TEST, {}, async () => {
   const { db } = installation.database;
   const run = await db.transaction(async (tx) => {
     // The results can't be written while this is held: the completing transaction stands still in the middle.

@@ -94,10 +94,9 @@ async function dieAt(point: Failpoint, dying: ServiceProcess): Promise<readonly 
   return ids;
 }
 
-/** One for each thing that a worker may have just kept, or is about to keep: a step, a write, an end, a hand-over. */
+/** One for each thing that a worker may have just kept, or is about to keep: a step, an end, a hand-over (flow/writes-crash: a write). */
 const REPRESENTATIVES: readonly Failpoint[] = [
   "step.after_finish",
-  "write.after_effect",
   "run.before_complete",
   "run.before_release",
 ];

@@ -1,8 +1,6 @@
 /** Every state of the embedded flow in a real Chromium: accessible to all, with every kind of field. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import type { AxeResults } from "axe-core";
 import type { Browser, Frame, Page } from "playwright-core";
 import { en } from "#hosted/texts/en.ts";
 import { must } from "#lib/assert.ts";
@@ -15,10 +13,9 @@ import {
   WINDOW_STATES,
   type EmbeddedStage,
 } from "./embedded-states.ts";
+import { axeLightAndDark } from "../axe.ts";
 import { inTier } from "../tiers.ts";
 
-const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
-const WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const NARROW = { width: 320, height: 640 };
 
 let browser: Browser;
@@ -37,15 +34,7 @@ after(async () => {
 const ofMistakes = (complaint: string): boolean => !complaint.startsWith("Failed to load resource");
 
 async function assertAccessible(page: Page, inside: Page | Frame, language: string): Promise<void> {
-  await inside.evaluate(`${AXE};0`);
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    const results = (await inside.evaluate(
-      `axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ["violations"], iframes: false })`,
-    )) as AxeResults;
-    const found = results.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
-    assert.deepEqual(found, [], `${language} ${colorScheme}`);
-  }
+  assert.deepEqual(await axeLightAndDark(page, inside), [], language);
   const [shown, wide] = (await inside.evaluate(
     "[innerWidth, document.documentElement.scrollWidth]",
   )) as number[];

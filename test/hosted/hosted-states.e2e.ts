@@ -1,19 +1,16 @@
 /** Every state of the hosted pages in a real Chromium: accessible to all, and made better by script without needing it. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import encodeQR from "qr";
 import { en } from "#hosted/texts/en.ts";
 import { launchChromium } from "./chromium.ts";
 import { GOOD, type Hosted } from "./hosted-setup.ts";
 import { HOSTED_STATES, setUpStates } from "./hosted-states.ts";
+import { axe, axeLightAndDark } from "../axe.ts";
 import { inTier } from "../tiers.ts";
 
 const WAIT_MS = 20_000;
-const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
-const WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const NARROW = { width: 320, height: 568 };
 
 let browser: Browser;
@@ -44,15 +41,6 @@ async function openPage(options: BrowserContextOptions = {}) {
   return { page, requested, complaints, [Symbol.asyncDispose]: async () => await context.close() };
 }
 
-async function violations(page: Page): Promise<readonly string[]> {
-  const results = (await page.evaluate(
-    `if (!globalThis.axe) { ${AXE} };axe.run(document, { runOnly: ${JSON.stringify(WCAG)}, resultTypes: ["violations"] })`,
-  )) as AxeResults;
-  return results.violations.flatMap(({ id, nodes }) =>
-    nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ""}`),
-  );
-}
-
 test("what looks for violations finds them", async () => {
   await using visitor = await openPage();
   const { page } = visitor;
@@ -60,8 +48,8 @@ test("what looks for violations finds them", async () => {
   await page.evaluate(
     "document.querySelector('h1').style.color = '#bbb'; document.documentElement.lang = ''",
   );
-  const found = await violations(page);
-  const rules = new Set(found.map((each) => each.split(":", 1)[0]));
+  const found = await axe(page);
+  const rules = new Set(found.map((each) => each.split(" at ", 1)[0]));
   assert.deepEqual(rules, new Set(["color-contrast", "html-has-lang"]));
 });
 
@@ -85,10 +73,7 @@ for (const { language, state, show } of inTier(LOOKS, isRepresentative)) {
       for (const heading of await page.locator("h1, h2").allInnerTexts()) headings.add(heading);
     // What opens is looked at too.
     if ((await page.locator("nav summary").count()) > 0) await page.locator("nav summary").click();
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      assert.deepEqual(await violations(page), [], colorScheme);
-    }
+    assert.deepEqual(await axeLightAndDark(page), []);
     const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
     assert.equal(width, NARROW.width);
     assert.deepEqual(complaints, []);

@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import type { AxeResults } from "axe-core";
+import type { Frame, Page } from "playwright-core";
+
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** What axe finds wrong with a page or a frame, without the frames inside: the rule, and where. */
+export async function axe(page: Page | Frame, rules: readonly string[] = RULES): Promise<readonly string[]> {
+  const options = { runOnly: rules, resultTypes: ["violations"], iframes: false, preload: false };
+  // `preload` would read style sheets anew, which the page's policy refuses.
+  // Evaluated by the browser's debugger: the page's own policy lets no script in.
+  const { violations } = (await page.evaluate(
+    `if (!globalThis.axe) { ${AXE} };axe.run(document, ${JSON.stringify(options)})`,
+  )) as AxeResults;
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(
+      ({ target, failureSummary = "" }) =>
+        `${id} at ${target.join(" ")}: ${failureSummary.replace(/\s+/g, " ").slice(0, 200)}`,
+    ),
+  );
+}
+
+/** In both color schemes, of which only the rule of contrast knows. `inside` is the page, or a frame of it. */
+export async function axeLightAndDark(page: Page, inside: Page | Frame = page): Promise<readonly string[]> {
+  await showIn(page, "light");
+  const light = await axe(inside);
+  await showIn(page, "dark");
+  const dark = await axe(inside, ["color-contrast"]);
+  await page.emulateMedia({ colorScheme: null });
+  return [...light, ...dark.map((each) => `dark: ${each}`)];
+}
+
+async function showIn(page: Page, colorScheme: "light" | "dark"): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  // The dashboard's components follow a moment later.
+  const other = colorScheme === "light" ? "dark" : "light";
+  await page.locator(`html:not([data-mantine-color-scheme=${other}])`).waitFor({ state: "attached" });
+}
