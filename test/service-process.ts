@@ -52,8 +52,11 @@ export async function runLatchkey(
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { code, stdout, stderr };
+  return { code, stdout, stderr: withoutProgress(stderr) };
 }
+
+/** Without the lines that a command writes when it has to wait for something: whether it has to is the machine's. */
+export const withoutProgress = (stderr: string): string => stderr.replaceAll(/^[^\n]* …\n/gm, "");
 
 export interface CommandRequest {
   readonly arguments: readonly string[];
@@ -96,7 +99,8 @@ async function answerOf(server: ChildProcess): Promise<CommandResult> {
   const onExit = (code: number | null): void => reject(new Error(`the command's process ended with ${code}`));
   server.once("message", resolve).once("exit", onExit);
   try {
-    return await promise;
+    const result = await promise;
+    return { ...result, stderr: withoutProgress(result.stderr) };
   } finally {
     server.off("message", resolve).off("exit", onExit);
   }

@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { eventually } from "../flow/run-history.ts";
-import { inTier, testInAll } from "../tiers.ts";
+import { testInAll } from "../tiers.ts";
 import { assertNothingLeft, BY_NPM, BY_SCRIPT, pressCtrlC, startDemo } from "./demo-process.ts";
 
 /** Demos are over in less. */
@@ -66,20 +66,24 @@ describe("npm run demo", () => {
     await assertNothingLeft(demo);
   });
 
-  const moments = [
+  for (const [moment, line] of [
     ["while its data folder is made", /Making a throw-away data folder/],
     ["in the middle of the run", /^ +\d+\.\d\d s /],
-  ] as const;
-  for (const [moment, line] of inTier(moments, ([each]) => each === "in the middle of the run")) {
-    test(`Ctrl-C ${moment} leaves no process and no file behind`, async () => {
-      const demo = startDemo([...BY_NPM, "--once"]);
-      await demo.line(line);
-      pressCtrlC(demo);
-      const { code, stdout } = await demo.ended;
-      assert.notEqual(code, 0, "it has not done what it was to do");
-      assert.doesNotMatch(stdout, /To look at/);
-      await assertNothingLeft(demo);
-    });
+  ] as const) {
+    testInAll(
+      "Ctrl-C when it has played all examples (cli/demo-examples)",
+      `Ctrl-C ${moment} leaves no process and no file behind`,
+      {},
+      async () => {
+        const demo = startDemo([...BY_NPM, "--once"]);
+        await demo.line(line);
+        pressCtrlC(demo);
+        const { code, stdout } = await demo.ended;
+        assert.notEqual(code, 0, "it has not done what it was to do");
+        assert.doesNotMatch(stdout, /To look at/);
+        await assertNothingLeft(demo);
+      },
+    );
   }
 
   testInAll(

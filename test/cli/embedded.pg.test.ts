@@ -153,36 +153,41 @@ describe("the embedded PostgreSQL under the commands", () => {
     );
   });
 
-  test("after kill -9 of serve a command and the next serve adopt the server, and the work goes on", async () => {
-    const place = newPlace();
-    const documents = join(place.data, "../documents.yaml");
-    writeFileSync(documents, DOCUMENTS);
-    await place.run(0, "init");
-    await place.run(0, "apply", "-f", documents);
-    const key = await createKey(place);
-    const first = startLatchkey(["serve"], place.environment);
-    await urlOf(first);
-    const server = must(postgresOf(place), "server");
-    first.child.kill("SIGKILL");
-    await first.ended;
-    assert.equal(postgresOf(place), server, "the server outlives a killed service");
+  testInAll(
+    "a server left by a killed process (db/embedded)",
+    "after kill -9 of serve a command and the next serve adopt the server, and the work goes on",
+    {},
+    async () => {
+      const place = newPlace();
+      const documents = join(place.data, "../documents.yaml");
+      writeFileSync(documents, DOCUMENTS);
+      await place.run(0, "init");
+      await place.run(0, "apply", "-f", documents);
+      const key = await createKey(place);
+      const first = startLatchkey(["serve"], place.environment);
+      await urlOf(first);
+      const server = must(postgresOf(place), "server");
+      first.child.kill("SIGKILL");
+      await first.ended;
+      assert.equal(postgresOf(place), server, "the server outlives a killed service");
 
-    const second = startLatchkey(["serve"], place.environment);
-    const url = await urlOf(second);
-    assert.match((await place.run(0, "keys", "list")).stdout, /key_/);
-    assert.equal(postgresOf(place), server, "adopted, not started anew");
-    await work(url, key);
-    second.child.kill("SIGKILL");
-    await second.ended;
-    // A command alone finds it, uses it, and as its last user stops it.
-    await place.run(0, "keys", "list");
-    await assertQuiet(place);
-    const third = startLatchkey(["serve"], place.environment);
-    await work(await urlOf(third), key);
-    third.child.kill("SIGTERM");
-    assert.equal((await third.ended).code, 0);
-    await assertQuiet(place);
-  });
+      const second = startLatchkey(["serve"], place.environment);
+      const url = await urlOf(second);
+      assert.match((await place.run(0, "keys", "list")).stdout, /key_/);
+      assert.equal(postgresOf(place), server, "adopted, not started anew");
+      await work(url, key);
+      second.child.kill("SIGKILL");
+      await second.ended;
+      // A command alone finds it, uses it, and as its last user stops it.
+      await place.run(0, "keys", "list");
+      await assertQuiet(place);
+      const third = startLatchkey(["serve"], place.environment);
+      await work(await urlOf(third), key);
+      third.child.kill("SIGTERM");
+      assert.equal((await third.ended).code, 0);
+      await assertQuiet(place);
+    },
+  );
 
   testInAll(
     "four processes that start at once (db/embedded)",

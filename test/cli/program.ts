@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withoutProgress } from "../service-process.ts";
 import type { CommandResult, Installation } from "../service.ts";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -88,7 +89,7 @@ export function observe(child: ChildProcess): Running {
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   const ended = new Promise<Result>((resolve, reject) => {
     child.once("error", reject);
-    child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+    child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr: withoutProgress(stderr) }));
   });
   const line = async (pattern: RegExp): Promise<string> =>
     await new Promise<string>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   existsSync,
@@ -42,6 +42,20 @@ function dataFolder(): string {
   const parent = mkdtempSync(join(tmpdir(), "latchkey-embedded-"));
   made.push(parent, join(parent, "data"));
   return join(parent, "data");
+}
+
+let prepared: string | null = null;
+
+/** As dataFolder, with a cluster in it that was made once for all tests whose subject is not how it is made. */
+async function usedDataFolder(): Promise<string> {
+  if (prepared === null) {
+    prepared = dataFolder();
+    await (await startEmbeddedPostgres({ dataDir: prepared })).stop();
+  }
+  const copy = dataFolder();
+  // Its owners and modes as well: PostgreSQL refuses a cluster of another user.
+  execFileSync("cp", ["-a", prepared, copy]);
+  return copy;
 }
 
 async function query<T>(connection: EmbeddedConnection, text: string): Promise<T[]> {
@@ -168,7 +182,7 @@ test("keeps its data, its password and its case rules over a restart", async () 
 });
 
 test("another process uses the running server, and whoever leaves last stops it", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const service = await startInChild(dataDir);
   const pid = postmasterPid(dataDir);
   const command = await startEmbeddedPostgres({ dataDir });
@@ -184,7 +198,7 @@ test("another process uses the running server, and whoever leaves last stops it"
 });
 
 test("two uses in one process count as two", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const [first, second] = await Promise.all([
     startEmbeddedPostgres({ dataDir }),
     startEmbeddedPostgres({ dataDir }),
@@ -196,7 +210,7 @@ test("two uses in one process count as two", async () => {
 });
 
 test("a server left by a killed process is taken over, with what it acknowledged", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const service = await startInChild(dataDir);
   const pid = postmasterPid(dataDir);
   await query(service.started.ownerConnection, "create table kept as select generate_series(1, 100) as n");
@@ -210,7 +224,7 @@ test("a server left by a killed process is taken over, with what it acknowledged
 });
 
 test("after the server itself was killed, the next start recovers what it acknowledged", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const service = await startInChild(dataDir);
   await query(service.started.ownerConnection, "create table kept as select generate_series(1, 100) as n");
   const server = Number(postmasterPid(dataDir));
@@ -237,7 +251,7 @@ test("four processes that start at once get one server", async () => {
 });
 
 test("Ctrl-C and a SIGTERM to the process group do not reach the server", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const service = await startInChild(dataDir);
   const pid = postmasterPid(dataDir);
   process.kill(-Number(service.child.pid), "SIGINT");
@@ -310,7 +324,7 @@ test("the folder's lock lets one process in at a time, also while others are kil
 });
 
 test("a vanished socket folder is made anew, for a stopped server and for one that runs", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const first = await startEmbeddedPostgres({ dataDir });
   const firstPid = postmasterPid(dataDir);
   // As if a process was killed and then the temporary directory was cleaned.
@@ -331,7 +345,7 @@ test("a vanished socket folder is made anew, for a stopped server and for one th
 });
 
 test("a pid file whose pid is now another process (a restarted container) does not block", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const first = await startEmbeddedPostgres({ dataDir });
   const pidFile = join(dataDir, "postgres/postmaster.pid");
   const text = readFileSync(pidFile, "utf8");
@@ -347,7 +361,7 @@ test("a pid file whose pid is now another process (a restarted container) does n
 });
 
 test("what can't work is said with the place and the remedy", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const server = await startEmbeddedPostgres({ dataDir });
   await server.stop();
 

@@ -94,12 +94,8 @@ async function dieAt(point: Failpoint, dying: ServiceProcess): Promise<readonly 
   return ids;
 }
 
-/** One for each thing that a worker may have just kept, or is about to keep: a step, an end, a hand-over (flow/writes-crash: a write). */
-const REPRESENTATIVES: readonly Failpoint[] = [
-  "step.after_finish",
-  "run.before_complete",
-  "run.before_release",
-];
+/** What a worker is about to keep: an end, a hand-over. Of a step it is flow/crash, of a write flow/writes-crash. */
+const REPRESENTATIVES: readonly Failpoint[] = ["run.before_complete", "run.before_release"];
 
 test(
   "killed with -9 at every point of a run, two in flight: all end as they should, and nothing is written twice",

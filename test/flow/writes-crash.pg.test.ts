@@ -5,7 +5,7 @@ import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type ServiceProcess } from "../service.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 import { COMPILED } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
 
@@ -223,11 +223,9 @@ test("a write that each worker dies of is poison, and the operator sees that it 
   await service.end("SIGKILL");
 });
 
-for (const point of inTier(
-  ["run.before_park", "run.after_park"] as const,
-  (each) => each === "run.before_park",
-)) {
-  test(`killed at ${point}, the run waits for the operator all the same`, async () => {
+for (const point of ["run.before_park", "run.after_park"] as const) {
+  const name = `killed at ${point}, the run waits for the operator all the same`;
+  testInAll("killed when it parks for a review (flow/review-crash)", name, {}, async () => {
     let isBroken = true;
     target.on("POST /orders", (seen) => {
       store(seen);
