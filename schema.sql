@@ -459,6 +459,33 @@ create table operator_throttle (
 CREATE INDEX operator_throttle_last ON public.operator_throttle USING btree (last_at);
 CREATE INDEX operator_throttle_unknown ON public.operator_throttle USING btree (last_at) WHERE is_unknown;
 
+create table proposal (
+  id text not null,
+  account_id text not null,
+  kind text not null,
+  content text not null,
+  status text not null,
+  proposed_by text,
+  confirmed_by text[] default '{}'::text[] not null,
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  row_serial bigint,
+  row_mac bytea,
+  constraint proposal_pkey PRIMARY KEY (id),
+  constraint proposal_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint proposal_proposed_by_fkey FOREIGN KEY (proposed_by) REFERENCES operator(id),
+  constraint proposal_check CHECK ((expires_at > created_at)),
+  constraint proposal_check1 CHECK (((ended_at IS NULL) = (status = ANY (ARRAY['open'::text, 'confirmed'::text])))),
+  constraint proposal_check2 CHECK (((status <> 'confirmed'::text) OR (kind = 'rebinding'::text))),
+  constraint proposal_confirmed_by_check CHECK ((cardinality(confirmed_by) <= 100)),
+  constraint proposal_kind_check CHECK ((kind = ANY (ARRAY['documents'::text, 'rebinding'::text]))),
+  constraint proposal_row_mac_check CHECK ((octet_length(row_mac) = 32)),
+  constraint proposal_status_check CHECK ((status = ANY (ARRAY['open'::text, 'confirmed'::text, 'applied'::text, 'discarded'::text, 'expired'::text, 'stale'::text])))
+);
+CREATE INDEX proposal_newest ON public.proposal USING btree (created_at DESC, id DESC);
+CREATE INDEX proposal_waiting ON public.proposal USING btree (account_id, created_at) WHERE (ended_at IS NULL);
+
 create table review (
   id text not null,
   account_id text not null,
@@ -513,7 +540,7 @@ create table row_alarm (
   first_seen_at timestamp with time zone default app_now() not null,
   last_seen_at timestamp with time zone default app_now() not null,
   constraint row_alarm_pkey PRIMARY KEY (kind, id),
-  constraint row_alarm_fault_check CHECK ((fault = ANY (ARRAY['unsigned'::text, 'forged'::text, 'outdated'::text])))
+  constraint row_alarm_fault_check CHECK ((fault = ANY (ARRAY['unsigned'::text, 'forged'::text, 'outdated'::text, 'deleted'::text])))
 );
 
 create table row_mark (
@@ -755,6 +782,16 @@ create table totp_use (
   used_at timestamp with time zone default app_now() not null,
   constraint totp_use_pkey PRIMARY KEY (credential_id, field_key, step),
   constraint totp_use_credential_id_fkey FOREIGN KEY (credential_id) REFERENCES credential(id) ON DELETE CASCADE
+);
+
+create table two_person_rule (
+  account_id text not null,
+  is_on boolean not null,
+  row_serial bigint,
+  row_mac bytea,
+  constraint two_person_rule_pkey PRIMARY KEY (account_id),
+  constraint two_person_rule_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint two_person_rule_row_mac_check CHECK ((octet_length(row_mac) = 32))
 );
 
 create table vault_key (

@@ -1,16 +1,18 @@
 import { createHash } from "node:crypto";
 import { findAccountBySlug, listAccounts, saveAccount } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
-import { listAppliedDocuments, listStrategies } from "#db/config-documents.ts";
+import { listStrategies, readAppliedDocuments } from "#db/config-documents.ts";
 import { saveBlueprintVersion, saveStrategyVersion, type SavedVersion } from "#db/new-versions.ts";
 import type { Database } from "#db/pool.ts";
-import { readAccount } from "#domain/account.ts";
+import { readTwoPersonRules, saveTwoPersonRule, type TwoPersonRule } from "#db/two-person-rules.ts";
+import { readAccount, readTwoPerson } from "#domain/account.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { readBranding, readLogo } from "#domain/branding.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
-import type { ConfigProblem } from "#domain/config-problem.ts";
+import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
-import { texts, type Json } from "#domain/json.ts";
+import { texts, type Json, type JsonObject } from "#domain/json.ts";
+import { describeNeed, type Need, type ProposedDocument } from "#domain/proposal.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -22,6 +24,8 @@ import {
   type CheckSources,
   type ConfigSource,
 } from "./config/check-sources.ts";
+import { findNeeds } from "./config/find-needs.ts";
+import { createProposal, type NewProposal } from "./create-proposal.ts";
 import { listKnownSecrets } from "./list-secret-problems.ts";
 import { readDocuments } from "./config/read-documents.ts";
 import { warnOfUnreached } from "./config/warn-of-unreached.ts";
@@ -38,12 +42,23 @@ export interface PlannedDocument extends PlannedChange {
   readonly differences: readonly Difference[];
 }
 
-type Outcome<Change> =
-  /** `warnings`: sentences for people about what the changes bring with them. */
-  | { readonly ok: true; readonly changes: readonly Change[]; readonly warnings: readonly string[] }
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+interface Changes<Change> {
+  readonly ok: true;
+  readonly changes: readonly Change[];
+  /** Sentences for people about what the changes bring with them. */
+  readonly warnings: readonly string[];
+}
 
-export type ApplyOutcome = Outcome<PlannedChange>;
+interface Refused {
+  readonly ok: false;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** `proposal`: the documents need two admins. Nothing was changed, and `changes` is empty; null: they are applied. */
+export type ApplyOutcome = (Changes<PlannedChange> & { readonly proposal: NewProposal | null }) | Refused;
+
+/** `needs`: sentences, why `applyConfig` would propose the documents and apply none of them; empty: it would apply them. */
+export type PlanOutcome = (Changes<PlannedDocument> & { readonly needs: readonly string[] }) | Refused;
 
 /** How documents are checked. */
 export interface CheckOptions {
@@ -74,7 +89,8 @@ export function validateConfig(
 
 /**
  * Creates and updates what the documents name, in one transaction, and leaves everything else alone. One wrong document
- * refuses the whole set, with every problem listed. Applying the same documents again changes nothing.
+ * refuses the whole set, with every problem listed. Applying the same documents again changes nothing. Where an account wants a second
+ * admin for one of the changes, none is made, and the set is proposed. Throws OperatorError.
  */
 export async function applyConfig(
   db: Database,
@@ -87,19 +103,82 @@ export async function applyConfig(
   }: CheckOptions & { readonly actor?: AuditActor } = {},
 ): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
-    // Two at once follow each other: the second plans on what the first has made.
-    await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
+    await takeTurnToApply(tx);
     const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
     if (!plan.ok) return plan;
-    const { warnings } = plan;
-    const changes: PlannedChange[] = [];
-    for (const step of plan.changes) {
-      if (step.change !== "unchanged") await applyDocument(tx, signing, actor, step);
-      changes.push(changeOf(step));
+    const { changes, warnings, needs } = plan;
+    if (needs[0] !== undefined) {
+      const { id: accountId } = must(await findAccountBySlug(tx, needs[0].account), "the account");
+      const documents = changes.filter(({ change }) => change !== "unchanged").map(proposedOf);
+      const content = { kind: "documents", documents, needs } as const;
+      const proposal = await createProposal(tx, signing, actor, { accountId, content });
+      return { ok: true, changes: [], warnings, proposal };
     }
-    return { ok: true, changes, warnings };
+    return {
+      ok: true,
+      changes: await applyInOrder(tx, signing, changes, { actor, proposalId: null }),
+      warnings,
+      proposal: null,
+    };
   });
 }
+
+/** Two at once follow each other: the second plans on what the first has made. */
+export async function takeTurnToApply(tx: Database): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
+}
+
+export type ConfirmedOutcome =
+  | Changes<PlannedChange>
+  /** Sentences: what has changed since it was proposed. Nothing was applied. */
+  | { readonly ok: false; readonly stale: readonly string[] };
+
+/**
+ * Applies documents that two admins have agreed to, if what they were planned on is still in force. In a transaction that has taken its
+ * turn to apply.
+ */
+export async function applyConfirmed(
+  tx: Database,
+  signing: Signing,
+  proposal: { readonly id: string; readonly documents: readonly ProposedDocument[] },
+  { actor, check = checkSources, inFile = NO_SECRETS }: CheckOptions & { readonly actor: AuditActor },
+): Promise<ConfirmedOutcome> {
+  const sources = proposal.documents.map(({ kind, account, id, after }) => ({
+    file: kind === "account" ? `account ${id}` : `${kind} ${account}/${id}`,
+    text: after,
+  }));
+  const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
+  if (!plan.ok) return { ok: false, stale: plan.problems.map(formatProblem) };
+  const based = new Map(
+    proposal.documents.map((each) => [keyOf(each.kind, each.account, each.id), each.before]),
+  );
+  const stale = plan.changes.flatMap(({ before, checked: { kind, account, id } }) =>
+    based.get(keyOf(kind, account, id)) === (before ?? null)
+      ? []
+      : [`The ${kind} ${kind === "account" ? id : `${account}/${id}`} has changed since it was proposed.`],
+  );
+  if (stale.length > 0) return { ok: false, stale };
+  const changes = await applyInOrder(tx, signing, plan.changes, { actor, proposalId: proposal.id });
+  return { ok: true, changes, warnings: plan.warnings };
+}
+
+async function applyInOrder(
+  tx: Database,
+  signing: Signing,
+  steps: readonly Step[],
+  by: { readonly actor: AuditActor; readonly proposalId: string | null },
+): Promise<readonly PlannedChange[]> {
+  for (const step of steps) if (step.change !== "unchanged") await applyDocument(tx, signing, by, step);
+  return steps.map(changeOf);
+}
+
+const proposedOf = ({ before, checked: { kind, account, id, document } }: Step): ProposedDocument => ({
+  kind,
+  account,
+  id,
+  before: before ?? null,
+  after: JSON.stringify(document),
+});
 
 /** As validateConfig, against what the service has: an editor's check while its document is typed. Changes nothing. */
 export async function checkConfigHere(
@@ -115,7 +194,7 @@ export async function planConfig(
   db: Database,
   sources: readonly ConfigSource[],
   { check = checkSources, inFile = NO_SECRETS }: CheckOptions = {},
-): Promise<Outcome<PlannedDocument>> {
+): Promise<PlanOutcome> {
   // No transaction is held open for as long as checking takes.
   const plan = await makePlan(db, await check(sources, await readKnown(db, inFile)));
   if (!plan.ok) return plan;
@@ -124,7 +203,7 @@ export async function planConfig(
     differences:
       step.before === undefined ? [] : diffDocuments(JSON.parse(step.before) as Json, step.checked.document),
   }));
-  return { ok: true, changes, warnings: plan.warnings };
+  return { ok: true, changes, warnings: plan.warnings, needs: plan.needs.map(describeNeed) };
 }
 
 interface Step {
@@ -132,6 +211,8 @@ interface Step {
   readonly checked: CheckedDocument;
   /** The document in force, as it is stored. */
   readonly before: string | undefined;
+  /** Something is in force that this installation has not written. */
+  readonly isRefused: boolean;
 }
 
 const changeOf = ({ change, checked: { kind, account, id } }: Step): PlannedChange => ({
@@ -141,26 +222,56 @@ const changeOf = ({ change, checked: { kind, account, id } }: Step): PlannedChan
   id,
 });
 
-async function makePlan(tx: Database, { checked, problems }: CheckedSources): Promise<Outcome<Step>> {
+async function makePlan(
+  tx: Database,
+  { checked, problems }: CheckedSources,
+): Promise<(Changes<Step> & { readonly needs: readonly Need[] }) | Refused> {
   if (problems.length > 0) return { ok: false, problems };
+  const inForce = await readAppliedDocuments(tx);
   const applied = new Map(
-    (await listAppliedDocuments(tx)).map((row) => [keyOf(row.kind, row.account, row.id), row.document]),
+    inForce.documents.map((row) => [keyOf(row.kind, row.account, row.id), row.document]),
   );
+  const refused = new Set(inForce.refused.map(({ kind, account, id }) => keyOf(kind, account, id)));
+  const rules = await readRules(tx, new Set(checked.map(({ account }) => account)));
   // Accounts first, then what belongs to them: a document may come before its account in the files.
   const inOrder = (["account", "strategy", "blueprint"] as const).flatMap((kind) =>
     checked.filter((each) => each.kind === kind),
   );
   const changes = inOrder.map((document): Step => {
-    const before = applied.get(keyOf(document.kind, document.account, document.id));
-    return { change: changeFrom(before, document), checked: document, before };
+    const key = keyOf(document.kind, document.account, document.id);
+    const before = applied.get(key);
+    const change = changeFrom(before, document, rules.get(document.account) ?? "off");
+    return { change, checked: document, before, isRefused: refused.has(key) };
   });
-  return { ok: true, changes, warnings: await warnOfUnreached(tx, changes) };
+  const warnings = await warnOfUnreached(tx, changes);
+  return { ok: true, changes, warnings, needs: await findNeeds(tx, changes, rules) };
 }
 
-function changeFrom(before: string | undefined, { document, retired }: CheckedDocument): Step["change"] {
+function changeFrom(
+  before: string | undefined,
+  { kind, document, retired }: CheckedDocument,
+  rule: TwoPersonRule,
+): Step["change"] {
   if (before === undefined) return "create";
-  if (before === JSON.stringify(document)) return "unchanged";
+  // The signed row decides, not the document that is stored: where they differ, applying the document mends it.
+  const isKept = kind !== "account" || rule === ruleOf(document);
+  if (isKept && before === JSON.stringify(document)) return "unchanged";
   return retired ? "retire" : "update";
+}
+
+const ruleOf = (account: JsonObject): TwoPersonRule => (readTwoPerson(account) ? "on" : "off");
+
+/** By slug. */
+async function readRules(
+  db: Database,
+  asked: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, TwoPersonRule>> {
+  const accounts = (await listAccounts(db)).filter(({ slug }) => asked.has(slug));
+  const rules = await readTwoPersonRules(
+    db,
+    accounts.map(({ id }) => id),
+  );
+  return new Map(accounts.map(({ id, slug }) => [slug, rules.get(id) ?? "off"]));
 }
 
 const keyOf = (kind: string, account: string, id: string): string => JSON.stringify([kind, account, id]);
@@ -193,7 +304,7 @@ async function readKnown(db: Database, inFile: KnownSecrets): Promise<KnownConfi
 async function applyDocument(
   tx: Database,
   signing: Signing,
-  actor: AuditActor,
+  { actor, proposalId }: { readonly actor: AuditActor; readonly proposalId: string | null },
   { change, checked }: Step,
 ): Promise<void> {
   const { kind, id } = checked;
@@ -209,6 +320,7 @@ async function applyDocument(
       change,
       version: saved.version,
       ...saved.audited,
+      ...(proposalId === null ? {} : { proposal: proposalId }),
       sha256: createHash("sha256").update(document).digest("hex"),
     },
   });
@@ -222,7 +334,11 @@ async function saveDocument(
   document: string,
 ): Promise<
   | ({ readonly accountId: string } & SavedVersion)
-  | { readonly accountId: string; readonly version: null; readonly audited: null }
+  | {
+      readonly accountId: string;
+      readonly version: null;
+      readonly audited: SavedVersion["audited"] | null;
+    }
 > {
   if (kind === "account") {
     const accountId = await saveAccount(tx, {
@@ -232,7 +348,10 @@ async function saveDocument(
       id: newId(ID_PREFIX.account),
       document,
     });
-    return { accountId, version: null, audited: null };
+    const rule = (await readTwoPersonRules(tx, [accountId])).get(accountId);
+    const audited =
+      rule === ruleOf(tree) ? null : await saveTwoPersonRule(tx, accountId, readTwoPerson(tree));
+    return { accountId, version: null, audited };
   }
   const operatorId = actor.kind === "operator" ? actor.id : null;
   const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");

@@ -110,5 +110,7 @@ async function rewrite(
   };
   const file = `${account}/${strategyId}`;
   const outcome = await applyConfig(db, signing, [{ file, text: JSON.stringify(fresh, null, 2) }]);
-  return outcome.ok ? null : outcome.problems.map(formatProblem).join("\n");
+  if (!outcome.ok) return outcome.problems.map(formatProblem).join("\n");
+  if (outcome.proposal === null) return null;
+  return `the account wants a second admin for it: ${outcome.proposal.id} waits in the dashboard, under Proposals`;
 }

@@ -4,14 +4,15 @@ import { noteExpiredFlows } from "#db/embedded-sessions.ts";
 import type { Database } from "#db/pool.ts";
 import type { AuditEvent } from "#domain/audit.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
+import { expireProposals } from "./create-proposal.ts";
 
 const BATCH = 200;
 
 type Expiry = Omit<AuditEvent, "actor">;
 
 /**
- * Part of the worker's housekeeping: each session, of a link or embedded, that has expired unused is on record once. Nothing is correct
- * or wrong by it.
+ * Part of the worker's housekeeping: each session, of a link or embedded, that has expired unused is on record once, and so is each
+ * proposal. Nothing is correct or wrong by it.
  */
 export async function noteExpired(services: {
   readonly db: Database;
@@ -25,6 +26,7 @@ export async function noteExpired(services: {
       detail: { strategy: strategyId },
     })),
   );
+  await expireProposals(services);
   await noteAll(services, async (tx) =>
     (await noteExpiredFlows(tx, BATCH)).map(({ id, accountId, origin, blueprints }) => ({
       accountId,

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { recordAudit } from "#db/audit-entries.ts";
 import { findStrategy } from "#db/config-documents.ts";
 import { findSealedOf, listCredentialsOf, noteOrigins } from "#db/credential-binding.ts";
 import { deleteLoginSession, releaseLogin, takeLogin } from "#db/credentials.ts";
 import type { Database } from "#db/pool.ts";
 import { replaceSealed } from "#db/sealed-places.ts";
+import { isTwoPerson } from "#db/two-person-rules.ts";
+import type { ProposedRebinding } from "#domain/proposal.ts";
 import { isSameOrigins, originsIn, UnknownContent } from "#domain/destination.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
@@ -60,14 +63,24 @@ const PLACES = CREDENTIAL_PLACES.flatMap((place) =>
   place.purpose === "login_session" ? [] : [{ ...place, purpose: place.purpose }],
 );
 
+/** As an account's admins are asked to confirm it. */
+export const proposedOf = ({ id, strategyId, before, after }: Rebinding): ProposedRebinding => ({
+  id,
+  strategyId,
+  before,
+  after,
+});
+
 /**
  * Seals into a credential, and into its tokens, the origins that its strategy names now; its cached login goes, and the next run logs
  * in. No login of the credential is under way meanwhile, so that none keeps tokens with the origins of before. Undefined: it was
- * deleted, or it doesn't open. Throws when a run holds the right to log in for too long.
+ * deleted, or it doesn't open. `agreed`: what `permitRebinding` has permitted. Where the account wants a second admin nothing else is
+ * done. Throws when a run holds the right to log in for too long.
  */
 export async function rebindCredential(
   { db, vault, signing }: RebindServices,
   id: string,
+  agreed: { readonly rebinding: Rebinding; readonly proposalId: string | null },
 ): Promise<Rebinding | undefined> {
   const holder = newId("rebind_");
   await takeTurn(db, id, holder);
@@ -75,6 +88,7 @@ export async function rebindCredential(
     return await db.transaction(async (tx) => {
       const plan = await planOne(tx, vault, id);
       if (!plan || "broken" in plan) return undefined;
+      await requireAgreed(tx, plan, agreed);
       for (const place of PLACES) {
         const row = await findSealedOf(tx, place.purpose, id);
         const plain = row && (await openRow(vault, place, row));
@@ -98,6 +112,7 @@ export async function rebindCredential(
           strategy: plan.strategyId,
           before: plan.before?.join(" ") ?? null,
           after: plan.after.join(" "),
+          ...(agreed.proposalId === null ? {} : { proposal: agreed.proposalId }),
         },
       });
       return plan;
@@ -105,6 +120,19 @@ export async function rebindCredential(
   } finally {
     await releaseLogin(db, id, { runId: holder, epoch: null });
   }
+}
+
+/** What is in force may have changed since it was asked for. */
+async function requireAgreed(
+  tx: Database,
+  plan: Rebinding,
+  { rebinding, proposalId }: { readonly rebinding: Rebinding; readonly proposalId: string | null },
+): Promise<void> {
+  if (!(await isTwoPerson(tx, plan.accountId))) return;
+  if (proposalId !== null && isDeepStrictEqual(proposedOf(plan), proposedOf(rebinding))) return;
+  throw new RebindRefused(
+    `What ${plan.id} would be bound to has changed meanwhile, and two admins must agree. Nothing was done with it; run the command again.`,
+  );
 }
 
 async function planOne(db: Database, vault: Vault, id: string): Promise<RebindPlan | undefined> {

@@ -5,6 +5,7 @@ import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { proposedInstead } from "./proposed.ts";
 import { readSources } from "./read-sources.ts";
 
 export function addApply(program: Command, composition: Composition): void {
@@ -13,7 +14,11 @@ export function addApply(program: Command, composition: Composition): void {
     .description("create and update the accounts, strategies and Blueprints that the files name")
     .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
     .option("--json", "print the changes as JSON")
-    .addHelpText("after", "\nExample:\n  latchkey apply -f examples")
+    .addHelpText(
+      "after",
+      "\nExit code 4: an account wants a second admin for one of the changes. Nothing was changed, and the set was proposed.\n" +
+        "\nExample:\n  latchkey apply -f examples",
+    )
     .action(
       async (options: { file: string[]; json?: boolean }) =>
         await apply(composition, options.file, options.json === true),
@@ -33,6 +38,10 @@ async function apply(composition: Composition, paths: readonly string[], json: b
   // No refusal: documents may be applied from a machine that has none of the service's secrets.
   for (const each of problems) tell(`warning: ${describeSecretProblem(each)}.`);
   for (const warning of outcome.warnings) tell(`warning: ${warning}`);
+  if (outcome.proposal !== null) {
+    if (json) print(JSON.stringify({ changes: [], proposal: outcome.proposal }));
+    throw proposedInstead(composition, outcome.proposal);
+  }
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
 }
 
@@ -66,13 +75,15 @@ export function addPlan(program: Command, composition: Composition): void {
       const { planConfig } = await import("#actions/apply-config.ts");
       const outcome = await composition.withDatabase(async (db) => await planConfig(db, sources, { inFile }));
       if (!outcome.ok) throw refusal(outcome.problems);
-      const { changes, warnings } = outcome;
+      const { changes, warnings, needs } = outcome;
       for (const warning of warnings) tell(`warning: ${warning}`);
-      print(options.json === true ? JSON.stringify({ changes }) : describePlan(changes));
+      for (const need of needs) tell(`needs two admins: ${need}`);
+      print(options.json === true ? JSON.stringify({ changes, needs }) : describePlan(changes));
       const count = changes.filter(({ change }) => change !== "unchanged").length;
       if (count > 0) {
         const what = count === 1 ? "One document" : `${count} documents`;
-        throw new CommandFailed(`${what} would change; nothing was changed yet.`, HAS_CHANGES);
+        const how = needs.length === 0 ? "" : " `apply` proposes this set, and two admins confirm it.";
+        throw new CommandFailed(`${what} would change; nothing was changed yet.${how}`, HAS_CHANGES);
       }
     });
 }

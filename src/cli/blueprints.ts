@@ -3,6 +3,7 @@ import type { Composition } from "./composition.ts";
 import { refusal } from "./apply.ts";
 import { paint, print, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { proposedInstead } from "./proposed.ts";
 import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
 import { plain } from "./review-records.ts";
 
@@ -161,6 +162,7 @@ async function publish(
     ]);
   });
   if (!outcome.ok) throw refusal(outcome.problems);
+  if (outcome.proposal !== null) throw proposedInstead(composition, outcome.proposal);
   if (json === true) return print(JSON.stringify({ changes: outcome.changes }));
   const isChanged = outcome.changes.some(({ change }) => change !== "unchanged");
   print(

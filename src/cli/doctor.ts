@@ -205,6 +205,11 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   const hasOwner = databaseUrl === null || databaseOwnerUrl !== null;
   const risks = [...(await listRoleRisks(db, hasOwner)), ...(await listLoggingRisks(db))];
   for (const risk of risks) print(`${paint("yellow", "look ")} ${risk}`);
+  const { describeTooFew, listAccountsWithTooFew } = await import("#actions/list-too-few-admins.ts");
+  const tooFew = (await listAccountsWithTooFew(db)).map((each) => ({
+    ok: false,
+    text: describeTooFew(each),
+  }));
   const { checkSignedRows } = await import("#db/check-signed-rows.ts");
   const { checked, refused } = await checkSignedRows(db, { versions: true });
   const rows: readonly Finding[] =
@@ -215,12 +220,19 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   try {
     vault = await composition.openVault(db);
   } catch (error) {
-    return [database, ...rows, ...secrets, { ok: false, text: `vault: ${(error as Error).message}` }];
+    return [
+      database,
+      ...rows,
+      ...tooFew,
+      ...secrets,
+      { ok: false, text: `vault: ${(error as Error).message}` },
+    ];
   }
   const { isBound, findings } = await checkBinding(composition, db);
   return [
     database,
     ...rows,
+    ...tooFew,
     ...secrets,
     await showKeysInUse(db),
     ...findings,

@@ -14,6 +14,7 @@ import { addMigrate } from "./migrate.ts";
 import { addNew } from "./new.ts";
 import { addOperators } from "./operators.ts";
 import { CommandFailed, tell } from "./output.ts";
+import { addProposals } from "./proposals.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
 import { addRun } from "./run.ts";
@@ -25,7 +26,7 @@ import { addStore } from "./store.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { Interrupted } from "./stop-signal.ts";
 
-/** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage; `plan` has 3, there are changes. */
+/** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage; `plan` has 3, there are changes; 4, a change waits for admins. */
 const FAILED = 1;
 const USAGE = 2;
 
@@ -52,6 +53,7 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addRun(program, composition);
   addKeys(program, composition);
   addOperators(program, composition);
+  addProposals(program, composition);
   addReviews(program, composition);
   addCredentials(program, composition);
   addSecrets(program, composition);
@@ -87,6 +89,7 @@ const FOR_PEOPLE = new Set([
   "MasterKeyError",
   "MasterKeyRefused",
   "SigningKeyError",
+  "RebindRefused",
 ]);
 
 async function explain(error: unknown): Promise<number> {

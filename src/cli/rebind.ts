@@ -3,6 +3,7 @@ import type { RebindChoice, Rebinding, RebindPlan } from "#actions/rebind-creden
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { proposedInstead } from "./proposed.ts";
 
 interface Options {
   readonly account?: string;
@@ -20,7 +21,7 @@ export function addRebind(credentials: Command, composition: Composition): void 
     .argument("[id]", "its id (cred_…); without one: all of --account and --strategy")
     .option("--account <name>", "with --strategy: the account")
     .option("--strategy <id>", "all credentials of a strategy")
-    .option("--yes", "do it; without, what would be done is shown")
+    .option("--yes", "do it, or propose it where two admins must agree; without, what would be done is shown")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey credentials rebind cred_0VrJ…\n  latchkey credentials rebind --account acme --strategy strat_portal --yes",
@@ -29,7 +30,9 @@ export function addRebind(credentials: Command, composition: Composition): void 
 }
 
 async function rebind(composition: Composition, id: string | undefined, options: Options): Promise<void> {
-  const { isBoundSo, planRebinding, rebindCredential } = await import("#actions/rebind-credentials.ts");
+  const { isBoundSo, planRebinding, proposedOf, rebindCredential } =
+    await import("#actions/rebind-credentials.ts");
+  const { permitRebinding } = await import("#actions/permit-rebinding.ts");
   const { requireAccount } = await import("#actions/operator-error.ts");
   const signing = openOwnSigning(composition);
   const { account, strategy } = options;
@@ -46,17 +49,23 @@ async function rebind(composition: Composition, id: string | undefined, options:
       throw new CommandFailed("There is no such credential. `latchkey credentials list` shows the ids.");
     const changes = plans.filter((plan): plan is Rebinding => !("broken" in plan) && !isBoundSo(plan));
     for (const plan of plans) if (!changes.some((change) => change.id === plan.id)) print(describeKept(plan));
-    for (const change of changes) {
-      if (options.yes !== true) print(describe(change));
-      else print(describe((await rebindCredential(services, change.id)) ?? change));
-    }
-    if (changes.length === 0) return print("Nothing to do.");
+    const [first] = changes;
+    if (first === undefined) return print("Nothing to do.");
     const what = changes.length === 1 ? "One credential" : `${changes.length} credentials`;
-    if (options.yes !== true)
+    if (options.yes !== true) {
+      for (const change of changes) print(describe(change));
       throw new CommandFailed(
         `${what} would be bound anew; nothing was changed. Each origin with a \`+\` will receive what its end user typed for the ` +
-          "others. Add --yes to do it.",
+          "others. Add --yes to do it, or, where the account wants a second admin, to propose it.",
       );
+    }
+    const credentials = changes.map(proposedOf);
+    const permit = await permitRebinding(services, { accountId: first.accountId, credentials });
+    if (!permit.permitted) throw proposedInstead(composition, permit);
+    for (const rebinding of changes) {
+      const agreed = { rebinding, proposalId: permit.proposalId };
+      print(describe((await rebindCredential(services, rebinding.id, agreed)) ?? rebinding));
+    }
     print(`${what} bound anew.`);
   });
 }

@@ -2,7 +2,7 @@ import type { RowRefused } from "#domain/refused-row.ts";
 import { recordAudit } from "./audit-entries.ts";
 import type { Database } from "./pool.ts";
 import { clearRowAlarms, listRowAlarms } from "./row-alarms.ts";
-import { forgetAlarm, forgetFloors, guardOf, readGenuine, signAbove } from "./signed-rows.ts";
+import { findDeleted, forgetAlarm, forgetFloors, guardOf, readGenuine, signAbove } from "./signed-rows.ts";
 import {
   SIGNED_KINDS,
   SIGNED_TABLES,
@@ -73,9 +73,24 @@ async function checkKind(db: Database, kind: SignedKind): Promise<CheckedKind> {
     refused.push(...found.refused);
     refusedRows.push(...found.refusedRows);
     const last = batch.at(-1) as Record<string, unknown> | undefined;
-    if (batch.length < BATCH || last === undefined) return { checked, refused, refusedRows };
+    if (batch.length < BATCH || last === undefined) break;
     after = Object.keys(key).map((name) => last[name]);
   }
+  return { checked, refused: [...refused, ...(await listDeleted(db, kind))], refusedRows };
+}
+
+/** Of rows that nothing of the service deletes. */
+async function listDeleted(db: Database, kind: SignedKind): Promise<readonly RowRefused[]> {
+  const { table, keptFor }: SignedTable = SIGNED_TABLES[kind];
+  if (keptFor === undefined) return [];
+  const missing = await db.query<{ id: string }>(
+    `select id from ${keptFor} where not exists (select from ${table} where ${columnsOf(kind).join()} = ${keptFor}.id)`,
+  );
+  return await findDeleted(
+    db,
+    kind,
+    missing.map(({ id }) => id),
+  );
 }
 
 const columnsOf = (kind: SignedKind): readonly string[] => {

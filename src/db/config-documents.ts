@@ -304,6 +304,14 @@ export interface AppliedDocument {
 
 /** Documents that this installation has not signed are left out: to apply them again puts them in force. */
 export async function listAppliedDocuments(db: Database): Promise<readonly AppliedDocument[]> {
+  return (await readAppliedDocuments(db)).documents;
+}
+
+/** `refused`: the names of those that are in force and that this installation has not signed. */
+export async function readAppliedDocuments(db: Database): Promise<{
+  readonly documents: readonly AppliedDocument[];
+  readonly refused: readonly Omit<AppliedDocument, "document">[];
+}> {
   const accounts = await db.query<{ accountId: string; account: string; document: string }>(
     `select id as "accountId", slug as account, document from account`,
   );
@@ -314,16 +322,19 @@ export async function listAppliedDocuments(db: Database): Promise<readonly Appli
     id: account,
     document,
   }));
+  const refused: Omit<AppliedDocument, "document">[] = [];
   for (const kind of ["strategy", "blueprint"] as const) {
-    const { genuine } = await readGenuine(
+    const { genuine, refusedRows } = await readGenuine(
       db,
       async () => await db.query<DocumentRow & { key?: string }>(selectInForce(kind)),
       signedParts(kind),
     );
     for (const { accountId, id, key, document } of genuine)
       documents.push({ kind, account: must(slugs.get(accountId), "an account"), id: key ?? id, document });
+    for (const { accountId, id, key } of refusedRows)
+      refused.push({ kind, account: slugs.get(accountId) ?? "", id: key ?? id });
   }
-  return documents;
+  return { documents, refused };
 }
 
 /**

@@ -79,6 +79,18 @@ export async function findSealedOf(
   return (await db.query<SealedRow>(FIND_SEALED[what], [credentialId]))[0];
 }
 
+export async function countCredentialsOf(
+  db: Database,
+  of: { readonly account: string; readonly strategyId: string },
+): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    `select count(*)::int as count from credential join account on account.id = credential.account_id
+     where account.slug = $1 and credential.strategy_id = $2`,
+    [of.account, of.strategyId],
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** How many credentials of a strategy don't reach all of these origins, as far as rows say. */
 export async function countUnreached(
   db: Database,

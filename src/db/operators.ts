@@ -131,6 +131,19 @@ export async function countOtherAdmins(tx: Database, id: string): Promise<number
   return genuine.filter((row) => row.id !== id).length;
 }
 
+/** The ids of the admins who can sign in. One that this installation has not made is none. */
+export async function listAdminIds(db: Database): Promise<readonly string[]> {
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<StoredOperator>(
+        `${SELECT_STORED} where role = 'admin' and disabled_at is null order by id`,
+      ),
+    signedParts,
+  );
+  return genuine.map(({ id }) => id);
+}
+
 type Change = Partial<
   Pick<
     StoredOperator,

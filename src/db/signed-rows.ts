@@ -167,6 +167,27 @@ export async function readOneGenuine<Row>(
   return genuine[0];
 }
 
+/** Of rows that are never deleted, by ids that no row has: those that the audit log names all the same. Each raises an alarm. */
+export async function findDeleted(
+  db: Database,
+  kind: SignedKind,
+  ids: readonly string[],
+): Promise<readonly RowRefused[]> {
+  if (ids.length === 0) return [];
+  const guard = guardOf(db);
+  const entries = await listRowEntries(
+    db,
+    guard.audit,
+    ids.map((id) => `${kind}/${id}`),
+  );
+  const known = new Set(entries.map(({ name }) => name));
+  const deleted = ids
+    .filter((id) => known.has(`${kind}/${id}`))
+    .map((id) => new RowRefused(kind, id, "deleted"));
+  for (const each of deleted) raiseRowAlarm(guard, each);
+  return deleted;
+}
+
 /** The first fault of each group of signed rows; null: all of it is genuine and in force. */
 async function findFaults(
   guard: RowGuard,

@@ -9,6 +9,8 @@ export interface SignedTable {
   readonly versionOf?: string;
   /** No audit entry names a serial of these rows: an older one is worth nothing by itself. */
   readonly isUnaudited?: true;
+  /** The table to whose ids the key refers, where nothing of the service deletes these rows: one on record that is not there is refused. */
+  readonly keptFor?: string;
 }
 
 /** A time to its last digit, as a text. */
@@ -68,6 +70,26 @@ export const SIGNED_TABLES = {
       oidcIssuer: "@.oidc_issuer",
       oidcSubject: "@.oidc_subject",
       firstPasswordUntil: micros("@.first_password_until"),
+    },
+  },
+  // Whether an account's changes need two admins, and who has agreed to which.
+  two_person_rule: {
+    table: "two_person_rule",
+    key: { accountId: "@.account_id" },
+    decides: { isOn: "@.is_on" },
+    keptFor: "account",
+  },
+  proposal: {
+    table: "proposal",
+    key: { id: "@.id" },
+    decides: {
+      accountId: "@.account_id",
+      kind: "@.kind",
+      contentSha256: "encode(sha256(convert_to(@.content, 'UTF8')), 'hex')",
+      status: "@.status",
+      proposedBy: "@.proposed_by",
+      confirmedBy: "@.confirmed_by",
+      expiresMicros: micros("@.expires_at"),
     },
   },
   // Whose it is, how long, and what was proven in it. A token is worth no more than its row says.

@@ -26,6 +26,11 @@ export function readReviewStepUp(document: JsonObject): ReviewStepUp {
   return REVIEW_STEP_UPS.find((each) => each === document["review_step_up"]) ?? "before_writes";
 }
 
+/** Whether changes that decide where credentials go need two admins, as the document says: the signed row decides. */
+export function readTwoPerson(document: JsonObject): boolean {
+  return document["two_person"] === true;
+}
+
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 
 /** Reads an account document that `apply` has checked. */

@@ -41,6 +41,12 @@ export const AUDIT_ACTIONS = [
   "review.decide",
   "restore.reconcile",
   "store.adopt",
+  "proposal.create",
+  "proposal.confirm",
+  "proposal.apply",
+  "proposal.discard",
+  "proposal.expire",
+  "proposal.stale",
   "row.sign",
   "row.refuse",
 ] as const;

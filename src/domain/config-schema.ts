@@ -120,6 +120,12 @@ export const accountSchema = Type.Object(
           "Whether deciding a review wants a second factor of the last 30 minutes; default before_writes: where the Blueprint may write after it",
       }),
     ),
+    two_person: Type.Optional(
+      Type.Boolean({
+        description:
+          "true: widening `hosts` or any other origin, changing a login, rebinding credentials and turning this off need a second admin",
+      }),
+    ),
     branding: Type.Optional(
       Type.Object(
         {

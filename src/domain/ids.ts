@@ -13,6 +13,7 @@ export const ID_PREFIX = {
   worker: "wrk_",
   auditEntry: "aud_",
   review: "rev_",
+  proposal: "prop_",
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

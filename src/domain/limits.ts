@@ -90,6 +90,12 @@ export const limits = {
   /** How much longer a login keeps others of its credential out, so that its own end comes first. */
   loginMarginMs: 10_000,
   requestTimeoutMs: 30_000,
+  /** What waits for a second admin: how long, how many of an account, and the characters of one. */
+  proposalMs: 7 * 86_400_000,
+  proposalsMax: 100,
+  proposalCharactersMax: 1_000_000,
+  /** How long a rebinding may be carried out after its last confirmation. */
+  confirmedRebindMs: 24 * 3_600_000,
   /** How long `credentials rebind` waits for a login that is under way, and keeps others waiting. */
   rebindWaitMs: 30_000,
   rebindHoldMs: 60_000,

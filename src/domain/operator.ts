@@ -41,6 +41,10 @@ export const PERMISSIONS = {
   "config.read": { roles: ["admin", "operator", "viewer"] },
   /** Who changes documents decides where credentials go. */
   "config.apply": { roles: ["admin", "operator"], stepUp: "now" },
+  /** What waits for a second admin. */
+  "proposal.confirm": { roles: ["admin"], stepUp: "now" },
+  /** By an admin, or by who has proposed it. */
+  "proposal.discard": { roles: ["admin", "operator"] },
   /** Names and origins; no permission shows a value. */
   "secret.read": { roles: ["admin", "operator", "viewer"] },
   "secret.manage": { roles: ["admin", "operator"], stepUp: "now" },

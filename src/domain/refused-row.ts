@@ -1,13 +1,14 @@
 /**
  * Why a deciding row is not used. `unsigned`: it has no MAC. `forged`: what it says is not what was signed. `outdated`: it was
- * signed once, and the audit log names a later one.
+ * signed once, and the audit log names a later one. `deleted`: the audit log names it, and it is not there.
  */
-export type RowFault = "unsigned" | "forged" | "outdated";
+export type RowFault = "unsigned" | "forged" | "outdated" | "deleted";
 
 const FAULTS: Readonly<Record<RowFault, string>> = {
   unsigned: "carries no signature of this installation",
   forged: "was changed: its signature does not fit what it says",
   outdated: "is older than the newest one that the audit log names",
+  deleted: "is on record in the audit log and is not there any more",
 };
 
 /** A row of the database that decides something was not written by this installation. It is not used. */

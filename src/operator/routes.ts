@@ -9,6 +9,7 @@ import * as ofEvents from "#contract/operator/events.ts";
 import * as ofKeys from "#contract/operator/keys.ts";
 import * as ofOidc from "#contract/operator/oidc.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
+import * as ofProposals from "#contract/operator/proposals.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
 import * as ofSecrets from "#contract/operator/secrets.ts";
@@ -26,6 +27,7 @@ import * as events from "./events.ts";
 import * as keys from "./keys.ts";
 import * as oidc from "./oidc.ts";
 import * as operators from "./operators.ts";
+import * as proposals from "./proposals.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
 import * as secrets from "./secrets.ts";
@@ -144,6 +146,11 @@ function addConfiguration({ route }: Adder): void {
   route(ofConfig.planConfig, config.postPlan);
   route(ofConfig.applyConfig, config.postApply);
   route(ofConfig.readConfigSchema, config.getSchema);
+
+  route(ofProposals.listProposals, proposals.getProposals);
+  route(ofProposals.readProposal, proposals.getProposal);
+  route(ofProposals.confirmProposal, proposals.postConfirm);
+  route(ofProposals.discardProposal, proposals.postDiscard);
 
   route(ofBlueprints.listBlueprints, config.getBlueprints);
   route(ofBlueprints.readBlueprint, config.getBlueprint);

@@ -154,6 +154,17 @@ const onDocument = (params: Readonly<Record<string, string>>, prepare: () => Pro
   },
 });
 
+/** By somebody who is no admin: two must confirm it. */
+async function newProposal(): Promise<string> {
+  await stage.installation.apply("account: globex\ntwo_person: true");
+  const proposer = await stage.operator("operator");
+  await stage.giveSecondFactor(proposer);
+  const { text, body } = await (
+    await stage.holding(proposer)
+  ).send("POST", "/config/apply", typed(`account: globex\nname: Globex ${made++}`));
+  return body?.proposal?.id ?? assert.fail(text);
+}
+
 /** By operation. A text says why it has no entry. */
 const EFFECTS: Readonly<Record<string, Effect | string>> = {
   signIn: {
@@ -299,6 +310,14 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
   publishStrategyVersion: onDocument(STRATEGY, async () => await changeDocument(changedStrategy())),
   retireStrategy: onDocument(STRATEGY, async () => await retire("strategy", false)),
   restoreStrategy: onDocument(STRATEGY, async () => await retire("strategy", true)),
+  confirmProposal: {
+    actions: ["proposal.confirm"],
+    ask: async () => await asAdmin({ proposalId: await newProposal() }),
+  },
+  discardProposal: {
+    actions: ["proposal.discard"],
+    ask: async () => await asAdmin({ proposalId: await newProposal() }),
+  },
   createKey: { actions: ["key.create"], ask: async () => await asAdmin({}, { account: "acme" }) },
   rotateKey: {
     actions: ["key.rotate"],

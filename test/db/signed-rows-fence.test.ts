@@ -26,6 +26,8 @@ const IN_SQL: Readonly<Record<string, string>> = {
     "reads by readGenuine, writes signed rows; the lists of an operator's own sessions are shown",
   "db/operators.ts": "reads by readGenuine, writes signed rows; lists for admins",
   "db/vault-keys.ts": "reads by readGenuine, writes signed rows",
+  "db/two-person-rules.ts": "reads by readGenuine, writes signed rows",
+  "db/proposals.ts": "reads by readGenuine, writes signed rows; shows the name of an operator",
   "db/operator-audit.ts": "shows the name of an operator",
   "db/operator-changes.ts": "ends streams of sessions that are over",
   "db/operator-overview.ts": "shows keys of Blueprints",

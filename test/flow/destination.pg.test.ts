@@ -322,6 +322,7 @@ login: { type: headers, headers: { X-Key: "{{ $credential.key }}" } }`;
     ok: true,
     changes: [{ change: "unchanged", kind: "strategy", account: "acme", id: "strat_wide", differences: [] }],
     warnings: [],
+    needs: [],
   });
   for (const wrong of [[], ["--account", "acme"], [id, "--account", "acme", "--strategy", "strat_wide"]])
     assert.match(

@@ -157,6 +157,7 @@ test("documents are applied together or not at all; each change is a version wit
   const applied = await good("applyConfig", "/config/apply", typed(changed));
   assert.deepEqual(applied, {
     changes: [{ change: "update", kind: "blueprint", account: "acme", id: "list-it" }],
+    proposal: null,
     warnings: [],
   });
   const version = await good("readBlueprintVersion", `${ONE}/versions/2`);

@@ -241,10 +241,14 @@ const QUERIES: Readonly<Record<string, string>> = { downloadResult: "?format=ndj
 
 test("no answer to a GET holds a secret, whoever asks", async () => {
   const reviews = await stage.db.query<{ id: string }>("select id from review limit 1");
+  await stage.installation.apply("account: initech\ntwo_person: true");
+  const typed = { documents: [{ file: "typed.yaml", text: "account: initech" }] };
+  const proposed = await good("applyConfig", "POST", "/config/apply", typed);
   const ids: Readonly<Record<string, string>> = {
     // The one that was approved.
     runId: runs[0] ?? "",
     reviewId: reviews[0]?.id ?? "",
+    proposalId: proposed.body.proposal.id,
     resultKey: "out",
     account: "acme",
     blueprintKey: "list-it",

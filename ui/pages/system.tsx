@@ -90,6 +90,7 @@ const FAULTS: Readonly<Record<System["refused_rows"][number]["fault"], string>> 
   unsigned: "Has no signature",
   forged: "Was changed",
   outdated: "Is older than the audit log says",
+  deleted: "Is in the audit log and not there any more",
 };
 
 function RefusedRows({ rows }: { readonly rows: System["refused_rows"] }) {

@@ -7,6 +7,7 @@ import {
 } from "#actions/apply-config.ts";
 import { checkInThread } from "#actions/config/check-in-thread.ts";
 import type { ConfigSource } from "#actions/config/check-sources.ts";
+import type { NewProposal } from "#actions/create-proposal.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
 import type { Services } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
@@ -60,10 +61,11 @@ export async function planTyped(
   documents: readonly ConfigSource[],
 ) {
   const plan = await planConfig(services.db, documents, checkOf(services, caller));
-  if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [], warnings: [] };
+  if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [], warnings: [], needs: [] };
   return {
     problems: [],
     warnings: [...plan.warnings],
+    needs: [...plan.needs],
     changes: plan.changes.map(({ differences, ...change }) => ({
       ...showChange(change),
       differences: differences.map(showDifference),
@@ -73,7 +75,7 @@ export async function planTyped(
 
 const showChange = ({ change, kind, account, id }: PlannedChange) => ({ change, kind, account, id });
 
-/** All of them in one transaction, or none. Throws Problem 422 with every problem. */
+/** All of them in one transaction, or none: then they are proposed. Throws Problem 422 with every problem, OperatorError. */
 export async function applyTyped(
   services: Services,
   caller: OperatorCaller,
@@ -89,9 +91,17 @@ export async function applyTyped(
   const problems = await listSecretProblems(db, sources);
   return {
     changes: outcome.changes.map(showChange),
+    proposal: outcome.proposal && showProposed(outcome.proposal),
     warnings: [...outcome.warnings, ...problems.map((each) => `${describeSecretProblem(each)}.`)],
   };
 }
+
+const showProposed = ({ id, reasons, confirmationsWanted, expiresAt }: NewProposal) => ({
+  id,
+  reasons: [...reasons],
+  confirmations_wanted: confirmationsWanted,
+  expires_at: expiresAt.toISOString(),
+});
 
 function refusal(problems: readonly ConfigProblem[]): Problem {
   const count = problems.length === 1 ? "One problem" : `${problems.length} problems`;

@@ -8,6 +8,8 @@ import {
 } from "#db/operator-overview.ts";
 import { countWaitingRuns } from "#db/operator-system.ts";
 import type { Database } from "#db/pool.ts";
+import { listProposals } from "#db/proposals.ts";
+import { limits } from "#domain/limits.ts";
 import { isTerminal } from "#domain/run.ts";
 
 const HOUR_MS = 3_600_000;
@@ -50,11 +52,12 @@ export async function lookAtOverview(db: Database, hours: number) {
   const counts: (readonly HourOfRuns[])[] = [];
   // One after the other: a dashboard must not take the connections that runs need.
   for (const start of starts) counts.push(await readHour(db, start, nowMs));
-  const [waiting, logins, failures, people] = await Promise.all([
+  const [waiting, logins, failures, people, proposals] = await Promise.all([
     countWaitingRuns(db),
     listFailingLogins(db, LIST.rows),
     listFailingBlueprints(db, starts[0] ?? present, LIST),
     countWaitingForPeople(db),
+    listProposals(db, { accountId: null, isWaiting: true }, { after: null, rows: limits.pageItems }),
   ]);
   return {
     now: clockText(nowMs),
@@ -71,6 +74,7 @@ export async function lookAtOverview(db: Database, hours: number) {
       reviews: people.reviews,
       writes: people.writes,
       locked_credentials: people.lockedCredentials,
+      proposals: proposals.length,
     },
   };
 }

@@ -22,7 +22,7 @@ export const inForce = {
   applied_by: orNull(text("The operator who did it; `null`: the command line.")),
 } satisfies TProperties;
 
-const difference = closed(
+export const difference = closed(
   {
     path: text("The place, like `nodes.lines.fields.total`."),
     before: orNull(text("What was there, as JSON; `null`: nothing.")),
@@ -136,7 +136,7 @@ const problems = Type.Array(
   { description: "Empty: it can be applied." },
 );
 
-const kind = oneOf(["account", "strategy", "blueprint"], "What it is.");
+export const kind = oneOf(["account", "strategy", "blueprint"], "What it is.");
 
 export const checkConfig = defineOperation({
   id: "checkConfig",
@@ -171,7 +171,7 @@ export const checkConfig = defineOperation({
   ),
 });
 
-const change = {
+export const change = {
   change: oneOf(["create", "update", "retire", "unchanged"], "What is done."),
   kind,
   account: text("Its account's name."),
@@ -192,14 +192,32 @@ export const planConfig = defineOperation({
   bodyBytesMax: limits.configBodyBytesMax,
   status: 200,
   answer: closed(
-    { problems, changes: Type.Array(closed({ ...change, differences: Type.Array(difference) })), warnings },
+    {
+      problems,
+      changes: Type.Array(closed({ ...change, differences: Type.Array(difference) })),
+      warnings,
+      needs: Type.Array(text("Why applying them would need two admins."), {
+        description: "Empty: they would be applied at once.",
+      }),
+    },
     { title: "ConfigPlan" },
   ),
 });
 
 export const applied = closed(
   {
-    changes: Type.Array(closed(change)),
+    changes: Type.Array(closed(change), { description: "Empty where they were proposed." }),
+    proposal: orNull(
+      closed(
+        {
+          id: text("Its id (`prop_...`)."),
+          reasons: Type.Array(text("Why it needs two admins.")),
+          confirmations_wanted: count("How many admins must still confirm it."),
+          expires_at: time("Until when it can be confirmed."),
+        },
+        { title: "NewProposal" },
+      ),
+    ),
     warnings,
   },
   { title: "AppliedConfig" },
@@ -212,7 +230,7 @@ export const applyConfig = defineOperation({
   tag: TAG,
   summary: "Create and update what documents name",
   description:
-    "As `latchkey apply`: all of them in one transaction, each change a new version; or none, and 422 with a detail for each problem.",
+    "As `latchkey apply`: all of them in one transaction, each change a new version; or none, and 422 with a detail for each problem. Where an account wants a second admin for one of the changes, none is made: `proposal` names what waits.",
   permission: "config.apply",
   body: closed({ documents }),
   bodyBytesMax: limits.configBodyBytesMax,

@@ -49,6 +49,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   operatorId: "The operator's id (`op_...`).",
   reviewId: "The review's id (`rev_...`).",
   credentialId: "The credential's id (`cred_...`).",
+  proposalId: "The proposal's id (`prop_...`).",
   keyId: "The API key's id (`key_...`).",
   account: "The account's name in its document.",
   secret: "The account secret's name.",

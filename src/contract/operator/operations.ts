@@ -8,6 +8,7 @@ import type { OperatorOperation } from "./operation.ts";
 import * as oidc from "./oidc.ts";
 import * as operators from "./operators.ts";
 import * as keys from "./keys.ts";
+import * as proposals from "./proposals.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
 import * as secrets from "./secrets.ts";
@@ -75,6 +76,10 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   config.planConfig,
   config.applyConfig,
   config.readConfigSchema,
+  proposals.listProposals,
+  proposals.readProposal,
+  proposals.confirmProposal,
+  proposals.discardProposal,
   blueprints.listBlueprints,
   blueprints.readBlueprint,
   blueprints.listBlueprintVersions,

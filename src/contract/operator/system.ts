@@ -65,8 +65,8 @@ export const readSystem = defineOperation({
           kind: text("The table."),
           id: text("The row's key."),
           fault: oneOf(
-            ["unsigned", "forged", "outdated"],
-            "It has no signature; it says something else than was signed; the audit log names a later one.",
+            ["unsigned", "forged", "outdated", "deleted"],
+            "It has no signature; it says something else than was signed; the audit log names a later one; it is not there any more.",
           ),
           first_seen_at: time("When it was found."),
           last_seen_at: time("When it was found the last time by a process that had not found it before."),
@@ -137,6 +137,7 @@ export const readOverview = defineOperation({
         reviews: count("That wait for a decision."),
         writes: count("That may have happened."),
         locked_credentials: count("That are not tried for a while."),
+        proposals: count("That wait for an admin, at most as many as a page of them has."),
       }),
     },
     { title: "Overview" },

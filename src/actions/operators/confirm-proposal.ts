@@ -1,0 +1,127 @@
+import { applyConfirmed, takeTurnToApply, type PlannedChange } from "#actions/apply-config.ts";
+import { checkInThread } from "#actions/config/check-in-thread.ts";
+import { discardProposal, requireStatus, takeProposal } from "#actions/end-proposal.ts";
+import { contentOf, countConfirmations } from "#actions/look-at-proposals.ts";
+import { OperatorError } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+import { recordAudit } from "#db/audit-entries.ts";
+import { listAdminIds } from "#db/operators.ts";
+import type { Database } from "#db/pool.ts";
+import { saveProposal, type Proposal } from "#db/proposals.ts";
+import type { AuditAction } from "#domain/audit-actions.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem } from "#domain/problem.ts";
+import type { ProposalStatus, ProposedDocument } from "#domain/proposal.ts";
+import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+
+interface Confirmed {
+  readonly status: "open" | "confirmed" | "applied";
+  readonly confirmations_wanted: number;
+  readonly changes: {
+    kind: PlannedChange["kind"];
+    change: PlannedChange["change"];
+    account: string;
+    id: string;
+  }[];
+  readonly warnings: string[];
+}
+
+/**
+ * An admin agrees to what somebody else has proposed. With the last confirmation documents are applied in the same transaction; a
+ * rebinding may then be carried out where the master key is. Throws OperatorError: it has ended, or is the caller's own, or what it
+ * was made on has changed, which ends it.
+ */
+export async function confirmProposal(
+  services: Services,
+  caller: OperatorCaller,
+  id: string,
+): Promise<Confirmed> {
+  const outcome = await services.db.transaction(async (tx) => {
+    await takeTurnToApply(tx);
+    const proposal = await takeProposal(tx, id);
+    requireStatus(proposal, ["open"]);
+    requireAnother(proposal, caller);
+    const confirmedBy = [...proposal.confirmedBy, caller.operatorId];
+    const confirmed = { ...proposal, confirmedBy };
+    // Also of those who have confirmed before: who is no admin any more does not count.
+    const { wanted } = countConfirmations(confirmed, await listAdminIds(tx));
+    const status: Confirmed["status"] & ProposalStatus =
+      wanted === 0 && proposal.kind === "rebinding" ? "confirmed" : "open";
+    const audited = await saveProposal(tx, proposal, {
+      status,
+      confirmedBy,
+      ...(status === "confirmed" ? { forMs: limits.confirmedRebindMs } : {}),
+    });
+    await record(services, tx, caller, confirmed, "proposal.confirm", { wanted, ...audited });
+    const content = contentOf(confirmed);
+    if (wanted === 0 && content.kind === "documents")
+      return await applyDocuments(services, tx, caller, confirmed, content.documents);
+    return { status, confirmations_wanted: wanted, changes: [], warnings: [] };
+  });
+  if (!("stale" in outcome)) return outcome;
+  throw new OperatorError(
+    `${outcome.stale.join(" ")} Nothing was applied, and the proposal is over. Propose the change again.`,
+  );
+}
+
+function requireAnother({ proposedBy, confirmedBy }: Proposal, { operatorId }: OperatorCaller): void {
+  if (proposedBy === operatorId)
+    throw new OperatorError("You have proposed this yourself. Another admin confirms it.");
+  if (confirmedBy.includes(operatorId))
+    throw new OperatorError("You have confirmed this already. Another admin confirms it as well.");
+}
+
+async function applyDocuments(
+  services: Services,
+  tx: Database,
+  caller: OperatorCaller,
+  proposal: Proposal,
+  documents: readonly ProposedDocument[],
+): Promise<Confirmed | { readonly stale: readonly string[] }> {
+  const outcome = await applyConfirmed(
+    tx,
+    services.signing,
+    { id: proposal.id, documents },
+    {
+      actor: actorOf(caller),
+      check: async (sources, known) => await checkInThread(caller.sessionId, sources, known),
+      inFile: services.secretSources.inFile,
+    },
+  );
+  if (!outcome.ok) {
+    const audited = await saveProposal(tx, proposal, { status: "stale" });
+    await record(services, tx, caller, proposal, "proposal.stale", audited);
+    return { stale: outcome.stale };
+  }
+  const audited = await saveProposal(tx, proposal, { status: "applied" });
+  await record(services, tx, caller, proposal, "proposal.apply", { kind: proposal.kind, ...audited });
+  return {
+    status: "applied",
+    confirmations_wanted: 0,
+    changes: outcome.changes.map(({ change, kind, account, id }) => ({ change, kind, account, id })),
+    warnings: [...outcome.warnings],
+  };
+}
+
+async function record(
+  { signing }: Services,
+  tx: Database,
+  caller: OperatorCaller,
+  { id, accountId }: Proposal,
+  action: AuditAction,
+  detail: Readonly<Record<string, string | number | boolean>>,
+): Promise<void> {
+  await recordAudit(tx, signing.audit, { accountId, actor: actorOf(caller), action, subjectId: id, detail });
+}
+
+/** By who has proposed it, or any admin. Throws OperatorError, Problem 403. */
+export async function discardProposalAs(
+  services: Services,
+  caller: OperatorCaller,
+  id: string,
+): Promise<void> {
+  await discardProposal(services, actorOf(caller), id, ({ proposedBy }) => {
+    if (caller.role !== "admin" && proposedBy !== caller.operatorId)
+      throw new Problem("authorization_error", "An admin discards it, or who has proposed it.");
+  });
+}

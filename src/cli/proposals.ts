@@ -1,0 +1,112 @@
+import type { Command } from "commander";
+import type { lookAtProposal, lookAtProposals } from "#actions/look-at-proposals.ts";
+import type { Composition } from "./composition.ts";
+import { paint, print, table } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
+import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
+
+type Listed = Awaited<ReturnType<typeof lookAtProposals>>["items"][number];
+type Shown = Awaited<ReturnType<typeof lookAtProposal>>;
+
+/** Changes that wait for admins. They are confirmed in the dashboard alone, where it is known who confirms. */
+export function addProposals(program: Command, composition: Composition): void {
+  const proposals = program
+    .command("proposals")
+    .description("look at changes that wait for a second admin, and discard them")
+    .addHelpText(
+      "after",
+      "\nThey are confirmed in the dashboard, where it is known who confirms.\n\nExamples:\n  latchkey proposals list\n" +
+        "  latchkey proposals show prop_0VrJ…",
+    );
+  addPageOptions(
+    proposals
+      .command("list")
+      .description("list those that wait, the newest first")
+      .option("--account <name>", "only those of one account")
+      .option("--all", "also those that are over"),
+  )
+    .addHelpText("after", "\nExample:\n  latchkey proposals list --account acme --all")
+    .action(async (options: PageOptions & { all?: boolean }) => await list(composition, options));
+  proposals
+    .command("show")
+    .description("show what one would change, and why it needs two admins")
+    .argument("<id>", "its id (prop_…)")
+    .option("--json", "print it as JSON, as the operator API gives it")
+    .addHelpText("after", "\nExample:\n  latchkey proposals show prop_0VrJ…")
+    .action(
+      async (id: string, options: { json?: boolean }) => await show(composition, id, options.json === true),
+    );
+  proposals
+    .command("discard")
+    .description("discard one: it can't be confirmed or carried out any more")
+    .argument("<id>", "its id (prop_…)")
+    .option("--json", "print {id, status} as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey proposals discard prop_0VrJ…")
+    .action(
+      async (id: string, options: { json?: boolean }) =>
+        await discard(composition, id, options.json === true),
+    );
+}
+
+async function list(composition: Composition, options: PageOptions & { all?: boolean }): Promise<void> {
+  const { lookAtProposals } = await import("#actions/look-at-proposals.ts");
+  const { json, all, ...query } = options;
+  const page = await composition.withDatabase(
+    async (db) => await lookAtProposals(db, { ...query, waiting: all !== true }),
+  );
+  if (json === true) return print(JSON.stringify(page));
+  if (page.items.length === 0) return print("No change waits for an admin.");
+  print(
+    table(
+      ["ID", "ACCOUNT", "KIND", "STATUS", "BY", "WANTED", "UNTIL"],
+      page.items.map((each) => [
+        each.id,
+        each.account,
+        each.kind,
+        each.status,
+        proposerOf(each),
+        String(each.confirmations_wanted),
+        minute(each.expires_at),
+      ]),
+    ),
+  );
+  printMore(page.next_cursor);
+}
+
+async function show(composition: Composition, id: string, json: boolean): Promise<void> {
+  const { lookAtProposal } = await import("#actions/look-at-proposals.ts");
+  const proposal = await composition.withDatabase(async (db) => await lookAtProposal(db, id));
+  print(json ? JSON.stringify(proposal) : describe(proposal));
+}
+
+async function discard(composition: Composition, id: string, json: boolean): Promise<void> {
+  const { discardProposal } = await import("#actions/end-proposal.ts");
+  const signing = openOwnSigning(composition);
+  await composition.withDatabase(async (db) => await discardProposal({ db, signing }, { kind: "cli" }, id));
+  print(json ? JSON.stringify({ id, status: "discarded" }) : `Discarded ${id}.`);
+}
+
+const proposerOf = ({ proposed_by: by }: Listed): string => by ?? "command line";
+
+function describe(proposal: Shown): string {
+  const { confirmations_wanted: wanted, confirmed_by: confirmed, documents, rebindings } = proposal;
+  return [
+    `${proposal.id}  ${proposal.status}, of ${proposal.account}, proposed by ${proposerOf(proposal)} at ${minute(proposal.created_at)}`,
+    ...(wanted === 0 ? [] : [`${wanted} of 2 confirmations wanted until ${minute(proposal.expires_at)}`]),
+    ...(confirmed.length === 0 ? [] : [`confirmed by ${confirmed.join(", ")}`]),
+    "",
+    ...proposal.reasons,
+    ...documents.flatMap(({ kind, account, id, differences }) => [
+      `\n${kind} ${kind === "account" ? id : `${account}/${id}`}`,
+      ...differences.flatMap(({ path, before, after }) => [
+        ...(before === null ? [] : [paint("red", `      - ${path}: ${before}`)]),
+        ...(after === null ? [] : [paint("green", `      + ${path}: ${after}`)]),
+      ]),
+    ]),
+    ...rebindings.flatMap(({ credential, strategy, before, after }) => [
+      `\n${credential}  ${strategy}`,
+      ...(before ?? []).map((origin) => paint("red", `      - ${origin}`)),
+      ...after.map((origin) => paint("green", `      + ${origin}`)),
+    ]),
+  ].join("\n");
+}

@@ -1,0 +1,80 @@
+/** What waits for admins: documents that would be applied, or credentials that would be bound to other origins. */
+export const PROPOSAL_KINDS = ["documents", "rebinding"] as const;
+export type ProposalKind = (typeof PROPOSAL_KINDS)[number];
+
+export const PROPOSAL_STATUSES = ["open", "confirmed", "applied", "discarded", "expired", "stale"] as const;
+export type ProposalStatus = (typeof PROPOSAL_STATUSES)[number];
+
+/** `confirmed`: of a rebinding, which is carried out where the master key is. `open` to `open` is a confirmation that is not the last. */
+export const PROPOSAL_TRANSITIONS: Readonly<Record<ProposalStatus, readonly ProposalStatus[]>> = {
+  open: ["open", "confirmed", "applied", "discarded", "expired", "stale"],
+  confirmed: ["applied", "discarded", "expired"],
+  applied: [],
+  discarded: [],
+  expired: [],
+  stale: [],
+};
+
+/** How many admins must agree. */
+export const ADMINS_WANTED = 2;
+
+/** Why a change needs two admins. */
+export interface Need {
+  readonly kind: "account" | "strategy" | "blueprint";
+  /** Slug. */
+  readonly account: string;
+  readonly id: string;
+  /** `unverified`: what is in force was not written by this installation, so all of it counts as changed. */
+  readonly why: "origins" | "login" | "turned_off" | "unverified" | "rebinding";
+  /** What is sent there as well from then on. */
+  readonly origins: readonly string[];
+  /** Connected credentials of the strategy. */
+  readonly credentials: number;
+}
+
+/** A document that would be applied. */
+export interface ProposedDocument {
+  readonly kind: Need["kind"];
+  /** Slug. */
+  readonly account: string;
+  readonly id: string;
+  /** JSON of what was in force; null: nothing. */
+  readonly before: string | null;
+  /** JSON. */
+  readonly after: string;
+}
+
+/** A credential that would be bound anew. */
+export interface ProposedRebinding {
+  readonly id: string;
+  readonly strategyId: string;
+  /** null: it says of no origin yet that it may be sent there. */
+  readonly before: readonly string[] | null;
+  readonly after: readonly string[];
+}
+
+export type ProposalContent = { readonly needs: readonly Need[] } & (
+  | { readonly kind: "documents"; readonly documents: readonly ProposedDocument[] }
+  | { readonly kind: "rebinding"; readonly credentials: readonly ProposedRebinding[] }
+);
+
+/** For people: a sentence. */
+export function describeNeed({ kind, account, id, why, origins, credentials }: Need): string {
+  const name = kind === "account" ? `account ${id}` : `${kind} ${account}/${id}`;
+  const connected =
+    kind !== "strategy"
+      ? ""
+      : ` (${credentials === 1 ? "one credential is" : `${credentials} credentials are`} connected)`;
+  switch (why) {
+    case "origins":
+      return `The ${name} adds ${origins.join(", ")}${connected}.`;
+    case "login":
+      return `The login of ${name} changes${connected}.`;
+    case "turned_off":
+      return `The ${name} turns \`two_person\` off.`;
+    case "unverified":
+      return `What is in force of ${name} does not verify, so all of it counts as changed${connected}.`;
+    case "rebinding":
+      return `${credentials === 1 ? "One credential" : `${credentials} credentials`} of ${name} would be bound to other origins${origins.length === 0 ? "" : `: ${origins.join(", ")} would be added`}.`;
+  }
+}
