@@ -54,6 +54,19 @@ export const ROUTES: readonly Route[] = [
     page: page(async () => (await import("./pages/review.tsx")).ReviewPage),
   },
   {
+    path: "/proposals",
+    title: "Proposals",
+    permission: "config.read",
+    nav: { group: "Work", key: "w" },
+    page: page(async () => (await import("./pages/proposal-list.tsx")).ProposalListPage),
+  },
+  {
+    path: "/proposals/:proposalId",
+    title: "Proposal",
+    permission: "config.read",
+    page: page(async () => (await import("./pages/proposal.tsx")).ProposalPage),
+  },
+  {
     path: "/blueprints",
     title: "Blueprints",
     permission: "config.read",

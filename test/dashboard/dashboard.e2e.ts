@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { applyConfig } from "#actions/apply-config.ts";
 import { axeLightAndDark } from "../axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 import { inTier } from "../tiers.ts";
@@ -241,6 +242,35 @@ test("what is for ever wants the second factor, and goes on when it is given", a
   await context.close();
 });
 
+/** From the command line: two admins must confirm it. */
+async function propose(): Promise<string> {
+  await stage.operators.installation.apply("account: acme\nname: Acme Inc.\ntwo_person: true");
+  const { db, signing } = stage.operators;
+  const outcome = await applyConfig(db, signing, [{ file: "f", text: "account: acme\nname: Acme Inc." }]);
+  return (outcome.ok && outcome.proposal?.id) || assert.fail("nothing was proposed");
+}
+
+test("a change that needs two admins is shown with what differs, and one of them confirms it", async () => {
+  const id = await propose();
+  const page = await stage.openPage("admin", "/");
+  await page.getByText("1 proposal waits for an admin").waitFor();
+  await page.getByRole("link", { name: /^Proposals/ }).click();
+  await page.getByRole("link", { name: "The account acme turns `two_person` off." }).click();
+  await page.waitForURL(`**/proposals/${id}`);
+  await page.getByRole("region", { name: "Change the account acme" }).getByText("two_person").waitFor();
+  await page.getByText("2 different admins").waitFor();
+  await page.getByRole("button", { name: "Confirm the proposal" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
+  await page.getByText("You agree. Another admin confirms it.").waitFor();
+  await page.getByText("1 admin", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Discard the proposal" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
+  await page.getByText("Discarded", { exact: true }).waitFor();
+  await page.getByRole("link", { name: /^Proposals/ }).click();
+  await page.getByText("Nothing waits").waitFor();
+  await page.context().close();
+});
+
 /** Every page, with something on it and with nothing. */
 const PAGES = [
   "",
@@ -249,6 +279,8 @@ const PAGES = [
   "/runs/RUN",
   "/reviews",
   "/reviews/REVIEW",
+  "/proposals?all=1",
+  "/proposals/PROPOSAL",
   "/blueprints",
   "/blueprints/acme/supplier-invoices",
   "/blueprints/acme/supplier-invoices?tab=versions",
@@ -295,6 +327,7 @@ for (const [width, height] of inTier(SIZES, ([each]) => each === 390)) {
         nte: "n",
       });
       const review = await stage.waitForReview(run);
+      const proposal = await propose();
       const page = await stage.openPage("admin", "", { viewport: { width, height }, colorScheme: "light" });
       const found: string[] = [];
       const look = async (what: string): Promise<void> => {
@@ -303,7 +336,9 @@ for (const [width, height] of inTier(SIZES, ([each]) => each === 390)) {
           found.push(`${what}: wider`);
       };
       for (const path of inTier(PAGES, (each) => REPRESENTATIVES.includes(each))) {
-        await page.goto(`${url}/dashboard${path.replace("RUN", run).replace("REVIEW", review)}`);
+        await page.goto(
+          `${url}/dashboard${path.replace("RUN", run).replace("REVIEW", review).replace("PROPOSAL", proposal)}`,
+        );
         await page.getByRole("heading", { level: 1 }).waitFor();
         await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
         await look(path);

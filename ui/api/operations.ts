@@ -7,6 +7,7 @@ import type * as events from "#contract/operator/events.ts";
 import type * as keys from "#contract/operator/keys.ts";
 import type * as oidc from "#contract/operator/oidc.ts";
 import type * as operators from "#contract/operator/operators.ts";
+import type * as proposals from "#contract/operator/proposals.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
 import type * as secrets from "#contract/operator/secrets.ts";
@@ -144,6 +145,17 @@ export const listKeys = endpoint<typeof keys.listKeys>("get", "/keys");
 export const createKey = endpoint<typeof keys.createKey>("post", "/keys");
 export const rotateKey = endpoint<typeof keys.rotateKey>("post", "/keys/{keyId}/rotate");
 export const revokeKey = endpoint<typeof keys.revokeKey>("post", "/keys/{keyId}/revoke");
+export const listProposals = endpoint<typeof proposals.listProposals>("get", "/proposals");
+export const readProposal = endpoint<typeof proposals.readProposal>("get", "/proposals/{proposalId}");
+export const confirmProposal = endpoint<typeof proposals.confirmProposal>(
+  "post",
+  "/proposals/{proposalId}/confirm",
+);
+export const discardProposal = endpoint<typeof proposals.discardProposal>(
+  "post",
+  "/proposals/{proposalId}/discard",
+);
+
 export const listSecrets = endpoint<typeof secrets.listSecrets>("get", "/secrets");
 export const setSecret = endpoint<typeof secrets.setSecret>("post", "/secrets");
 export const deleteSecret = endpoint<typeof secrets.deleteSecret>("delete", "/secrets/{account}/{secret}");

@@ -11,6 +11,7 @@ import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { sayProposed } from "../parts/proposed.ts";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
@@ -68,7 +69,8 @@ function AccountForm({ account }: { readonly account: Account }) {
   const [support, setSupport] = useState(account.branding.support_url ?? "");
   const changing = useDo(changeAccount, {
     changes: [keyOf(readAccount), keyOf(listAccounts)],
-    onDone: () => notifications.show({ message: "The account is changed." }),
+    onDone: ({ proposal }) =>
+      notifications.show({ message: proposal ? sayProposed(proposal) : "The account is changed." }),
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();

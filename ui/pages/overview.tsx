@@ -33,6 +33,7 @@ function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) 
   const reviews = useRead(listReviews, {}, { live: true });
   const others = [
     count(overview?.needs_people.writes ?? 0, "write may have happened", "writes may have happened"),
+    count(overview?.needs_people.proposals ?? 0, "proposal waits for an admin", "proposals wait for admins"),
     count(overview?.needs_people.locked_credentials ?? 0, "credential is locked", "credentials are locked"),
   ].filter((text) => text !== null);
   return (

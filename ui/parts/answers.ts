@@ -1,4 +1,5 @@
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type * as proposals from "#contract/operator/proposals.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
 import type * as system from "#contract/operator/system.ts";
@@ -10,6 +11,8 @@ export type RunStep = Run["steps"][number];
 export type RunGraphData = OperatorAnswer<typeof runs.readRunGraph>;
 export type ResultRecord = OperatorAnswer<typeof runs.listResultRecords>["items"][number];
 export type Overview = OperatorAnswer<typeof system.readOverview>;
+export type ListedProposal = OperatorAnswer<typeof proposals.listProposals>["items"][number];
+export type Proposal = OperatorAnswer<typeof proposals.readProposal>;
 export type Review = OperatorAnswer<typeof reviews.readReview>;
 export type ReviewRecord = OperatorAnswer<typeof reviews.listReviewRecords>["items"][number];
 

@@ -5,6 +5,7 @@ import type { OperatorAnswer, OperatorOperation } from "#contract/operator/opera
 import { useDo } from "../api/queries.ts";
 import type { Endpoint, InputOf } from "../api/request.ts";
 import { Confirm } from "./confirm.tsx";
+import { proposedIn, sayProposed } from "./proposed.ts";
 
 /** A button for what is better asked about first. */
 export function AskButton<O extends OperatorOperation>(props: {
@@ -28,7 +29,8 @@ export function AskButton<O extends OperatorOperation>(props: {
     onDone: (answer) => {
       setIsAsking(false);
       props.onDone?.(answer);
-      notifications.show({ message: props.done });
+      const proposed = proposedIn(answer);
+      notifications.show({ message: proposed ? sayProposed(proposed) : props.done });
     },
   });
   return (

@@ -1,11 +1,13 @@
 import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
+import { useLocation } from "wouter";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/config.ts";
 import {
   applyConfig,
   listBlueprints,
   listBlueprintVersions,
+  listProposals,
   listStrategies,
   listStrategyVersions,
   planConfig,
@@ -15,6 +17,8 @@ import {
 import { keyOf, useDo, useRead } from "../api/queries.ts";
 import { Differences } from "./differences.tsx";
 import { FailureNote } from "./failure-note.tsx";
+import { Note } from "./note.tsx";
+import { sayProposed } from "./proposed.ts";
 import { Reading } from "./reading.tsx";
 
 type Changes = OperatorAnswer<typeof contract.applyConfig>["changes"];
@@ -38,9 +42,14 @@ export function PublishDialog(props: {
 }) {
   const documents = [{ file: "document.yaml", text: props.text ?? "" }];
   const plan = useRead(planConfig, { body: { documents } }, { enabled: props.text !== null });
+  const [, go] = useLocation();
   const publishing = useDo(applyConfig, {
-    changes: DOCUMENT_KEYS,
-    onDone: ({ changes, warnings }) => {
+    changes: [...DOCUMENT_KEYS, keyOf(listProposals)],
+    onDone: ({ changes, warnings, proposal }) => {
+      if (proposal) {
+        notifications.show({ message: sayProposed(proposal) });
+        return go(`/proposals/${proposal.id}`);
+      }
       notifications.show({ message: ["Published.", ...warnings].join(" ") });
       props.onPublished(changes);
     },
@@ -54,25 +63,7 @@ export function PublishDialog(props: {
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack gap="md">
-        <Reading of={plan}>
-          {({ changes, warnings }) => (
-            <>
-              {warnings.map((warning) => (
-                <Alert key={warning} color="yellow" role="note" p="sm">
-                  {warning}
-                </Alert>
-              ))}
-              {changes.map((change) => (
-                <section key={`${change.kind} ${change.id}`} aria-label={change.id}>
-                  <Text fw={600} size="sm">
-                    {VERBS[change.change]} {change.kind} {change.id} of {change.account}
-                  </Text>
-                  <Differences of={change.differences} />
-                </section>
-              ))}
-            </>
-          )}
-        </Reading>
+        <Reading of={plan}>{(data) => <Planned plan={data} />}</Reading>
         <Text size="sm" c="dimmed">
           It is a new version. Runs that have begun go on with theirs.
         </Text>
@@ -86,11 +77,40 @@ export function PublishDialog(props: {
             disabled={plan.data === undefined}
             onClick={() => publishing.mutate({ body: { documents } })}
           >
-            Publish
+            {plan.data !== undefined && plan.data.needs.length > 0 ? "Propose" : "Publish"}
           </Button>
         </Group>
       </Stack>
     </Modal>
+  );
+}
+
+function Planned({
+  plan: { changes, warnings, needs },
+}: {
+  readonly plan: OperatorAnswer<typeof contract.planConfig>;
+}) {
+  return (
+    <>
+      {needs.length > 0 && (
+        <Note tone="waiting" title="Another admin must confirm it">
+          {needs.join(" ")}
+        </Note>
+      )}
+      {warnings.map((warning) => (
+        <Alert key={warning} color="yellow" role="note" p="sm">
+          {warning}
+        </Alert>
+      ))}
+      {changes.map((change) => (
+        <section key={`${change.kind} ${change.id}`} aria-label={change.id}>
+          <Text fw={600} size="sm">
+            {VERBS[change.change]} {change.kind} {change.id} of {change.account}
+          </Text>
+          <Differences of={change.differences} />
+        </section>
+      ))}
+    </>
   );
 }
 

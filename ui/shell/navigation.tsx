@@ -1,7 +1,8 @@
 import { Badge, NavLink, ScrollArea, Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { useRead, useSignedIn } from "../api/queries.ts";
-import { listReviews } from "../api/operations.ts";
+import { listProposals, listReviews } from "../api/operations.ts";
 import { GROUPS, ROUTES, type Route } from "../routes.tsx";
 import { OwnMenu } from "./own-menu.tsx";
 import { RunSearch } from "./run-search.tsx";
@@ -44,7 +45,7 @@ function NavigationGroup({ title, routes }: { readonly title: string; readonly r
           active={isAt(path)}
           aria-current={isAt(path) ? "page" : undefined}
           className="nav-link"
-          rightSection={path === "/reviews" ? <WaitingReviews /> : undefined}
+          rightSection={COUNTS[path]}
         />
       ))}
     </section>
@@ -53,10 +54,24 @@ function NavigationGroup({ title, routes }: { readonly title: string; readonly r
 
 function WaitingReviews() {
   const { data } = useRead(listReviews, {}, { live: true });
-  const count = data?.items.length ?? 0;
+  return <Waiting count={data?.items.length ?? 0} />;
+}
+
+function WaitingProposals() {
+  const { data } = useRead(listProposals, { query: { waiting: true } }, { live: true });
+  return <Waiting count={data?.items.length ?? 0} />;
+}
+
+function Waiting({ count }: { readonly count: number }) {
   return count === 0 ? null : (
     <Badge size="sm" variant="filled" aria-label={`${count} waiting`}>
       {count}
     </Badge>
   );
 }
+
+/** By the path of a page: how many wait there. */
+const COUNTS: Readonly<Record<string, ReactNode>> = {
+  "/reviews": <WaitingReviews />,
+  "/proposals": <WaitingProposals />,
+};
