@@ -31,8 +31,9 @@ const refusalOf = ({ status, body }: OperatorAnswer): readonly [number, string] 
   body?.error?.message ?? "",
 ];
 
-test("export and plan keep `two_person`", async () => {
+test("export and plan keep `two_person`, and the account says so", async () => {
   assert.match(await two.inForce(), /two_person: true/);
+  assert.equal((await two.ask(two.anna, "readAccount", { account: "acme" })).body.two_person, true);
   const plan = await two.ask(two.anna, "planConfig", {}, typed(ON));
   assert.deepEqual([plan.body.changes[0].change, plan.body.needs], ["unchanged", []]);
 });

@@ -49,6 +49,7 @@ function AccountParts({ account }: { readonly account: Account }) {
             ],
             ["Return to", account.allowed_origins.join(", ") || "no origin yet"],
             ["Runs at once", String(account.concurrency)],
+            ["Changes of where credentials go", account.two_person ? "need two admins" : "need one operator"],
           ]}
         />
       </Section>

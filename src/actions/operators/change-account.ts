@@ -3,6 +3,7 @@ import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
 import { findAccountDocument, listSeenAccounts, type SeenAccount } from "#db/operator-accounts.ts";
 import type { Database } from "#db/pool.ts";
+import { isTwoPerson } from "#db/two-person-rules.ts";
 import { readAccount } from "#domain/account.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
@@ -37,6 +38,7 @@ export async function lookAtAccount(db: Database, slug: string) {
     retention_ms: retentionMs,
     concurrency,
     rate_limit: rateLimit && { per_second: rateLimit.perSecond, burst: rateLimit.burst },
+    two_person: await isTwoPerson(db, row.id),
     branding: {
       name: textOf("name"),
       accent_color: textOf("accent_color"),

@@ -49,6 +49,9 @@ export const readAccount = defineOperation({
       rate_limit: orNull(
         closed({ per_second: count("Requests a second of each API key."), burst: count("At once.") }),
       ),
+      two_person: Type.Boolean({
+        description: "Whether changes that decide where its credentials go need two admins.",
+      }),
       branding: closed(branding),
       yaml: text("The document."),
     },
