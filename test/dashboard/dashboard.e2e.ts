@@ -305,6 +305,7 @@ const REPRESENTATIVES = [
   "/runs",
   "/runs/RUN",
   "/reviews/REVIEW",
+  "/proposals/PROPOSAL",
   "/accounts/acme",
   "/system",
   "/me",
