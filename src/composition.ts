@@ -29,6 +29,15 @@ import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 const hasDatabase = ({ databaseUrl, dataDir }: Config): boolean =>
   databaseUrl !== null || existsSync(join(dataDir, "postgres"));
 
+/** A mistyped folder, or another working directory, must not make a second, empty installation. */
+function requireDatabase(settings: Config): void {
+  if (hasDatabase(settings)) return;
+  throw new CommandFailed(
+    `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to make one, or say where it is: ` +
+      "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
+  );
+}
+
 /** Opens the database for one command, and closes it after. */
 async function withDatabase<T>(
   settings: Config,
@@ -36,19 +45,13 @@ async function withDatabase<T>(
   { create, migrates }: { readonly create: boolean; readonly migrates: boolean },
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
-  // A mistyped folder, or another working directory, must not make a second, empty installation.
-  if (!create && !hasDatabase(settings)) {
-    throw new CommandFailed(
-      `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to make one, or say where it is: ` +
-        "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
-    );
-  }
+  if (!create) requireDatabase(settings);
   // For tests of decisions that die half-way; `serve` says so in its log.
   armFailpoints(settings.failpoints);
   // An embedded server that was started for this command is stopped again, also after Ctrl-C.
   const told = stopSignal(["SIGINT", "SIGTERM"]);
   const { openDatabase } = await import("./open-database.ts");
-  const opening = openDatabase(settings, await log(), { migrates });
+  const opening = openDatabase(settings, await log(), { olderSchema: migrates ? "migrate" : "refuse" });
   const database = await withProgress("Opening the database", opening);
   const { settleRows } = await import("#db/signed-rows.ts");
   try {
@@ -85,6 +88,11 @@ function compose(environment: Environment): Composition {
     hasDatabase: () => hasDatabase(config()),
     withDatabase: async (work, { create = false, migrates = false } = {}) =>
       await withDatabase(config(), log, { create, migrates }, work),
+    readMigrationPlan: async () => {
+      requireDatabase(config());
+      const { readMigrationPlan } = await import("./open-database.ts");
+      return await withProgress("Opening the database", readMigrationPlan(config(), await log()));
+    },
     openStore: async () => {
       const { openStore } = await import("./open-store.ts");
       return openStore(config());

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { grantToService, isRefusedRight, listMissingGrants, readRole } from "#db/grants.ts";
 import { areJobsMigrated, migrateJobs } from "#db/jobs.ts";
-import { findPendingMigration, migrate } from "#db/migrate.ts";
+import { listPendingMigrations, migrate } from "#db/migrate.ts";
 import { assertDurable } from "#db/durable.ts";
 import { isConnectionLost } from "#db/database-errors.ts";
 import { openPool, type Database, type DatabaseSource } from "#db/pool.ts";
@@ -28,15 +28,30 @@ export interface OpenDatabase {
 const EMBEDDED_GIVE_UP_MS = 5 * 60_000;
 const REACH_EVERY_MS = 1_000;
 
+/** What opening a database does with an older schema. */
+export type OlderSchema =
+  /** Migrates it, unless LATCHKEY_MIGRATE is `off`: a start. */
+  | "migrate_if_set"
+  | "migrate"
+  /** Refuses the database, and changes nothing: a program that is tried must not upgrade what an older one serves. */
+  | "refuse"
+  /** Opens it as it is: for who only asks what is missing. */
+  | "keep";
+
+interface OpenOptions {
+  readonly olderSchema?: OlderSchema;
+  /** For a process that runs until it is told to end, which waits for a database that is away, and looks after an embedded one. */
+  readonly stays?: boolean;
+}
+
 /**
- * DATABASE_URL, or the embedded PostgreSQL of the data folder; migrated, also where LATCHKEY_MIGRATE is `off` with `migrates`. Safe when
- * several processes do it at once. The owner's connection is closed before this gives the service's. `stays`: for a process that runs
- * until it is told to end, which waits for a database that is away, and looks after an embedded one.
+ * DATABASE_URL, or the embedded PostgreSQL of the data folder; migrated as `olderSchema` says. Safe when several processes do it at
+ * once. The owner's connection is closed before this gives the service's.
  */
 export async function openDatabase(
   config: Config,
   log: Log,
-  { migrates = false, stays = false }: { readonly migrates?: boolean; readonly stays?: boolean } = {},
+  { olderSchema = "migrate_if_set", stays = false }: OpenOptions = {},
 ): Promise<OpenDatabase> {
   const lost = Promise.withResolvers<Error>();
   const embedded = config.databaseUrl
@@ -63,10 +78,14 @@ export async function openDatabase(
   try {
     if (!embedded) await reach(db, "DATABASE_URL", stays ? config.databaseWaitMs : 0, log);
     await assertDurable(db);
-    if (config.migrate === "off" && !migrates) await requireMigrated(db);
-    else if (ownerSource === null) await migrateAs(db, log);
-    else await migrateAsOwner(ownerSource, db, log);
-    await requireGrants(db);
+    if (olderSchema !== "keep") {
+      const migrates =
+        olderSchema === "migrate_if_set" ? config.migrate === "auto" : olderSchema === "migrate";
+      if (!migrates) await requireMigrated(db, config.migrate);
+      else if (ownerSource === null) await migrateAs(db, log);
+      else await migrateAsOwner(ownerSource, db, log);
+      await requireGrants(db);
+    }
   } catch (error) {
     await close();
     throw error;
@@ -113,21 +132,54 @@ async function migrateAsOwner(source: DatabaseSource, db: Database, log: Log): P
   }
 }
 
-/** LATCHKEY_MIGRATE=off: looks, and changes nothing. */
-async function requireMigrated(db: Database): Promise<void> {
+/** Looks, and changes nothing. */
+async function requireMigrated(db: Database, migrate: Config["migrate"]): Promise<void> {
   const remedy =
-    "LATCHKEY_MIGRATE is off: run `latchkey migrate` of this version, with DATABASE_OWNER_URL, and start again.";
+    migrate === "off"
+      ? "LATCHKEY_MIGRATE is off: run `latchkey migrate` of this version, with DATABASE_OWNER_URL, and start again."
+      : "Back it up, then run `latchkey migrate` of this version or start it with `latchkey serve`: an older version that still uses the " +
+        "database is refused from then on. `latchkey migrate --plan` lists what would be done. Nothing was changed.";
+  const { isEmpty, files } = await readPending(db, remedy);
+  const [first] = files;
+  if (isEmpty)
+    throw new StartRefused(
+      migrate === "off"
+        ? `The database lacks the migration ${first}, and all later ones. ${remedy}`
+        : "The database has no tables of Latchkey yet. Run `latchkey init` to make them. Nothing was changed.",
+    );
+  if (first !== undefined) {
+    const count = files.length === 1 ? "one migration" : `${files.length} migrations`;
+    throw new StartRefused(
+      `The database is older than this program: it lacks ${count}, from ${first} on. ${remedy}`,
+    );
+  }
+}
+
+/** The migrations that the database lacks, its tables of jobs included. Throws StartRefused when its role may not look. */
+async function readPending(
+  db: Database,
+  remedy: string,
+): Promise<{ readonly files: readonly string[]; readonly isEmpty: boolean }> {
   try {
-    const pending = await findPendingMigration(db, MIGRATIONS);
-    if (pending !== null)
-      throw new StartRefused(`The database lacks the migration ${pending}, and maybe later ones. ${remedy}`);
-    if (!(await areJobsMigrated(db)))
-      throw new StartRefused(`The schema graphile_worker is older than this program. ${remedy}`);
+    const { files, isEmpty } = await listPendingMigrations(db, MIGRATIONS);
+    const jobs = (await areJobsMigrated(db)) ? [] : ["graphile_worker (its own schema)"];
+    return { files: [...files, ...jobs], isEmpty };
   } catch (error) {
     if (!isRefusedRight(error)) throw error;
     throw new StartRefused(
       `The role ${await readRole(db)} of DATABASE_URL may not read the list of migrations. ${remedy}`,
     );
+  }
+}
+
+/** What `latchkey migrate` would do, in order. Changes nothing. */
+export async function readMigrationPlan(config: Config, log: Log): Promise<readonly string[]> {
+  const database = await openDatabase(config, log, { olderSchema: "keep" });
+  try {
+    const remedy = "Set DATABASE_OWNER_URL, or ask as the role that owns the schema.";
+    return (await readPending(database.db, remedy)).files;
+  } finally {
+    await database.close();
   }
 }
 

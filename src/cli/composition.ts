@@ -33,12 +33,14 @@ export interface Composition {
   hasDatabase(): boolean;
   /**
    * Opens the database for one command, and closes it after; the embedded one is started when it does not run. Refuses
-   * when there is none yet, except with `create`. With `migrates` it is migrated whatever the settings say.
+   * when there is none yet, except with `create`. An older schema is refused, except with `migrates`.
    */
   withDatabase<T>(
     work: (db: Database) => Promise<T>,
     options?: { readonly create?: boolean; readonly migrates?: boolean },
   ): Promise<T>;
+  /** The migrations that the database lacks, in order. Changes nothing. */
+  readMigrationPlan(): Promise<readonly string[]>;
   /** The store of the objects, as the settings say. */
   openStore(): Promise<BlobStore>;
   /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */

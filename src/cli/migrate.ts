@@ -1,16 +1,36 @@
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { print } from "./output.ts";
+import { CommandFailed, print } from "./output.ts";
+
+/** As `plan` has it: there is something to do. */
+const THERE_ARE_CHANGES = 3;
 
 export function addMigrate(program: Command, composition: Composition): void {
   program
     .command("migrate")
     .description("bring the database to this version, and grant the service's role what it needs")
+    .option(
+      "--plan",
+      "list the migrations that are missing, and change nothing (exit code 3: there are some)",
+    )
     .addHelpText(
       "after",
-      "\nA start does so by itself unless LATCHKEY_MIGRATE is off.\n\nExample:\n  DATABASE_OWNER_URL=… latchkey migrate",
+      "\n`init` does so too, and a start unless LATCHKEY_MIGRATE is off; no other command changes the schema. Back the database up first.\n\n" +
+        "Examples:\n  latchkey migrate --plan\n  DATABASE_OWNER_URL=… latchkey migrate",
     )
-    .action(async () => {
-      await composition.withDatabase(async () => print("The database is up to date"), { migrates: true });
-    });
+    .action(async ({ plan }: { plan?: boolean }) => await (plan ? showPlan : migrate)(composition));
+}
+
+async function migrate(composition: Composition): Promise<void> {
+  await composition.withDatabase(async () => print("The database is up to date"), { migrates: true });
+}
+
+async function showPlan(composition: Composition): Promise<void> {
+  const pending = await composition.readMigrationPlan();
+  if (pending.length === 0) return print("The database is up to date");
+  for (const migration of pending) print(migration);
+  throw new CommandFailed(
+    `The database lacks ${pending.length === 1 ? "this migration" : `these ${pending.length} migrations`}. Nothing was changed.`,
+    THERE_ARE_CHANGES,
+  );
 }

@@ -93,14 +93,24 @@ async function describeOldestTransaction(db: Database): Promise<string> {
   return ` (the oldest transaction is that of ${oldest.name || "a client without a name"}, process ${oldest.pid}, since ${oldest.since} UTC)`;
 }
 
-/**
- * The first migration that the database lacks, null when it is up to date. Reads only. Throws, as `migrate` does, when folder
- * and database don't belong together.
- */
-export async function findPendingMigration(db: Database, folder: string): Promise<string | null> {
+/** What a database lacks of this program's schema. */
+export interface PendingMigrations {
+  /** In the order in which they would be applied; empty: it is up to date. */
+  readonly files: readonly string[];
+  /** Nothing was ever migrated in it. */
+  readonly isEmpty: boolean;
+}
+
+/** The migrations that the database lacks. Reads only. Throws, as `migrate` does, when folder and database don't belong together. */
+export async function listPendingMigrations(db: Database, folder: string): Promise<PendingMigrations> {
   const migrations = await readMigrations(folder);
   const isThere = (await db.query(FIND_TABLE))[0]?.["exists"] === true;
-  return nextOf(migrations, isThere ? await db.query<Applied>(LIST_APPLIED) : [])?.file ?? null;
+  const applied = isThere ? await db.query<Applied>(LIST_APPLIED) : [];
+  const isBehind = nextOf(migrations, applied) !== null;
+  return {
+    files: isBehind ? migrations.slice(applied.length).map(({ file }) => file) : [],
+    isEmpty: applied.length === 0,
+  };
 }
 
 const FIND_TABLE = "select to_regclass('public.schema_migration') is not null as exists";
