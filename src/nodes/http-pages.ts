@@ -14,6 +14,7 @@ import type { HttpConfig, Paginate } from "./http-config.ts";
 import { exchange, mediaType, responseText } from "./http-exchange.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 import { nextLink } from "./link-header.ts";
+import { PageRepeats, type PageLead } from "./page-repeats.ts";
 import { listPath, parseRecords, type ParseConfig, type ParseSource } from "./parse-records.ts";
 import { batchesFromJson } from "./record-flow.ts";
 
@@ -42,6 +43,7 @@ export async function* recordsOfPages(
 ): RecordBatches {
   const { paginate } = config;
   const pagesMax = paginate?.max_pages ?? limits.pagesMax;
+  const repeats = new PageRepeats();
   let at = firstPage(paginate);
   for (let number = 1; ; number += 1) {
     const place = `${request.method} ${config.request.url}${paginate === undefined ? "" : `, page ${number}`}`;
@@ -51,6 +53,7 @@ export async function* recordsOfPages(
     try {
       for await (const batch of page.batches) {
         records += batch.length;
+        if (paginate !== undefined) repeats.add(batch);
         yield batch;
       }
     } finally {
@@ -62,13 +65,17 @@ export async function* recordsOfPages(
         ? null
         : nextPage(paginate, at, { response, records, cursor: page.cursor, place });
     if (next === null) return;
-    // A cursor may stay the same while the target counts on (Elasticsearch's scroll does); a page's own address may not.
-    if (next.url !== null && next.url === at.url)
-      throw new NodeFailure(`${place}: the next page is the same page again.`);
+    repeats.endPage(number, leadTo(next, paginate), place);
     if (number === pagesMax)
       throw new NodeFailure(`There are more pages than max_pages (${pagesMax}) allows.`);
     at = next;
   }
+}
+
+function leadTo({ url, pairs: [pair] }: PageAt, paginate: Paginate | undefined): PageLead {
+  if (url !== null) return { kind: "address", url };
+  const [param, value] = must(pair, "the pair that asks for the page");
+  return paginate?.cursor === undefined ? { kind: "number", param } : { kind: "cursor", param, value };
 }
 
 function pageRequest(request: PreparedRequest, at: PageAt): PreparedRequest {

@@ -154,7 +154,7 @@ test("the timeout is that of one request: a slow answer is tried again, and many
     "The run did not complete. The operator's dashboard shows why.",
   );
   bench.target.on("GET /x", ({ query }) => ({
-    json: Number(query.get("page")) <= 12 ? [{ a: 1 }] : [],
+    json: Number(query.get("page")) <= 12 ? [{ a: query.get("page") }] : [],
     delayMs: 120,
   }));
   const paged = await runAgainst("paged-hurried");

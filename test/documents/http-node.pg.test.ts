@@ -148,7 +148,10 @@ test("paginate by cursor: its param replaces the query's own; the end is undefin
     });
     assert.deepEqual((await pagesOf("cursor-json")).ids, ["first", "c&2", "3"]);
   }
-  bench.target.on("GET /pages", { json: { items: [{ id: 1 }], meta: { next: "more" } } });
+  bench.target.on("GET /pages", ({ query }) => {
+    const next = `${query.get("cursor")}+`;
+    return { json: { items: [{ id: next }], meta: { next } } };
+  });
   assert.equal(
     (await pagesOf("cursor")).detail,
     "Node read: There are more pages than max_pages (3) allows.",

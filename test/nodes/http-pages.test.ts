@@ -198,3 +198,66 @@ test("a run that was stopped asks for no further page", async (t) => {
   }, /run cancelled/);
   assert.equal(urls.length, 1);
 });
+
+const PAGED_BLINDLY: readonly [JsonObject, string][] = [
+  [
+    { cursor: "next", param: "c" },
+    "GET /, page 2 gave the cursor and the records of page 1 again: does the target read the parameter `c`?",
+  ],
+  [
+    { page: 1, param: "p" },
+    "GET /, page 2 has the records of page 1 again: does the target read the parameter `p`?",
+  ],
+  [
+    { offset: 0, param: "o", size: 2 },
+    "GET /, page 2 has the records of page 1 again: does the target read the parameter `o`?",
+  ],
+  [{ link_header: true }, "GET /, page 2: the next page is the one that page 1 named already."],
+];
+for (const [paginate, message] of PAGED_BLINDLY) {
+  test(`a target that does not read what asks for the next page is asked twice: ${json(paginate)}`, async (t) => {
+    const { send, urls } = await target(t, (_request, response) =>
+      response
+        .setHeader("link", "</?p=2>; rel=next")
+        .end(json({ items: [{ n: 1 }, { n: 2 }], next: "again" })),
+    );
+    const { flow } = await runNode(http({ url: "/" }, { records: "items", paginate }), { send });
+    await assert.rejects(recordsOf(flow), { name: "NodeFailure", message });
+    assert.equal(urls.length, 2);
+  });
+}
+
+test("pages that lead round in a circle end it", async (t) => {
+  const { send, urls } = await target(t, (_request, response, url) => {
+    const at = Number(url.searchParams.get("c") ?? 0);
+    response.end(json({ items: [{ at }], next: (at + 1) % 3 }));
+  });
+  const { flow } = await runNode(
+    http({ url: "/" }, { records: "items", paginate: { cursor: "next", param: "c" } }),
+    { send },
+  );
+  await assert.rejects(recordsOf(flow), /page 4 gave the cursor and the records of page 1 again/);
+  assert.equal(urls.length, 4);
+});
+
+test("a cursor that stays the same while the records go on is one, and so are pages without records under new cursors", async (t) => {
+  let asked = 0;
+  const { send } = await target(t, (_request, response, url) => {
+    asked += 1;
+    const isScroll = url.pathname === "/scroll";
+    const items = isScroll || asked % 2 === 0 ? [{ asked }] : [];
+    response.end(json({ items, next: asked === 4 ? null : isScroll ? "scroll" : asked }));
+  });
+  const run = async (url: string) => {
+    asked = 0;
+    return await dataOf(
+      (await runNode(http({ url }, { records: "items", paginate: { cursor: "next", param: "c" } }), { send }))
+        .flow,
+    );
+  };
+  assert.deepEqual(
+    await run("/scroll"),
+    [1, 2, 3, 4].map((n) => ({ asked: n })),
+  );
+  assert.deepEqual(await run("/sparse"), [{ asked: 2 }, { asked: 4 }]);
+});
