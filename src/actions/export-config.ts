@@ -1,6 +1,8 @@
 import { stringify } from "yaml";
 import { listAppliedDocuments } from "#db/config-documents.ts";
 import type { Database } from "#db/pool.ts";
+import { pinEdition } from "#domain/edition.ts";
+import type { JsonObject } from "#domain/json.ts";
 import { OperatorError } from "./operator-error.ts";
 
 const KINDS = ["account", "strategy", "blueprint"] as const;
@@ -15,7 +17,11 @@ export interface ExportedDocument {
 
 /** A stored document as people write it. */
 export const toYaml = (document: string): string =>
-  stringify(JSON.parse(document), { schema: "core", lineWidth: 0, aliasDuplicateObjects: false });
+  stringify(pinEdition(JSON.parse(document) as JsonObject), {
+    schema: "core",
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+  });
 
 /** What is in force, of one account or of all: accounts first. Applied again it changes nothing. Throws OperatorError. */
 export async function exportConfig(

@@ -9,6 +9,14 @@ export interface PageForm {
   readonly method: string;
   readonly encoding: string;
   readonly pairs: readonly (readonly [name: string, value: string])[];
+  /** All that have a name, each once: also those that are not sent as the page stands. */
+  readonly controls: readonly PageControl[];
+}
+
+export interface PageControl {
+  readonly name: string;
+  /** The values of a `select` or of radio buttons; null: it takes any. */
+  readonly options: readonly string[] | null;
 }
 
 type Element = ReturnType<CheerioAPI> extends Cheerio<infer Each> ? Cheerio<Each> : never;
@@ -22,10 +30,11 @@ export function readPageForm(page: CheerioAPI, css: string): PageForm | null {
     const owner = control.attr("form");
     return owner === undefined ? control.closest("form").is(form) : owner === id;
   };
-  const controls = page("input, select, textarea, button")
+  const all = page("input, select, textarea, button")
     .toArray()
     .map((control) => page(control))
-    .filter((control) => isOwn(control) && !isDisabled(control));
+    .filter(isOwn);
+  const controls = all.filter((control) => !isDisabled(control));
   const pressed = controls.find(isSubmit);
   return {
     action: (pressed?.attr("formaction") ?? form.attr("action") ?? "").trim(),
@@ -33,7 +42,33 @@ export function readPageForm(page: CheerioAPI, css: string): PageForm | null {
     method: (form.attr("method") ?? "get").trim().toLowerCase(),
     encoding: (form.attr("enctype") ?? "application/x-www-form-urlencoded").trim().toLowerCase(),
     pairs: controls.flatMap((control) => pairsOf(page, control, control === pressed)),
+    controls: describeControls(page, all),
   };
+}
+
+function describeControls(page: CheerioAPI, controls: readonly Element[]): readonly PageControl[] {
+  const byName = new Map<string, PageControl>();
+  for (const control of controls) {
+    const name = control.attr("name") ?? "";
+    if (name === "") continue;
+    const options = optionsOf(page, control);
+    const before = byName.get(name)?.options;
+    byName.set(name, {
+      name,
+      // Controls of one name take what one of them takes.
+      options: options === null || before === null ? null : [...new Set([...(before ?? []), ...options])],
+    });
+  }
+  return [...byName.values()];
+}
+
+function optionsOf(page: CheerioAPI, control: Element): readonly string[] | null {
+  if (control.is("select"))
+    return control
+      .find("option")
+      .toArray()
+      .map((option) => page(option).attr("value") ?? page(option).text().trim());
+  return typeOf(control) === "radio" ? [control.attr("value") ?? "on"] : null;
 }
 
 function isDisabled(control: Element): boolean {

@@ -1,3 +1,4 @@
+import { editionOf, type Edition } from "./edition.ts";
 import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 import { parseDuration } from "./duration.ts";
 import { must } from "#lib/assert.ts";
@@ -22,6 +23,8 @@ export interface BlueprintNode {
   readonly timeoutMs: number | null;
   readonly retry: RetryPolicy;
   readonly config: JsonObject;
+  /** Its Blueprint's. */
+  readonly edition: Edition;
 }
 
 export interface CredentialSlot {
@@ -87,12 +90,12 @@ export function readBlueprint(document: JsonObject): Blueprint {
     })),
     timeoutMs: duration(document["timeout"]) ?? limits.runTimeoutMs,
     retentionMs: duration(document["retention"]),
-    nodes: list(document["nodes"]).map((node) => readNode(object(node))),
+    nodes: list(document["nodes"]).map((node) => readNode(object(node), editionOf(document))),
     retired: document["retired"] === true,
   };
 }
 
-function readNode(node: JsonObject): BlueprintNode {
+function readNode(node: JsonObject, edition: Edition): BlueprintNode {
   const from = node["from"];
   const retry = object(node["retry"]);
   const common = new Set<string>(COMMON_NODE_KEYS);
@@ -113,5 +116,6 @@ function readNode(node: JsonObject): BlueprintNode {
       maxMs: duration(retry["max"]) ?? 5_000,
     },
     config: Object.fromEntries(Object.entries(node).filter(([key]) => !common.has(key))),
+    edition,
   };
 }

@@ -1,6 +1,7 @@
 import Type, { type TSchema } from "typebox";
 import { DURATION_PATTERN } from "./duration.ts";
 import { REVIEW_STEP_UPS } from "./account.ts";
+import { EDITIONS, LATEST_EDITION } from "./edition.ts";
 import { EXPRESSION } from "./expression.ts";
 import { LANGUAGES } from "./language.ts";
 import { limits } from "./limits.ts";
@@ -88,6 +89,12 @@ const insecure = Type.Optional(
   }),
 );
 const retired = Type.Optional(Type.Boolean({ description: "true: takes no new sessions or triggers" }));
+
+const edition = Type.Optional(
+  Type.Enum([...EDITIONS], {
+    description: `What its keys mean, where a later program knows better; default ${LATEST_EDITION}, the latest`,
+  }),
+);
 
 /** Design, page 3, "account". */
 export const accountSchema = Type.Object(
@@ -206,6 +213,7 @@ export const strategySchema = Type.Object(
     login: Type.Object({}, { description: "how runs log in, e.g. `{ type: none }`" }),
     concurrency: whole("Runs at once per credential; default unlimited", configLimits.concurrencyMax),
     retired,
+    edition,
   },
   closed,
 );
@@ -269,6 +277,7 @@ export const blueprintSchema = Type.Object(
     retention: duration("How long the data of ended runs is kept; default the account's"),
     nodes: Type.Array(Type.Unknown(), { minItems: 1, maxItems: configLimits.nodesMax }),
     retired,
+    edition,
   },
   closed,
 );

@@ -1,5 +1,6 @@
 import { must } from "#lib/assert.ts";
 import { parseDuration } from "./duration.ts";
+import { editionOf, type Edition } from "./edition.ts";
 import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 import type { LocalText } from "./language.ts";
 import { limits } from "./limits.ts";
@@ -68,6 +69,7 @@ export interface Strategy {
   /** Runs at once per credential; null = unlimited. */
   readonly concurrency: number | null;
   readonly retired: boolean;
+  readonly edition: Edition;
 }
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
@@ -93,6 +95,7 @@ export function readStrategy(document: JsonObject): Strategy {
     lockout: readLockout(lockout),
     concurrency: number(document["concurrency"]),
     retired: document["retired"] === true,
+    edition: editionOf(document),
   };
 }
 

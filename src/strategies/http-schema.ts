@@ -110,8 +110,17 @@ const submit = Type.Object(
     fields: Type.Record(Type.String({ minLength: 1 }), Type.Unknown(), {
       minProperties: 1,
       [TEMPLATE]: "login",
-      description: "What is filled in, by the controls' names; the rest is sent as it stands in the page.",
+      description:
+        "What is filled in, by the controls' names; the rest is sent as it stands in the page. A name that the form does not have, or a value that is no option of its `select` or radio buttons, fails the login.",
     }),
+    add: Type.Optional(
+      Type.Record(Type.String({ minLength: 1 }), Type.Unknown(), {
+        minProperties: 1,
+        [TEMPLATE]: "login",
+        description:
+          "What is sent besides, under names that the form does not have: what a script of the page would add.",
+      }),
+    ),
   },
   { ...closed, description: "Sends a form of the page before, with its hidden inputs." },
 );

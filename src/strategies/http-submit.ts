@@ -1,6 +1,6 @@
-import { shorten } from "#domain/config-problem.ts";
+import { quote, quoteList, shorten } from "#domain/config-problem.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
-import type { JsonObject } from "#domain/json.ts";
+import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { LoginFailure, type LoginContext } from "./define-login.ts";
 import type { SubmitConfig } from "./http-schema.ts";
@@ -23,9 +23,14 @@ export async function buildSubmit(
   place: string,
 ): Promise<OutboundRequest> {
   const { form, page } = await findForm(context, submit, pages, place);
-  const template = submit.fields as JsonObject;
+  // In one go: a one-time code that is rendered is used.
+  const template = { fields: submit.fields, add: submit.add ?? {} } as JsonObject;
   const rendered = await renderAt(context.expressions, `${place}: fields`, template, { variables });
-  const filled = textPairs(rendered, `${place}: fields`);
+  const { fields, add } = isJsonObject(rendered) ? rendered : {};
+  const filledIn = textPairs(fields, `${place}: fields`);
+  if (context.strategy.edition >= 2)
+    requireControls(form, filledIn, `${place}: the form ${quote(submit.form)}`);
+  const filled = [...filledIn, ...textPairs(add, `${place}: add`)];
   const names = new Set(filled.map(([name]) => name));
   const pairs = new URLSearchParams();
   for (const [name, value] of [...form.pairs.filter(([each]) => !names.has(each)), ...filled])
@@ -48,6 +53,36 @@ export async function buildSubmit(
     body: pairs.toString(),
     redirectsMax,
   };
+}
+
+const LISTED_MAX = 20;
+const LISTED_CHARACTERS_MAX = 40;
+
+/** Short ones alone, and whole: what the redactor looks for must not be cut in two. */
+function list(names: readonly string[]): string {
+  const short = names.filter(({ length }) => length <= LISTED_CHARACTERS_MAX).slice(0, LISTED_MAX);
+  return quoteList(short) + (short.length < names.length ? ", …" : "");
+}
+
+/** Throws LoginFailure for a control that is not there, or does not take the value. What was filled in is not shown. */
+function requireControls(
+  { controls }: PageForm,
+  filled: readonly (readonly [name: string, value: string])[],
+  place: string,
+): void {
+  const there = controls.map(({ name }) => name);
+  for (const [name, value] of filled) {
+    const control = controls.find((each) => each.name === name);
+    if (control === undefined)
+      throw new LoginFailure(
+        `${place} has no control ${quote(name)}; it has ${there.length === 0 ? "none" : list(there)}. What a script of the page adds ` +
+          "stands in `submit.add`",
+      );
+    if (control.options !== null && !control.options.includes(value))
+      throw new LoginFailure(
+        `${place}: what is filled in is no option of the control ${quote(name)}; it has ${list(control.options)}`,
+      );
+  }
 }
 
 async function findForm(

@@ -33,8 +33,13 @@ export function spillTo(files: Scratch): NodeContext["spill"] {
 }
 
 /** A node as `readBlueprint` reads it. */
-export function blueprintNode(document: JsonObject): BlueprintNode {
-  const [node] = readBlueprint({ blueprint: "b", account: "a", nodes: [{ id: "n", ...document }] }).nodes;
+export function blueprintNode({ edition = 2, ...document }: JsonObject): BlueprintNode {
+  const [node] = readBlueprint({
+    blueprint: "b",
+    account: "a",
+    edition,
+    nodes: [{ id: "n", ...document }],
+  }).nodes;
   return must(node, "node");
 }
 

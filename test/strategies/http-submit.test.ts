@@ -34,7 +34,7 @@ test("a form is sent as a browser sends it: action, hidden inputs, defaults, the
     else response.writeHead(302, { location: "/home", "set-cookie": "sid=1; Path=/" }).end();
   });
   const config = steps(
-    { form: "#login", fields: { ...fields, added: "{{ $credential.totp }}", extra: "e" } },
+    { form: "#login", fields: { ...fields, left_out: "{{ $credential.totp }}" }, add: { extra: "e" } },
     { expect: { status: [302], url: "/home" } },
   );
   await logIn(t, "http", config, {
@@ -61,6 +61,47 @@ test("a form is sent as a browser sends it: action, hidden inputs, defaults, the
       ["extra", "e"],
     ],
   );
+});
+
+test("a control that the form does not have, or a value that is no option, fails the login and names what there is", async (t) => {
+  let page = PAGE;
+  const target = await startTarget(t, ({ method }, response) =>
+    response.setHeader("content-type", "text/html").end(method === "GET" ? page : "welcome"),
+  );
+  const attempt = (submit: JsonObject, edition?: 1) =>
+    logIn(t, "http", steps({ form: "#login", ...submit }), {
+      hosts: [target.origin],
+      credential: { username: "dana", password: CANARY },
+      edition,
+    });
+  const typo = { user: "{{ $credential.username }}", password: "{{ $credential.password }}" };
+  await assertLoginFails(
+    attempt({ fields: typo }),
+    /^login step 2 \(submit #login\): the form `#login` has no control `user`; it has `_csrf`, `empty`, `username`, .*`outside`\. What a script of the page adds stands in `submit\.add`$/,
+  );
+  assert.equal(
+    target.seen.some(({ method }) => method === "POST"),
+    false,
+    "nothing was sent",
+  );
+  // What was filled in may be the end user's own: only the page's side is shown.
+  await assertLoginFails(
+    attempt({ fields: { ...fields, lang: "{{ $credential.password }}" } }),
+    /: what is filled in is no option of the control `lang`; it has `de`, `en`$/,
+  );
+  await assertLoginFails(
+    attempt({ fields: { ...fields, kind: "c" } }),
+    /no option of the control `kind`; it has `a`, `b`$/,
+  );
+  page = `<form id=login method=post><input name=short><input name="${"n".repeat(41)}"></form>`;
+  await assertLoginFails(attempt({ fields: typo }), /it has `short`, …\./);
+  page = PAGE;
+  await attempt({ fields: { ...fields, kind: "a", lang: "de", help: "2", never: "3" } });
+  await attempt({ fields, add: typo });
+  assert.match(target.seen.at(-1)?.body ?? "", /user=dana/);
+  // In force since before: it is sent as ever.
+  await attempt({ fields: typo }, 1);
+  assert.match(target.seen.at(-1)?.body ?? "", /user=dana/);
 });
 
 test("two pages: the user name on the first, the password on the next, whose hidden inputs are picked up anew", async (t) => {
@@ -99,7 +140,7 @@ test("a form leads nowhere but into the hosts, and what can't be sent says so", 
   const target = await startTarget(t, (_seen, response) => response.end(page));
   const trap = await startTarget(t, (_seen, response) => response.end());
   const attempt = (html: string, form = "form") => {
-    page = html;
+    page = `${html}<input name=username><input name=password>`;
     return logIn(t, "http", steps({ form, fields }), { hosts: [target.origin] });
   };
   for (const action of [`${trap.origin}/x`, "javascript:alert(1)", "//127.0.0.1:1/x", "file:///etc/passwd"])
@@ -117,7 +158,7 @@ test("a form leads nowhere but into the hosts, and what can't be sent says so", 
     attempt("<form method=post enctype=multipart/form-data>"),
     /sent as multipart\/form-data, which is not built yet/,
   );
-  await attempt("<form action=/get><input type=hidden name=h value=1></form>");
+  await attempt("<form action=/get><input type=hidden name=h value=1>");
   assert.equal(target.seen.at(-1)?.url, `/get?h=1&username=dana&password=${CANARY}`);
 });
 

@@ -3,6 +3,7 @@ import type { TestContext } from "node:test";
 import { Value } from "typebox/value";
 import { openTarget } from "#engine/target-session.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
+import { LATEST_EDITION, type Edition } from "#domain/edition.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
@@ -38,6 +39,7 @@ export interface LoginSetup {
   /** A cached session to go on with. */
   readonly session?: LoginSession | undefined;
   readonly signal?: AbortSignal | undefined;
+  readonly edition?: Edition | undefined;
 }
 
 /** A login's capabilities over the real gate, jar and expressions; only the credential and its codes are the test's own. */
@@ -54,7 +56,7 @@ export function loginContext(t: TestContext, setup: LoginSetup): LoginContext {
   );
   const credential = setup.credential ?? { username: "dana", password: CANARY };
   return {
-    strategy: strategyOf(setup.hosts),
+    strategy: strategyOf(setup.hosts, setup.edition ?? LATEST_EDITION),
     signal,
     field: (key) => credential[key],
     expressions: withCodes(credential, setup.codes ?? []),
@@ -63,13 +65,14 @@ export function loginContext(t: TestContext, setup: LoginSetup): LoginContext {
   };
 }
 
-function strategyOf(hosts: readonly string[]): Strategy {
+function strategyOf(hosts: readonly string[], edition: Edition): Strategy {
   return readStrategy({
     strategy: "strat_test",
     account: "acme",
     hosts,
     fields: FIELDS,
     login: { type: "none" },
+    edition,
   });
 }
 

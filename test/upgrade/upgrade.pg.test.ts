@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { planConfig } from "#actions/apply-config.ts";
+import { exportConfig } from "#actions/export-config.ts";
 import { bindingOf, checkSealed } from "#actions/check-vault.ts";
 import { checkSigningKey } from "#actions/check-signing-key.ts";
 import { prepareVault, sealSentinel } from "#actions/prepare-vault.ts";
@@ -12,6 +13,7 @@ import { verifyAudit } from "#actions/verify-audit.ts";
 import { checkSignedRows } from "#db/check-signed-rows.ts";
 import { listSealed, SEALED_PLACES } from "#db/sealed-places.ts";
 import { SIGNED_KINDS } from "#db/signed-tables.ts";
+import { LATEST_EDITION } from "#domain/edition.ts";
 import { encodeBinding } from "#vault/binding.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { generateMasterKey } from "#vault/master-key.ts";
@@ -82,9 +84,12 @@ const OF_THE_INSTALLATION: Promises = {
     assert.equal((await limited.delete("/credentials/cred_0000000000000000000000000000")).status, 404);
   },
 
-  "its documents are in force as they are: applied again, they change nothing": async (it) => {
-    const text = readFileSync(join(it.folder, "documents.yaml"), "utf8");
-    const plan = await planConfig(it.db, [{ file: "documents.yaml", text }]);
+  "its documents are in force as they are: exported and applied again, they change nothing": async (it) => {
+    const exported = await exportConfig(it.db, null);
+    const plan = await planConfig(
+      it.db,
+      exported.map(({ id, yaml }) => ({ file: id, text: yaml })),
+    );
     assert.ok(plan.ok, JSON.stringify(plan));
     assert.ok(plan.changes.length > 0);
     assert.deepEqual(
@@ -92,6 +97,18 @@ const OF_THE_INSTALLATION: Promises = {
       [],
     );
   },
+
+  "the documents as they were written come into force in the latest edition, and nothing else of them changes":
+    async (it) => {
+      const text = readFileSync(join(it.folder, "documents.yaml"), "utf8");
+      const plan = await planConfig(it.db, [{ file: "documents.yaml", text }]);
+      assert.ok(plan.ok, JSON.stringify(plan));
+      const differences = plan.changes.flatMap(({ kind, differences: each }) =>
+        kind === "account" ? [] : each,
+      );
+      assert.ok(differences.length > 0);
+      for (const each of differences) assert.deepEqual(each, { path: "edition", after: LATEST_EDITION });
+    },
 
   "its operators sign in with their passwords and second factors; who was signed in still is": async (it) => {
     const kept = openBrowser(it.url);

@@ -7,6 +7,7 @@ import {
   type ConfigFinding,
   type ConfigProblem,
 } from "#domain/config-problem.ts";
+import { stampEdition } from "#domain/edition.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { checkAccount } from "./check-account.ts";
@@ -88,7 +89,7 @@ export function checkConfig(
         kind,
         account,
         id,
-        document: source.value,
+        document: stampEdition(source.value),
         retired,
         file: source.file,
         line: source.position([]).line,

@@ -11,6 +11,7 @@ import type { NewProposal } from "#actions/create-proposal.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
 import type { Services } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
+import { pinEdition } from "#domain/edition.ts";
 import type { JsonObject } from "#domain/json.ts";
 import type { Language } from "#domain/language.ts";
 import { Problem } from "#domain/problem.ts";
@@ -133,7 +134,7 @@ export async function setRetired(
   retired: boolean,
 ) {
   const { document } = await requireDocument(services.db, name);
-  const { retired: _before, ...rest } = JSON.parse(document) as JsonObject;
+  const { retired: _before, ...rest } = pinEdition(JSON.parse(document) as JsonObject);
   const changed = retired ? { ...rest, retired } : rest;
   return await applyTyped(services, caller, [sourceOf(name, JSON.stringify(changed))]);
 }
