@@ -60,6 +60,14 @@ export type OutboundFailure =
   | "connection"
   | "cancelled";
 
+/** Design, page 3, Defaults: what a read is tried again for. */
+export const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+export const PASSING_FAILURES: ReadonlySet<OutboundFailure> = new Set([
+  "connection",
+  "timeout",
+  "unreachable",
+]);
+
 /** An exchange that gave no response. The message names host and reason, never a header, a query or a body. */
 export class OutboundError extends Error {
   override readonly name = "OutboundError";

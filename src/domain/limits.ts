@@ -85,6 +85,9 @@ export const limits = {
   /** Design, page 6, 6.1. */
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
+  /** How often a request of a login is tried, and the waits between, while the target has got nothing of the credential. */
+  loginAttemptsMax: 3,
+  loginRetry: { backoff: "exponential", initialMs: 500, maxMs: 5_000 },
   /** Steps of a login of several requests. */
   loginStepsMax: 40,
   /** How much longer a login keeps others of its credential out, so that its own end comes first. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
 import { fieldVariable } from "#domain/field-values.ts";
@@ -73,6 +74,9 @@ export function loginContext(
       request.trace?.answered(response.status);
       if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await means.nowMs());
       return response;
+    },
+    sleep: async (ms) => {
+      await sleep(ms, undefined, { signal });
     },
     cookies: () => jar.serialise(),
     refused: request.refused?.reveal(),

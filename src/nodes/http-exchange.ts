@@ -1,23 +1,19 @@
 import { isUtf8 } from "node:buffer";
 import {
   OutboundError,
-  type OutboundFailure,
+  PASSING_FAILURES,
+  PASSING_STATUSES,
   type OutboundRequest,
   type OutboundResponse,
 } from "#domain/http-exchange.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
+import { retryAfterMs, retryDelayMs } from "#lib/retry-delay.ts";
 import { charsetOf } from "./decode-text.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
 import { effectOf, isStreamed, type HttpConfig } from "./http-config.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
-
-/** Design, page 3, Defaults: what a read is retried for. */
-const RETRIED_STATUSES = new Set([429, 502, 503, 504]);
-const RETRIED_FAILURES: ReadonlySet<OutboundFailure> = new Set(["connection", "timeout", "unreachable"]);
-/** A target may ask for patience, but not for more than this at a time. */
-const RETRY_AFTER_MS_MAX = 60_000;
 
 /** Sends a request, again where that may help, and gives the response that the node expects. Throws NodeFailure. `place` begins its messages. */
 export async function exchange(
@@ -40,10 +36,14 @@ export async function exchange(
     await waitForSlot(context, config);
     const answer = await attemptOnce(context, outbound);
     const isRetried =
-      answer instanceof OutboundError ? RETRIED_FAILURES.has(answer.failure) : isPassing(answer, config);
+      answer instanceof OutboundError ? PASSING_FAILURES.has(answer.failure) : isPassing(answer, config);
     if (!isRetried || attempt >= attempts) return expected(answer, config, place, triesText(attempt));
     if (!(await context.takeRetry())) return expected(answer, config, place, triesText(attempt, NO_RETRIES));
-    const waitMs = delayMs(context, attempt, answer instanceof OutboundError ? null : retryAfterMs(answer));
+    const waitMs = delayMs(
+      context,
+      attempt,
+      answer instanceof OutboundError ? null : retryAfterMs(answer.headers),
+    );
     const reason = answer instanceof OutboundError ? answer.failure : answer.status;
     context.log("retry", { attempt, reason, waitMs });
     await context.sleep(waitMs);
@@ -70,25 +70,12 @@ async function attemptOnce(
 
 /** A status that may be another one soon, unless the node expects just that. */
 function isPassing(response: OutboundResponse, config: HttpConfig): boolean {
-  return RETRIED_STATUSES.has(response.status) && config.expect?.status?.includes(response.status) !== true;
+  return PASSING_STATUSES.has(response.status) && config.expect?.status?.includes(response.status) !== true;
 }
 
-/** The wait before the next attempt: what the node says, and no less than the target asked for. */
-export function delayMs(context: NodeContext, attempt: number, asked: number | null): number {
-  const { backoff, initialMs, maxMs } = context.node.retry;
-  const full = backoff === "fixed" ? initialMs : Math.min(maxMs, initialMs * 2 ** (attempt - 1));
-  // Half of it is chance, so that many runs that failed together don't come back together.
-  const jittered = Math.round(full / 2 + (full / 2) * context.random());
-  return Math.max(jittered, Math.min(asked ?? 0, RETRY_AFTER_MS_MAX));
-}
-
-/** RFC 9110, 10.2.3: seconds, or a date, which is measured against the response's own clock. Null without one that can be read. */
-export function retryAfterMs(response: OutboundResponse): number | null {
-  const value = response.headers.get("retry-after")?.trim();
-  if (value === undefined) return null;
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
-  const wait = Date.parse(value) - Date.parse(response.headers.get("date") ?? "");
-  return Number.isFinite(wait) && wait > 0 ? wait : null;
+/** The wait before the node's next attempt. */
+export function delayMs(context: NodeContext, attempt: number, askedMs: number | null): number {
+  return retryDelayMs(context.node.retry, attempt, askedMs, context.random());
 }
 
 /** Why a request that may be tried again is not. */

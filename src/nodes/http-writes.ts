@@ -2,16 +2,9 @@ import { OutboundError, type OutboundRequest, type OutboundResponse } from "#dom
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { NodeFailure, type KnownWrite, type NodeContext } from "./define-node.ts";
+import { retryAfterMs } from "#lib/retry-delay.ts";
 import type { HttpConfig } from "./http-config.ts";
-import {
-  delayMs,
-  mismatch,
-  NO_RETRIES,
-  responseText,
-  retryAfterMs,
-  triesText,
-  waitForSlot,
-} from "./http-exchange.ts";
+import { delayMs, mismatch, NO_RETRIES, responseText, triesText, waitForSlot } from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
 
 /** One write of a node. */
@@ -102,7 +95,7 @@ async function sendOnce(context: NodeContext, config: HttpConfig, write: Write):
   }
   const why = mismatch(response, config);
   if (why === null) return { kind: "done", response };
-  if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response) };
+  if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response.headers) };
   if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
   await context.writes.refuse(write.ordinal);
   throw new NodeFailure(`${write.place}${why}.`);

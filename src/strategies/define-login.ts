@@ -38,6 +38,8 @@ export interface LoginContext {
   readonly expressions: BoundExpressions;
   /** Sends with the jar's cookies, and keeps the cookies of the answer. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
+  /** Waits, and ends early with a throw when `signal` aborts. */
+  sleep(ms: number): Promise<void>;
   /** The jar as it stands. */
   cookies(): JsonObject;
   /** What the target does not take any more, though it was good as far as anybody knew: another one is needed. */

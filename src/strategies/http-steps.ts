@@ -1,4 +1,4 @@
-import type { OutboundResponse } from "#domain/http-exchange.ts";
+import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
@@ -7,6 +7,7 @@ import { buildRequest, describeRequest, describeStep } from "./http-request.ts";
 import { extractAll, findMiss } from "./http-response.ts";
 import type { HttpLogin, StepConfig } from "./http-schema.ts";
 import { buildSubmit } from "./http-submit.ts";
+import { sendPatiently } from "./send-patiently.ts";
 import { isTrueAt, type Variables } from "./login-expressions.ts";
 
 /** How far a login has come. */
@@ -46,18 +47,17 @@ export async function runStep(
     return progress;
   }
   const sent = progress.sent || /\$credential\b/.test(JSON.stringify(step.request ?? step.submit));
-  let response = await sendStep(
-    context,
-    step,
-    progress.page === null ? [] : [progress.page],
-    variables,
-    place,
-  );
+  const send = async (pages: readonly OutboundResponse[]): Promise<OutboundResponse> =>
+    await sendPatiently(context, await requestOf(context, step, pages, variables, place), {
+      isRepeatable: !sent,
+      expected: step.expect?.status ?? [],
+    });
+  let response = await send(progress.page === null ? [] : [progress.page]);
   let miss = await findMiss(context, step.expect, response, variables, place);
   if (miss !== null && usesOneTimeCode(step, context.strategy)) {
     // Design, page 6, 5.7: one retry with the next time step after a rejection. Rendering again takes a fresh code.
     const pages = [response, progress.page].filter((page) => page !== null);
-    response = await sendStep(context, step, pages, variables, place);
+    response = await send(pages);
     miss = await findMiss(context, step.expect, response, variables, place);
   }
   const rejected = sent && isVerdict(response);
@@ -92,18 +92,15 @@ function leavesOf(value: Json): readonly string[] {
     : [];
 }
 
-async function sendStep(
+async function requestOf(
   context: LoginContext,
   { request, submit, follow = false }: StepConfig,
   pages: readonly OutboundResponse[],
   variables: Variables,
   place: string,
-): Promise<OutboundResponse> {
-  if (submit !== undefined)
-    return await context.send(await buildSubmit(context, submit, pages, variables, follow, place));
-  return await context.send(
-    await buildRequest(context, must(request, "the step's request"), variables, follow, place),
-  );
+): Promise<OutboundRequest> {
+  if (submit !== undefined) return await buildSubmit(context, submit, pages, variables, follow, place);
+  return await buildRequest(context, must(request, "the step's request"), variables, follow, place);
 }
 
 /** Whether the target looked at what it got: not when it is out of order, or asks for patience. */
@@ -137,7 +134,11 @@ export async function runCheck(
   context.steps?.begin(place);
   const request = await buildRequest(context, check.request, {}, false, place);
   const own = (request.headers ?? []).filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()));
-  const response = await context.send({ ...request, headers: [...own, ...Object.entries(headers)] });
+  const asked = { ...request, headers: [...own, ...Object.entries(headers)] };
+  const response = await sendPatiently(context, asked, {
+    isRepeatable: request.method === "GET" || request.method === "HEAD",
+    expected: check.expect?.status ?? [],
+  });
   const miss = await findMiss(context, check.expect, response, {}, place);
   if (miss !== null) throw new LoginFailure(`${place}: ${miss}`, { rejected: isVerdict(response) });
 }

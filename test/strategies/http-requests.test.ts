@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OutboundError } from "#domain/http-exchange.ts";
 import type { JsonObject } from "#domain/json.ts";
+import { freePort } from "../free-port.ts";
 import { CANARY, startTarget } from "../outbound/targets.ts";
 import { assertLoginFails, logIn } from "./login-context.ts";
 
@@ -117,4 +118,53 @@ test("pages that are built to stall the parser fail their logins and keep no oth
   assert.ok(user + system < 40e6, `${user + system} µs`);
   assert.ok(ticks > 20, `${ticks} ticks`);
   await logIn(t, "http", config("/page"), { hosts: [target.origin] });
+});
+
+test("a login step is tried again, as a read is, until something of the credential was sent", async (t) => {
+  const answers: Record<string, number[]> = {};
+  const target = await startTarget(t, ({ url }, response) => {
+    const status = answers[url]?.shift() ?? 200;
+    if (status === 0) response.destroy();
+    else response.writeHead(status, status === 503 ? { "retry-after": "7" } : {}).end("welcome");
+  });
+  const page: JsonObject = { request: { url: "/page" } };
+  const password: JsonObject = {
+    request: { method: "POST", url: "/in", form: { p: "{{ $credential.password }}" } },
+  };
+  const config: JsonObject = { steps: [page, password], check: { request: { url: "/me" } } };
+  const attempt = async (given: Record<string, number[]>) => {
+    const before = target.seen.length;
+    Object.assign(answers, { "/page": [], "/in": [], "/me": [], ...given });
+    const slept: number[] = [];
+    const failure = await logIn(t, "http", config, { hosts: [target.origin], slept }).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+    return { failure, slept, asked: target.seen.slice(before).map(({ url }) => url) };
+  };
+  const moment = await attempt({ "/page": [503, 0], "/me": [502] });
+  assert.equal(moment.failure, null);
+  assert.deepEqual(moment.asked, ["/page", "/page", "/page", "/in", "/me", "/me"]);
+  // No less than the target asked for.
+  assert.equal(moment.slept[0], 7_000);
+
+  const long = await attempt({ "/page": [503, 503, 503] });
+  assert.match(long.failure ?? "", /^login step 1 \(GET \/page\): expected status 200 to 299, got 503$/);
+  assert.equal(long.asked.length, 3);
+
+  for (const status of [503, 0]) {
+    const counted = await attempt({ "/in": [status] });
+    assert.notEqual(counted.failure, null);
+    assert.deepEqual(counted.asked, ["/page", "/in"], "a password is sent once");
+  }
+});
+
+test("a login whose target can't be reached is tried again: nothing was sent", async (t) => {
+  const slept: number[] = [];
+  const hosts = [`http://127.0.0.1:${await freePort()}`];
+  const config: JsonObject = {
+    steps: [{ request: { method: "POST", url: "/in", form: { p: "{{ $credential.password }}" } } }],
+  };
+  await assert.rejects(logIn(t, "http", config, { hosts, slept }), { failure: "unreachable" });
+  assert.equal(slept.length, 2);
 });

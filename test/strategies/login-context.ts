@@ -39,6 +39,8 @@ export interface LoginSetup {
   /** A cached session to go on with. */
   readonly session?: LoginSession | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Told of each wait between attempts; none is waited for. */
+  readonly slept?: number[] | undefined;
   readonly edition?: Edition | undefined;
 }
 
@@ -61,6 +63,10 @@ export function loginContext(t: TestContext, setup: LoginSetup): LoginContext {
     field: (key) => credential[key],
     expressions: withCodes(credential, setup.codes ?? []),
     send: (request) => target.send(request, signal),
+    sleep: (ms) => {
+      setup.slept?.push(ms);
+      return Promise.resolve();
+    },
     cookies: () => jar.serialise(),
   };
 }
