@@ -6,7 +6,7 @@ import type { MayLeave } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { analyseTemplate } from "#expressions/analyse.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
-import type { Secret } from "#lib/secret.ts";
+import { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { LoginContext, LoginSession } from "#strategies/define-login.ts";
 import type { OAuthLogin } from "#strategies/oauth-access.ts";
@@ -14,7 +14,7 @@ import type { SessionJar } from "#strategies/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
 import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
-import { openTarget } from "./target-session.ts";
+import { openTarget, type TargetSession } from "./target-session.ts";
 
 /** What the end user gave, by field key. */
 export type CredentialFields = ReadonlyMap<string, string>;
@@ -48,9 +48,9 @@ export function loginContext(
   fields: Secret<CredentialFields>,
   jar: SessionJar,
   signal: AbortSignal,
-  session: Secret<LoginSession> | null = null,
 ): LoginContext & { readonly codes: readonly string[] } {
-  const target = openTarget(means.gate, request.origins, session, jar, request.beforeHop);
+  const openAs = (session: Secret<LoginSession> | null): TargetSession =>
+    openTarget(means.gate, request.origins, session, jar, request.beforeHop);
   const usesCodes = request.strategy.strategy.fields.some(
     ({ key, type }) => type === "totp_secret" && fields.reveal().has(key),
   );
@@ -64,16 +64,27 @@ export function loginContext(
       return code;
     },
   };
-  return {
-    strategy: request.strategy.strategy,
-    signal,
-    field: (key) => fields.reveal().get(key),
-    expressions: credentialExpressions(meansWithCodes, request, fields, clock, signal),
-    send: async (outbound) => {
+  const sendTo =
+    (target: TargetSession): LoginContext["send"] =>
+    async (outbound) => {
       const response = await target.send(outbound, signal, undefined, request.mayLeave);
       request.trace?.answered(response.status);
       if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await means.nowMs());
       return response;
+    };
+  const context: LoginContext = {
+    strategy: request.strategy.strategy,
+    signal,
+    field: (key) => fields.reveal().get(key),
+    expressions: credentialExpressions(meansWithCodes, request, fields, clock, signal),
+    send: sendTo(openAs(null)),
+    within: async (session, work) => {
+      const target = openAs(new Secret(session));
+      try {
+        return await work({ ...context, send: sendTo(target) });
+      } finally {
+        await target.close();
+      }
     },
     sleep: async (ms) => {
       await sleep(ms, undefined, { signal });
@@ -82,8 +93,8 @@ export function loginContext(
     refused: request.refused?.reveal(),
     steps: request.trace,
     oauth: means.oauth,
-    codes,
   };
+  return { ...context, codes };
 }
 
 /** What a login's answers have said of the target's clock so far. */

@@ -67,7 +67,8 @@ export class LoginTrace implements LoginSteps {
     const last = this.#current();
     if (!this.#isAsking && failure === null && !this.#isHidden)
       last.lines.push({
-        message: "Nothing was sent: this kind of login is tested by the first request of a run alone.",
+        message:
+          "Nothing was sent, so nothing is known of the credential: the login has no `check`. Add one, or see what the first request of a run says.",
       });
     this.#save(last, failure);
     await this.#saved;

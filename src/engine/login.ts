@@ -155,10 +155,9 @@ async function stillGood(
     fields,
     openJar(cached.reveal().cookies ?? undefined),
     signal,
-    cached,
   );
   try {
-    await type.checkSession(context, config);
+    await context.within(cached.reveal(), async (own) => await type.checkSession?.(own, config));
     return true;
   } catch (error) {
     if (error instanceof LoginFailure || error instanceof OutboundError) return false;

@@ -1,8 +1,9 @@
 import { Type } from "typebox";
 import { matchesSchema } from "#domain/matches-schema.ts";
-import { defineLogin, LoginFailure } from "./define-login.ts";
+import { LoginFailure } from "./define-login.ts";
 import { checkFieldKey } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
+import { withCheck } from "./with-check.ts";
 
 const schema = Type.Object(
   {
@@ -13,7 +14,7 @@ const schema = Type.Object(
 );
 
 /** Design, page 3, the table of login types: `basic`. RFC 7617, with UTF-8. */
-export const login = defineLogin({
+export const login = withCheck({
   type: "basic",
   description: "HTTP Basic: the user name and the password in the Authorization header.",
   schema,

@@ -1,8 +1,9 @@
 import { Type } from "typebox";
 import { matchesSchema } from "#domain/matches-schema.ts";
-import { defineLogin, LoginFailure } from "./define-login.ts";
+import { LoginFailure } from "./define-login.ts";
 import { checkFieldKey } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
+import { withCheck } from "./with-check.ts";
 
 const schema = Type.Object(
   { token: Type.String({ minLength: 1, description: "The key of the field that holds the token." }) },
@@ -10,7 +11,7 @@ const schema = Type.Object(
 );
 
 /** Design, page 3, the table of login types: `bearer`. */
-export const login = defineLogin({
+export const login = withCheck({
   type: "bearer",
   description: "A token in the Authorization header.",
   schema,

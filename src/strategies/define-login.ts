@@ -38,6 +38,8 @@ export interface LoginContext {
   readonly expressions: BoundExpressions;
   /** Sends with the jar's cookies, and keeps the cookies of the answer. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
+  /** Works with a context whose requests carry this session: its headers, parameters and certificate. */
+  within<T>(session: LoginSession, work: (context: LoginContext) => Promise<T>): Promise<T>;
   /** Waits, and ends early with a throw when `signal` aborts. */
   sleep(ms: number): Promise<void>;
   /** The jar as it stands. */
@@ -82,6 +84,8 @@ export interface LoginType {
    * for another session (`LoginContext.refused`).
    */
   readonly keepsItsOwnSession?: true;
+  /** It only says what requests carry: nothing is known of the target's mind without a `check` in the document. */
+  readonly sendsNothing?: true;
   /** Mistakes that the schema can't express, e.g. a field key that the strategy doesn't have. */
   check?(config: JsonObject, strategy: CheckedStrategy): readonly ConfigFinding[];
   /**

@@ -2,10 +2,11 @@ import { Type } from "typebox";
 import { TEMPLATE } from "#domain/expression.ts";
 import { readHeaders } from "#domain/header-rows.ts";
 import { isJsonObject } from "#domain/json.ts";
-import { defineLogin, LoginFailure } from "./define-login.ts";
+import { LoginFailure } from "./define-login.ts";
 import { checkFieldOfType, checkHeaderNames, sessionHeaders } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
 import { renderAt } from "./login-expressions.ts";
+import { withCheck } from "./with-check.ts";
 
 const schema = Type.Object(
   {
@@ -22,7 +23,7 @@ const schema = Type.Object(
 );
 
 /** Design, page 3, the table of login types: `headers`. */
-export const login = defineLogin({
+export const login = withCheck({
   type: "headers",
   description: "Headers that go along with every request to the strategy's hosts.",
   schema,

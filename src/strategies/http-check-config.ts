@@ -20,7 +20,7 @@ const BODIES = ["json", "form", "text"] as const;
 export function checkHttpConfig(config: HttpLogin): readonly ConfigFinding[] {
   return [
     ...config.steps.flatMap((step, index) => checkStep(step, index)),
-    ...(config.check === undefined ? [] : checkRequest(config.check.request, ["check", "request"])),
+    ...checkRequest(config.check?.request, ["check", "request"]),
     ...checkHeaderNames(config.session?.headers, ["session", "headers"]),
   ];
 }
@@ -53,7 +53,8 @@ function checkAction({ request, submit }: StepConfig, index: number, path: Path)
     : [{ path: [...at, "form"], message: `${quote(submit.form)} is no CSS selector` }];
 }
 
-function checkRequest(request: RequestConfig, path: Path): readonly ConfigFinding[] {
+export function checkRequest(request: RequestConfig | undefined, path: Path): readonly ConfigFinding[] {
+  if (request === undefined) return [];
   const bodies = BODIES.filter((key) => request[key] !== undefined);
   const [first, second] = bodies;
   const findings = [...checkHeaderNames(request.headers, [...path, "headers"])];

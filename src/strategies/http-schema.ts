@@ -147,6 +147,20 @@ const step = Type.Object(
   closed,
 );
 
+/** Of every login type that the target can be asked about. */
+export const checkKeys = {
+  check: Type.Optional(
+    Type.Object(
+      { request, expect: Type.Optional(expect) },
+      {
+        ...closed,
+        description:
+          "Sent when the login is done: tells whether the target takes it. Also how a cached session is tested, and what a test login sends.",
+      },
+    ),
+  ),
+};
+
 export const httpSchema = Type.Object(
   {
     steps: Type.Array(step, {
@@ -154,12 +168,7 @@ export const httpSchema = Type.Object(
       maxItems: limits.loginStepsMax,
       description: "What is done, in this order.",
     }),
-    check: Type.Optional(
-      Type.Object(
-        { request, expect: Type.Optional(expect) },
-        { ...closed, description: "Tells whether a session is logged in; also how a cached one is tested." },
-      ),
-    ),
+    ...checkKeys,
     session: Type.Optional(
       Type.Object(
         {
@@ -183,6 +192,7 @@ export const keptHttpSchema = Type.Object(
 );
 
 export type HttpLogin = Static<typeof httpSchema>;
+export type CheckConfig = NonNullable<HttpLogin["check"]>;
 export type RequestConfig = Static<typeof request>;
 export type SubmitConfig = Static<typeof submit>;
 export type ExpectConfig = Static<typeof expect>;

@@ -5,7 +5,7 @@ import { must } from "#lib/assert.ts";
 import { LoginFailure, type ExtractedTexts, type LoginContext, type LoginSession } from "./define-login.ts";
 import { buildRequest, describeRequest, describeStep } from "./http-request.ts";
 import { extractAll, findMiss } from "./http-response.ts";
-import type { HttpLogin, StepConfig } from "./http-schema.ts";
+import type { CheckConfig, StepConfig } from "./http-schema.ts";
 import { buildSubmit } from "./http-submit.ts";
 import { sendPatiently } from "./send-patiently.ts";
 import { isTrueAt, type Variables } from "./login-expressions.ts";
@@ -126,7 +126,7 @@ function usesOneTimeCode({ request, submit }: StepConfig, strategy: Strategy): b
  */
 export async function runCheck(
   context: LoginContext,
-  { check }: HttpLogin,
+  check: CheckConfig | undefined,
   headers: LoginSession["headers"],
 ): Promise<void> {
   if (check === undefined) return;

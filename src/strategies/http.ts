@@ -36,11 +36,11 @@ async function runLogin(context: LoginContext, config: JsonObject): Promise<Logi
   const rendered = await renderAt(context.expressions, place, read.session?.headers ?? {}, { variables });
   const headers = sessionHeaders(rendered, place);
   // The check is the one for cached sessions, which know nothing of the steps: it sees no variables here either.
-  await runCheck(context, read, headers);
+  await runCheck(context, read.check, headers);
   return { headers, cookies: context.cookies(), extracted };
 }
 
 /** Tests a cached session by the `check` of its login. Throws LoginFailure when it is not logged in any more. */
 export async function checkSession(context: LoginContext, config: JsonObject): Promise<void> {
-  await runCheck(context, readConfig(keptHttpSchema, config), {});
+  await runCheck(context, readConfig(keptHttpSchema, config).check, {});
 }

@@ -3,9 +3,10 @@ import { explainIssue } from "#domain/form-issue.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { quote } from "#domain/config-problem.ts";
 import { readClientCertificate, type ReadCertificate } from "./client-certificate.ts";
-import { defineLogin, LoginFailure, type ConfigFinding } from "./define-login.ts";
+import { LoginFailure, type ConfigFinding } from "./define-login.ts";
 import { checkFieldKey, checkFieldOfType } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
+import { withCheck } from "./with-check.ts";
 
 const schema = Type.Object(
   {
@@ -28,7 +29,7 @@ const schema = Type.Object(
 );
 
 /** Design, page 3, the table of login types: `mtls`. */
-export const login = defineLogin({
+export const login = withCheck({
   type: "mtls",
   description: "A client certificate, presented to the strategy's hosts when a connection is made.",
   schema,

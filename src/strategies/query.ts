@@ -1,9 +1,10 @@
 import { Type } from "typebox";
 import { TEMPLATE } from "#domain/expression.ts";
-import { defineLogin, LoginFailure } from "./define-login.ts";
+import { LoginFailure } from "./define-login.ts";
 import { renderAt } from "./login-expressions.ts";
 import { textPairs } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
+import { withCheck } from "./with-check.ts";
 
 const schema = Type.Object(
   {
@@ -17,7 +18,7 @@ const schema = Type.Object(
 );
 
 /** Design, page 3, the table of login types: `query`. */
-export const login = defineLogin({
+export const login = withCheck({
   type: "query",
   description: "Query parameters that go along with every request to the strategy's hosts.",
   schema,

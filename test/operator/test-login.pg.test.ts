@@ -29,6 +29,11 @@ account: acme
 hosts: [${target.url}]
 fields: [{ key: token, type: password, required: true }]
 login: { type: bearer, token: token }`,
+    `strategy: strat_checked
+account: acme
+hosts: [${target.url}]
+fields: [{ key: token, type: password, required: true }]
+login: { type: bearer, token: token, check: { request: { url: /invoices } } }`,
   );
   caller = openCaller(stage.service.url, await stage.installation.createKey("acme"));
   const operator = await stage.operator("operator");
@@ -240,12 +245,18 @@ test("what sends nothing by itself says so; the command line starts one as well"
   assert.equal(tell.code, 0, tell.stderr);
   const run = await over(JSON.parse(tell.stdout).id);
   assert.equal(run.status, "completed");
-  assert.match(run.steps[0].log[0].message, /Nothing was sent/);
+  assert.match(run.steps[0].log[0].message, /^Nothing was sent, .* no `check`/);
   assert.equal(run.started_by, null);
   const shown = await stage.installation.command("runs", "show", run.id);
   assert.match(shown.stdout, /test login/);
   const none = await stage.installation.command("credentials", "test-login", "cred_nothing");
   assert.deepEqual([none.code, /There is no credential/.test(none.stderr)], [1, true]);
+});
+
+test("a wrong value of what sends nothing by itself fails the test login of a strategy with a `check`", async () => {
+  const run = await tested(await connect(caller, "strat_checked", { token: "wrong" }));
+  assert.deepEqual([run.status, run.failure], ["failed", "login"]);
+  assert.match(run.failure_story, /login check \(GET \/invoices\): expected status 200 to 299, got 401/);
 });
 
 test("the data of the installation is as it must be", async () => {

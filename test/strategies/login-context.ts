@@ -50,25 +50,28 @@ export function loginContext(t: TestContext, setup: LoginSetup): LoginContext {
   t.after(() => gate.close());
   const signal = setup.signal ?? new AbortController().signal;
   const jar = openJar(setup.session?.cookies);
-  const target = openTarget(
-    gate,
-    setup.hosts,
-    setup.session === undefined ? null : new Secret(setup.session),
-    jar,
-  );
+  const openAs = (session: LoginSession | undefined) =>
+    openTarget(gate, setup.hosts, session === undefined ? null : new Secret(session), jar);
+  const target = openAs(setup.session);
   const credential = setup.credential ?? { username: "dana", password: CANARY };
-  return {
+  const context: LoginContext = {
     strategy: strategyOf(setup.hosts, setup.edition ?? LATEST_EDITION),
     signal,
     field: (key) => credential[key],
     expressions: withCodes(credential, setup.codes ?? []),
     send: (request) => target.send(request, signal),
+    within: async (session, work) => {
+      const own = openAs(session);
+      t.after(() => own.close());
+      return await work({ ...context, send: (request) => own.send(request, signal) });
+    },
     sleep: (ms) => {
       setup.slept?.push(ms);
       return Promise.resolve();
     },
     cookies: () => jar.serialise(),
   };
+  return context;
 }
 
 function strategyOf(hosts: readonly string[], edition: Edition): Strategy {

@@ -3,8 +3,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { JsonObject } from "#domain/json.ts";
+import { LoginFailure } from "#strategies/define-login.ts";
 import { loadLoginTypes, loginTypes, UNBUILT_LOGIN_TYPES } from "#strategies/registry.ts";
-import { CANARY } from "../outbound/targets.ts";
+import { CANARY, startTarget, type Seen } from "../outbound/targets.ts";
 import { assertLoginFails, findings, logIn } from "./login-context.ts";
 
 const hosts = ["http://127.0.0.1:1"];
@@ -183,3 +185,47 @@ test("unknown keys are refused by every type", () => {
     assert.match(findings(type, { ...config, extra: 1 })[0] ?? "", /schema/, type);
   }
 });
+
+const CHECKED: Readonly<
+  Record<string, readonly [config: JsonObject, carries: (seen: Seen) => string | undefined]>
+> = {
+  basic: [
+    { username: "username", password: "password" },
+    ({ headers }) => headers.authorization && atob(headers.authorization.slice("Basic ".length)),
+  ],
+  bearer: [{ token: "password" }, ({ headers }) => headers.authorization],
+  headers: [
+    { headers: { "X-Key": "{{ $credential.password }}" } },
+    ({ headers }) => headers["x-key"] as string | undefined,
+  ],
+  query: [
+    { params: { key: "{{ $credential.password }}" } },
+    ({ url }) => new URL(url, "http://target").searchParams.get("key") ?? undefined,
+  ],
+};
+for (const [type, [config, carries]] of Object.entries(CHECKED)) {
+  test(`a \`check\` tells whether the target takes a login of type ${type}, which sends nothing without one`, async (t) => {
+    const target = await startTarget(t, (seen, response) =>
+      response.writeHead(carries(seen)?.includes(CANARY) === true ? 200 : 401).end("hello"),
+    );
+    const checked = { ...config, check: { request: { url: "/me" }, expect: { text: "hello" } } };
+    const attempt = async (given: JsonObject, password: string) =>
+      await logIn(t, type, given, { hosts: [target.origin], credential: { username: "dana", password } });
+
+    await attempt(config, "wrong");
+    assert.equal(target.seen.length, 0);
+    await attempt(checked, CANARY);
+    assert.deepEqual(
+      target.seen.map(({ method }) => method),
+      ["GET"],
+    );
+    const failure: unknown = await attempt(checked, "wrong").catch((error: unknown) => error);
+    assert.ok(failure instanceof LoginFailure);
+    assert.equal(failure.message, "login check (GET /me): expected status 200 to 299, got 401");
+    assert.equal(failure.rejected, true, "it counts: a next one may lock the end user out");
+    assert.match(
+      findings(type, { ...config, check: { request: { url: "/me", json: 1 } } })[0] ?? "",
+      /^check\.request\.json: a request with a body needs a `method`/,
+    );
+  });
+}

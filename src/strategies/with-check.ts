@@ -1,0 +1,45 @@
+import { Type } from "typebox";
+import { isJsonObject, type JsonObject } from "#domain/json.ts";
+import { matchesSchema } from "#domain/matches-schema.ts";
+import { readConfig } from "#domain/read-config.ts";
+import type { LoginContext, LoginType } from "./define-login.ts";
+import { checkRequest } from "./http-check-config.ts";
+import { checkKeys } from "./http-schema.ts";
+import { runCheck } from "./http-steps.ts";
+
+const checkSchema = Type.Object(checkKeys);
+
+/**
+ * A login that sends nothing by itself, with a `check` that does: without one nobody learns whether the target takes the credential
+ * before the first request of a run.
+ */
+export function withCheck(type: LoginType): LoginType {
+  const without = ({ check: _check, ...rest }: JsonObject): JsonObject => rest;
+  return {
+    ...type,
+    schema: Type.Object({ ...type.schema.properties, ...checkKeys }, { additionalProperties: false }),
+    sendsNothing: true,
+    check: (config, strategy) => {
+      const { check } = config;
+      return [
+        ...(type.check?.(without(config), strategy) ?? []),
+        ...(isJsonObject(check) && matchesSchema(checkSchema, { check })
+          ? checkRequest(readConfig(checkSchema, { check }).check?.request, ["check", "request"])
+          : []),
+      ];
+    },
+    login: async (context, config) => {
+      const session = await type.login(context, without(config));
+      if (config["check"] !== undefined)
+        await context.within(session, async (own) => await checkSession(own, config));
+      return session;
+    },
+    checkSession,
+  };
+}
+
+/** The context's requests carry the session. */
+async function checkSession(context: LoginContext, config: JsonObject): Promise<void> {
+  const { check } = readConfig(checkSchema, config["check"] === undefined ? {} : { check: config["check"] });
+  await runCheck(context, check, {});
+}
