@@ -243,7 +243,10 @@ async function makePlan(
     const change = changeFrom(before, document, rules.get(document.account) ?? "off");
     return { change, checked: document, before, isRefused: refused.has(key) };
   });
-  const warnings = await warnOfUnreached(tx, changes);
+  const ofDocuments = changes.flatMap(({ change, checked: { warnings } }) =>
+    change === "unchanged" ? [] : warnings.map(formatProblem),
+  );
+  const warnings = [...ofDocuments, ...(await warnOfUnreached(tx, changes))];
   return { ok: true, changes, warnings, needs: await findNeeds(tx, changes, rules) };
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { PlannedChange, PlannedDocument } from "#actions/apply-config.ts";
 import type { ConfigSource } from "#actions/config/check-sources.ts";
-import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
+import { formatProblem, formatWarning, sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -123,6 +123,8 @@ export function addValidate(program: Command, composition: Composition): void {
         secrets: composition.secretSources().inFile,
       });
       if (problems.length > 0) throw refusal(problems);
+      for (const warning of sortProblems(checked.flatMap(({ warnings }) => warnings)))
+        tell(formatWarning(warning));
       print(`${checked.length} document${checked.length === 1 ? "" : "s"} in order.`);
     });
 }

@@ -26,31 +26,50 @@ login:
   - { key: username, label: Username, type: text, autocomplete: username }
   - { key: password, label: Password, type: password }
 # Authorization: Basic, with the values of these two fields.
-login: { type: basic, username: username, password: password }
+login:
+  type: basic
+  username: username
+  password: password
+  # How a test login asks whether the target takes it.
+  check: { request: { url: /api/me } }
 `,
   bearer: `fields:
   - { key: token, label: API token, type: password, help: Made under Settings → API. }
 # Authorization: Bearer, with the value of this field.
-login: { type: bearer, token: token }
+login:
+  type: bearer
+  token: token
+  # How a test login asks whether the target takes it.
+  check: { request: { url: /api/me } }
 `,
   headers: `fields:
   - { key: key, label: API key, type: password }
 login:
   type: headers
   headers: { X-Api-Key: "{{ $credential.key }}" }
+  # How a test login asks whether the target takes it.
+  check: { request: { url: /api/me } }
 `,
   query: `fields:
   - { key: key, label: API key, type: password }
 login:
   type: query
   params: { api_key: "{{ $credential.key }}" }
+  # How a test login asks whether the target takes it.
+  check: { request: { url: /api/me } }
 `,
   mtls: `fields:
   - { key: certificate, label: Certificate, type: file, help: A .pem or .crt file }
   - { key: key, label: Private key, type: file }
   - { key: passphrase, label: Passphrase of the key, type: password, required: false }
 # These are keys of the fields above.
-login: { type: mtls, certificate: certificate, key: key, passphrase: passphrase }
+login:
+  type: mtls
+  certificate: certificate
+  key: key
+  passphrase: passphrase
+  # How a test login asks whether the target takes it.
+  check: { request: { url: /api/me } }
 `,
   oauth2: `# The end user signs in on the target's own pages: nothing is asked here, so there are no fields.
 login:

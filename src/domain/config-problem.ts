@@ -34,6 +34,9 @@ export function formatProblem({ file, line, column, path, message }: ConfigProbl
   return `${file}:${line}:${column} ${path === "" ? "" : `${path} `}${message}`;
 }
 
+/** As formatProblem, for what is no mistake. */
+export const formatWarning = (warning: ConfigProblem): string => `warning: ${formatProblem(warning)}`;
+
 /** By file, line and column, each problem once. */
 export function sortProblems(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
   const once = new Map(problems.map((problem) => [formatProblem(problem), problem]));

@@ -136,6 +136,8 @@ export interface NodeType {
   unpacks?(config: JsonObject): boolean;
   /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
   check?(config: JsonObject, common?: CheckedCommon): readonly ConfigFinding[];
+  /** What a config without a mistake leaves to chance: shown, and applied all the same. */
+  warn?(config: JsonObject): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;
 }
 

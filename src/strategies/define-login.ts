@@ -88,6 +88,8 @@ export interface LoginType {
   readonly sendsNothing?: true;
   /** Mistakes that the schema can't express, e.g. a field key that the strategy doesn't have. */
   check?(config: JsonObject, strategy: CheckedStrategy): readonly ConfigFinding[];
+  /** What a config without a mistake leaves to chance: shown, and applied all the same. `isCached`: the strategy has a `cache`. */
+  warn?(config: JsonObject, isCached: boolean): readonly ConfigFinding[];
   /**
    * What is wrong with what an end user submitted, beyond what the fields themselves say: one sentence a field, by its key,
    * which never holds what was typed.

@@ -25,6 +25,30 @@ export function checkHttpConfig(config: HttpLogin): readonly ConfigFinding[] {
   ];
 }
 
+/** What an `http` login leaves to chance. */
+export function warnOfHttpLogin({ steps, check }: HttpLogin, isCached: boolean): readonly ConfigFinding[] {
+  if (check !== undefined) return [];
+  const findings: ConfigFinding[] = [];
+  if (isCached)
+    findings.push({
+      path: [],
+      message:
+        "a cached session is used until its time is over, also when the target has ended it; add a `check`",
+    });
+  if (!steps.some(canFail))
+    findings.push({
+      path: ["steps"],
+      message:
+        "any page of status 200 counts as logged in, also the form once more; add a `check`, or say in `expect` what only a login gives (`text`, `not_text`, `url`, `json`)",
+    });
+  return findings;
+}
+
+/** Whether the step's answer must be more than some page. */
+function canFail({ expect, extract = {} }: StepConfig): boolean {
+  return expect !== undefined || Object.values(extract).some(({ required }) => required !== false);
+}
+
 function checkStep(step: StepConfig, index: number): readonly ConfigFinding[] {
   const path = ["steps", index];
   const extracts = Object.entries(step.extract ?? {});

@@ -1,7 +1,7 @@
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import { defineLogin, type LoginContext, type LoginSession } from "./define-login.ts";
-import { checkHttpConfig } from "./http-check-config.ts";
+import { checkHttpConfig, warnOfHttpLogin } from "./http-check-config.ts";
 import { httpSchema, keptHttpSchema } from "./http-schema.ts";
 import { LOGIN_BEGIN, runCheck, runStep } from "./http-steps.ts";
 import { renderAt } from "./login-expressions.ts";
@@ -14,6 +14,7 @@ export const login = defineLogin({
   description: "A sequence of requests with a cookie jar; the session is the jar and `session.headers`.",
   schema: httpSchema,
   check: (config) => (matchesSchema(httpSchema, config) ? checkHttpConfig(config) : []),
+  warn: (config, isCached) => warnOfHttpLogin(readConfig(httpSchema, config), isCached),
   extracts: extractNames,
   login: runLogin,
   checkSession,

@@ -28,6 +28,16 @@ export function withCheck(type: LoginType): LoginType {
           : []),
       ];
     },
+    warn: ({ check }) =>
+      check === undefined
+        ? [
+            {
+              path: [],
+              message:
+                "this login sends nothing, so only a request of a run tells that a credential is wrong; add a `check`, as in `{ request: { url: /me } }`",
+            },
+          ]
+        : [],
     login: async (context, config) => {
       const session = await type.login(context, without(config));
       if (config["check"] !== undefined)

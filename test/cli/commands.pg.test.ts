@@ -17,7 +17,7 @@ name: Portal
 hosts: [https://portal.example]
 fields:
   - { key: token, label: Token, type: password }
-login: { type: bearer, token: token }
+login: { type: bearer, token: token, check: { request: { url: /me } } }
 `;
 const blueprint = (key: string): string => `blueprint: ${key}
 account: acme

@@ -75,6 +75,25 @@ test("`plan` says what `apply` would change, place by place, and changes nothing
   assert.deepEqual(await versions(), before);
 });
 
+test("what a document leaves to chance is printed as a warning by `validate`, `plan` and `apply`, and is no failure", async () => {
+  const path = file(
+    `${ACCOUNT}---\n${BLUEPRINT.replace("from: rows", "from: more")}`.replace(
+      "  - { id: out",
+      "  - { id: more, type: parse, from: in, format: json }\n  - { id: out",
+    ),
+  );
+  const warning =
+    /^warning: \S+config\.yaml:8:5 nodes\[1\] nothing reads what the node `rows` gives; name it in a `from`, or take it out$/m;
+  const validated = await run(0, "validate", "-f", path);
+  assert.match(validated.stderr, warning);
+  assert.equal(validated.stdout, "2 documents in order.\n");
+  assert.match((await run(3, "plan", "-f", path)).stderr, warning);
+  assert.match((await run(0, "apply", "-f", path)).stderr, warning);
+  // In force: it is not said again.
+  assert.doesNotMatch((await run(0, "plan", "-f", path)).stderr, /warning/);
+  await run(0, "apply", "-f", file(`${ACCOUNT}---\n${BLUEPRINT}`));
+});
+
 test("`plan` refuses what `apply` refuses, in the same words", async () => {
   const path = file(BLUEPRINT.replace("from: rows", "from: rowz"));
   const [plan, apply] = [await run(1, "plan", "-f", path), await run(1, "apply", "-f", path)];

@@ -107,8 +107,8 @@ test("three-way-match: two systems, and the four invoices that don't match, each
   }
   const { answered, ledger_answered } = await target();
   assert.deepEqual(answered["GET /api/purchase-orders"], { 200: 3 });
-  // Three pages of invoices, the empty one behind them, and the receipts.
-  assert.deepEqual(ledger_answered, { 200: 5 });
+  // The login's check, three pages of invoices, the empty one behind them, and the receipts.
+  assert.deepEqual(ledger_answered, { 200: 6 });
 });
 
 test("meter-readings: two wrong passwords and no third; every reading in spite of 429, 503 and a slow answer", async () => {

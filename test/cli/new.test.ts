@@ -23,6 +23,10 @@ test("every template of a strategy is accepted, and there is one for every login
     const text = strategyTemplate(login, { name: "strat_new", account: "acme", strategy: null });
     const { checked, problems } = check([account, { file: "new.yaml", text }]);
     assert.deepEqual(problems, [], login);
+    assert.deepEqual(
+      checked.flatMap(({ warnings }) => warnings),
+      [],
+    );
     assert.equal(checked.length, 2);
   }
 });
@@ -33,6 +37,10 @@ test("every template of a Blueprint is accepted, with a strategy and without", (
       const text = blueprintTemplate(from, { name: "new-one", account: "acme", strategy: id });
       const { checked, problems } = check([account, strategy, { file: "new.yaml", text }]);
       assert.deepEqual(problems, [], from);
+      assert.deepEqual(
+        checked.flatMap(({ warnings }) => warnings),
+        [],
+      );
       assert.equal(checked.length, 3);
     }
 });

@@ -10,6 +10,7 @@ import {
   fieldSchema,
   strategySchema,
 } from "#domain/config-schema.ts";
+import { formatProblem } from "#domain/config-problem.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { check } from "./problems-of.ts";
@@ -30,6 +31,7 @@ test("every YAML example of the documentation is accepted as it stands", () => {
   );
   const { checked, problems } = check(examples);
   assert.deepEqual(problems, []);
+  assert.deepEqual(checked.flatMap(({ warnings }) => warnings).map(formatProblem), []);
   assert.ok(checked.length >= examples.length && examples.length >= 9);
 });
 

@@ -54,6 +54,18 @@ test("a Blueprint is written with its problems beside it, published, tried, and 
   await assertAccessible("the editor");
   await editor.press("Control+a");
   await page.keyboard.insertText(
+    "blueprint: written-here\naccount: acme\nname: Written here\nnodes:\n  - { id: data, type: input, refKey: data }\n  - { id: rows, type: parse, from: data, format: json }\n  - { id: out, type: output, refKey: rows, from: rows }\n  - { id: more, type: parse, from: data, format: csv }\n",
+  );
+  // What is left to chance is marked, and does not keep it from being published.
+  await page.getByText("No problem, one warning.").waitFor();
+  await page
+    .getByRole("list", { name: "Warnings" })
+    .getByRole("button", { name: /^Line 8: nodes\[3\] nothing reads what the node `more` gives/ })
+    .waitFor();
+  await assertAccessible("warnings");
+  assert.equal(await page.getByRole("button", { name: "Publish…" }).isDisabled(), false);
+  await editor.press("Control+a");
+  await page.keyboard.insertText(
     "blueprint: written-here\naccount: acme\nname: Written here\nnodes:\n  - { id: data, type: input, refKey: data }\n  - { id: rows, type: parse, from: dta, format: json }\n  - { id: out, type: output, refKey: rows, from: rows }\n",
   );
   const problem = page.getByRole("button", { name: /^Line 6: nodes\[1\]\.from there is no node `dta`/ });

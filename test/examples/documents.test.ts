@@ -59,6 +59,10 @@ test("all documents together are in order", () => {
   const sources = files.map((name) => ({ file: name, text: source(name) }));
   const { checked, problems } = validateConfig(sources);
   assert.deepEqual(problems, []);
+  assert.deepEqual(
+    checked.flatMap(({ warnings }) => warnings),
+    [],
+  );
   assert.equal(checked.length, files.length);
 });
 

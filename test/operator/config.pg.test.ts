@@ -106,7 +106,16 @@ test("a check names every problem with its place, as the command line does, and 
   assert.match(problems[0].message, /there is no node `dta`; did you mean `data`\?/);
   assert.deepEqual(documents, []);
   const fine = await good("checkConfig", "/config/check", { ...typed(BLUEPRINT, STRATEGY), language: "de" });
-  assert.deepEqual(fine.problems, []);
+  assert.deepEqual([fine.problems, fine.warnings], [[], []]);
+  // What is left to chance is no problem: it is shown, and can be published.
+  const unread = BLUEPRINT.replace("from: total }", "from: list }");
+  const { problems: none, warnings } = await good("checkConfig", "/config/check", typed(unread));
+  assert.deepEqual(none, []);
+  const [warning] = warnings;
+  assert.deepEqual([warnings.length, warning.line, warning.path], [1, 9, "nodes[2]"]);
+  assert.match(warning.message, /^nothing reads what the node `total` gives/);
+  const { warnings: planned } = await good("planConfig", "/config/plan", typed(unread));
+  assert.match(planned[0], /^typed-0\.yaml:9:5 nodes\[2\] nothing reads/);
   assert.equal(fine.documents.find((each: any) => each.kind === "blueprint").graph.nodes.length, 4);
   const { form } = fine.documents.find((each: any) => each.kind === "strategy");
   assert.equal(form.name, "Acme-Portal");

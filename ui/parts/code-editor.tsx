@@ -13,6 +13,8 @@ export interface EditorProblem {
   readonly line: number;
   readonly column: number;
   readonly message: string;
+  /** It can be published all the same. */
+  readonly isWarning?: boolean;
 }
 
 export interface EditorProps {
@@ -37,6 +39,10 @@ const look = EditorView.theme({
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
   // The package's own waves are pictures in data: URIs, which the page's policy does not load.
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--tone-bad)" },
+  ".cm-lintRange-warning": {
+    backgroundImage: "none",
+    textDecoration: "underline wavy var(--tone-waiting)",
+  },
   ".cm-tooltip": {
     backgroundColor: "var(--mantine-color-body)",
     color: "var(--mantine-color-text)",
@@ -97,7 +103,7 @@ export function CodeEditor(props: EditorProps) {
       return {
         from,
         to: current.state.doc.lineAt(from).to,
-        severity: "error" as const,
+        severity: problem.isWarning === true ? ("warning" as const) : ("error" as const),
         message: problem.message,
       };
     });

@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { lazy, Suspense, useState, type ReactNode } from "react";
+import { lazy, Suspense, useMemo, useState, type ReactNode } from "react";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/config.ts";
 import { checkConfig, readConfigSchema } from "../api/operations.ts";
@@ -37,6 +37,11 @@ export function DocumentEditor(props: {
   const file = "document.yaml";
   const checked = useRead(checkConfig, { body: { documents: [{ file, text: typed }] } });
   const problems = checked.data?.problems ?? NONE;
+  const warnings = checked.data?.warnings ?? NONE;
+  const marks = useMemo(
+    () => [...problems, ...warnings.map((warning) => ({ ...warning, isWarning: true }))],
+    [problems, warnings],
+  );
   const isChecked = checked.data !== undefined && typed === text;
   return (
     <Stack gap="md">
@@ -44,7 +49,7 @@ export function DocumentEditor(props: {
         <CodeEditor
           label={props.label}
           initial={props.initial}
-          problems={problems}
+          problems={marks}
           schema={schema.data ?? null}
           onChange={setText}
           goTo={goTo}
@@ -53,7 +58,7 @@ export function DocumentEditor(props: {
       {checked.error && <FailureNote error={checked.error} />}
       <Group justify="space-between" gap="sm">
         <Text size="sm" component="output">
-          {isChecked ? describe(problems.length) : "Checking…"}
+          {isChecked ? describe(problems.length, warnings.length) : "Checking…"}
         </Text>
         <Button
           disabled={!isChecked || problems.length > 0 || text === props.initial}
@@ -62,7 +67,12 @@ export function DocumentEditor(props: {
           Publish…
         </Button>
       </Group>
-      {problems.length > 0 && <Problems problems={problems} onGo={(problem) => setGoTo({ ...problem })} />}
+      {problems.length > 0 && (
+        <Problems label="Problems" problems={problems} onGo={(problem) => setGoTo({ ...problem })} />
+      )}
+      {warnings.length > 0 && (
+        <Problems label="Warnings" problems={warnings} onGo={(problem) => setGoTo({ ...problem })} />
+      )}
       {checked.data?.documents.map((document) => (
         <div key={`${document.kind} ${document.id}`}>{props.children(document)}</div>
       ))}
@@ -79,17 +89,19 @@ export function DocumentEditor(props: {
   );
 }
 
-function describe(count: number): string {
-  if (count === 0) return "No problem.";
-  return count === 1 ? "One problem." : `${count} problems.`;
+function describe(problems: number, warnings: number): string {
+  if (problems > 0) return problems === 1 ? "One problem." : `${problems} problems.`;
+  if (warnings === 0) return "No problem.";
+  return `No problem, ${warnings === 1 ? "one warning" : `${warnings} warnings`}.`;
 }
 
 function Problems(props: {
+  readonly label: string;
   readonly problems: Checked["problems"];
   readonly onGo: (problem: EditorProblem) => void;
 }) {
   return (
-    <ul className="plain-list" aria-label="Problems">
+    <ul className="plain-list" aria-label={props.label}>
       {props.problems.map((problem) => (
         <li key={`${problem.line}:${problem.column} ${problem.message}`}>
           <Button variant="subtle" size="compact-sm" className="problem" onClick={() => props.onGo(problem)}>

@@ -16,6 +16,7 @@ import { checkClientSecret, type KnownSecrets } from "./check-client-secret.ts";
 import { checkStrategy } from "./check-strategy.ts";
 import { readOrigins } from "./check-values.ts";
 import { identifyDocument, type DocumentKind } from "./identify-document.ts";
+import { warnOf } from "./warn-of.ts";
 import type { SourceDocument } from "./read-documents.ts";
 
 export interface KnownStrategy {
@@ -44,6 +45,8 @@ export interface CheckedDocument {
   readonly id: string;
   readonly document: JsonObject;
   readonly retired: boolean;
+  /** What it leaves to chance. */
+  readonly warnings: readonly ConfigProblem[];
   readonly file: string;
   readonly line: number;
 }
@@ -91,6 +94,7 @@ export function checkConfig(
         id,
         document: stampEdition(source.value),
         retired,
+        warnings: warnOf(kind, source.value).map((finding) => locate(source, finding)),
         file: source.file,
         line: source.position([]).line,
       });

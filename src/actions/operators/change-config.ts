@@ -44,6 +44,7 @@ export async function checkTyped(
   const { checked, problems } = await checkConfigHere(services.db, documents, checkOf(services, caller));
   return {
     problems: problems.map(showProblem),
+    warnings: checked.flatMap(({ warnings }) => warnings).map(showProblem),
     documents: checked.map((each) => ({
       kind: each.kind,
       account: each.account,

@@ -122,19 +122,18 @@ const documents = Type.Array(
   },
 );
 
-const problems = Type.Array(
-  closed(
-    {
-      file: text("As it was called."),
-      line: count("From 1."),
-      column: count("From 1."),
-      path: text("Like `nodes[3].request.url`; empty for a whole document."),
-      message: text("What is wrong, and the remedy."),
-    },
-    { title: "ConfigProblem" },
-  ),
-  { description: "Empty: it can be applied." },
+const problem = closed(
+  {
+    file: text("As it was called."),
+    line: count("From 1."),
+    column: count("From 1."),
+    path: text("Like `nodes[3].request.url`; empty for a whole document."),
+    message: text("What is wrong, and the remedy."),
+  },
+  { title: "ConfigProblem" },
 );
+
+const problems = Type.Array(problem, { description: "Empty: it can be applied." });
 
 export const kind = oneOf(["account", "strategy", "blueprint"], "What it is.");
 
@@ -155,6 +154,9 @@ export const checkConfig = defineOperation({
   answer: closed(
     {
       problems,
+      warnings: Type.Array(problem, {
+        description: "What documents without a problem leave to chance: they can be applied.",
+      }),
       documents: Type.Array(
         closed({
           kind,
