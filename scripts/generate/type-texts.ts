@@ -29,7 +29,8 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
     errors: [
       "An answer that `expect` does not take, after the node's retries (connection errors, 429, 502, 503, 504, for reads).",
       "The egress gate refuses the request, a redirect leaves the hosts, or an answer is longer than `max_bytes`: never tried again.",
-      "More pages than `max_pages`.",
+      "More pages than `max_pages`, or pages that go round in a circle.",
+      "A list that is not there at all, or fewer records than `expect.min_records`.",
       "A write whose end nobody knows, and that can't be looked up: the operator is asked, or with `on_unknown: fail` the run fails.",
     ],
   },
@@ -39,6 +40,7 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
       "Records: one a row of a table, one a match, one an item of a list. Values of csv and of markup are texts.",
     errors: [
       "The text or the file is not of this format; the message has the line, the row or the page.",
+      "Of html: nothing matches `rows`, and neither `within` nor `empty` says that there are none.",
       "The value is larger than a format may be that must be read whole (xlsx, html, xml, pdf).",
     ],
   },

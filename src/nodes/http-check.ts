@@ -5,7 +5,7 @@ import { readConfig } from "#domain/read-config.ts";
 import { urlTemplateProblem } from "#domain/url-template.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
-import { parseFindings } from "./parse-records.ts";
+import { listPath, parseFindings } from "./parse-records.ts";
 
 const THROTTLE_MS_MAX = 3_600_000;
 const BODIES = ["json", "form", "text", "multipart", "file"] as const;
@@ -50,6 +50,7 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     ...headerFindings(config, common),
     ...paginateFindings(config),
     ...eachFindings(config),
+    ...recordFindings(config),
     ...writeFindings(config),
   ];
 }
@@ -180,6 +181,33 @@ function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
   if (config.throttle !== undefined && (per === undefined || per === 0 || per > THROTTLE_MS_MAX))
     findings.push({ path: ["throttle", "per"], message: "`per` is a duration from 1ms to 1h, e.g. 1s" });
   return findings;
+}
+
+function recordFindings({ records, parse, expect, ...config }: HttpConfig): readonly ConfigFinding[] {
+  if (expect?.min_records === undefined) return [];
+  const path = ["expect", "min_records"];
+  if (effectOf(config) === "write")
+    return [{ path, message: "a write has happened, whatever it gives: `min_records` belongs to reads" }];
+  return records === undefined && parse === undefined
+    ? [{ path, message: "only records are counted: give the node `records` or `parse`" }]
+    : [];
+}
+
+/** What a read leaves to chance. */
+export function httpWarnings(raw: JsonObject): readonly ConfigFinding[] {
+  const { records, parse, expect, ...config } = readConfig(httpSchema, raw);
+  const source = records ?? parse?.records;
+  // Of a path it is seen whether the answer still has the place where the list is; an expression just gives nothing.
+  const isPlain = source === undefined || source.trim() === "$" || listPath(source) !== null;
+  if (isPlain || effectOf(config) === "write" || config.for_each !== undefined) return [];
+  if (expect?.min_records !== undefined || expect?.text !== undefined) return [];
+  return [
+    {
+      path: records === undefined ? ["parse", "records"] : ["records"],
+      message:
+        "an answer in which this expression finds nothing gives no records, also when the target has changed; say how many there must be in `expect.min_records` (0: none is fine)",
+    },
+  ];
 }
 
 function writeFindings(config: HttpConfig): readonly ConfigFinding[] {

@@ -117,6 +117,13 @@ const expectSchema = Type.Object(
     ),
     text: Type.Optional(Type.String({ minLength: 1, description: "The body must hold this text." })),
     not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not hold this text." })),
+    min_records: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description:
+          "Fewest records that a read gives, of all its pages or requests together. 0: none is fine, whatever the answer looks like.",
+      }),
+    ),
   },
   { additionalProperties: false, description: "What the answer must be, or the node fails." },
 );

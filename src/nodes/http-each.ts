@@ -11,6 +11,9 @@ import { effectOf, type HttpConfig } from "./http-config.ts";
 import { exchange, mediaType, responseText } from "./http-exchange.ts";
 import { prepareRequest, type PreparedRequest } from "./http-request.ts";
 import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
+import { lookAtMissing, tellMissing } from "./missing-records.ts";
+import { requireRecords } from "./require-records.ts";
+import { listPath } from "./parse-records.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "./record-flow.ts";
 
 /** One request of a node: for one record of `for_each`, or the node's only one. */
@@ -25,6 +28,7 @@ interface Item {
 export async function* recordsOfEach(context: NodeContext, config: HttpConfig): RecordBatches {
   const isWrite = effectOf(config) === "write";
   const source = must(config.for_each, "the node of for_each");
+  let total = 0;
   for await (const { first, batch } of indexedBatches([flowFrom(context, source)])) {
     const items = recordScopes(batch, first).map((scope, index) =>
       itemOf(context, config, { ordinal: first + index, record: must(batch[index], "the record"), scope }),
@@ -35,8 +39,11 @@ export async function* recordsOfEach(context: NodeContext, config: HttpConfig): 
         ? await writeItem(context, config, item, known.get(item.ordinal))
         : { gave: await readItem(context, config, item) },
     );
-    yield* inBatches(given.flatMap((json, index) => recordsGiven(json, batch[index])));
+    const records = given.flatMap((json, index) => recordsGiven(json, batch[index]));
+    total += records.length;
+    yield* inBatches(records);
   }
+  if (!isWrite) requireRecords(config, total);
 }
 
 /** A node's only write. Design, page 3: its records, or the answer's text. */
@@ -176,7 +183,12 @@ async function readAnswer(
   return await withJson(context, response, place, async (root) => {
     if (source === undefined && root.root !== undefined) return root.root;
     const [outcomes] = await context.expressions.evaluateBatch([source ?? "$"], [root]);
-    return valueOf(outcomes?.[0], `${place}: records`) ?? null;
+    const value = valueOf(outcomes?.[0], `${place}: records`) ?? null;
+    const path = listPath(source);
+    // What a write gave is no reason to fail it: it has happened.
+    if (value === null && path !== null && effectOf(config) === "read")
+      await lookAtMissing(context.expressions, root, path, tellMissing(context, config, place));
+    return value;
   });
 }
 

@@ -14,6 +14,8 @@ import type { HttpConfig, Paginate } from "./http-config.ts";
 import { exchange, mediaType, responseText } from "./http-exchange.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 import { nextLink } from "./link-header.ts";
+import { lookAtMissing, tellMissing, type TellMissing } from "./missing-records.ts";
+import { requireRecords } from "./require-records.ts";
 import { PageRepeats, type PageLead } from "./page-repeats.ts";
 import { listPath, parseRecords, type ParseConfig, type ParseSource } from "./parse-records.ts";
 import { batchesFromJson } from "./record-flow.ts";
@@ -45,10 +47,13 @@ export async function* recordsOfPages(
   const pagesMax = paginate?.max_pages ?? limits.pagesMax;
   const repeats = new PageRepeats();
   let at = firstPage(paginate);
+  let total = 0;
   for (let number = 1; ; number += 1) {
     const place = `${request.method} ${config.request.url}${paginate === undefined ? "" : `, page ${number}`}`;
     const response = await exchange(context, config, pageRequest(request, at), place);
-    const page = await readPage(context, config, response, place);
+    // Later pages may be without: most kinds end with one that is.
+    const missing = number === 1 ? tellMissing(context, config, place) : undefined;
+    const page = await readPage(context, config, response, { place, missing });
     let records = 0;
     try {
       for await (const batch of page.batches) {
@@ -60,11 +65,12 @@ export async function* recordsOfPages(
       page.release();
     }
     context.log("page", { page: number, status: response.status, records });
+    total += records;
     const next =
       paginate === undefined
         ? null
         : nextPage(paginate, at, { response, records, cursor: page.cursor, place });
-    if (next === null) return;
+    if (next === null) return requireRecords(config, total);
     repeats.endPage(number, leadTo(next, paginate), place);
     if (number === pagesMax)
       throw new NodeFailure(`There are more pages than max_pages (${pagesMax}) allows.`);
@@ -132,15 +138,22 @@ function linkedPage({ response, place }: PageRead): PageAt | null {
   return { url: url.href, pairs: [], position: 0 };
 }
 
+/** What begins the messages about a page, and is told when it has no records where there could be some. */
+interface PagePlace {
+  readonly place: string;
+  readonly missing: TellMissing | undefined;
+}
+
 async function readPage(
   context: NodeContext,
   config: HttpConfig,
   response: OutboundResponse,
-  place: string,
+  at: PagePlace,
 ): Promise<Page> {
   const { parse } = config;
+  const { place } = at;
   if (response.kept !== null || isListRead(config, response))
-    return { batches: listRecords(context, config, response, place), cursor: undefined, release: NOTHING };
+    return { batches: listRecords(context, config, response, at), cursor: undefined, release: NOTHING };
   if (parse !== undefined && parse.format !== "json") {
     const charset = charsetOf(response.headers.get("content-type"));
     const { expressions, signal } = context;
@@ -148,7 +161,7 @@ async function readPage(
       yield response.body;
     };
     return {
-      batches: parseRecords({ form: "bytes", open, charset }, parse, { expressions, signal, place }),
+      batches: parseRecords({ form: "bytes", open, charset }, parse, { ...at, expressions, signal }),
       cursor: undefined,
       release: NOTHING,
     };
@@ -158,7 +171,7 @@ async function readPage(
     return { batches: batched(batchesFromJson(null, place)), cursor: undefined, release: NOTHING };
   const release = await takeJsonRoom(response.body, context.signal);
   try {
-    return { ...(await readWhole(context, config, response, place)), release };
+    return { ...(await readWhole(context, config, response, at)), release };
   } catch (error) {
     release();
     throw error;
@@ -172,7 +185,7 @@ async function readWhole(
   context: NodeContext,
   { records: own, parse, paginate }: HttpConfig,
   response: OutboundResponse,
-  place: string,
+  { place, missing }: PagePlace,
 ): Promise<Omit<Page, "release">> {
   const fail = (problem: string): NodeFailure =>
     new NodeFailure(
@@ -187,6 +200,9 @@ async function readWhole(
     throw error instanceof NoJson ? fail(error.message) : error;
   });
   const value = valueOf(outcomes?.[0], `${place}: records`);
+  const path = listPath(records);
+  if ((value === undefined || value === null) && path !== null && missing !== undefined)
+    await lookAtMissing(context.expressions, body.root, path, missing);
   const cursor =
     paginate?.cursor === undefined ? undefined : valueOf(outcomes?.at(-1), `${place}: paginate.cursor`);
   return {
@@ -212,7 +228,7 @@ function listRecords(
   { expressions, signal }: NodeContext,
   { parse, records }: HttpConfig,
   response: OutboundResponse,
-  place: string,
+  { place, missing }: PagePlace,
 ): RecordBatches {
   const contentType = response.headers.get("content-type");
   const { body } = response;
@@ -221,7 +237,7 @@ function listRecords(
   const source: ParseSource = { form: "bytes", open, charset: charsetOf(contentType) };
   const named = config.format === "json" ? `${place}: the response (${mediaType(contentType)})` : place;
   const recordsPlace = `${place}: ${config.records === undefined ? "the response" : "records"}`;
-  return parseRecords(source, config, { expressions, signal, place: named, recordsPlace });
+  return parseRecords(source, config, { expressions, signal, place: named, recordsPlace, missing });
 }
 
 /** With a turn of the event loop between them. */

@@ -1,6 +1,6 @@
 import { isJsonObject } from "#domain/json.ts";
 import { defineNode } from "./define-node.ts";
-import { httpFindings } from "./http-check.ts";
+import { httpFindings, httpWarnings } from "./http-check.ts";
 import { effectOf, httpSchema, requestScopeOf } from "./http-config.ts";
 import { recordsOfEach, writeAlone } from "./http-each.ts";
 import { exchange, responseText } from "./http-exchange.ts";
@@ -27,6 +27,7 @@ export const node = defineNode({
   effect: (config) => effectOf(readConfig(httpSchema, config)),
   unpacks: ({ parse }) => isJsonObject(parse) && isPacked(parse["format"]),
   check: httpFindings,
+  warn: httpWarnings,
   run: async (context, raw) => {
     const config = readConfig(httpSchema, raw);
     if (config.for_each !== undefined) return { kind: "records", batches: recordsOfEach(context, config) };

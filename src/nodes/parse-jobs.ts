@@ -13,6 +13,10 @@ export interface MarkupJob {
   readonly text: string;
   readonly rows: string;
   readonly columns: readonly MarkupColumn[];
+  /** Where the rows are looked for; null: in all of it. */
+  readonly within: string | null;
+  /** What a page without rows has. */
+  readonly empty: { readonly css?: string | undefined; readonly text?: string | undefined } | null;
 }
 
 export interface SheetJob {
@@ -33,7 +37,12 @@ export type Cell = string | number | boolean | null;
 
 /** Rows of values under their names; or what is wrong, to follow `the HTML` and the like. Holds nothing of the data. */
 export type ParseReply =
-  | { readonly names: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
+  | {
+      readonly names: readonly string[];
+      readonly rows: readonly (readonly Cell[])[];
+      /** There are no rows, and nothing says that there are none: what the page is instead. */
+      readonly missing?: string;
+    }
   | { readonly problem: string };
 
 export interface ParseThreadData {

@@ -1,4 +1,5 @@
 import * as cheerio from "cheerio";
+import { quote, shorten } from "#domain/config-problem.ts";
 import { REPLY_CHARACTERS_MAX, type MarkupJob, type ParseReply } from "./parse-jobs.ts";
 
 /**
@@ -11,7 +12,8 @@ export function parseMarkup(job: MarkupJob): ParseReply {
   const names = job.columns.map(({ name }) => name);
   let characters = 0;
   const rows: (readonly (string | null)[])[] = [];
-  for (const element of page.root().find(job.rows)) {
+  const area = job.within === null ? null : page.root().find(job.within);
+  for (const element of area === null ? page.root().find(job.rows) : area.find(job.rows)) {
     const row = page(element);
     const values = job.columns.map(({ css, attribute }) => {
       const cell = css === null ? row : row.find(css).first();
@@ -23,5 +25,29 @@ export function parseMarkup(job: MarkupJob): ParseReply {
     if (characters > REPLY_CHARACTERS_MAX)
       return { problem: `gives more than ${REPLY_CHARACTERS_MAX} characters` };
   }
-  return { names, rows };
+  const missing = rows.length > 0 ? null : describeMissing(page, job, (area?.length ?? 0) > 0);
+  return { names, rows, ...(missing !== null && { missing }) };
+}
+
+const SHOWN_CHARACTERS_MAX = 100;
+
+/** Null: it says itself that it has no rows. In XML a list without items is no element at all. */
+function describeMissing(
+  page: cheerio.CheerioAPI,
+  { format, rows, within, empty }: MarkupJob,
+  isAreaThere: boolean,
+): string | null {
+  const { css, text } = empty ?? {};
+  if (css !== undefined && page.root().find(css).length > 0) return null;
+  if (text !== undefined && page.root().text().includes(text)) return null;
+  if (within === null ? format === "xml" : isAreaThere) return null;
+  const title = page("title").first().text().trim();
+  const what =
+    within === null
+      ? `no element matches \`rows\` (${quote(rows)}), and nothing says that there are none (\`within\`, \`empty\`)`
+      : `no element matches \`within\` (${quote(within)})`;
+  // Whole or not at all: what the redactor looks for must not be cut in two.
+  return title === "" || title.length > SHOWN_CHARACTERS_MAX
+    ? what
+    : `${what}; the page's title is "${shorten(title, SHOWN_CHARACTERS_MAX)}"`;
 }

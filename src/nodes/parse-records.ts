@@ -12,6 +12,7 @@ import { readCsv } from "./read-csv.ts";
 import { readNdjson } from "./read-ndjson.ts";
 import { compileRows, groupsOf } from "./match-rows.ts";
 import { isSelector, readColumn, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
+import { lookAtMissing, type TellMissing } from "./missing-records.ts";
 import { batchesFromJson } from "./record-flow.ts";
 import { streamList, type ListPath } from "./stream-json.ts";
 
@@ -41,6 +42,31 @@ export const parseSchema = Type.Object(
         description:
           "html, xml: field to `css` (trimmed text of the first match in the row), `css@attr`, or `@attr` of the row itself.",
       }),
+    ),
+    within: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          "html, xml: a CSS selector of the list or table that holds the rows. Where it is there without rows, there are none; a page without it fails the node.",
+      }),
+    ),
+    empty: Type.Optional(
+      Type.Object(
+        {
+          css: Type.Optional(
+            Type.String({ minLength: 1, description: "An element that only a page without rows has." }),
+          ),
+          text: Type.Optional(
+            Type.String({ minLength: 1, description: "A text that only a page without rows has." }),
+          ),
+        },
+        {
+          additionalProperties: false,
+          minProperties: 1,
+          description:
+            "html: how a page without rows says so. A page without rows, `within` and this fails the node: it may have changed.",
+        },
+      ),
     ),
     delimiter: Type.Optional(
       Type.String({
@@ -82,6 +108,8 @@ export interface ParseTools {
   readonly place: string;
   /** Begins those about what JSON gives as records, if another one does. */
   readonly recordsPlace?: string;
+  /** Told where records are missing. */
+  readonly missing?: TellMissing | undefined;
 }
 
 const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>> = {
@@ -89,8 +117,8 @@ const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>>
   ndjson: [],
   csv: ["delimiter"],
   xlsx: ["sheet"],
-  html: ["rows", "columns"],
-  xml: ["rows", "columns"],
+  html: ["rows", "columns", "within", "empty"],
+  xml: ["rows", "columns", "within"],
   pdf: ["rows"],
 };
 
@@ -120,7 +148,11 @@ function selectorFindings(config: ParseConfig, format: "html" | "xml"): readonly
     path: ["columns", name],
     css: readColumn(name, text, format).css,
   }));
-  return [{ path: ["rows"], css: config.rows }, ...columns].flatMap(({ path, css }) =>
+  const places = [
+    { path: ["within"], css: config.within ?? null },
+    { path: ["empty", "css"], css: config.empty?.css ?? null },
+  ];
+  return [{ path: ["rows"], css: config.rows }, ...places, ...columns].flatMap(({ path, css }) =>
     css === null || isSelector(css) ? [] : [{ path, message: `\`${css}\` is not a CSS selector` }],
   );
 }
@@ -171,7 +203,9 @@ export async function* parseRecords(
       source.form === "text"
         ? source.text
         : decode(await collect(source.open()), source.charset, tools.place);
-    yield* readMarkup(format, text, must(config.rows, "rows"), must(config.columns, "columns"), tools);
+    const { rows, columns, within = null, empty = null } = config;
+    const markup = { format, rows: must(rows, "rows"), columns: must(columns, "columns"), within, empty };
+    yield* readMarkup(text, markup, tools);
     return;
   }
   if (source.form === "text")
@@ -229,7 +263,11 @@ async function recordsOfRoot(
     return batchesFromJson(root.root, recordsPlace(expression, tools));
   const [outcomes] = await tools.expressions.evaluateBatch([expression ?? "$"], [root]);
   const place = recordsPlace(expression, tools);
-  return batchesFromJson(valueOf(outcomes?.[0], place), place);
+  const value = valueOf(outcomes?.[0], place);
+  const path = listPath(expression);
+  if ((value === undefined || value === null) && path !== null && tools.missing !== undefined)
+    await lookAtMissing(tools.expressions, root, path, tools.missing);
+  return batchesFromJson(value, place);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Value } from "#domain/value.ts";
 import { assert } from "#lib/assert.ts";
 import { charsetOf } from "./decode-text.ts";
 import { defineNode, type NodeContext } from "./define-node.ts";
+import { tellMissing } from "./missing-records.ts";
 import {
   isPacked,
   parseFindings,
@@ -34,7 +35,13 @@ async function* parsed(context: NodeContext, config: ParseConfig): RecordBatches
     assert(flow.kind === "value", "a parse node takes values");
     const source = sourceOf(flow.value);
     const place = flow.value.form === "file" ? "The file" : "The value";
-    if (source !== null) yield* parseRecords(source, config, { expressions, signal, place });
+    if (source !== null)
+      yield* parseRecords(source, config, {
+        expressions,
+        signal,
+        place,
+        missing: tellMissing(context, {}, place),
+      });
   }
 }
 

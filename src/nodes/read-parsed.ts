@@ -2,7 +2,8 @@ import { load } from "cheerio/slim";
 import type { JsonObject } from "#domain/json.ts";
 import { validRecord, type RecordBatches } from "#domain/record.ts";
 import { columnNames } from "./column-names.ts";
-import type { MarkupColumn } from "./parse-jobs.ts";
+import type { TellMissing } from "./missing-records.ts";
+import type { MarkupColumn, MarkupJob } from "./parse-jobs.ts";
 import { inBatches } from "./record-flow.ts";
 import { runParseJob } from "./run-parse-job.ts";
 
@@ -12,17 +13,22 @@ export interface ParsePlace {
   readonly signal: AbortSignal;
 }
 
+/** How the rows of a page or an XML file are found. */
+export interface MarkupRows extends Pick<MarkupJob, "format" | "rows" | "within" | "empty"> {
+  readonly columns: Readonly<Record<string, string>>;
+}
+
 /** The rows of a page or an XML file as records. */
 export async function* readMarkup(
-  format: "html" | "xml",
   text: string,
-  rows: string,
-  columns: Readonly<Record<string, string>>,
-  { place, signal }: ParsePlace,
+  { columns, ...markup }: MarkupRows,
+  { place, signal, missing }: ParsePlace & { readonly missing?: TellMissing | undefined },
 ): RecordBatches {
+  const { format } = markup;
   const read = Object.entries(columns).map(([name, column]) => readColumn(name, column, format));
-  const job = { format, text, rows, columns: read };
+  const job = { ...markup, text, columns: read };
   const reply = await runParseJob(job, `${place}: the ${format.toUpperCase()}`, signal);
+  if (reply.missing !== undefined) missing?.(reply.missing, true);
   yield* recordsOf(reply.names, reply.rows);
 }
 

@@ -176,7 +176,7 @@ test("html: columns are the text, an attribute, or an attribute of the row; null
     { no: "A&1", link: "/x?a=1&b=2", text: "go there", id: "7", whole: "A&1\n go there" },
     { no: "B", link: null, text: null, id: null, whole: "B" },
   ]);
-  assert.deepEqual(await parse({ format: "html", rows: ".none", columns }, PAGE), []);
+  assert.deepEqual(await parse({ format: "html", rows: ".none", within: "#t", columns }, PAGE), []);
   assert.deepEqual(
     await parse({ format: "html", rows: 'a[href*="@"]', columns: { a: "@href" } }, '<a href="x@y">1</a>'),
     [{ a: "x@y" }],

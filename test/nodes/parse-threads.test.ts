@@ -14,6 +14,8 @@ const HTML: ParseJob = {
   text: "<p>one</p>",
   rows: "p",
   columns: [{ name: "text", css: null, attribute: null }],
+  within: null,
+  empty: null,
 };
 const XLSX: ParseJob = { format: "xlsx", bytes: xlsx({ One: [textCell("A1", "name")] }), sheet: 1 };
 const PDF: ParseJob = { format: "pdf", bytes: pdf([["one"]]), rows: null };
