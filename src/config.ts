@@ -16,6 +16,7 @@ import { OBJECT_STORE_SETTINGS, readObjectStore } from "./config-object-store.ts
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./config-oidc.ts";
 import { QUOTA_SETTINGS, readQuotas } from "./config-quotas.ts";
 import { oneOf, readPlainUrl, type Checked, type Setting } from "./config-values.ts";
+import { hasHome, NO_HOME } from "./home.ts";
 
 /** Everything the environment decides. */
 export interface Config extends DatabaseSettings {
@@ -208,6 +209,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function takeEnvironment(surroundings: Record<string, string | undefined> = process.env): Environment {
   const taken = { ...surroundings };
+  if (!hasHome()) surroundings["HOME"] = NO_HOME;
   for (const { name, isSecret } of SETTINGS)
     if (isSecret === true) Reflect.deleteProperty(surroundings, name);
   return taken;

@@ -94,6 +94,8 @@ export async function openServer(
   });
   app.addHook("onSend", (request, reply, _payload, done) => {
     if (endsWithAnswer(request.raw) || state.draining) reply.header("Connection", "close");
+    // No answer of ours is to be read as anything but what it says it is.
+    if (!reply.hasHeader("X-Content-Type-Options")) reply.header("X-Content-Type-Options", "nosniff");
     done();
   });
   app.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));

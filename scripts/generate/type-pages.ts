@@ -32,7 +32,6 @@ const TAKES = {
   none: "nothing",
   value: "a value",
   records: "records",
-  "none-or-records": "records, or nothing",
 } as const;
 
 function nodePage(type: NodeType): string {

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { ListedCredential } from "#db/login-lockouts.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, table } from "./output.ts";
+import { CommandFailed, print, printItems, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { minute } from "./pages.ts";
 import { addRebind } from "./rebind.ts";
@@ -114,7 +114,7 @@ async function list(composition: Composition, options: { account?: string; json?
   const rows = await composition.withDatabase(
     async (db) => await listCredentials(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
   );
-  if (options.json) return print(JSON.stringify(rows));
+  if (options.json) return printItems(rows);
   if (rows.length === 0)
     return print("There are no credentials yet: they come from hosted forms that end users submit.");
   print(

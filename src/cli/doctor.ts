@@ -47,7 +47,9 @@ export function addDoctor(program: Command, composition: Composition): void {
         show({ ok: false, text: `database: ${(error as Error).message}` });
       }
       print(
-        "Not checked: backups. The embedded PostgreSQL comes without pg_dump and psql; install Debian's postgresql-client for them.",
+        composition.config().databaseUrl === null
+          ? "Not checked: backups. The embedded PostgreSQL comes without pg_dump and psql; stop the service and copy the data folder."
+          : "Not checked: backups of the database of DATABASE_URL, of the data folder (keys, tombstones) and of the object store.",
       );
       if (failed > 0)
         throw new CommandFailed(failed === 1 ? "One thing is wrong." : `${failed} things are wrong.`);

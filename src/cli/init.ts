@@ -30,7 +30,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
   ]);
   const config = composition.config();
   const isNew = !existsSync(config.dataDir);
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(config.dataDir);
   print(`${isNew ? "Made" : "Found"} the data folder ${config.dataDir}`);
   // The database first: one that is in use must never get second keys by accident.
   await composition.withDatabase(
@@ -73,6 +73,17 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
     "\nBack up both key files apart from the database: without the master key nobody can open what is stored.",
   );
   print("Next: latchkey serve");
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    throw new CommandFailed(
+      `The data folder ${path} can't be made here (${code}). Set LATCHKEY_DATA_DIR to a folder that this user may write to.`,
+    );
+  }
 }
 
 /** Keys that a database in use was made with can't be replaced, only restored. */

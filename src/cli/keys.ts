@@ -4,7 +4,7 @@ import { parseDuration } from "#domain/duration.ts";
 import { KEY_SCOPES, readScopes, type KeyScope } from "#domain/key-scope.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { CommandFailed, print, table, tell } from "./output.ts";
+import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 
 export function addKeys(program: Command, composition: Composition): void {
   const keys = program
@@ -193,7 +193,7 @@ async function list(composition: Composition, options: { account?: string; json?
   const rows = await composition.withDatabase(
     async (db) => await listKeys(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
   );
-  if (options.json) return print(JSON.stringify(rows));
+  if (options.json) return printItems(rows);
   if (rows.length === 0)
     return print("There are no API keys yet. Make one: latchkey keys create --account NAME");
   const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "never";

@@ -2,7 +2,7 @@ import { constants, setPriority } from "node:os";
 import { InvalidArgumentError, type Command } from "commander";
 import type { KeyStatus } from "#actions/master-keys.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, table, tell } from "./output.ts";
+import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { openProgressBar } from "./progress-bar.ts";
 
@@ -65,7 +65,7 @@ async function status(composition: Composition, asJson: boolean): Promise<void> 
   const keys = await composition.withDatabase(
     async (db) => await listKeyStatus(db, privateHalf && privateHalf.masterKey),
   );
-  if (asJson) return print(JSON.stringify(keys));
+  if (asJson) return printItems(keys);
   const from = privateHalf?.source.name ?? "";
   const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "";
   print(

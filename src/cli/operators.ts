@@ -7,7 +7,7 @@ import {
   type OperatorRole,
 } from "#domain/operator.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, table, tell } from "./output.ts";
+import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 
 /** Who signs in to the dashboard. The shell is above them: it resets what an operator has lost. */
@@ -82,7 +82,7 @@ async function create(composition: Composition, email: string, { role, json }: C
 async function list(composition: Composition, options: { json?: boolean }): Promise<void> {
   const { listAllOperators } = await import("#actions/operators/list-operators.ts");
   const operators = await composition.withDatabase(async (db) => await listAllOperators(db));
-  if (options.json) return print(JSON.stringify(operators));
+  if (options.json) return printItems(operators);
   print(
     table(
       ["id", "email", "role", "second factor", "single sign-on", "made", "disabled"],

@@ -16,6 +16,36 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** As the operator API names things: `created_at`, and times as texts. */
+function toSnakeCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toSnakeCase);
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      toSnakeCase(each),
+    ]),
+  );
+}
+
+/** A whole list as `--json` has every list: `{items, next_cursor}`. */
+export function printItems(rows: readonly object[]): void {
+  print(JSON.stringify({ items: toSnakeCase(rows), next_cursor: null }));
+}
+
+/** A reader that has seen enough (`| head -1`) closes the pipe: what is written from then on is nobody's, and the command goes on to its end. */
+export function outliveClosedPipes(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (outlived.has(stream)) continue;
+    outlived.add(stream);
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
+}
+
+const outlived = new WeakSet<object>();
+
 /** Progress and messages go to standard error, so that scripts can read the result alone. */
 export function tell(text: string): void {
   process.stderr.write(`${text}\n`);

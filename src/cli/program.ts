@@ -13,7 +13,7 @@ import { addMasterKeyCommands } from "./master-key.ts";
 import { addMigrate } from "./migrate.ts";
 import { addNew } from "./new.ts";
 import { addOperators } from "./operators.ts";
-import { CommandFailed, tell } from "./output.ts";
+import { CommandFailed, outliveClosedPipes, tell } from "./output.ts";
 import { addProposals } from "./proposals.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
@@ -32,6 +32,7 @@ const USAGE = 2;
 
 /** Runs one command line and gives its exit code. Never asks anything: every command works without a terminal. */
 export async function runProgram(composition: Composition, arguments_: readonly string[]): Promise<number> {
+  outliveClosedPipes();
   const program = new Command("latchkey")
     .description("Connect your users' third-party accounts and run Blueprints against them.")
     .version(LATCHKEY_VERSION)

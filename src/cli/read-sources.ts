@@ -8,8 +8,15 @@ const ENDINGS = new Set([".yaml", ".yml", ".json"]);
 /** The documents under files and folders, in a stable order; of a folder the YAML and JSON files at any depth. */
 export function readSources(paths: readonly string[]): readonly ConfigSource[] {
   const files = [...new Set(paths.flatMap((path) => filesUnder(path)))];
-  if (files.length === 0) throw new CommandFailed(`No YAML or JSON file under ${paths.join(", ")}.`);
-  return files.map((file) => ({ file, text: readFileSync(file, "utf8") }));
+  const documents = files
+    .map((file) => ({ file, text: readFileSync(file, "utf8") }))
+    // What `latchkey run --record` has left beside them.
+    .filter(({ text }) => !/^\s*\{\s*"latchkey_recording"/.test(text));
+  if (documents.length === 0)
+    throw new CommandFailed(
+      `No YAML or JSON file ${files.length === 0 ? "" : "but recordings "}under ${paths.join(", ")}.`,
+    );
+  return documents;
 }
 
 function filesUnder(path: string): readonly string[] {

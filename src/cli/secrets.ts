@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, table, tell } from "./output.ts";
+import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { minute } from "./pages.ts";
 
@@ -156,7 +156,7 @@ async function list(composition: Composition, options: { account?: string; json?
     async (db) =>
       await listAccountSecrets(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
   );
-  if (options.json === true) return print(JSON.stringify(rows));
+  if (options.json === true) return printItems(rows);
   if (rows.length === 0) return print("There are no secrets yet: latchkey secrets set --help.");
   print(
     table(

@@ -116,7 +116,7 @@ export interface NodeType {
    * the annotations of `#domain/expression.ts`, so that `apply` finds and checks every one.
    */
   readonly schema: TObject;
-  /** What `from` must give; `none`: the node takes no `from`. `none-or-records`: it may be left out. */
+  /** What `from` must give; `none`: the node takes no `from`. */
   readonly takes: "none" | "value" | "records";
   /** Whether the node may (`optional`), must or can't name a credential slot or send requests. */
   readonly usesCredential: boolean;

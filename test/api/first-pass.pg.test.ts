@@ -48,7 +48,7 @@ test("without a valid key every path, also an unknown one, is 401, before anythi
   const revoked = await installation.createKey("acme", { name: "to revoke" });
   const expired = await installation.createKey("acme", { name: "to expire", lifetimeMs: 3_600_000 });
   const { stdout } = await installation.command("keys", "list", "--json");
-  const listed = JSON.parse(stdout) as { id: string; name: string }[];
+  const { items: listed } = JSON.parse(stdout) as { items: { id: string; name: string }[] };
   const idOf = (name: string) => String(listed.find((each) => each.name === name)?.id);
   await installation.command("keys", "revoke", idOf("to revoke"));
   await installation.database.db.query("update api_key set expires_at = app_now() where id = $1", [
@@ -250,4 +250,18 @@ test("the projections have exactly the fields that the interface names", async (
   for (const time of [body.created_at, body.started_at, body.ended_at])
     assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.match(body.blueprint_id, /^bp_/);
+});
+
+test("no answer is to be read as anything but what it says it is: JSON, health and refusals included", async () => {
+  for (const path of [
+    "/healthz",
+    "/readyz",
+    "/api/v1/blueprints/none/schema",
+    "/api/v1/nothing",
+    "/nothing",
+  ]) {
+    const response = await fetch(new URL(path, stage.service.url));
+    assert.equal(response.headers.get("x-content-type-options"), "nosniff", path);
+    await response.arrayBuffer();
+  }
 });

@@ -50,6 +50,7 @@ describe("doctor", () => {
       /ok +the settings[^]*ok +the signing key[^]*ok +the master key[^]*ok +the database[^]*opens all 1 credentials/,
     );
     assert.doesNotMatch(stdout, /wrong|canary/);
+    assert.match(stdout, /^Not checked: backups of the database of DATABASE_URL, of the data folder/m);
     // Of the tests' own server. Advice, and no reason to fail or not to start.
     const advice = /the role \S+ of DATABASE_URL is a superuser/;
     assert.match(stdout, new RegExp(`look +${advice.source}`));

@@ -83,18 +83,18 @@ test("an operator sees the lock, and unlocks it", async () => {
   await run("default", id);
   await run("default", id);
   const listed = await bench.installation.command("credentials", "list", "--account", "acme", "--json");
-  const found = JSON.parse(listed.stdout).find((each: { id: string }) => each.id === id);
+  const found = JSON.parse(listed.stdout).items.find((each: { id: string }) => each.id === id);
   assert.deepEqual(Object.keys(found).sort(), [
     "account",
-    "createdAt",
+    "created_at",
     "id",
-    "lockedUntil",
+    "locked_until",
     "name",
     "rejections",
     "strategy",
   ]);
   assert.deepEqual([found.account, found.strategy, found.rejections], ["acme", "strat_default", 2]);
-  assert.match(found.lockedUntil, /Z$/);
+  assert.match(found.locked_until, /Z$/);
   const table = await bench.installation.command("credentials", "list");
   assert.match(table.stdout, new RegExp(`${id} .*locked until 20.* \\(2 rejected\\)`));
   assert.ok(!`${listed.stdout}${table.stdout}`.includes("canary"));

@@ -117,7 +117,9 @@ test("the master key is rotated while the service works", async () => {
   await runOnce();
   const rows = await separate.db.query<{ kid: string }>("select distinct kid from credential");
   assert.deepEqual(rows, [{ kid: newKid }]);
-  const keys = JSON.parse(await command("master-key", "status", "--json")) as { kid: string }[];
+  const { items: keys } = JSON.parse(await command("master-key", "status", "--json")) as {
+    items: { kid: string }[];
+  };
   const oldKid = must(keys.find(({ kid }) => kid !== newKid)?.kid, "the old key");
   // A key is retired a minute after its promotion at the earliest. The clock is a function, and so the owner's.
   await moveClock(separate.owner, "5 minutes");

@@ -35,7 +35,7 @@ const review = closed(
     expires_at: orNull(time("When its time is over.")),
     on_timeout: orNull(text("What happens then: fail or approve.")),
     status: oneOf(STATUSES, "Where it stands."),
-    decided_by: orNull(text("Who decided.")),
+    decided_by: orNull(text("Who decided: an operator's email, `cli`, or `timeout` when its time was over.")),
     decided_at: orNull(time("When.")),
     reason: orNull(text("Why.")),
     edited: count("Records that were edited."),
