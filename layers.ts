@@ -20,6 +20,7 @@ const PARTS = [
   "outbound",
   "nodes",
   "strategies",
+  "answers",
   "expressions",
   "domain",
   "lib",
@@ -54,8 +55,13 @@ export const LAYERS = [
     mayImport: PARTS,
   },
   { folder: "engine", holds: "carries one run from claimed to terminal", mayImport: PARTS },
-  { folder: "nodes", holds: "Blueprint node types, one file each", mayImport: ["domain", "lib"] },
-  { folder: "strategies", holds: "login types, one file each", mayImport: ["domain", "lib"] },
+  { folder: "nodes", holds: "Blueprint node types, one file each", mayImport: ["answers", "domain", "lib"] },
+  { folder: "strategies", holds: "login types, one file each", mayImport: ["answers", "domain", "lib"] },
+  {
+    folder: "answers",
+    holds: "what a target's answer is held against, and how its pages are read, for nodes and logins alike",
+    mayImport: ["domain", "lib"],
+  },
   {
     folder: "expressions",
     holds: "JSONata, templates, the worker threads that can be killed",

@@ -2,9 +2,10 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { StoredReview } from "#db/reviews.ts";
 import type { DoubtfulWrite } from "#db/run-writes.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, table, tell } from "./output.ts";
+import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { addRecordReviews, plain } from "./review-records.ts";
+import { addWriteGroups, readDecision, type DecideOptions } from "./write-groups.ts";
 
 /** What waits for a person. */
 export function addReviews(program: Command, composition: Composition): void {
@@ -24,6 +25,7 @@ export function addReviews(program: Command, composition: Composition): void {
     .addHelpText("after", "\nExample:\n  latchkey reviews list --account acme")
     .action(async (options: ListOptions) => await list(composition, options));
   addRecordReviews(reviews, composition);
+  addWriteGroups(reviews, composition);
   reviews
     .command("write")
     .description("say whether a write that may have happened did; with the last one a run that waits goes on")
@@ -45,11 +47,6 @@ interface ListOptions {
   json?: boolean;
 }
 
-interface DecideOptions {
-  happened?: boolean;
-  notHappened?: boolean;
-}
-
 function readOrdinal(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a whole number, from 0.");
   return Number(text);
@@ -69,7 +66,7 @@ async function list(composition: Composition, options: ListOptions): Promise<voi
   const waiting = [...reviews.map(ofReview), ...writes.map(ofWrite)].sort(
     (a, b) => a.since.getTime() - b.since.getTime(),
   );
-  if (options.json === true) print(JSON.stringify(waiting.map(({ shown }) => shown)));
+  if (options.json === true) printItems(waiting.map(({ shown }) => shown));
   else if (waiting.length === 0) tell("Nothing waits for you.");
   else
     print(
@@ -145,9 +142,7 @@ async function decide(
   write: { readonly runId: string; readonly nodeId: string; readonly ordinal: number },
   options: DecideOptions,
 ): Promise<void> {
-  const happened = options.happened === true;
-  if (happened === (options.notHappened === true))
-    throw new CommandFailed("Say either --happened or --not-happened.");
+  const happened = readDecision(options);
   const decided = await composition.withDatabase(async (db) => {
     const [{ decideDoubtfulWrite }, { listDoubtfulWrites }] = await Promise.all([
       import("#actions/decide-write.ts"),

@@ -114,7 +114,12 @@ const ASKED = `(run.ended_at is null or run.ended_at < app_now() - interval '10 
 /** Those that parked runs wait for, and those of runs that have ended; oldest first. */
 export async function listDoubtfulWrites(
   db: Database,
-  filter: { readonly accountId: string | null; readonly runId: string | null },
+  filter: {
+    readonly accountId: string | null;
+    readonly runId: string | null;
+    /** Only those of one node of a Blueprint. */
+    readonly of?: { readonly blueprint: string; readonly nodeId: string };
+  },
 ): Promise<readonly DoubtfulWrite[]> {
   return await db.query<DoubtfulWrite>(
     `select write.account_id as "accountId", account.slug as account, write.run_id as "runId", blueprint.key as blueprint,
@@ -124,8 +129,40 @@ export async function listDoubtfulWrites(
        join blueprint on blueprint.id = run.blueprint_id
      where write.status = 'in_doubt' and ${ASKED}
        and ($1::text is null or write.account_id = $1) and ($2::text is null or write.run_id = $2)
+       and ($3::text is null or (blueprint.key = $3 and write.node_id = $4))
      order by run.ended_at is not null, write.started_at, write.run_id, write.node_id, write.ordinal limit 1000`,
-    [filter.accountId, filter.runId],
+    [filter.accountId, filter.runId, filter.of?.blueprint ?? null, filter.of?.nodeId ?? null],
+  );
+}
+
+/** What one node of a Blueprint has left open in all its runs: most often for one reason. */
+export interface DoubtfulGroup {
+  readonly account: string;
+  readonly blueprint: string;
+  readonly nodeId: string;
+  readonly writes: number;
+  readonly runs: number;
+  /** Of the oldest. */
+  readonly since: Date;
+  /** The reason that most of them have. */
+  readonly detail: string | null;
+}
+
+/** The oldest first. */
+export async function listDoubtfulGroups(
+  db: Database,
+  filter: { readonly accountId: string | null; readonly blueprint: string | null },
+): Promise<readonly DoubtfulGroup[]> {
+  return await db.query<DoubtfulGroup>(
+    `select account.slug as account, blueprint.key as blueprint, write.node_id as "nodeId", count(*)::int as writes,
+       count(distinct write.run_id)::int as runs, min(write.started_at) as since,
+       mode() within group (order by write.detail) as detail
+     from run_write write join run on run.id = write.run_id join account on account.id = write.account_id
+       join blueprint on blueprint.id = run.blueprint_id
+     where write.status = 'in_doubt' and ${ASKED}
+       and ($1::text is null or write.account_id = $1) and ($2::text is null or blueprint.key = $2)
+     group by account.slug, blueprint.key, write.node_id order by min(write.started_at), 1, 2, 3 limit 1000`,
+    [filter.accountId, filter.blueprint],
   );
 }
 

@@ -38,6 +38,8 @@ export interface OutboundResponse {
   readonly status: number;
   /** Where the response came from, after redirects. */
   readonly url: string;
+  /** Whether it came after a redirect: then it is no answer to the request itself. */
+  readonly isRedirected: boolean;
   /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Uint8Array;
@@ -50,10 +52,12 @@ export interface OutboundResponse {
 export type OutboundFailure =
   /** The gate refused: host not allowed, private address, wrong scheme or port. Never retried. */
   | "refused"
-  /** A redirect led outside the allowed hosts. Never retried. */
+  /** A redirect led outside the allowed hosts, or to too many others. Never retried; the request itself was sent. */
   | "redirect_outside"
   /** The response is over `maxBytes`. Never retried. */
   | "too_large"
+  /** The answer is of a kind that can't be read. Never retried; the request itself was sent. */
+  | "unreadable"
   | "timeout"
   /** No connection came about: nothing was sent. */
   | "unreachable"

@@ -93,6 +93,7 @@ export function replayTarget(
     return {
       status,
       url,
+      isRedirected: inOneSpelling(url) !== inOneSpelling(asked.url),
       headers: new Map(Object.entries(headers)),
       body: bytes,
       kept: null,

@@ -62,7 +62,9 @@ export function openTarget(
         timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
         prepareHop: async (hop, { sameOriginAsFirst }) => {
           // What is at another origin than the first, a redirect has led to.
-          await beforeHop?.(hop, sameOriginAsFirst);
+          await beforeHop?.(hop, sameOriginAsFirst).catch((error: unknown) => {
+            throw sameOriginAsFirst ? error : afterFirstHop(error);
+          });
           return hopHeaders(hop, sameOriginAsFirst, login, jar);
         },
         prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
@@ -76,7 +78,8 @@ export function openTarget(
       },
       signal,
     );
-    if (jar.overflow !== null) throw new OutboundError("refused", jar.overflow);
+    // The request was sent, whatever becomes of its answer.
+    if (jar.overflow !== null) throw new OutboundError("unreadable", jar.overflow);
     const kept =
       response.kept && keeping ? { ...response.kept, sizeBytes: keeping.sizeBytes } : response.kept;
     const given = withoutQuery({ ...response, kept }, query);
@@ -89,6 +92,12 @@ export function openTarget(
     close: async () => await own?.close(),
   };
 }
+
+/** The request itself was sent before: that this hop is refused says nothing about it. */
+const afterFirstHop = (error: unknown): unknown =>
+  error instanceof OutboundError && error.failure === "refused"
+    ? new OutboundError("redirect_outside", error.message, { cause: error })
+    : error;
 
 const withoutQuery = (response: OutboundResponse, query: SessionQuery): OutboundResponse =>
   query.length === 0

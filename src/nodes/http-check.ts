@@ -6,6 +6,7 @@ import { urlTemplateProblem } from "#domain/url-template.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
 import { listPath, parseFindings } from "./parse-records.ts";
+import { isSelector } from "./read-parsed.ts";
 
 const THROTTLE_MS_MAX = 3_600_000;
 const BODIES = ["json", "form", "text", "multipart", "file"] as const;
@@ -51,6 +52,7 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     ...paginateFindings(config),
     ...eachFindings(config),
     ...recordFindings(config),
+    ...selectorFindings(config),
     ...writeFindings(config),
   ];
 }
@@ -183,6 +185,18 @@ function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
   return findings;
 }
 
+function selectorFindings({ expect, refused = [] }: HttpConfig): readonly ConfigFinding[] {
+  const places = [
+    { path: ["expect", "css"], css: expect?.css },
+    ...(Array.isArray(refused)
+      ? refused.map(({ css }, index) => ({ path: ["refused", index, "css"], css }))
+      : [{ path: ["refused", "css"], css: refused.css }]),
+  ];
+  return places.flatMap(({ path, css }) =>
+    css === undefined || isSelector(css) ? [] : [{ path, message: `\`${css}\` is not a CSS selector` }],
+  );
+}
+
 function recordFindings({ records, parse, expect, ...config }: HttpConfig): readonly ConfigFinding[] {
   if (expect?.min_records === undefined) return [];
   const path = ["expect", "min_records"];
@@ -193,14 +207,30 @@ function recordFindings({ records, parse, expect, ...config }: HttpConfig): read
     : [];
 }
 
-/** What a read leaves to chance. */
+/** What a request leaves to chance. */
 export function httpWarnings(raw: JsonObject): readonly ConfigFinding[] {
-  const { records, parse, expect, ...config } = readConfig(httpSchema, raw);
+  const config = readConfig(httpSchema, raw);
+  return effectOf(config) === "write" ? writeWarnings(config) : readWarnings(config);
+}
+
+function writeWarnings({ expect, refused, verify }: HttpConfig): readonly ConfigFinding[] {
+  if (expect === undefined || refused !== undefined || verify !== undefined) return [];
+  return [
+    {
+      path: ["expect"],
+      message:
+        "an answer that this does not take may have done its work, and an operator is asked each time; say in `refused` what the target's no looks like, or in `verify` how to look the write up",
+    },
+  ];
+}
+
+function readWarnings({ records, parse, expect, ...config }: HttpConfig): readonly ConfigFinding[] {
   const source = records ?? parse?.records;
   // Of a path it is seen whether the answer still has the place where the list is; an expression just gives nothing.
   const isPlain = source === undefined || source.trim() === "$" || listPath(source) !== null;
-  if (isPlain || effectOf(config) === "write" || config.for_each !== undefined) return [];
-  if (expect?.min_records !== undefined || expect?.text !== undefined) return [];
+  if (isPlain || config.for_each !== undefined) return [];
+  const { min_records: fewest, text, json, css } = expect ?? {};
+  if ([fewest, text, json, css].some((key) => key !== undefined)) return [];
   return [
     {
       path: records === undefined ? ["parse", "records"] : ["records"],
@@ -212,7 +242,7 @@ export function httpWarnings(raw: JsonObject): readonly ConfigFinding[] {
 
 function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
   if (effectOf(config) === "read") {
-    return (["verify", "on_unknown"] as const)
+    return (["verify", "on_unknown", "refused"] as const)
       .filter((key) => config[key] !== undefined)
       .map((key) => ({ path: [key], message: `\`${key}\` belongs to writes, and this node reads` }));
   }

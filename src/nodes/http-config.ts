@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { answerKeys } from "#answers/expectation.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -109,14 +110,13 @@ const paginateSchema = Type.Object(
 
 const expectSchema = Type.Object(
   {
+    ...answerKeys("response"),
     status: Type.Optional(
       Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
         minItems: 1,
         description: "Default: 200 to 299.",
       }),
     ),
-    text: Type.Optional(Type.String({ minLength: 1, description: "The body must hold this text." })),
-    not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not hold this text." })),
     min_records: Type.Optional(
       Type.Integer({
         minimum: 0,
@@ -128,9 +128,22 @@ const expectSchema = Type.Object(
   { additionalProperties: false, description: "What the answer must be, or the node fails." },
 );
 
+const { not_text: _notText, ...refusalKeys } = answerKeys("response");
+const refusalSchema = Type.Object(refusalKeys, {
+  additionalProperties: false,
+  minProperties: 1,
+  description: "An answer that has all of it is the target's no: nothing was written.",
+});
+
 export const httpSchema = Type.Object(
   {
     request: requestSchema,
+    follow: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: "Whether redirects are followed; with false the redirect itself is the answer.",
+      }),
+    ),
     paginate: Type.Optional(paginateSchema),
     expect: Type.Optional(expectSchema),
     records: Type.Optional(
@@ -198,6 +211,12 @@ export const httpSchema = Type.Object(
         },
       ),
     ),
+    refused: Type.Optional(
+      Type.Union([refusalSchema, Type.Array(refusalSchema, { minItems: 1, maxItems: 20 })], {
+        description:
+          "Of a write: what the target's no looks like (or a list of such answers). What fits neither `expect` nor this may have happened.",
+      }),
+    ),
     on_unknown: Type.Optional(
       Type.Enum(["review", "fail"], {
         default: "review",
@@ -233,8 +252,9 @@ export function effectOf(config: {
  */
 export function isStreamed(config: Partial<HttpConfig>): boolean {
   const { max_bytes: bytesMax = 0, expect, paginate, parse } = config;
-  if (bytesMax <= limits.responseBytesMax || expect?.text !== undefined || expect?.not_text !== undefined)
-    return false;
+  const { text, not_text: notText, json, css } = expect ?? {};
+  const isLookedAt = [text, notText, json, css].some((key) => key !== undefined);
+  if (bytesMax <= limits.responseBytesMax || isLookedAt) return false;
   if (config.for_each !== undefined || paginate?.cursor !== undefined) return false;
   if (config.save !== undefined || parse?.format === "csv" || parse?.format === "ndjson") return true;
   const isJson = config.records !== undefined || parse?.format === "json";

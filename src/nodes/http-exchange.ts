@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { findMiss, isAnswer, type AnswerTools } from "#answers/expectation.ts";
 import {
   OutboundError,
   PASSING_FAILURES,
@@ -12,6 +13,7 @@ import { must } from "#lib/assert.ts";
 import { retryAfterMs, retryDelayMs } from "#lib/retry-delay.ts";
 import { charsetOf } from "./decode-text.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
+import { kindOf, valueOf } from "./expression-value.ts";
 import { effectOf, isStreamed, type HttpConfig } from "./http-config.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 
@@ -27,7 +29,7 @@ export async function exchange(
   const outbound: OutboundRequest = {
     ...request,
     maxBytes: config.max_bytes ?? limits.responseBytesMax,
-    redirectsMax: limits.redirectsMax,
+    redirectsMax: config.follow === false ? 0 : limits.redirectsMax,
     timeoutMs: timeoutMs ?? limits.requestTimeoutMs,
     toFile: isStreamed(config),
   };
@@ -37,8 +39,10 @@ export async function exchange(
     const answer = await attemptOnce(context, outbound);
     const isRetried =
       answer instanceof OutboundError ? PASSING_FAILURES.has(answer.failure) : isPassing(answer, config);
-    if (!isRetried || attempt >= attempts) return expected(answer, config, place, triesText(attempt));
-    if (!(await context.takeRetry())) return expected(answer, config, place, triesText(attempt, NO_RETRIES));
+    if (!isRetried || attempt >= attempts)
+      return await expected(context, config, answer, place, triesText(attempt));
+    if (!(await context.takeRetry()))
+      return await expected(context, config, answer, place, triesText(attempt, NO_RETRIES));
     const waitMs = delayMs(
       context,
       attempt,
@@ -89,34 +93,66 @@ export function triesText(attempts: number, more?: string): string {
   return parts.length === 0 ? "" : ` (${parts.join("; ")})`;
 }
 
-function expected(
-  answer: OutboundResponse | OutboundError,
+async function expected(
+  context: NodeContext,
   config: HttpConfig,
+  answer: OutboundResponse | OutboundError,
   place: string,
   tries: string,
-): OutboundResponse {
+): Promise<OutboundResponse> {
   if (answer instanceof OutboundError)
     throw new NodeFailure(`${place}: ${answer.message}${tries}`, { cause: answer });
-  const problem = mismatch(answer, config);
+  const problem = await mismatch(context, config, answer, place);
   if (problem !== null) throw new NodeFailure(`${place}${problem}${tries}.`);
   return answer;
 }
 
 /** Why a response is not what the node expects, to stand right behind the place; null: it is. */
-export function mismatch(response: OutboundResponse, config: HttpConfig): string | null {
-  const { status, text, not_text: notText } = config.expect ?? {};
-  const isListed =
-    status === undefined
-      ? response.status >= 200 && response.status <= 299
-      : status.includes(response.status);
-  if (!isListed) return ` answered ${response.status}; expected is ${status?.join(", ") ?? "200 to 299"}`;
-  if (text === undefined && notText === undefined) return null;
-  const body = response.text();
-  if (text !== undefined && !body.includes(text))
-    return ": the response does not hold the text of expect.text";
-  if (notText !== undefined && body.includes(notText))
-    return ": the response holds the text of expect.not_text";
-  return null;
+export async function mismatch(
+  context: NodeContext,
+  { expect }: HttpConfig,
+  response: OutboundResponse,
+  place: string,
+): Promise<string | null> {
+  const miss = await findMiss(answerTools(context, place), expect, response);
+  if (miss === null) return null;
+  if (miss.kind === "content") return `: ${miss.phrase}`;
+  const wanted = miss.listed?.join(", ") ?? "200 to 299";
+  const slot = context.node.credential;
+  // RFC 9110, 15.5.2.
+  const why =
+    miss.status === 401 && slot !== null
+      ? ` (the target did not take the credential of the slot "${slot}")`
+      : "";
+  return ` answered ${miss.status}; expected is ${wanted}${why}`;
+}
+
+/** Whether a response is the target's no, as the node describes it. */
+export async function isRefusal(
+  context: NodeContext,
+  { refused = [] }: HttpConfig,
+  response: OutboundResponse,
+  place: string,
+): Promise<boolean> {
+  for (const refusal of Array.isArray(refused) ? refused : [refused])
+    if (await isAnswer(answerTools(context, `${place}: refused`), refusal, response)) return true;
+  return false;
+}
+
+function answerTools({ expressions, signal }: NodeContext, place: string): AnswerTools {
+  const fail = (message: string): NodeFailure => new NodeFailure(`${message}.`);
+  return {
+    signal,
+    place,
+    fail,
+    isTrue: async (condition, root) => {
+      const [outcomes] = await expressions.evaluateBatch([condition], [root]);
+      const value = valueOf(outcomes?.[0], `${place}: json`);
+      if (value === undefined || value === null) return false;
+      if (typeof value === "boolean") return value;
+      throw fail(`${place}: \`json\` gives ${kindOf(value)}; write a comparison, or \`$boolean(…)\``);
+    },
+  };
 }
 
 /** The body as text. Bytes that aren't text (a PDF, an image) are a NodeFailure, never mangled. */

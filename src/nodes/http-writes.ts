@@ -4,7 +4,15 @@ import { limits } from "#domain/limits.ts";
 import { NodeFailure, type KnownWrite, type NodeContext } from "./define-node.ts";
 import { retryAfterMs } from "#lib/retry-delay.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { delayMs, mismatch, NO_RETRIES, responseText, triesText, waitForSlot } from "./http-exchange.ts";
+import {
+  delayMs,
+  isRefusal,
+  mismatch,
+  NO_RETRIES,
+  responseText,
+  triesText,
+  waitForSlot,
+} from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
 
 /** One write of a node. */
@@ -46,9 +54,14 @@ export async function carryWrite(
     context.signal.throwIfAborted();
     const sent = await sendOnce(context, config, write);
     if (sent.kind === "done") return { gave: await finish(context, write, sent.response) };
-    if (sent.kind === "doubt") {
+    if (sent.kind === "doubt" || sent.kind === "unlikely") {
       const settled = await settle(context, config, write, sent.why);
       if (settled !== "not_there") return settled;
+    }
+    if (sent.kind === "refused" || sent.kind === "unlikely") {
+      // What was looked up is ruled out already.
+      if (sent.kind === "refused") await context.writes.refuse(write.ordinal);
+      throw new NodeFailure(`${write.place}${sent.why}.`);
     }
     const isLast = attempt >= attempts;
     if (isLast || !(await context.takeRetry())) {
@@ -68,14 +81,16 @@ type Sent =
   | { readonly kind: "done"; readonly response: OutboundResponse }
   /** Surely not processed, and it may be another time. */
   | { readonly kind: "later"; readonly why: string; readonly askedMs: number | null }
-  | { readonly kind: "doubt"; readonly why: string };
+  | { readonly kind: "doubt"; readonly why: string }
+  /** The target says no; `unlikely`: it most likely does, and the node can look whether the write is there. */
+  | { readonly kind: "refused" | "unlikely"; readonly why: string };
 
-/** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the target refused it for good. */
+/** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the request was refused here. */
 async function sendOnce(context: NodeContext, config: HttpConfig, write: Write): Promise<Sent> {
   const outbound: OutboundRequest = {
     ...write.request,
     maxBytes: config.max_bytes ?? limits.responseBytesMax,
-    redirectsMax: limits.redirectsMax,
+    redirectsMax: config.follow === false ? 0 : limits.redirectsMax,
     timeoutMs: context.node.timeoutMs ?? limits.requestTimeoutMs,
   };
   let response: OutboundResponse;
@@ -93,12 +108,34 @@ async function sendOnce(context: NodeContext, config: HttpConfig, write: Write):
     }
     return { kind: "doubt", why: error.message };
   }
-  const why = mismatch(response, config);
+  return await judge(context, config, write, response).catch(async (error: unknown) => {
+    // The answer can't be held against the document: what became of the write is open.
+    if (error instanceof NodeFailure) return { kind: "doubt", why: error.message };
+    throw error;
+  });
+}
+
+/** What an answer says of the write. */
+async function judge(
+  context: NodeContext,
+  config: HttpConfig,
+  { place }: Write,
+  response: OutboundResponse,
+): Promise<Sent> {
+  if (await isRefusal(context, config, response, place))
+    return { kind: "refused", why: `: the target refused it (${response.status})` };
+  const why = await mismatch(context, config, response, place);
   if (why === null) return { kind: "done", response };
   if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response.headers) };
   if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
-  await context.writes.refuse(write.ordinal);
-  throw new NodeFailure(`${write.place}${why}.`);
+  if (context.node.edition >= 2 && !isOwnRefusal(response))
+    return { kind: "doubt", why: why.replace(/^ answered/, "the target answered").replace(/^: /, "") };
+  return { kind: config.verify === undefined || context.node.edition < 2 ? "refused" : "unlikely", why };
+}
+
+/** By itself only a 4xx to the request itself is a no, and 408 (RFC 9110, 15.5.9) none: the target may have stopped listening half-way. */
+function isOwnRefusal({ status, isRedirected }: OutboundResponse): boolean {
+  return !isRedirected && status >= 400 && status <= 499 && status !== 408;
 }
 
 /** The run was stopped while the intent was committed: nothing was sent, and nobody shall have to ask whether it was. */
@@ -109,8 +146,9 @@ async function stopUnsent(context: NodeContext, write: Write): Promise<void> {
 }
 
 /** RFC 6585, 4 and RFC 9110, 15.6.4: the target says that it did not process the request, and when it will. */
-function isNotNow(response: OutboundResponse): boolean {
-  return response.status === 429 || (response.status === 503 && response.headers.has("retry-after"));
+function isNotNow({ status, headers, isRedirected }: OutboundResponse): boolean {
+  // After a redirect it is the next page that is not there now, and the write may be done.
+  return !isRedirected && (status === 429 || (status === 503 && headers.has("retry-after")));
 }
 
 /** The write has happened: whatever its answer is worth, it is never sent again. */

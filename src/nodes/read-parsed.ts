@@ -1,4 +1,5 @@
 import { load } from "cheerio/slim";
+import { quote } from "#domain/config-problem.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { validRecord, type RecordBatches } from "#domain/record.ts";
 import { columnNames } from "./column-names.ts";
@@ -29,6 +30,12 @@ export async function* readMarkup(
   const job = { ...markup, text, columns: read };
   const reply = await runParseJob(job, `${place}: the ${format.toUpperCase()}`, signal);
   if (reply.missing !== undefined) missing?.(reply.missing, true);
+  for (const [index, name] of reply.names.entries())
+    if (reply.rows.length > 0 && reply.rows.every((row) => row[index] === null))
+      missing?.(
+        `the column \`${name}\` (${quote(columns[name] ?? "")}) is in none of ${reply.rows.length} rows`,
+        false,
+      );
   yield* recordsOf(reply.names, reply.rows);
 }
 

@@ -1,9 +1,11 @@
 export type GateFailure =
-  /** Not allowed, whatever the other side says: origin, address, method, header, encoding. */
+  /** Not allowed, whatever the other side says: origin, address, method, header. Nothing was sent. */
   | "refused"
   /** A redirect led outside the allowed origins, or would have carried a secret to another one. */
   | "redirect_outside"
   | "too_large"
+  /** The answer is of a kind that cannot be read. */
+  | "unreadable"
   | "timeout"
   /** No connection came about: nothing was sent. */
   | "unreachable"

@@ -47,6 +47,7 @@ export interface GateResponse {
   readonly status: number;
   /** Where the response came from, after redirects. */
   readonly url: string;
+  readonly isRedirected: boolean;
   /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
   readonly headers: ReadonlyMap<string, string>;
   /** Empty when it was kept. */
@@ -151,19 +152,20 @@ async function follow(
     assert(sent.url.origin === url.origin, "a hop keeps the origin that was checked");
     await failpoint("gate.before_hop");
     const answer = await dispatch(agent, sent, added, policy, deadline).catch((error: unknown) => {
-      // After a redirect something was sent all the same.
-      if (followed > 0 && error instanceof GateError && error.failure === "unreachable")
-        throw new GateError("connection", error.message);
-      throw error;
+      throw followed > 0 && error instanceof GateError ? afterRedirect(error) : error;
     });
     const setCookie = answer.headers["set-cookie"] ?? [];
     policy.absorb?.(url, typeof setCookie === "string" ? [setCookie] : setCookie);
     try {
       const target =
         policy.redirectsMax === 0 ? null : redirectTarget(answer.statusCode, answer.headers["location"], url);
-      if (target === null) return await readResponse(answer, url, policy, deadline);
+      if (target === null)
+        return { ...(await readResponse(answer, url, policy, deadline)), isRedirected: followed > 0 };
       if (followed >= policy.redirectsMax)
-        throw new GateError("refused", `${url.host} redirected more than ${policy.redirectsMax} times`);
+        throw new GateError(
+          "redirect_outside",
+          `${url.host} redirected more than ${policy.redirectsMax} times`,
+        );
       checkOrigin(target, policy, url);
       hop = nextHop(hop, answer.statusCode, target, added);
       await answer.body
@@ -179,6 +181,12 @@ async function follow(
 }
 
 /** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (page 6, I-3). */
+/** Something was sent all the same, to the hop before: neither can be said of the request any more. */
+function afterRedirect(error: GateError): GateError {
+  if (error.failure === "unreachable") return new GateError("connection", error.message);
+  return error.failure === "refused" ? new GateError("redirect_outside", error.message) : error;
+}
+
 function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): void {
   // A first URL may be built from data, and in a login from a secret: what it says is not repeated.
   const refuse = (reason: string): GateError =>
@@ -252,7 +260,7 @@ async function readResponse(
   url: URL,
   policy: GatePolicy,
   deadline: Deadline,
-): Promise<GateResponse> {
+): Promise<Omit<GateResponse, "isRedirected">> {
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(answer.headers)) {
     if (name !== "set-cookie" && value !== undefined)

@@ -16,7 +16,7 @@ export function readCoding(header: string, host: string): Coding {
     .map((each) => each.trim().toLowerCase())
     .filter((each) => each !== "" && each !== "identity");
   if (codings.length > 1)
-    throw new GateError("refused", `${host} answered with more than one content encoding`);
+    throw new GateError("unreadable", `${host} answered with more than one content encoding`);
   switch (codings[0]) {
     case undefined:
       return null;
@@ -29,7 +29,7 @@ export function readCoding(header: string, host: string): Coding {
       return "br";
     default:
       throw new GateError(
-        "refused",
+        "unreadable",
         `${host} answered with a content encoding other than ${ACCEPTED_ENCODINGS}`,
       );
   }

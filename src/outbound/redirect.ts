@@ -26,7 +26,7 @@ export function redirectTarget(
 ): URL | null {
   if (!REDIRECTS.has(status) || location === undefined) return null;
   if (typeof location !== "string")
-    throw new GateError("refused", `${from.host} redirected to several places at once`);
+    throw new GateError("redirect_outside", `${from.host} redirected to several places at once`);
   const bytes = Buffer.from(location, "latin1");
   const text = isUtf8(bytes) ? bytes.toString("utf8") : location;
   if (!URL.canParse(text, from.href))

@@ -2,7 +2,7 @@ import { load } from "cheerio/slim";
 import { RE2JS } from "re2js";
 import { quote, quoteList } from "#domain/config-problem.ts";
 import type { ConfigFinding } from "./define-login.ts";
-import type { ExtractConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
+import type { ExpectConfig, ExtractConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
 import { checkHeaderNames } from "./login-headers.ts";
 import { urlTemplateProblem } from "#domain/url-template.ts";
 
@@ -21,6 +21,7 @@ export function checkHttpConfig(config: HttpLogin): readonly ConfigFinding[] {
   return [
     ...config.steps.flatMap((step, index) => checkStep(step, index)),
     ...checkRequest(config.check?.request, ["check", "request"]),
+    ...checkExpect(config.check?.expect, ["check", "expect"]),
     ...checkHeaderNames(config.session?.headers, ["session", "headers"]),
   ];
 }
@@ -54,6 +55,7 @@ function checkStep(step: StepConfig, index: number): readonly ConfigFinding[] {
   const extracts = Object.entries(step.extract ?? {});
   return [
     ...checkAction(step, index, path),
+    ...checkExpect(step.expect, [...path, "expect"]),
     ...(step.request === undefined ? [] : checkRequest(step.request, [...path, "request"])),
     ...extracts.flatMap(([name]) => checkName(name, [...path, "extract", name])),
     ...extracts.flatMap(([name, extract]) => checkExtract(extract, [...path, "extract", name])),
@@ -75,6 +77,11 @@ function checkAction({ request, submit }: StepConfig, index: number, path: Path)
   return isSelector(submit.form)
     ? []
     : [{ path: [...at, "form"], message: `${quote(submit.form)} is no CSS selector` }];
+}
+
+export function checkExpect(expect: ExpectConfig | undefined, path: Path): readonly ConfigFinding[] {
+  if (expect?.css === undefined || isSelector(expect.css)) return [];
+  return [{ path: [...path, "css"], message: `${quote(expect.css)} is no CSS selector` }];
 }
 
 export function checkRequest(request: RequestConfig | undefined, path: Path): readonly ConfigFinding[] {

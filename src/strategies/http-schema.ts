@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { answerKeys } from "#answers/expectation.ts";
 import { EXPRESSION, TEMPLATE } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 
@@ -34,26 +35,11 @@ const request = Type.Object(
 
 const expect = Type.Object(
   {
+    ...answerKeys("login-response"),
     status: Type.Optional(
       Type.Array(Type.Integer({ minimum: 200, maximum: 599 }), {
         minItems: 1,
         description: "200 to 299 unless given.",
-      }),
-    ),
-    text: Type.Optional(Type.String({ minLength: 1, description: "The body must contain this." })),
-    url: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description:
-          "The address where the response came from must contain this; of a redirect that isn't followed, the address it leads to.",
-      }),
-    ),
-    not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not contain this." })),
-    json: Type.Optional(
-      Type.String({
-        minLength: 1,
-        [EXPRESSION]: "login-response",
-        description: "Must be true of the JSON body.",
       }),
     ),
   },

@@ -1,3 +1,5 @@
+import type { PageForm } from "#answers/page-form.ts";
+import { readPage } from "#answers/page-reader.ts";
 import { quote, quoteList, shorten } from "#domain/config-problem.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
@@ -6,8 +8,6 @@ import { LoginFailure, type LoginContext } from "./define-login.ts";
 import type { SubmitConfig } from "./http-schema.ts";
 import { renderAt, type Variables } from "./login-expressions.ts";
 import { textPairs } from "./login-headers.ts";
-import type { PageForm } from "./page-form.ts";
-import { readPage } from "./page-reader.ts";
 
 /**
  * The request that a form of a page makes when some of its fields are filled in: its method, its action, its hidden inputs and

@@ -2,9 +2,9 @@ import { Type } from "typebox";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { readConfig } from "#domain/read-config.ts";
-import type { LoginContext, LoginType } from "./define-login.ts";
-import { checkRequest } from "./http-check-config.ts";
-import { checkKeys } from "./http-schema.ts";
+import type { ConfigFinding, LoginContext, LoginType } from "./define-login.ts";
+import { checkExpect, checkRequest } from "./http-check-config.ts";
+import { checkKeys, type CheckConfig } from "./http-schema.ts";
 import { runCheck } from "./http-steps.ts";
 
 const checkSchema = Type.Object(checkKeys);
@@ -24,7 +24,7 @@ export function withCheck(type: LoginType): LoginType {
       return [
         ...(type.check?.(without(config), strategy) ?? []),
         ...(isJsonObject(check) && matchesSchema(checkSchema, { check })
-          ? checkRequest(readConfig(checkSchema, { check }).check?.request, ["check", "request"])
+          ? checkFindings(readConfig(checkSchema, { check }).check)
           : []),
       ];
     },
@@ -47,6 +47,11 @@ export function withCheck(type: LoginType): LoginType {
     checkSession,
   };
 }
+
+const checkFindings = (check: CheckConfig | undefined): readonly ConfigFinding[] => [
+  ...checkRequest(check?.request, ["check", "request"]),
+  ...checkExpect(check?.expect, ["check", "expect"]),
+];
 
 /** The context's requests carry the session. */
 async function checkSession(context: LoginContext, config: JsonObject): Promise<void> {

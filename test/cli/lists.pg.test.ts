@@ -106,3 +106,31 @@ test("Blueprints are listed and shown with their versions, and an earlier one is
     assert.match(refused.stderr, says);
   }
 });
+
+test("every list has one form as JSON: `{items, next_cursor}`, with names as the operator API has them", async () => {
+  await run("keys", "create", "--account", "acme", "--name", "listed");
+  for (const command of [
+    ["keys", "list"],
+    ["credentials", "list"],
+    ["operators", "list"],
+    ["secrets", "list"],
+    ["reviews", "list"],
+    ["reviews", "writes"],
+    ["master-key", "status"],
+    ["runs", "list"],
+    ["sessions", "list"],
+    ["blueprints", "list"],
+  ]) {
+    const listed = await json(...command);
+    assert.deepEqual(Object.keys(listed), ["items", "next_cursor"], command.join(" "));
+    const keys = listed.items.flatMap((item: object) => Object.keys(item));
+    assert.deepEqual(
+      keys.filter((key: string) => /[A-Z]/.test(key)),
+      [],
+      command.join(" "),
+    );
+  }
+  const { items } = await json("keys", "list");
+  assert.equal(items[0].account, "acme");
+  assert.match(items[0].created_at, /^\d{4}-.*Z$/);
+});

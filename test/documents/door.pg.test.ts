@@ -207,7 +207,7 @@ test("an expectation does not tell what stands in a secret", async () => {
   bench.target.on("GET /echo", { json: { items: [{ said: KEY }] } });
   const told = await runOf("oracle-text");
   assert.deepEqual([told.status.status, told.kind], ["failed", "target"]);
-  assert.match(told.detail ?? "", /does not hold the text/);
+  assert.match(told.detail ?? "", /expected text `SECRET-KEY-h` is not in the response/);
   assert.equal((await runOf("oracle-not_text")).status.status, "completed");
 });
 

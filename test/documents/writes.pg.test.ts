@@ -234,7 +234,7 @@ for (const happened of [true, false]) {
     });
     const listed = await bench.installation.command("reviews", "list", "--run", body.id, "--json");
     assert.deepEqual(
-      JSON.parse(listed.stdout).map(({ nodeId, ordinal }: any) => [nodeId, ordinal]),
+      JSON.parse(listed.stdout).items.map(({ node_id, ordinal }: any) => [node_id, ordinal]),
       [["sent", 1]],
     );
     const word = happened ? "--happened" : "--not-happened";

@@ -27,6 +27,7 @@ const responseOf = (body: string, more: Partial<OutboundResponse> = {}): Outboun
   url: `${ORIGIN}/page`,
   headers: new Map(),
   body: Buffer.from(body),
+  isRedirected: false,
   kept: null,
   text: () => body,
   ...more,

@@ -182,11 +182,11 @@ test("a write that each worker dies of is poison, and the operator sees that it 
   assert.deepEqual([row, stored.length], [{ kind: "interrupted" }, 0]);
   const listed = async (): Promise<readonly unknown[]> => {
     const { stdout } = await installation.command("reviews", "list", "--run", run, "--json");
-    return JSON.parse(stdout).map(({ kind, nodeId, ordinal, runEnded }: any) => [
+    return JSON.parse(stdout).items.map(({ kind, node_id, ordinal, run_ended }: any) => [
       kind,
-      nodeId,
+      node_id,
       ordinal,
-      runEnded,
+      run_ended,
     ]);
   };
   // An answer that is still under way would settle it.

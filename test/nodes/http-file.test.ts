@@ -9,6 +9,7 @@ const nameOf = (disposition: string | null, url = "https://x.example/download"):
     url,
     headers: new Map(disposition === null ? [] : [["content-disposition", disposition]]),
     body: new Uint8Array(),
+    isRedirected: false,
     kept: null,
     text: () => "",
   }).filename;

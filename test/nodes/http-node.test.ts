@@ -186,8 +186,8 @@ test("expect: 200 to 299 by default, a list of statuses, and texts that must or 
     message: "GET /?s=404 answered 404; expected is 200 to 299.",
   });
   await assert.rejects(run(200, { status: [201, 202] }), /answered 200; expected is 201, 202/);
-  await assert.rejects(run(200, { not_text: "Wrong" }), /holds the text of expect.not_text/);
-  await assert.rejects(run(200, { text: "Welcome" }), /does not hold the text of expect.text/);
+  await assert.rejects(run(200, { not_text: "Wrong" }), /the response contains `Wrong`/);
+  await assert.rejects(run(200, { text: "Welcome" }), /expected text `Welcome` is not in the response/);
   await run(200, { text: "Wrong", not_text: "Welcome" });
 });
 

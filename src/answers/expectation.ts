@@ -1,0 +1,140 @@
+import { Type, type Static } from "typebox";
+import { shorten } from "#domain/config-problem.ts";
+import { EXPRESSION, NoJson, type ExpressionScopeKind, type Scope } from "#domain/expression.ts";
+import type { OutboundResponse } from "#domain/http-exchange.ts";
+import { takeJsonRoom } from "#domain/json-room.ts";
+import { readRoot } from "#domain/read-json.ts";
+import { readPage } from "./page-reader.ts";
+
+/** What an answer can be held against: the keys of `expect` of logins and nodes, and of a node's `refused`. */
+export const answerKeys = (scope: ExpressionScopeKind) => ({
+  status: Type.Optional(
+    Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), { minItems: 1, description: "One of these." }),
+  ),
+  text: Type.Optional(Type.String({ minLength: 1, description: "The body must contain this." })),
+  not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not contain this." })),
+  json: Type.Optional(
+    Type.String({ minLength: 1, [EXPRESSION]: scope, description: "Must be true of the JSON body." }),
+  ),
+  css: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 1_000, description: "The HTML body must have such an element." }),
+  ),
+  url: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        "The address where the response came from must contain this; of a redirect that isn't followed, the address it leads to.",
+    }),
+  ),
+});
+
+const shape = Type.Object(answerKeys("response"));
+export type Expectation = Static<typeof shape>;
+
+/** How it is looked at. */
+export interface AnswerTools {
+  readonly signal: AbortSignal;
+  /** Whether a condition is true of the answer's JSON. */
+  readonly isTrue: (condition: string, root: Pick<Scope, "root" | "rootText">) => Promise<boolean>;
+  /** Begins messages. */
+  readonly place: string;
+  /** The answer can't be read: what is thrown. */
+  readonly fail: (message: string) => Error;
+}
+
+/** What an answer misses. */
+export type Miss =
+  | { readonly kind: "status"; readonly status: number; readonly listed: readonly number[] | null }
+  /** In one phrase, which shows the document's words and none of the answer's. */
+  | { readonly kind: "content"; readonly phrase: string };
+
+/** What the answer misses of what is expected; null: nothing. Without `status` every one of 200 to 299 is taken. */
+export async function findMiss(
+  tools: AnswerTools,
+  expect: Expectation | undefined,
+  response: OutboundResponse,
+): Promise<Miss | null> {
+  const { status } = response;
+  const listed = expect?.status ?? null;
+  if (listed === null ? status < 200 || status > 299 : !listed.includes(status))
+    return { kind: "status", status, listed };
+  const phrase = expect === undefined ? null : await missedContent(tools, expect, response);
+  return phrase === null ? null : { kind: "content", phrase };
+}
+
+/** Whether the answer has all that is named; without `status` any will do. */
+export async function isAnswer(
+  tools: AnswerTools,
+  named: Expectation,
+  response: OutboundResponse,
+): Promise<boolean> {
+  if (named.status !== undefined && !named.status.includes(response.status)) return false;
+  return (await missedContent(tools, named, response)) === null;
+}
+
+async function missedContent(
+  tools: AnswerTools,
+  { url, text, not_text: notText, css, json }: Expectation,
+  response: OutboundResponse,
+): Promise<string | null> {
+  if (url !== undefined && !addressOf(response).includes(url))
+    return `expected an address with \`${shorten(url)}\``;
+  if (text !== undefined && !response.text().includes(text))
+    return `expected text \`${shorten(text)}\` is not in the response`;
+  if (notText !== undefined && response.text().includes(notText))
+    return `the response contains \`${shorten(notText)}\``;
+  if (css !== undefined && !(await hasElement(tools, css, response)))
+    return `expected element \`${shorten(css, 100)}\` is not in the response`;
+  return json === undefined ? null : await missedJson(tools, json, response);
+}
+
+/** Where the response came from, or where it leads. It is not shown: a target may write a token into it. */
+function addressOf({ status, headers, url }: OutboundResponse): string {
+  const location = status >= 300 && status <= 399 ? headers.get("location") : undefined;
+  return location !== undefined && URL.canParse(location, url) ? new URL(location, url).href : url;
+}
+
+async function hasElement(
+  { signal, place, fail }: AnswerTools,
+  css: string,
+  response: OutboundResponse,
+): Promise<boolean> {
+  const answers = await readPage(response.text(), [{ kind: "css", css, attr: null }], signal);
+  if (answers === null)
+    throw fail(`${place}: the response could not be read within the limits of time and memory`);
+  return answers[0] !== null;
+}
+
+async function missedJson(
+  tools: AnswerTools,
+  condition: string,
+  response: OutboundResponse,
+): Promise<string | null> {
+  const isMet = await withJsonBody(tools, response, async (root) =>
+    root === undefined ? null : await tools.isTrue(condition, root),
+  );
+  if (isMet === null) return "expected a JSON response";
+  return isMet ? null : `expected \`${shorten(condition, 200)}\` to be true`;
+}
+
+/**
+ * Works on the body as JSON while there is room for it; undefined when it is none, or nested so deeply that handling it would overflow
+ * (page 6, finding 10). Throws for JSON of too many values.
+ */
+export async function withJsonBody<T>(
+  { signal, place, fail }: Pick<AnswerTools, "signal" | "place" | "fail">,
+  response: OutboundResponse,
+  work: (root: Pick<Scope, "root" | "rootText"> | undefined) => Promise<T>,
+): Promise<T> {
+  const release = await takeJsonRoom(response.body, signal);
+  try {
+    const read = readRoot(response.text());
+    if (!read.ok && read.isTooMuch) throw fail(`${place}: the response ${read.problem}`);
+    return await work(read.ok ? read.root : undefined);
+  } catch (error) {
+    if (error instanceof NoJson) return await work(undefined);
+    throw error;
+  } finally {
+    release();
+  }
+}

@@ -1,0 +1,110 @@
+import type { Command } from "commander";
+import type { Composition } from "./composition.ts";
+import { CommandFailed, print, printItems, table, tell } from "./output.ts";
+import { openOwnSigning } from "./own-signing.ts";
+
+/** Writes that may have happened, of one node in all its runs together. */
+export function addWriteGroups(reviews: Command, composition: Composition): void {
+  reviews
+    .command("writes")
+    .description("list the writes that may have happened, a line for each node of a Blueprint")
+    .option("--account <name>", "only those of one account")
+    .option("--blueprint <key>", "only those of one Blueprint")
+    .option("--json", "print the list as JSON")
+    .addHelpText("after", "\nExample:\n  latchkey reviews writes --account acme")
+    .action(async (options: GroupOptions) => await list(composition, options));
+  reviews
+    .command("decide")
+    .description("say of all these writes of a node, in whatever runs, whether they happened")
+    .argument("<account>", "the account's name")
+    .argument("<blueprint>", "the Blueprint's key")
+    .argument("<node>", "the node's id")
+    .option("--happened", "the target has them: they are not sent again")
+    .option("--not-happened", "the target does not have them: they are sent")
+    .addHelpText("after", "\nExample:\n  latchkey reviews decide acme send-orders sent --happened")
+    .action(
+      async (account: string, blueprint: string, node: string, options: DecideOptions) =>
+        await decide(composition, { account, blueprint, nodeId: node }, readDecision(options)),
+    );
+}
+
+interface GroupOptions {
+  account?: string;
+  blueprint?: string;
+  json?: boolean;
+}
+
+export interface DecideOptions {
+  happened?: boolean;
+  notHappened?: boolean;
+}
+
+/** Whether they happened. Throws CommandFailed without an answer, or with both. */
+export function readDecision(options: DecideOptions): boolean {
+  const happened = options.happened === true;
+  if (happened === (options.notHappened === true))
+    throw new CommandFailed("Say either --happened or --not-happened.");
+  return happened;
+}
+
+async function list(composition: Composition, options: GroupOptions): Promise<void> {
+  const groups = await composition.withDatabase(async (db) => {
+    const [{ requireAccount }, { listDoubtfulGroups }] = await Promise.all([
+      import("#actions/operator-error.ts"),
+      import("#db/run-writes.ts"),
+    ]);
+    const account = options.account === undefined ? null : await requireAccount(db, options.account);
+    return await listDoubtfulGroups(db, {
+      accountId: account?.id ?? null,
+      blueprint: options.blueprint ?? null,
+    });
+  });
+  if (options.json === true) {
+    printItems(groups.map(({ nodeId, ...group }) => ({ ...group, node: nodeId })));
+  } else if (groups.length === 0) tell("No write waits for you.");
+  else
+    print(
+      table(
+        ["account", "blueprint", "node", "writes", "runs", "since", "what"],
+        groups.map((group) => [
+          group.account,
+          group.blueprint,
+          group.nodeId,
+          String(group.writes),
+          String(group.runs),
+          group.since.toISOString(),
+          group.detail ?? "",
+        ]),
+      ),
+    );
+}
+
+async function decide(
+  composition: Composition,
+  {
+    account,
+    blueprint,
+    nodeId,
+  }: { readonly account: string; readonly blueprint: string; readonly nodeId: string },
+  happened: boolean,
+): Promise<void> {
+  const { writes, runs } = await composition.withDatabase(async (db) => {
+    const [{ requireAccount }, { decideDoubtfulGroup }] = await Promise.all([
+      import("#actions/operator-error.ts"),
+      import("#actions/decide-group.ts"),
+    ]);
+    const { id: accountId } = await requireAccount(db, account);
+    const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
+    return await decideDoubtfulGroup(services, { accountId, blueprint, nodeId }, { happened, by: "cli" });
+  });
+  if (writes === 0)
+    throw new CommandFailed(
+      `No write of node ${nodeId} of ${account}/${blueprint} waits for a decision. \`latchkey reviews writes\` lists what does.`,
+    );
+  const what = `${writes === 1 ? "One write" : `${writes} writes`} of ${runs === 1 ? "one run" : `${runs} runs`}`;
+  print(
+    happened
+      ? `${what} count as done; they are not sent again.`
+      : `${what} did not happen; they are sent when their runs go on.`,
+  );
+}
