@@ -143,18 +143,20 @@ const PURGED_BY = { retention: ", its time was over", operator: ", by an operato
 
 function stepTable({ steps }: ShownRun): string {
   return table(
-    ["STEP", "STATE", "TRIES", "STARTED", "RECORDS", "NOT VALID", "ERROR"],
-    steps.map(
-      ({ node, status, attempts, started_at: at, records_total: records, records_valid: valid, error }) => [
-        node,
-        status,
-        String(attempts),
-        second(at),
-        records === null ? "" : String(records),
+    ["STEP", "STATE", "TRIES", "STARTED", "RECORDS", "USUALLY", "NOT VALID", "ERROR"],
+    steps.map((step) => {
+      const { records_total: records, records_valid: valid, records_usual: usual } = step;
+      return [
+        step.node,
+        step.status,
+        String(step.attempts),
+        second(step.started_at),
+        records === null ? "" : `${records}${records === 0 && (usual ?? 0) > 0 ? " (!)" : ""}`,
+        usual === null ? "" : String(usual),
         records === null || valid === null ? "" : String(records - valid),
-        plain(error ?? ""),
-      ],
-    ),
+        plain(step.error ?? ""),
+      ];
+    }),
   );
 }
 

@@ -195,6 +195,28 @@ export async function listDetailedSteps(db: Database, runId: string): Promise<re
   );
 }
 
+/** How many of the runs before one say what its steps usually give. */
+const USUAL_OF_RUNS = 20;
+
+/** The median of what each node gave in the last completed runs of the Blueprint before this one; nodes that gave no records are left out. */
+export async function listUsualRecords(
+  db: Database,
+  runId: string,
+): Promise<readonly { readonly nodeId: string; readonly records: number }[]> {
+  return await db.query(
+    `with earlier as (
+       select other.id, other.status from run join run other on other.blueprint_id = run.blueprint_id
+         and (other.created_at, other.id) < (run.created_at, run.id)
+       where run.id = $1 order by other.created_at desc, other.id desc limit $2
+     )
+     select step.node_id as "nodeId", percentile_disc(0.5) within group (order by step.records_total)::float8 as records
+     from earlier join run_step step on step.run_id = earlier.id
+     where earlier.status = 'completed' and step.status = 'done' and step.records_total is not null
+     group by step.node_id`,
+    [runId, USUAL_OF_RUNS],
+  );
+}
+
 /** Names and sizes; never what is in them. */
 export async function listInputSizes(
   db: Database,

@@ -247,3 +247,26 @@ test("a misspelled setting, command or option is told what is near", async () =>
   const option = await runCommand(["keys", "list", "--acount", "acme"], bench.installation.environment);
   assert.match(option.stderr, /Did you mean --account/);
 });
+
+test("a step that suddenly gives nothing stands beside what it usually gives", async () => {
+  await bench.apply(
+    blueprint(
+      "usual",
+      `- { id: read, type: http, request: { url: "{TARGET}/usual" }, records: items }\n- { id: out, type: output, refKey: out, from: read }`,
+      "hosts: ['{TARGET}']",
+    ),
+  );
+  const give = async (count: number): Promise<string> => {
+    bench.target.on("GET /usual", { json: { items: Array.from({ length: count }, (_, n) => ({ n })) } });
+    return (await bench.run("usual")).id;
+  };
+  const ids = [await give(4), await give(6), await give(5), await give(0)];
+  const shown = async (id: string | undefined) =>
+    (await bench.installation.command("runs", "show", id ?? "")).stdout
+      .split("\n")
+      .find((line) => /^read /.test(line)) ?? "";
+  assert.match(await shown(ids[3]), / 0 \(!\) +5 /);
+  assert.match(await shown(ids[2]), / 5 +4 /);
+  const first = await bench.installation.command("runs", "show", ids[0] ?? "", "--json");
+  assert.equal(JSON.parse(first.stdout).steps[0].records_usual, null);
+});

@@ -14,12 +14,18 @@ export function RunStepDetail({ step }: { readonly step: RunStep }) {
           {step.error}
         </Note>
       )}
+      {step.records_total === 0 && (step.records_usual ?? 0) > 0 && (
+        <Note tone="waiting" title="No records this time">
+          The runs before gave {step.records_usual}. Has the target changed?
+        </Note>
+      )}
       <Facts
         of={[
           ["Began", <Time key="began" at={step.started_at} isExact />],
           ["Attempts", step.attempts],
           ["Gave", step.output],
           ["Records", step.records_total],
+          ["Usually", step.records_usual],
           [
             "With errors",
             step.records_total === null ? null : step.records_total - (step.records_valid ?? 0),

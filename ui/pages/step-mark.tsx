@@ -8,6 +8,9 @@ const TONES = {
 } as const;
 
 export function StepMark({ step }: { readonly step: RunStep }) {
+  // The run completed, and yet somebody should look.
+  if (step.status === "done" && step.records_total === 0 && (step.records_usual ?? 0) > 0)
+    return <Mark tone="waiting">Suddenly none</Mark>;
   const [tone, text] = TONES[step.status];
   return <Mark tone={tone}>{text}</Mark>;
 }

@@ -8,6 +8,7 @@ import {
   listInputSizes,
   listResultSizes,
   listReviewsOfRun,
+  listUsualRecords,
   listRuns,
   type DetailedRun,
   type DetailedStep,
@@ -99,8 +100,9 @@ export async function lookAtRun(db: Database, reference: string) {
   const found = parsed && (await findRunOfAnyAccount(db, parsed));
   const run = found && (await findDetailedRun(db, found.id));
   if (!run) throw notFound("Run");
-  const [steps, inputs, credentials, results, reviews] = await Promise.all([
+  const [steps, usual, inputs, credentials, results, reviews] = await Promise.all([
     listDetailedSteps(db, run.id),
+    listUsualRecords(db, run.id),
     listInputSizes(db, run.id),
     listCredentialsOfRun(db, run.id),
     listResultSizes(db, run.id),
@@ -121,7 +123,9 @@ export async function lookAtRun(db: Database, reference: string) {
     lost_leases: run.lostLeases,
     metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
     ignored_keys: await explainIgnored(db, run),
-    steps: steps.map(showStep),
+    steps: steps.map((step) =>
+      showStep(step, usual.find(({ nodeId }) => nodeId === step.nodeId)?.records ?? null),
+    ),
     inputs: inputs.map((input) => ({
       ref_key: input.refKey,
       kind: input.kind,
@@ -143,7 +147,7 @@ export async function lookAtRun(db: Database, reference: string) {
   };
 }
 
-function showStep(step: DetailedStep) {
+function showStep(step: DetailedStep, usual: number | null) {
   return {
     node: step.nodeId,
     status: step.status,
@@ -154,6 +158,7 @@ function showStep(step: DetailedStep) {
     output: step.outputKind,
     records_total: step.recordsTotal,
     records_valid: step.recordsValid,
+    records_usual: usual,
     error: step.errorDetail,
     log: linesOf(step.log),
   };

@@ -71,6 +71,9 @@ const step = closed(
     output: orNull(text("What it gave: records, text, json, file or absent.")),
     records_total: orNull(count("Records that it gave.")),
     records_valid: orNull(count("Those without errors.")),
+    records_usual: orNull(
+      count("The median of what the node gave in the last completed runs before; `null`: there are none."),
+    ),
     error: orNull(text("Why it failed, redacted.")),
     log: Type.Array(Type.Unknown(), { description: "What it wrote down, redacted." }),
   },
