@@ -16,6 +16,8 @@ export interface NodeReport {
   readonly type: string;
   readonly milliseconds: number;
   readonly failed: boolean;
+  /** What its step's log would warn of. */
+  readonly warnings: readonly string[];
   readonly value?: Json;
   readonly total?: number;
   readonly invalid?: number;
@@ -26,9 +28,9 @@ export interface NodeReport {
 const VALUE_CHARACTERS_MAX = 200;
 
 export async function describeNode(carried: CarriedNode, rows: number): Promise<NodeReport> {
-  const { planned, durationMs, output, failed } = carried;
+  const { planned, durationMs, output, failed, warnings } = carried;
   const { id, type } = planned.node;
-  const report = { id, type, milliseconds: Math.round(durationMs * 10) / 10, failed };
+  const report = { id, type, milliseconds: Math.round(durationMs * 10) / 10, failed, warnings };
   if (output === null) return report;
   if (output.kind === "value") return { ...report, value: describeValue(output.value) };
   const records: DataRecord[] = [];
@@ -58,13 +60,14 @@ function describeValue(value: Value): Json {
 }
 
 export function printNode(report: NodeReport): void {
-  const { id, type, milliseconds, failed, value, total, invalid = 0, records = [] } = report;
+  const { id, type, milliseconds, failed, warnings, value, total, invalid = 0, records = [] } = report;
   const what =
     total === undefined
       ? ""
       : ` ${count(total, "record")}${invalid > 0 ? `, ${paint("yellow", `${invalid} not valid`)}` : ""}`;
   const head = `${paint("bold", id)} (${type})${what}  ${paint("dim", `${milliseconds.toFixed(1)} ms`)}`;
   print(failed ? `${head}  ${paint("red", "failed")}` : head);
+  for (const warning of warnings) print(`  ${paint("yellow", plain(warning))}`);
   if (value !== undefined) print(`  ${plain(shorten(shownValue(value), VALUE_CHARACTERS_MAX))}`);
   printRecords(records, total ?? 0);
 }

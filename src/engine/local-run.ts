@@ -56,6 +56,7 @@ export interface CarriedNode {
   readonly durationMs: number;
   /** Null: it gives results, or it failed. */
   readonly output: NodeOutput | null;
+  readonly warnings: readonly string[];
   readonly failed: boolean;
 }
 
@@ -90,6 +91,7 @@ export async function runLocally(
     const { targets, publicTarget, redact, door } = loggedIn;
     const run = localRow(asked);
     const bindings: { release(): void }[] = [];
+    const warnings = new Map<string, string[]>();
     opened.defer(async () => bindings.forEach((binding) => binding.release()));
     await carryNodes(
       {
@@ -109,12 +111,15 @@ export async function runLocally(
         outputs: new Map(),
         results,
         shown: { step: "running" },
+        onWarning: (nodeId, message) => warnings.set(nodeId, [...(warnings.get(nodeId) ?? []), message]),
       },
       async (context, planned) => {
         const startMs = performance.now();
         const tell = async (failed: boolean): Promise<void> => {
           const output = context.outputs.get(planned.node.id) ?? null;
-          await onNode({ planned, durationMs: performance.now() - startMs, output, failed });
+          const { id } = planned.node;
+          const durationMs = performance.now() - startMs;
+          await onNode({ planned, durationMs, output, failed, warnings: warnings.get(id) ?? [] });
         };
         try {
           await carryNode(context, planned);

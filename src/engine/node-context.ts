@@ -71,6 +71,7 @@ export function nodeContext(
     },
     log: (message, fields) => {
       if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));
+      if (message.startsWith("warning: ")) run.onWarning?.(node.id, run.redact.message(message));
     },
   };
 }

@@ -50,6 +50,8 @@ export interface RunContext {
   readonly results: Map<string, NewResult>;
   /** What the run's row has as its `progress_step`: to show the same again takes no statement. */
   readonly shown: { step: string };
+  /** Told what nodes warn of, where somebody watches: an author's own run. */
+  readonly onWarning?: (nodeId: string, message: string) => void;
 }
 
 type StepSource = { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };

@@ -1,11 +1,13 @@
 // The ordinary mistakes of a first integration: each says what is wrong and where, to the operator. None ends as a run that
 // completed with nothing.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { freePort } from "../free-port.ts";
 import { runCommand } from "../service-process.ts";
 import { blueprint, openBench, type Bench } from "./bench.ts";
-import { to } from "./target.ts";
+import { to, type Handler } from "./target.ts";
 
 let bench: Bench;
 
@@ -59,7 +61,7 @@ login: { type: basic, username: user, password: pass }`,
     reading("basic", "strat_basic"),
     reading("unchecked", "strat_unchecked"),
   ]);
-  const { on } = bench.target;
+  const on = (route: string, handler: Handler): void => bench.target.on(route, handler);
   on("GET /login", {
     html: `<form id=in method=post action=/session><input type=hidden name=csrf value=t1><input name=u><input name=p type=password></form>`,
   });
@@ -177,7 +179,7 @@ test("a bad expression on the data names node, record, field and expression", as
     ),
   );
   const run = await bench.run("expression");
-  assert.match(String(run.detail), /Node sums.*record 1.*n/);
+  assert.match(String(run.detail), /^Node sums: Record 1: fields\.n: expression `\$number\(n\)`:/);
 });
 
 test("a target that is down, and a private address, are named with what to do", async () => {
@@ -264,9 +266,26 @@ test("a step that suddenly gives nothing stands beside what it usually gives", a
   const shown = async (id: string | undefined) =>
     (await bench.installation.command("runs", "show", id ?? "")).stdout
       .split("\n")
-      .find((line) => /^read /.test(line)) ?? "";
+      .find((line) => line.startsWith("read ")) ?? "";
   assert.match(await shown(ids[3]), / 0 \(!\) +5 /);
   assert.match(await shown(ids[2]), / 5 +4 /);
   const first = await bench.installation.command("runs", "show", ids[0] ?? "", "--json");
   assert.equal(JSON.parse(first.stdout).steps[0].records_usual, null);
+});
+
+test("an author's own run shows under a node what it warns of", async () => {
+  bench.target.on("GET /renamed", { json: { itms: [] } });
+  const file = join(bench.installation.dataFolder, "renamed.yaml");
+  const url = `${bench.target.url}/renamed`;
+  writeFileSync(
+    file,
+    blueprint(
+      "renamed",
+      `- { id: read, type: http, request: { url: "${url}" }, records: items }\n- { id: out, type: output, refKey: out, from: read }`,
+      `hosts: ["${bench.target.url}"]`,
+    ),
+  );
+  const { code, stdout, stderr } = await bench.installation.command("run", file);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^read \(http\) 0 records .*\n {2}warning: no `items`; the answer has: `itms`$/m);
 });
