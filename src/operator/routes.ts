@@ -108,6 +108,8 @@ function addWork({ route }: Adder): void {
 
   route(ofSystem.listWrites, system.getWrites);
   route(ofSystem.decideWrite, system.postDecision);
+  route(ofSystem.listWriteGroups, system.getWriteGroups);
+  route(ofSystem.decideWriteGroup, system.postGroupDecision);
 }
 
 /** What the installation holds, and how it is. */

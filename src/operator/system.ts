@@ -1,4 +1,9 @@
-import { decideWriteOf, lookAtWrites } from "#actions/operators/decide-writes.ts";
+import {
+  decideGroupOf,
+  decideWriteOf,
+  lookAtWriteGroups,
+  lookAtWrites,
+} from "#actions/operators/decide-writes.ts";
 import { lookAtOverview } from "#actions/operators/look-at-overview.ts";
 import { lookAtSystem } from "#actions/operators/look-at-system.ts";
 import type * as contract from "#contract/operator/system.ts";
@@ -26,3 +31,12 @@ export const postDecision: Handler<typeof contract.decideWrite> = async (
     { runId: params["runId"] ?? "", node: params["node"] ?? "", record: params["record"] ?? "" },
     body.happened,
   );
+
+export const getWriteGroups: Handler<typeof contract.listWriteGroups> = async ({ services }, { query }) => ({
+  items: await lookAtWriteGroups(services.db, query.account),
+});
+
+export const postGroupDecision: Handler<typeof contract.decideWriteGroup> = async (
+  { services, caller },
+  { body },
+) => await decideGroupOf(services, caller, body);

@@ -293,6 +293,21 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       return await asAdmin({ runId: id, node: "send", record: "3" }, { happened: true });
     },
   },
+  decideWriteGroup: {
+    actions: ["write.decide"],
+    ask: async () => {
+      const { id } = await waitingRun();
+      const [row] = await stage.db.query<{ blueprint: string }>(
+        `with doubt as (
+           insert into run_write (account_id, run_id, node_id, ordinal, status, epoch, ended_at, detail)
+           select account_id, id, $2, 3, 'in_doubt', 1, app_now(), 'no answer' from run where id = $1
+         ) select blueprint.key as blueprint from run join blueprint on blueprint.id = run.blueprint_id where run.id = $1`,
+        [id, `send_${made++}`],
+      );
+      const { blueprint = "" } = row ?? {};
+      return await asAdmin({}, { account: "acme", blueprint, node: `send_${made - 1}`, happened: true });
+    },
+  },
   changeAccount: {
     actions: ["config.apply"],
     ask: async () => await asAdmin({ account: "acme" }, { name: `Acme ${made++}` }),

@@ -58,6 +58,8 @@ const MATRIX: Readonly<Record<string, string>> = {
   listCredentialSessions: "admin operator viewer",
   listWrites: "admin operator reviewer viewer",
   decideWrite: "admin operator !",
+  listWriteGroups: "admin operator reviewer viewer",
+  decideWriteGroup: "admin operator !",
   readOverview: "admin operator reviewer viewer",
   readSystem: "admin operator viewer",
   listAccounts: "admin operator viewer",

@@ -180,6 +180,29 @@ test("an operator says whether a write happened, once, on record", async () => {
     "select actor_id as by from audit_entry where action = 'write.decide' and actor_kind = 'operator'",
   );
   assert.deepEqual(rows, [{ by: admin.id }]);
+
+  // What one node has left open is one line, and one decision.
+  await stage.db.query(
+    `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch, ended_at, detail)
+     select $1, $2, 'other', ordinal, 'in_doubt', 1, app_now(), 'odd answer' from generate_series(0, 1) as ordinal`,
+    [waiting?.account, waiting?.run],
+  );
+  const { body: groups } = await good("listWriteGroups", "/write-groups?account=acme");
+  assert.deepEqual(
+    groups.items.map((each: any) => [each.node, each.writes, each.runs, each.detail]),
+    [["other", 2, 1, "odd answer"]],
+  );
+  const group = { account: "acme", blueprint: groups.items[0].blueprint, happened: false };
+  assert.equal((await browser.send("POST", "/write-groups/decide", { ...group, node: "send" })).status, 404);
+  const { body: decided } = await good("decideWriteGroup", "/write-groups/decide", {
+    ...group,
+    node: "other",
+  });
+  assert.deepEqual(decided, { writes: 2, runs: 1 });
+  const ruledOut = await stage.db.query(
+    "select 1 from run_write where node_id = 'other' and status = 'ruled_out'",
+  );
+  assert.equal(ruledOut.length, 2);
 });
 
 /** A stream as a browser reads it; `next` waits for an event of which this is so. */

@@ -1,8 +1,9 @@
+import { decideDoubtfulGroup } from "#actions/decide-group.ts";
 import { decideDoubtfulWrite } from "#actions/decide-write.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
 import type { Database } from "#db/pool.ts";
-import { listDoubtfulWrites } from "#db/run-writes.ts";
+import { listDoubtfulGroups, listDoubtfulWrites } from "#db/run-writes.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
@@ -38,4 +39,38 @@ export async function decideWriteOf(
   const decision = { happened, by: caller.email, actor: actorOf(caller) };
   if (!(await decideDoubtfulWrite({ db, log, audit: signing.audit }, write, decision)))
     throw new Problem("conflict", "It was decided just now, or its run goes on; nothing was changed.");
+}
+
+/** By node; of one account, or of all. Throws OperatorError. */
+export async function lookAtWriteGroups(db: Database, account: string | undefined) {
+  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  return (await listDoubtfulGroups(db, { accountId, blueprint: null })).map(
+    ({ nodeId, since, ...group }) => ({
+      ...group,
+      node: nodeId,
+      since: since.toISOString(),
+    }),
+  );
+}
+
+/** As `latchkey reviews decide`. Throws Problem 404, OperatorError. */
+export async function decideGroupOf(
+  services: Services,
+  caller: OperatorCaller,
+  which: {
+    readonly account: string;
+    readonly blueprint: string;
+    readonly node: string;
+    readonly happened: boolean;
+  },
+): Promise<{ readonly writes: number; readonly runs: number }> {
+  const { db, log, signing } = services;
+  const { id: accountId } = await requireAccount(db, which.account);
+  const decided = await decideDoubtfulGroup(
+    { db, log, audit: signing.audit },
+    { accountId, blueprint: which.blueprint, nodeId: which.node },
+    { happened: which.happened, by: caller.email, actor: actorOf(caller) },
+  );
+  if (decided.writes === 0) throw notFound("Write");
+  return decided;
 }

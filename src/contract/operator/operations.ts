@@ -63,6 +63,8 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   credentials.listCredentialSessions,
   system.listWrites,
   system.decideWrite,
+  system.listWriteGroups,
+  system.decideWriteGroup,
   system.readOverview,
   system.readSystem,
   accounts.listAccounts,

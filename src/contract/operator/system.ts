@@ -187,3 +187,55 @@ export const decideWrite = defineOperation({
   status: 204,
   failures: [missing("write that waits for a word"), conflict("Somebody else has decided it just now.")],
 });
+
+export const listWriteGroups = defineOperation({
+  id: "listWriteGroups",
+  method: "get",
+  path: "/write-groups",
+  tag: "Reviews",
+  summary: "List writes that may have happened, by the node that sent them, oldest first",
+  description: "At most 1,000 nodes. What one node has left open in many runs has most often one reason.",
+  permission: "review.read",
+  query: closed({
+    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+  }),
+  status: 200,
+  answer: whole(
+    "WriteGroups",
+    closed(
+      {
+        account: text("The account's name."),
+        blueprint: text("The Blueprint's key."),
+        node: text("The node that sent them."),
+        writes: count("How many there are."),
+        runs: count("Of how many runs."),
+        since: time("When the first of them was sent."),
+        detail: orNull(text("What is known of most of them.")),
+      },
+      { title: "WriteGroup" },
+    ),
+  ),
+});
+
+export const decideWriteGroup = defineOperation({
+  id: "decideWriteGroup",
+  method: "post",
+  path: "/write-groups/decide",
+  tag: "Reviews",
+  summary: "Say of all writes that a node has left open whether they happened",
+  description:
+    "As deciding each by itself, in whatever runs: runs that wait go on, and each write is on record with its run.",
+  permission: "write.decide",
+  body: closed({
+    account: Type.String({ maxLength: 200, description: "The account's name." }),
+    blueprint: Type.String({ maxLength: 200, description: "The Blueprint's key." }),
+    node: Type.String({ maxLength: 200, description: "The node's id." }),
+    happened: Type.Boolean({ description: "Whether the target has them." }),
+  }),
+  status: 200,
+  answer: closed(
+    { writes: count("How many were decided."), runs: count("Of how many runs.") },
+    { title: "DecidedWrites" },
+  ),
+  failures: [missing("write of the node that waits for a word")],
+});
