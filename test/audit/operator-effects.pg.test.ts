@@ -9,6 +9,7 @@ import { codeOf, type Browser } from "../operator/browser.ts";
 import { leave, openOidcStage, type OidcStage } from "../operator/oidc-stage.ts";
 import type { OperatorStage, Someone } from "../operator/stage.ts";
 import { rewriteSigned } from "../sign-again.ts";
+import { refuseEntries } from "./refuse-entries.ts";
 import { readState, waitFor } from "./installation-state.ts";
 
 const DOCUMENTS = [
@@ -36,7 +37,7 @@ before(async () => {
   admin = await stage.operator("admin");
   await stage.giveSecondFactor(admin);
 });
-afterEach(async () => await refuseEntries(false));
+afterEach(async () => await refuseEntries(stage.db, false));
 after(async () => await oidc?.[Symbol.asyncDispose]());
 
 interface Asked {
@@ -359,15 +360,6 @@ test("every operation that is no GET is in the table, and no other", () => {
 const readEntries = async (): Promise<readonly { readonly action: string; readonly actor: string }[]> =>
   await stage.db.query("select id, action, actor_kind as actor from audit_entry order by occurred_at, id");
 
-async function refuseEntries(is: boolean): Promise<void> {
-  await stage.db.query(
-    is
-      ? `create or replace function refuse_audit() returns trigger language plpgsql as $$ begin raise exception 'no audit'; end $$;
-         create or replace trigger refuse_audit before insert on audit_entry for each row execute function refuse_audit()`
-      : "drop trigger if exists refuse_audit on audit_entry",
-  );
-}
-
 for (const { id, method, path, status } of changing) {
   const effect = EFFECTS[id];
   if (effect === undefined || typeof effect === "string") continue;
@@ -381,9 +373,9 @@ for (const { id, method, path, status } of changing) {
     const first = await effect.ask();
     const before = await readState(stage.db);
     const entriesBefore = await readEntries();
-    await refuseEntries(true);
+    await refuseEntries(stage.db, true);
     const refused = await send(first);
-    await refuseEntries(false);
+    await refuseEntries(stage.db, false);
     assert.equal(refused.status, 500, refused.text);
     assert.equal(await readState(stage.db), before, "something was done that is on no record");
     assert.deepEqual(await readEntries(), entriesBefore);
