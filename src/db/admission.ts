@@ -1,5 +1,4 @@
 import { runStatusesBefore } from "#domain/run.ts";
-import { grouped } from "./group.ts";
 import type { Database } from "./pool.ts";
 import { CLAIM, CLAIMED_COLUMNS, claimValues, type ClaimedRun, type RunCredential } from "./runs.ts";
 
@@ -9,10 +8,16 @@ const LOOK_AHEAD = 200;
 const LOCK_TIMEOUT_MS = 100;
 /** Looks in one go; with each, those that wait for a busy credential stand aside. */
 const LOOKS_MAX = 10;
+/** A run that found one of its credentials free and another one busy for so many times reserves its places. */
+const PASSED_OVER_MAX = 3;
+/** In place of the credential that a run waits for: it waits for all of its own, and reserves them. */
+const RESERVES = "";
+/** Runs of an account that reserve places at a time, the oldest; the others have their turn after them. */
+const RESERVING_MAX = 20;
 
 interface Waiting {
   readonly id: string;
-  /** 0: a person has decided on it, and it goes before all others. */
+  /** -1: it reserves places. 0: a person has decided on it, and it goes before all others but those. */
   readonly place: number;
   readonly at: Date;
   /** What one of its credentials asks for; null: it has none. */
@@ -20,6 +25,7 @@ interface Waiting {
   readonly credentialId: string | null;
   readonly strategyId: string | null;
   readonly strategyVersion: number | null;
+  /** The limit in force, whatever it was when the run was triggered; null: there is none. */
   readonly concurrency: number | null;
 }
 
@@ -36,7 +42,8 @@ export interface Admitted {
  * Gives a worker that has room for `limit` more those of the account's waiting runs that may run now: the account is under its
  * concurrency, their credentials under theirs. Admitted and leased in one transaction, which holds the account's row so that two
  * admissions of one account follow each other. What is admitted is begun: nothing piles up before other accounts' runs. A run
- * whose credential is busy stands aside until that is free, and nobody looks at it again before. A run whose row another transaction
+ * whose credential is busy stands aside until that is free, and nobody looks at it again before. One that needs several, and each time
+ * finds another one busy, reserves them after a while: else it would wait as long as others come that need less. A run whose row another transaction
  * holds is passed over until a later look; when the account's own row is held, this fails with `lock_not_available`. `isLikely`: some
  * wait, as far as the caller knows.
  */
@@ -133,7 +140,7 @@ async function takeLeases(
   if (ids.length === 0) return [];
   const runs = await tx.query<Omit<ClaimedRun, "credentials">>({
     name: "admit_runs",
-    text: `update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
+    text: `update run set admitted_at = app_now(), waits_for = null, passed_over = 0, ${CLAIM}
       from account
       where run.id in (select id from run where id = any($1) order by id for no key update skip locked) and account.id = run.account_id and run.admitted_at is null
         and run.ended_at is null and run.lease_owner is null and run.parked_at is null
@@ -163,6 +170,17 @@ const ROOM = `select concurrency - (
     select count(*) from run where run.account_id = account.id and admitted_at is not null and ended_at is null
   )::int as free from account where id = $1`;
 
+/**
+ * The limit that a strategy has now, by its document: raised or lowered, it counts for what waits already. `strategies` gives their
+ * ids; the account is `$1`.
+ */
+const inForce = (
+  strategies: string,
+): string => `select strategy.id, (version.document::json ->> 'concurrency')::int as concurrency
+  from strategy join strategy_version version on version.account_id = strategy.account_id
+    and version.strategy_id = strategy.id and version.version = strategy.current_version
+  where strategy.account_id = $1 and strategy.id in (${strategies})`;
+
 /** Those that a person has decided on first, then in the order of their triggers. `$1` the account, the other how many of each. */
 const heads = (
   limit: string,
@@ -178,7 +196,8 @@ const ADMIT_PLAIN = `with room as (
     select exists (select from run where account_id = $1 and ${WAITS} and waits_for is not null) as is_any
   ), waiting as (
     select head.id, row_number() over (order by head.place, head.at, head.id) as turn,
-      exists (select from run_credential used where used.run_id = head.id and used.concurrency is not null) as is_limited
+      exists (select from run_credential used where used.run_id = head.id and exists (
+        select from (${inForce("used.strategy_id")}) limits where limits.concurrency is not null)) as is_limited
     from (${heads("$4")}) head
   ), limited as (
     select min(turn) as turn from waiting where is_limited
@@ -212,8 +231,10 @@ async function look(
 
 /** A row for each credential of the runs of `waiting` (id, place, at). */
 const NEEDS = `select waiting.id, waiting.place, waiting.at, used.slot, used.credential_id as "credentialId",
-    used.strategy_id as "strategyId", used.strategy_version as "strategyVersion", used.concurrency
+    used.strategy_id as "strategyId", used.strategy_version as "strategyVersion", limits.concurrency
   from waiting left join run_credential used on used.run_id = waiting.id
+    left join (${inForce(`select needed.strategy_id from run_credential needed join waiting on waiting.id = needed.run_id`)}) limits
+      on limits.id = used.strategy_id
   order by waiting.place, waiting.at, waiting.id, used.slot`;
 
 async function listWaiting(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
@@ -225,7 +246,10 @@ async function listWaiting(tx: Database, accountId: string, limit: number): Prom
   });
 }
 
-/** Those that stand aside for a credential which has places again: as many as it has, the first ones. */
+/**
+ * Those that stand aside for a credential which has places again: as many as it has, the first ones. And those that reserve places,
+ * whatever is free: what comes after them is told of them here.
+ */
 async function listFreed(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
   const aside = `account_id = $1 and ${WAITS} and waits_for is not null`;
   return await tx.query<Waiting>({
@@ -238,26 +262,34 @@ async function listFreed(tx: Database, accountId: string, limit: number): Promis
         from busy where busy.credential_id is not null
       ), load as (
         ${LOAD}
-      ), waiting as (
-        select first.* from busy left join load using (credential_id)
-        cross join lateral (
-          select used.concurrency - coalesce(load.count, 0) as places
+      ), wanted as (
+        select busy.credential_id, used.strategy_id from busy left join lateral (
+          select strategy_id
           from (select id from run where ${aside} and waits_for = busy.credential_id
                 order by resumed_at is null, coalesce(resumed_at, created_at), id limit 1) head
-          left join run_credential used on used.run_id = head.id and used.credential_id = busy.credential_id
+          join run_credential used on used.run_id = head.id and used.credential_id = busy.credential_id
           -- Two slots may hold the same credential.
           limit 1
-        ) free
-        cross join lateral (
-          select id, (resumed_at is null)::int as place, coalesce(resumed_at, created_at) as at
-          from run where ${aside} and waits_for = busy.credential_id
-          order by resumed_at is null, coalesce(resumed_at, created_at), id
-          limit greatest(least(coalesce(free.places, $2), $2), 0)
-        ) first
+        ) used on true
         where busy.credential_id is not null
+      ), limits as (
+        ${inForce("select strategy_id from wanted")}
+      ), free as (
+        select wanted.credential_id, wanted.credential_id = $4 as reserves,
+          case when wanted.credential_id = $4 then $3
+            else greatest(least(coalesce(limits.concurrency - coalesce(load.count, 0), $2), $2), 0) end as places
+        from wanted left join limits on limits.id = wanted.strategy_id left join load using (credential_id)
+      ), waiting as (
+        select first.* from free
+        cross join lateral (
+          select id, case when free.reserves then -1 else (resumed_at is null)::int end as place,
+            coalesce(resumed_at, created_at) as at
+          from run where ${aside} and waits_for = free.credential_id
+          order by resumed_at is null, coalesce(resumed_at, created_at), id limit free.places
+        ) first
       )
       ${NEEDS}`,
-    values: [accountId, limit],
+    values: [accountId, limit, RESERVING_MAX, RESERVES],
   });
 }
 
@@ -279,7 +311,10 @@ interface Choice {
   readonly blocked: ReadonlyMap<string, string>;
 }
 
-/** In the order given; a run waits while one of its credentials is at its limit. */
+/**
+ * In the order given; a run waits while one of its credentials is at its limit. What one reserves that must wait counts as taken for all
+ * that come after it.
+ */
 async function chooseRuns(
   tx: Database,
   accountId: string,
@@ -302,50 +337,29 @@ async function chooseRuns(
     const busy = needs.find(
       ({ credentialId, concurrency }) => concurrency !== null && (load.get(credentialId) ?? 0) >= concurrency,
     );
-    if (busy?.credentialId) {
-      blocked.set(id, busy.credentialId);
-      continue;
-    }
-    for (const need of needs) load.set(need.credentialId, (load.get(need.credentialId) ?? 0) + 1);
-    chosen.push(id);
+    const reserves = needs.some(({ place }) => place < 0);
+    if (busy === undefined || reserves)
+      for (const { credentialId } of needs) load.set(credentialId, (load.get(credentialId) ?? 0) + 1);
+    if (busy?.credentialId) blocked.set(id, busy.credentialId);
+    else chosen.push(id);
   }
   return { chosen, blocked };
 }
 
-/** Whoever changes one of them at this moment goes first: it stands aside at the next look. */
+/**
+ * Each waits for the credential given with it; one that only goes from one to the next was passed over. Whoever changes one of them at
+ * this moment goes first: it stands aside at the next look.
+ */
 async function standAside(tx: Database, blocked: ReadonlyMap<string, string>): Promise<void> {
   await tx.query({
     name: "stand_aside",
-    text: `update run set waits_for = given.credential_id
+    text: `update run set passed_over = run.passed_over + (run.waits_for is not null)::int,
+        waits_for = case when run.passed_over + (run.waits_for is not null)::int >= $3 then $4 else given.credential_id end
       from unnest($1::text[], $2::text[]) as given (run_id, credential_id)
-      where run.id = given.run_id and run.waits_for is distinct from given.credential_id and run.id in (
-        select id from run where id = any($1) order by id for no key update skip locked)`,
-    values: [[...blocked.keys()], [...blocked.values()]],
+      where run.id = given.run_id and run.waits_for is distinct from given.credential_id and run.waits_for is distinct from $4
+        and run.id in (select id from run where id = any($1) order by id for no key update skip locked)`,
+    values: [[...blocked.keys()], [...blocked.values()], PASSED_OVER_MAX, RESERVES],
   });
-}
-
-/** One job a run: its key is the run's id, so that adding it again replaces what waits. */
-export async function addRunJobs(db: Database, runIds: readonly string[]): Promise<void> {
-  await db.query(
-    `select graphile_worker.add_job('execute_run', json_build_object('runId', id), job_key => id, max_attempts => 32767)
-     from unnest($1::text[]) as id`,
-    [runIds],
-  );
-}
-
-/** As addRunJobs, for a run that is handed back: a drain hands back all at once. */
-export const addRunJob = grouped<string, void>(async (db, runIds) => {
-  await addRunJobs(db, runIds);
-  return runIds.map(() => undefined);
-});
-
-/** As addRunJobs, for a run that can't go on just now. The time is that of the job's own table. */
-export async function addRunJobLater(db: Database, runId: string, delayMs: number): Promise<void> {
-  await db.query(
-    `select graphile_worker.add_job('execute_run', json_build_object('runId', $1::text), job_key => $1, max_attempts => 32767,
-       run_at => now() + $2 * interval '1 ms')`,
-    [runId, delayMs],
-  );
 }
 
 /** Accounts with runs that wait: the process that was told of them may be lost, or have no room. One step an account. */
@@ -355,26 +369,4 @@ export async function listAccountsWithWaitingRuns(db: Database): Promise<readonl
     text: `select id as "accountId" from account where ${HAS_WAITING}`,
   });
   return rows.map((row) => row.accountId);
-}
-
-/** How long a run may wait that could not be carried. */
-const FAILED_JOB_MS = 5_000;
-
-/**
- * The run row is the truth, a job only the message: admitted runs that nobody holds and that have no job get one. So do those whose job
- * failed, when it would wait: the job runner takes each lost worker for an attempt of the job, and its pauses grow with them to six hours.
- */
-export async function addMissingJobs(db: Database): Promise<number> {
-  const rows = await db.query<{ id: string }>(
-    `select run.id from run where run.admitted_at is not null and run.ended_at is null and run.lease_owner is null
-       and not exists (select 1 from graphile_worker.jobs where jobs.key = run.id
-         and (jobs.last_error is null or jobs.run_at < now() + $1 * interval '1 ms')) limit 1000`,
-    [FAILED_JOB_MS],
-  );
-  if (rows.length > 0)
-    await addRunJobs(
-      db,
-      rows.map((row) => row.id),
-    );
-  return rows.length;
 }

@@ -7,14 +7,9 @@ import { purgeOldRuns } from "#actions/purge-runs.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
-import {
-  addMissingJobs,
-  addRunJob,
-  addRunJobLater,
-  addRunJobs,
-  listAccountsWithWaitingRuns,
-} from "#db/admission.ts";
+import { listAccountsWithWaitingRuns } from "#db/admission.ts";
 import { isConnectionLost } from "#db/database-errors.ts";
+import { addMissingJobs, addRunJob, addRunJobLater, addRunJobs } from "#db/jobs.ts";
 import type { DatabaseSource } from "#db/pool.ts";
 import { isSuspect, type ClaimedRun } from "#db/runs.ts";
 import {

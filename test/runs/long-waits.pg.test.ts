@@ -1,0 +1,139 @@
+// No run waits for ever: one that needs several credentials reserves them after a while, and the limit in force counts.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { admitRuns } from "#db/admission.ts";
+import type { Database } from "#db/pool.ts";
+import { install, type Installation } from "../service.ts";
+
+const OWNER = "worker_test";
+const ROUNDS = 20;
+
+const strategy = (id: string, concurrency: number | null): string => `strategy: strat_${id}
+account: acme
+hosts: ["https://it.example"]
+${concurrency === null ? "" : `concurrency: ${concurrency}\n`}fields: [{ key: token, label: Token, type: password }]
+login: { type: bearer, token: token }`;
+
+let installation: Installation & AsyncDisposable;
+let db: Database;
+let accountId: string;
+
+before(async () => {
+  installation = await install();
+  db = installation.database.db;
+  await installation.apply(
+    "account: acme\nconcurrency: 1000",
+    strategy("one", 1),
+    strategy("two", 1),
+    `blueprint: any
+account: acme
+nodes:
+  - { id: a, type: input, refKey: a, default: "[]" }
+  - { id: rows, type: parse, from: a, format: json }
+  - { id: out, type: output, refKey: out, from: rows }`,
+  );
+  await installation.createKey("acme");
+  const [account] = await db.query<{ id: string }>("select id from account");
+  accountId = account?.id ?? "";
+});
+beforeEach(async () => {
+  await end(await underWay());
+  await db.query(
+    "update run set status = 'cancelled', progress_step = 'cancelled', ended_at = app_now() where ended_at is null",
+  );
+});
+after(async () => await installation?.[Symbol.asyncDispose]());
+
+let made = 0;
+
+/** A run that waits, a moment after those before it. Each credential is of the strategy of its name; `copied` is the limit at its trigger. */
+async function addRun(credentials: readonly ("one" | "two")[], copied: number | null = 1): Promise<string> {
+  const id = `run_test${String(++made).padStart(4, "0")}`;
+  await db.query(
+    `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys,
+       timeout_ms, retention_ms, created_at)
+     select $1, gen_random_uuid(), $2, blueprint.id, 1, api_key.id, '{}', '[]', 1800000, 2592000000,
+       app_now() + $3::int * interval '1 ms' from blueprint, api_key`,
+    [id, accountId, made],
+  );
+  await db.query(
+    `insert into run_credential (account_id, run_id, slot, credential_id, strategy_id, strategy_version, concurrency)
+     select $1, $2, name, 'cred_' || name, 'strat_' || name, 1, $4 from unnest($3::text[]) as name`,
+    [accountId, id, credentials, copied],
+  );
+  return id;
+}
+
+const admit = async (limit = 50): Promise<readonly string[]> =>
+  (await admitRuns(db, accountId, OWNER, limit)).runs.map(({ id }) => id);
+
+async function underWay(): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    "select id from run where admitted_at is not null and ended_at is null order by id",
+  );
+  return rows.map(({ id }) => id);
+}
+
+const end = async (runs: readonly string[]): Promise<unknown> =>
+  await db.query(
+    `update run set status = 'cancelled', progress_step = 'cancelled', lease_owner = null, ended_at = greatest(app_now(), started_at)
+     where id = any($1)`,
+    [runs],
+  );
+
+for (const room of [50, 1]) {
+  test(`a run that needs two credentials begins within ${ROUNDS} rounds though runs of one come all the time (room for ${room})`, async () => {
+    const running = { one: await addRun(["one"]), two: await addRun(["two"]) };
+    for (let looks = 0; looks < 2; looks++) await admit(room);
+    assert.deepEqual(await underWay(), [running.one, running.two]);
+    const [waiting, later] = [await addRun(["one", "two"]), await addRun(["one", "two"])];
+    assert.deepEqual(await admit(room), []);
+    const rounds = await (async (): Promise<number> => {
+      for (let round = 1; round <= ROUNDS; round++) {
+        for (const name of ["one", "two"] as const) {
+          await addRun([name]);
+          await end([running[name]]);
+          const [admitted, ...others] = await admit(room);
+          assert.deepEqual(others, []);
+          if (admitted === waiting) return round;
+          running[name] = admitted ?? "";
+        }
+      }
+      return Infinity;
+    })();
+    assert.ok(rounds <= ROUNDS, "it was not admitted");
+    await end([waiting]);
+    assert.deepEqual(await admit(room), [later], "before all that came after it");
+    await end([later]);
+    // And those that it kept waiting, in their order.
+    const singles = await admit(50);
+    assert.equal(singles.length, 2, singles.join());
+  });
+}
+
+test("a limit counts as it is now, also for runs that were triggered under another one", async () => {
+  const [first = "", ...others] = await addRuns(4, 1);
+  assert.deepEqual(await admit(), [first]);
+  assert.deepEqual(await admit(), []);
+  await installation.apply(strategy("one", 3));
+  const later = await addRuns(3, 3);
+  assert.deepEqual(await admit(), others.slice(0, 2), "raised: those that waited come first");
+  await end([first]);
+  assert.deepEqual(await admit(), others.slice(2));
+  await installation.apply(strategy("one", 2));
+  await end(others.slice(0, 1));
+  assert.deepEqual(await admit(), [], "lowered: two are under way");
+  await installation.apply(strategy("one", null));
+  assert.deepEqual(await admit(), later, "there is none any more");
+
+  await end(await underWay());
+  const unlimited = await addRuns(3, null);
+  await installation.apply(strategy("one", 1));
+  assert.deepEqual(await admit(), unlimited.slice(0, 1), "there was none when they were triggered");
+});
+
+async function addRuns(count: number, copied: number | null): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index++) ids.push(await addRun(["one"], copied));
+  return ids;
+}
