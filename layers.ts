@@ -46,7 +46,7 @@ export const LAYERS = [
   },
   {
     folder: "worker",
-    holds: "the job runner and its tasks",
+    holds: "takes runs and carries them; chores",
     mayImport: ["engine", "actions", "outbound", "db", "domain", "lib"],
   },
   {
@@ -97,6 +97,7 @@ export const SMALL_PLACES = [
     files: ["src/engine/open-credential*.ts"],
   },
   { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
+  { name: "worker/quarantine", within: "worker", files: ["src/worker/quarantine.ts"] },
   { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
 ] as const;
 
@@ -145,7 +146,7 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "graphile-worker",
-    why: "jobs are added next to the SQL and taken by the worker",
+    why: "chores are jobs: added next to the SQL, done by the worker",
     where: { only: ["worker", "db"] },
     modules: ["^graphile-worker($|/)"],
   },
@@ -213,8 +214,8 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "child processes",
-    why: "only the embedded database and the demo start programs (the browser driver starts its own)",
-    where: { only: ["db/embedded", "cli/demo"] },
+    why: "only the embedded database, the demo and a worker's quarantine start programs (the browser driver starts its own)",
+    where: { only: ["db/embedded", "cli/demo", "worker/quarantine"] },
     modules: ["^(node:)?(child_process|cluster)$"],
   },
   {

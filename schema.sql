@@ -586,6 +586,7 @@ create table run (
   operator_id text,
   again_of text,
   passed_over smallint default 0 not null,
+  not_before timestamp with time zone,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),

@@ -16,6 +16,7 @@ import { prepareVault, VaultSetupError } from "#actions/prepare-vault.ts";
 import type { OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/tombstones.ts";
 import { RunWatch } from "#actions/watch-runs.ts";
+import { openPool, type DatabaseSource } from "#db/pool.ts";
 import { RunNews } from "#db/run-news.ts";
 import { listLoggingRisks } from "#db/logging-risks.ts";
 import { listRoleRisks } from "#db/role-risks.ts";
@@ -34,9 +35,10 @@ import { isPlainPublic } from "#outbound/plain-http.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
+import { Quarantine } from "#worker/quarantine.ts";
 import { Worker } from "#worker/worker.ts";
 import { secretSources } from "./config-client-secrets.ts";
-import { missingKey, requireSigningKey, StartRefused, type Config } from "./config.ts";
+import { missingKey, requireSigningKey, StartRefused, type Config, type Environment } from "./config.ts";
 import { openClientSecrets } from "./open-client-secrets.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
@@ -53,24 +55,20 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Starts the roles of one process. Stops what it had started when one of them can't. */
+/**
+ * Starts the roles of one process. Stops what it had started when one of them can't. `environment` is what `config` was read from, for
+ * processes that a worker starts.
+ */
 export async function startService(
   config: Config,
   log: Log,
   roles: readonly Role[],
+  environment: Environment,
 ): Promise<RunningService> {
   // The keys first: a wrong one is told before anything is opened.
   const signingKey = readSigningKey(requireSigningKey(config).reveal());
   const privateHalf = await readPrivateHalf(config, roles);
-  if (config.failpoints.length > 0) {
-    armFailpoints(config.failpoints, (failpoint, action) =>
-      log.warn({ failpoint, action }, "a fail-point acts"),
-    );
-    log.warn(
-      { failpoints: config.failpoints },
-      "LATCHKEY_FAILPOINTS is set: this process fails on purpose, for tests only",
-    );
-  }
+  armAll(config, log);
   const database = await openDatabase(config, log, { stays: true });
   const news = new RunNews(database.db, database.source, log);
   const parts: (() => Promise<unknown>)[] = [];
@@ -108,12 +106,21 @@ export async function startService(
     });
     server = listening;
     parts.push(() => listening.close(config.drainMs));
-    if (roles.includes("worker")) parts.push(await startWorker(config, services, database));
+    if (roles.includes("worker")) {
+      const quarantine = new Quarantine({ order: { environment, source: database.source }, log });
+      parts.push(await startWorker(config, services, database, quarantine));
+    }
     return { url: publicUrl(), lost: database.lost, stop: closeAll };
   } catch (error) {
     await closeAll();
     throw error;
   }
+}
+
+function armAll({ failpoints }: Config, log: Log): void {
+  if (failpoints.length === 0) return;
+  armFailpoints(failpoints, (failpoint, action) => log.warn({ failpoint, action }, "a fail-point acts"));
+  log.warn({ failpoints }, "LATCHKEY_FAILPOINTS is set: this process fails on purpose, for tests only");
 }
 
 /** A store that is away for the moment does not keep the service from starting: what deletes asks again. Throws StoreOfAnother. */
@@ -130,7 +137,7 @@ async function openServices(
   made: {
     readonly config: Config;
     readonly log: Log;
-    readonly database: OpenDatabase;
+    readonly database: Pick<OpenDatabase, "db">;
     readonly news: RunNews;
     readonly publicUrl: () => string;
   },
@@ -235,12 +242,31 @@ async function startWorker(
   config: Config,
   services: Services,
   database: OpenDatabase,
+  quarantine: Quarantine,
 ): Promise<() => Promise<void>> {
   if (!services.vault.canOpen)
     throw new VaultSetupError("The worker role needs the master key of this database.");
   // Before the first run: what carries no origins by then is not used.
   await bindCredentials(services.db, services.vault, services.signing, services.log);
-  const engine: EngineServices = {
+  const engine = openEngine(config, services);
+  const worker = await Worker.start(engine, database.source, {
+    concurrency: config.workerConcurrency,
+    finishSignIn: async (stateHash) => await finishHandedOver(services, stateHash),
+    quarantine,
+  });
+  const auditKeeper = startAuditKeeper(
+    engine,
+    openAppendLog(join(config.dataDir, "audit-checkpoints.ndjson")),
+  );
+  return async () => {
+    await worker.stop();
+    await auditKeeper.stop();
+    await engine.expressions.close();
+  };
+}
+
+function openEngine(config: Config, services: Services): EngineServices {
+  return {
     db: services.db,
     news: services.news,
     blobs: services.blobs,
@@ -256,17 +282,47 @@ async function startWorker(
     scratchFolder: join(config.dataDir, "scratch"),
     loginTimeoutMs: config.loginTimeoutMs,
   };
-  const worker = await Worker.start(engine, database.source, {
-    concurrency: config.workerConcurrency,
-    finishSignIn: async (stateHash) => await finishHandedOver(services, stateHash),
+}
+
+/** One run asks for little. */
+const QUARANTINE_CONNECTIONS = 4;
+
+/** What carries suspects in a process of its own. The service that has started it has migrated the database, and looks after it. */
+export async function startQuarantined(
+  config: Config,
+  log: Log,
+  source: DatabaseSource,
+): Promise<{ readonly idle: Promise<void>; isFree(): boolean; stop(): Promise<void> }> {
+  const signingKey = readSigningKey(requireSigningKey(config).reveal());
+  const privateHalf = await readPrivateHalf(config, ["worker"]);
+  armAll(config, log);
+  const db = openPool(source, {
+    applicationName: "latchkey quarantine",
+    max: QUARANTINE_CONNECTIONS,
+    log: (message) => log.warn(message),
   });
-  const auditKeeper = startAuditKeeper(
-    engine,
-    openAppendLog(join(config.dataDir, "audit-checkpoints.ndjson")),
-  );
-  return async () => {
-    await worker.stop();
-    await auditKeeper.stop();
-    await engine.expressions.close();
+  const news = new RunNews(db, source, log);
+  const made = { config, log, database: { db }, news, publicUrl: () => "" };
+  const services = await openServices(made, signingKey, privateHalf);
+  const engine = openEngine(config, services);
+  const unfollow = followVaultKeys(db, services.vault, log);
+  const worker = await Worker.startQuarantined(engine, source);
+  return {
+    idle: worker.idle,
+    isFree: () => worker.isFree(),
+    stop: async () => {
+      await worker.stop();
+      await Promise.all([
+        unfollow(),
+        engine.expressions.close(),
+        services.gate.close(),
+        services.oidcGate.close(),
+        services.loginExpressions.close(),
+        services.refusedSignIns.close(),
+      ]);
+      await settleRows(db);
+      await news.close();
+      await db.end();
+    },
   };
 }

@@ -133,7 +133,7 @@ function compose(environment: Environment): Composition {
     serve: async (roles) => {
       guardProcess([...process.execArgv, ...nodeOptions(environment)], await log());
       const { startService } = await import("./assemble.ts");
-      return await startService(config(), await log(), roles);
+      return await startService(config(), await log(), roles, environment);
     },
     drainMs: () => config().drainMs,
     log,

@@ -85,6 +85,7 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "assemble.ts": ["src/assemble.ts"],
   "config.ts": ["src/config.ts"],
   "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
+  "worker/quarantine": ["src/worker/quarantine.ts"],
   "cli/demo": ["src/cli/demo.ts", "src/cli/demo/portal.ts"],
   "hosted/browser": ["src/hosted/browser/probe.ts"],
   "engine/login.ts": ["src/engine/login.ts"],
@@ -187,7 +188,10 @@ const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "@aws-sdk/client-s3 @aws-sdk/client-kms", only: ["blobs", "vault"] },
   { modules: "jsonata", only: ["expressions"] },
   { modules: "fastify @fastify/multipart", only: ["api", "hosted", "operator", "server.ts"] },
-  { modules: "node:child_process child_process node:cluster", only: ["db/embedded", "cli/demo"] },
+  {
+    modules: "node:child_process child_process node:cluster",
+    only: ["db/embedded", "cli/demo", "worker/quarantine"],
+  },
   {
     modules: "./open-credential.ts ./open-credential-tokens.ts ./open-credential-bytes.ts",
     only: ["engine/login.ts", "engine/open-credential"],

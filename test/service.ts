@@ -232,6 +232,7 @@ async function startHere(
     config,
     openLog({ level: logLevel, format: logFormat }, { write: log }),
     roles,
+    settings,
   );
   return { url: service.url, end: async () => await service.stop() };
 }

@@ -119,8 +119,5 @@ export async function deleteRunsSince(db: Database, since: Date): Promise<void> 
     for (const table of tables)
       await tx.query(`delete from ${table} where run_id in (select id from run where ${recent})`, [since]);
     await tx.query(`delete from run where ${recent}`, [since]);
-    await tx.query(
-      "delete from graphile_worker._private_jobs where key is not null and not exists (select from run where id = key)",
-    );
   });
 }

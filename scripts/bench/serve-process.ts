@@ -29,6 +29,7 @@ const service = await startService(
   readConfig(process.env),
   openLog({ level: "warn", format: "json" }),
   roles,
+  process.env,
 );
 
 process.on("message", (look: Look) => {

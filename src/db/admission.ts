@@ -1,6 +1,14 @@
 import { runStatusesBefore } from "#domain/run.ts";
+import { hasLeft } from "./left-runs.ts";
 import type { Database } from "./pool.ts";
-import { CLAIM, CLAIMED_COLUMNS, claimValues, type ClaimedRun, type RunCredential } from "./runs.ts";
+import {
+  CLAIM,
+  CLAIMED_COLUMNS,
+  claimValues,
+  CREDENTIALS,
+  type ClaimedRun,
+  type RunCredential,
+} from "./runs.ts";
 
 /** Waiting runs looked at, beyond those that are wanted, when some at the head can't run. */
 const LOOK_AHEAD = 200;
@@ -212,8 +220,7 @@ const ADMIT_PLAIN = `with room as (
     returning ${CLAIMED_COLUMNS}
   )
   select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", room.free, claimed.*,
-    (select coalesce(json_agg(json_build_object('slot', slot, 'credentialId', credential_id, 'strategyId', strategy_id,
-       'strategyVersion', strategy_version) order by slot), '[]') from run_credential where run_id = claimed.id) as credentials
+    ${CREDENTIALS} as credentials
   from room cross join aside cross join limited left join claimed on true`;
 
 async function look(
@@ -362,11 +369,24 @@ async function standAside(tx: Database, blocked: ReadonlyMap<string, string>): P
   });
 }
 
-/** Accounts with runs that wait: the process that was told of them may be lost, or have no room. One step an account. */
-export async function listAccountsWithWaitingRuns(db: Database): Promise<readonly string[]> {
-  const rows = await db.query<{ accountId: string }>({
-    name: "list_accounts_with_waiting_runs",
-    text: `select id as "accountId" from account where ${HAS_WAITING}`,
+/** An account with runs that a worker might take. */
+export interface AccountToServe {
+  readonly accountId: string;
+  /** Whether some wait to be admitted. */
+  readonly waits: boolean;
+  /** Whether some were begun and left, and may go on beside others. */
+  readonly isLeft: boolean;
+  /** Whether some must go on in quarantine. */
+  readonly isSuspect: boolean;
+}
+
+/** For the reconciler: the process that was told of them may be lost, or have no room. Some steps an account, by index. */
+export async function listAccountsToServe(db: Database): Promise<readonly AccountToServe[]> {
+  return await db.query<AccountToServe>({
+    name: "list_accounts_to_serve",
+    text: `select * from (select id as "accountId", ${HAS_WAITING} as waits, ${hasLeft("plain")} as "isLeft",
+        ${hasLeft("suspect")} as "isSuspect" from account) seen
+      where waits or "isLeft" or "isSuspect"`,
+    values: [],
   });
-  return rows.map((row) => row.accountId);
 }

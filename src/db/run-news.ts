@@ -4,9 +4,9 @@ import { openSession, type Database, type DatabaseSource } from "./pool.ts";
 
 /**
  * `changed`: something that callers see. `stop`: whoever carries it shall look whether it must stop. `waiting`: runs of these
- * accounts may begin.
+ * accounts may begin. `left`: runs of these accounts that were begun may go on elsewhere.
  */
-type NewsKind = "changed" | "stop" | "waiting";
+type NewsKind = "changed" | "stop" | "waiting" | "left";
 /** Of processes that listen, about themselves. `hello`: I have begun to. `here`: so do I, or still. */
 type Presence = "hello" | "here";
 
@@ -16,6 +16,7 @@ export interface NewsListener {
   readonly stop?: (runIds: readonly string[]) => void;
   /** True: whoever hears it has room for them, and begins them now. */
   readonly waiting?: (accountIds: readonly string[]) => boolean;
+  readonly left?: (accountIds: readonly string[]) => void;
   /** Listening has just begun, or begun again: anything may have happened before. */
   readonly resumed?: () => void;
 }
@@ -54,6 +55,7 @@ export class RunNews {
     changed: new Set(),
     stop: new Set(),
     waiting: new Set(),
+    left: new Set(),
   };
   #sentAtMs = -Infinity;
   #sending: Promise<void> | null = null;
@@ -87,6 +89,12 @@ export class RunNews {
     for (const listener of this.#listeners) if (listener.waiting?.(accountIds) === true) isTaken = true;
     // Begun here, they are news of no haste: they go with what follows, and not beside the claim on the same cores.
     this.#tell("waiting", accountIds, isTaken ? BATCH_MS : 0);
+  }
+
+  /** After the COMMIT of what leaves a run of the account to whoever has room for it. Nobody waits for it. */
+  tellOfLeft(accountIds: readonly string[]): void {
+    for (const listener of this.#listeners) listener.left?.(accountIds);
+    this.#tell("left", accountIds);
   }
 
   /** Gives the way to end it. */
@@ -126,10 +134,11 @@ export class RunNews {
       const changed = takeAll(this.#waiting.changed);
       const stop = takeAll(this.#waiting.stop);
       const waiting = takeAll(this.#waiting.waiting);
+      const left = takeAll(this.#waiting.left);
       for (const listener of this.#listeners) if (changed.length > 0) listener.changed?.(changed);
       if (!this.#isHeard()) continue;
       try {
-        await sendRunNews(this.#db, this.#sender, { waiting, stop, changed });
+        await sendRunNews(this.#db, this.#sender, { waiting, left, stop, changed });
       } catch (error) {
         this.#log.debug(
           describeError(error),
@@ -212,7 +221,7 @@ export class RunNews {
     if (kind === "hello") answer();
     // Until it knew of us, it may have told nobody.
     if (kind === "here" && !isKnown) for (const listener of this.#listeners) listener.resumed?.();
-    if (kind !== "changed" && kind !== "stop" && kind !== "waiting") return;
+    if (kind !== "changed" && kind !== "stop" && kind !== "waiting" && kind !== "left") return;
     for (const listener of this.#listeners) listener[kind]?.(ids);
   }
 }

@@ -1,4 +1,3 @@
-import { limits } from "#domain/limits.ts";
 import { runStatusesBefore, type RunErrorKind, type RunProjection, type RunStatus } from "#domain/run.ts";
 import { grouped, inOrder } from "./group.ts";
 import { groupedUnderLease, HELD, leaseValues, underLease, type Lease } from "./lease.ts";
@@ -155,40 +154,10 @@ export const CLAIMED_COLUMNS = `run.id, run.run_key as "runKey", run.account_id 
   run.lost_leases as "lostLeases", (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs",
   exists (select from run_input where run_input.run_id = run.id) as "hasInputs"`;
 
-/** It has lost so many leases without getting further that the next loss ends it. Design, page 6, 6.1. */
-const IS_SUSPECT = `lost_leases = ${limits.lostLeasesMax - 1}`;
-
-/**
- * Takes the lease of a run that is admitted already. `isAlone`: the worker carries no other; a suspect is given to nobody else, so
- * that the loss which ends it was its own. Undefined: terminal, a suspect, or another live worker has it.
- */
-export async function claimRun(
-  db: Database,
-  runId: string,
-  owner: string,
-  isAlone: boolean,
-): Promise<ClaimedRun | undefined> {
-  const rows = await db.query<Omit<ClaimedRun, "credentials">>({
-    name: "claim_run",
-    text: `update run set ${CLAIM}
-      from account
-      where run.id = any($1) and account.id = run.account_id and run.admitted_at is not null
-        and run.ended_at is null and run.lease_owner is null and ($4 or not ${IS_SUSPECT})
-      returning ${CLAIMED_COLUMNS}`,
-    values: [...claimValues([runId], owner), isAlone],
-  });
-  return rows[0] && { ...rows[0], credentials: await listRunCredentials(db, runId) };
-}
-
-/** Whether it must be alone in this worker, which has its lease or may have it. */
-export async function isSuspect(db: Database, runId: string, owner: string): Promise<boolean> {
-  const rows = await db.query(
-    `select from run where id = $1 and coalesce(lease_owner, $2) = $2 and ended_at is null and admitted_at is not null
-       and ${IS_SUSPECT}`,
-    [runId, owner],
-  );
-  return rows.length > 0;
-}
+/** Of the row `claimed`. */
+export const CREDENTIALS = `(select coalesce(json_agg(json_build_object('slot', slot, 'credentialId', credential_id,
+    'strategyId', strategy_id, 'strategyVersion', strategy_version) order by slot), '[]')
+  from run_credential where run_id = claimed.id)`;
 
 /** Shows a finer step inside the present status. False: the lease is lost. */
 export const moveStep = groupedUnderLease<{ readonly lease: Lease; readonly step: string }>(
@@ -275,21 +244,14 @@ export async function failParkedRun(
   return rows.length > 0;
 }
 
-/** Hands the run back: whoever gets its next job goes on from the journal. */
-export async function releaseRun(db: Database, held: Lease): Promise<boolean> {
+/** Hands the run back: whoever takes it, at once or not before `delayMs` are over, goes on from the journal. */
+export async function releaseRun(db: Database, held: Lease, delayMs = 0): Promise<boolean> {
   const rows = await db.query(
-    `update run set lease_owner = null where id = $1 and ${HELD} returning 1`,
-    leaseValues(held),
+    `update run set lease_owner = null, not_before = app_now() + nullif($4::float8, 0) * interval '1 ms'
+     where id = $1 and ${HELD} returning 1`,
+    [...leaseValues(held), delayMs],
   );
   return rows.length > 0;
-}
-
-async function listRunCredentials(db: Database, runId: string): Promise<readonly RunCredential[]> {
-  return await db.query<RunCredential>(
-    `select slot, credential_id as "credentialId", strategy_id as "strategyId", strategy_version as "strategyVersion"
-     from run_credential where run_id = $1 order by slot`,
-    [runId],
-  );
 }
 
 export interface RunInput {

@@ -63,8 +63,8 @@ export async function freeRunsOfNobody(db: Database): Promise<void> {
 
 /**
  * Takes over from workers that are dead (their advisory lock is free) or silent (no heartbeat for `staleMs`): their runs'
- * epochs rise, so that nothing they still write counts, and their jobs are free again. Gives the runs that go on. With the server all
- * locks vanish at once: that a worker has lost its lock so is no sign against its runs.
+ * epochs rise, so that nothing they still write counts, and their chores are free again. Gives the accounts of the runs, each as often
+ * as it has some, which go on. With the server all locks vanish at once: that a worker has lost its lock so is no sign against its runs.
  */
 export async function takeOverDeadWorkers(
   db: Database,
@@ -86,18 +86,18 @@ export async function takeOverDeadWorkers(
     await failpoint("worker.before_take_over");
     const ids = dead.map((worker) => worker.id);
     // In the order of the batches that write under leases: they never wait for each other.
-    const runs = await tx.query<{ id: string }>(
+    const runs = await tx.query<{ accountId: string }>(
       `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
          lost_leases = lost_leases + (worker.heartbeat_at > pg_postmaster_start_time())::int
        from worker where worker.id = run.lease_owner
-         and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.id`,
+         and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.account_id as "accountId"`,
       [ids],
     );
     await tx.query(`select graphile_worker.force_unlock_workers($1::text[])`, [
       dead.flatMap((worker) => worker.poolIds),
     ]);
     await tx.query(`delete from worker where id = any($1)`, [ids]);
-    return runs.map((run) => run.id);
+    return runs.map(({ accountId }) => accountId);
   });
 }
 
@@ -111,9 +111,27 @@ export async function deleteWorker(db: Database, workerId: string): Promise<void
   );
 }
 
-/** Frees all jobs of these pools. One that is worked on is found by its run, or is done twice, which does no harm. */
+/** Frees all chores of these pools. One that is worked on is done twice, which does no harm. */
 export async function freeJobs(db: Database, poolIds: readonly string[]): Promise<void> {
   await db.query(`select graphile_worker.force_unlock_workers($1::text[])`, [poolIds]);
+}
+
+/** A pool's id is in its worker's row within this, or its worker is lost. */
+const UNKNOWN_POOL_MS = 30_000;
+
+/** Frees chores that a pool of no worker holds: it was lost before its id was written down. The times are those of the jobs' own table. */
+export async function freeJobsOfNobody(db: Database): Promise<void> {
+  const pools = await db.query<{ id: string }>({
+    name: "list_pools_of_nobody",
+    text: `select distinct locked_by as id from graphile_worker.jobs where locked_at < now() - $1 * interval '1 ms'
+      and not exists (select from worker where jobs.locked_by = any(worker.pool_ids))`,
+    values: [UNKNOWN_POOL_MS],
+  });
+  if (pools.length > 0)
+    await freeJobs(
+      db,
+      pools.map(({ id }) => id),
+    );
 }
 
 type RunToStop = "cancelled" | "lease_lost" | "credential_deleted";

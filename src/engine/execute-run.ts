@@ -3,17 +3,7 @@ import { keepBlueprintVersion } from "#db/config-documents.ts";
 import { isConnectionLost, isLockedOut } from "#db/database-errors.ts";
 import type { Lease } from "#db/lease.ts";
 import { completeRun, type NewResult } from "#db/run-results.ts";
-import {
-  claimRun,
-  failRun,
-  findRun,
-  isSuspect,
-  listRunInputs,
-  parkRun,
-  releaseRun,
-  startRun,
-  type ClaimedRun,
-} from "#db/runs.ts";
+import { failRun, findRun, listRunInputs, parkRun, releaseRun, startRun, type ClaimedRun } from "#db/runs.ts";
 import type { Blueprint } from "#domain/blueprint.ts";
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
@@ -43,31 +33,14 @@ export type RunOutcome =
   | { readonly kind: "ended"; readonly accountId: string }
   /** It waits for a person: its account may admit the next. */
   | { readonly kind: "parked"; readonly accountId: string }
-  /** Handed back at a drain: it needs a new job. */
-  | { readonly kind: "released"; readonly runId: string }
-  /** Handed back because the object store failed: it goes on after this time. */
-  | { readonly kind: "delayed"; readonly runId: string; readonly delayMs: number }
-  /** It was not claimed: it must be alone in its worker. */
-  | { readonly kind: "suspect" }
+  /** Handed back at a drain: another worker may take it. */
+  | { readonly kind: "released"; readonly accountId: string }
+  /** Handed back because it can't go on just now: any worker may take it after this time. */
+  | { readonly kind: "delayed"; readonly accountId: string; readonly delayMs: number }
   /** Not ours: terminal already, or with another worker. */
   | { readonly kind: "skipped" }
   /** The database went away, or stayed locked: the worker's reconciler frees the run when it is back. */
   | { readonly kind: "adrift" };
-
-/** Claims a run that is admitted already and carries it. `stop` is the worker's means to stop it; `isAlone`: it carries no other. */
-export async function executeRun(
-  services: EngineServices,
-  runId: string,
-  workerId: string,
-  stop: AbortController,
-  isAlone: boolean,
-): Promise<RunOutcome> {
-  await failpoint("run.before_claim");
-  const claimed = await claimRun(services.db, runId, workerId, isAlone);
-  if (claimed) return await carryRun(services, claimed, workerId, stop);
-  const mustBeAlone = !isAlone && (await isSuspect(services.db, runId, workerId));
-  return { kind: mustBeAlone ? "suspect" : "skipped" };
-}
 
 /** Carries one run from claimed to terminal. */
 export async function carryRun(
@@ -86,6 +59,8 @@ export async function carryRun(
         `The run lost its worker ${claimed.lostLeases} times without getting further.`,
       );
     }
+    // Of a suspect nothing is begun.
+    if (claimed.remainingMs <= 0) stop.abort(new RunStopped("timeout"));
     await carry(services, claimed, lease, stop.signal);
     return { kind: "ended", accountId: claimed.accountId };
   } catch (error) {
@@ -114,13 +89,22 @@ async function handBack(
   lease: Lease,
   failure: StoreFailed,
 ): Promise<RunOutcome> {
-  const delayMs = Math.min(DELAY_MS.first * 2 ** Math.min(run.epoch - 1, DOUBLINGS_MAX), DELAY_MS.most);
   services.log.error(
-    { runId: run.id, delayMs, reason: failure.message },
+    { runId: run.id, reason: failure.message },
     "the object store failed; the run waits and goes on from its journal",
   );
-  const released = await outlastLocks(async () => await releaseRun(services.db, lease));
-  return released ? { kind: "delayed", runId: run.id, delayMs } : { kind: "skipped" };
+  return await delayRun(services, run, lease);
+}
+
+/** Hands a run back that can't go on just now, for a while that grows with each claim. */
+export async function delayRun(
+  services: Pick<EngineServices, "db">,
+  run: ClaimedRun,
+  lease: Lease,
+): Promise<RunOutcome> {
+  const delayMs = Math.min(DELAY_MS.first * 2 ** Math.min(run.epoch - 1, DOUBLINGS_MAX), DELAY_MS.most);
+  const released = await outlastLocks(async () => await releaseRun(services.db, lease, delayMs));
+  return released ? { kind: "delayed", accountId: run.accountId, delayMs } : { kind: "skipped" };
 }
 
 async function end(
@@ -152,7 +136,7 @@ async function end(
     await failpoint("run.before_release");
     const released = await outlastLocks(async () => await releaseRun(services.db, lease));
     await failpoint("run.after_release");
-    return released ? { kind: "released", runId: run.id } : { kind: "skipped" };
+    return released ? { kind: "released", accountId: run.accountId } : { kind: "skipped" };
   }
   const failure = failureOf(services, run, error, reason);
   await failpoint("run.before_fail");

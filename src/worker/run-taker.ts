@@ -1,5 +1,6 @@
 import { admitRuns } from "#db/admission.ts";
 import { isLockedOut } from "#db/database-errors.ts";
+import { claimLeftRuns, type LeftKind } from "#db/left-runs.ts";
 import type { Database } from "#db/pool.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -14,6 +15,8 @@ const LOCKED_AGAIN_MS = 250;
 export interface TakerOptions {
   readonly db: Database;
   readonly log: Log;
+  /** `suspect`: it takes those that must be carried in quarantine, and nothing else. */
+  readonly takes?: LeftKind;
   /** Null: nothing may be taken now. */
   readonly workerId: () => string | null;
   /** How many more runs there is room for. */
@@ -25,9 +28,10 @@ export interface TakerOptions {
 }
 
 /**
- * Takes waiting runs while there is room for them. It is woken by whatever lets a run begin (a trigger, the end of another run,
- * the reconciler), and takes for every account that may have one; what comes while it takes is taken next. No account waits for
- * what another one waits for.
+ * The one way for a run to begin, and to go on: takes runs while there is room for them, of each account those that were begun and left
+ * before those that wait. It is woken by whatever lets a run begin (a trigger, the end of another run, a run that was handed back, a
+ * worker that was lost, the reconciler), and takes for every account that may have one; what comes while it takes is taken next. No
+ * account waits for what another one waits for.
  */
 export class RunTaker {
   readonly #options: TakerOptions;
@@ -35,6 +39,8 @@ export class RunTaker {
   readonly #accounts = new Set<string>();
   /** Those of them that have some, as far as is known. */
   readonly #likely = new Set<string>();
+  /** Those of which a run was left, as far as is known. */
+  readonly #left = new Set<string>();
   /** Those of which none waited at the last look: a place that gets free is nobody's there. */
   readonly #idle = new Set<string>();
   /** Accounts whose runs are being taken, each with the room that is kept for it. */
@@ -54,6 +60,17 @@ export class RunTaker {
     for (const id of accountIds) this.#add(id, isLikely);
     this.#takeSoon();
     return !this.#isStopped && this.#betweens === 0 && this.#room() > 0;
+  }
+
+  /** Runs of these accounts were left, and have their places. */
+  wakeForLeft(accountIds: readonly string[]): void {
+    for (const id of accountIds) this.#left.add(id);
+    this.wake(accountIds);
+  }
+
+  /** As wakeForLeft, later. */
+  wakeForLeftIn(delayMs: number, accountId: string): void {
+    this.#in(delayMs, () => this.wakeForLeft([accountId]));
   }
 
   /** A place of the account got free: whatever waits for one may begin. */
@@ -141,6 +158,7 @@ export class RunTaker {
   #forgetAll(): void {
     this.#accounts.clear();
     this.#likely.clear();
+    this.#left.clear();
     this.#idle.clear();
   }
 
@@ -148,18 +166,17 @@ export class RunTaker {
     // Whoever wakes it from here on may know of a run that this look does not see.
     this.#accounts.delete(accountId);
     const isLikely = this.#likely.delete(accountId);
+    const isLeft = this.#left.delete(accountId);
     this.#idle.delete(accountId);
     try {
+      const takes = this.#options.takes ?? "plain";
+      const left = isLeft ? await this.#takeLeft(accountId, share, workerId, takes) : 0;
+      if (left === share) return this.#add(accountId, isLikely);
+      if (takes === "suspect") return;
       await failpoint("run.before_admit");
-      const admitted = await admitRuns(this.#options.db, accountId, workerId, share, isLikely);
-      const { runs, isMore, mayWait } = admitted;
-      // Before they begin: the first of them may be over at once.
-      if (!mayWait) this.#idle.add(accountId);
-      for (const run of runs) this.#options.begin(run, workerId);
-      // There may be more; it is the others' turn first.
-      if (isMore || runs.length === share) this.#add(accountId, true);
+      await this.#admit(accountId, share - left, workerId, isLikely);
     } catch (error) {
-      if (isLockedOut(error)) return this.#wakeLater(accountId);
+      if (isLockedOut(error)) return this.#in(LOCKED_AGAIN_MS, () => this.wake([accountId], true));
       this.#options.log.warn(
         { accountId, ...describeError(error) },
         "taking runs failed; the reconciler will do it",
@@ -167,12 +184,29 @@ export class RunTaker {
     }
   }
 
-  #wakeLater(accountId: string): void {
+  async #takeLeft(accountId: string, share: number, workerId: string, takes: LeftKind): Promise<number> {
+    await failpoint("run.before_claim");
+    const runs = await claimLeftRuns(this.#options.db, accountId, workerId, share, takes);
+    for (const run of runs) this.#options.begin(run, workerId);
+    if (runs.length === share) this.#left.add(accountId);
+    return runs.length;
+  }
+
+  async #admit(accountId: string, share: number, workerId: string, isLikely: boolean): Promise<void> {
+    const { runs, isMore, mayWait } = await admitRuns(this.#options.db, accountId, workerId, share, isLikely);
+    // Before they begin: the first of them may be over at once.
+    if (!mayWait) this.#idle.add(accountId);
+    for (const run of runs) this.#options.begin(run, workerId);
+    // There may be more; it is the others' turn first.
+    if (isMore || runs.length === share) this.#add(accountId, true);
+  }
+
+  #in(delayMs: number, task: () => void): void {
     if (this.#isStopped) return;
     const timer = setTimeout(() => {
       this.#later.delete(timer);
-      this.wake([accountId], true);
-    }, LOCKED_AGAIN_MS);
+      task();
+    }, delayMs);
     this.#later.add(timer);
   }
 }

@@ -7,13 +7,14 @@ import { purgeOldRuns } from "#actions/purge-runs.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
-import { listAccountsWithWaitingRuns } from "#db/admission.ts";
+import { listAccountsToServe } from "#db/admission.ts";
 import { isConnectionLost } from "#db/database-errors.ts";
-import { addMissingJobs, addRunJob, addRunJobLater, addRunJobs } from "#db/jobs.ts";
 import type { DatabaseSource } from "#db/pool.ts";
-import { isSuspect, type ClaimedRun } from "#db/runs.ts";
+import type { NewsListener } from "#db/run-news.ts";
+import type { ClaimedRun } from "#db/runs.ts";
 import {
   freeJobs,
+  freeJobsOfNobody,
   freeRunsOfNobody,
   listLeases,
   listRunsToStop,
@@ -22,15 +23,15 @@ import {
   takeOverDeadWorkers,
 } from "#db/workers.ts";
 import { limits } from "#domain/limits.ts";
-import { carryRun, executeRun, type RunOutcome } from "#engine/execute-run.ts";
+import { carryRun, delayRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/sweep-scratch.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
+import type { Quarantine } from "./quarantine.ts";
 import { RunTaker } from "./run-taker.ts";
-import { SuspectLane } from "./suspect-lane.ts";
 
 const POLL_EVERY_MS = 1_000;
 const TAKE_OVER_EVERY_MS = 250;
@@ -39,15 +40,18 @@ const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
+/** Looks in a row that find no suspect, after which a process in quarantine ends. */
+const IDLE_LOOKS_MAX = 3;
+/** Chores at once: sign-ins that are handed over, and one of the timetable's. */
+const CHORES_AT_ONCE = 10;
 /** One queue, so that one of them runs at a time among all workers; a job that is late is not added twice. */
-const HOUSEKEEPING = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
+const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
   .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
   .join("\n");
 
 /** A run that this worker carries. */
 interface Carried {
-  /** Null until it is claimed. */
-  readonly accountId: string | null;
+  readonly accountId: string;
   readonly stop: AbortController;
   readonly over: Promise<void>;
 }
@@ -57,20 +61,23 @@ export interface WorkerOptions {
   readonly concurrency: number;
   /** Finishes the sign-in of an end user that a process without the vault's keys has handed over. Never throws. */
   readonly finishSignIn: (stateHash: Uint8Array) => Promise<void>;
+  /** Where its suspects are carried. */
+  readonly quarantine: Quarantine;
 }
 
 /**
- * Carries runs. Those that wait it takes itself while it has room; those that somebody has begun and left come as jobs of
- * graphile-worker, besides. The run row is the truth; a job is only the message that the run may go on.
+ * Carries runs, and does chores. Runs are leased rows, which it takes itself while it has room: those that wait, and those that somebody
+ * has begun and left. Chores (housekeeping, sign-ins that were handed over) are jobs of graphile-worker. In quarantine it carries one
+ * suspect at a time, and does no chores.
  */
 export class Worker {
   readonly #services: EngineServices;
   readonly #source: DatabaseSource;
   readonly #concurrency: number;
-  readonly #finishSignIn: (stateHash: Uint8Array) => Promise<void>;
+  /** Null: this one is in quarantine itself. */
+  readonly #quarantine: Quarantine | null;
   readonly #carried = new Map<string, Carried>();
   readonly #taker: RunTaker;
-  readonly #lane: SuspectLane;
   readonly #poolIds: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   #unsubscribe: () => void = () => {};
@@ -78,60 +85,84 @@ export class Worker {
   #runner: Runner | null = null;
   #stopping = false;
   #mustFreeJobs = false;
+  #arePoolsSaved = true;
+  #idleLooks = 0;
+  readonly #idle = Promise.withResolvers<void>();
 
   private constructor(
     services: EngineServices,
     source: DatabaseSource,
-    { concurrency, finishSignIn }: WorkerOptions,
+    concurrency: number,
+    quarantine: Quarantine | null,
   ) {
     this.#services = services;
     this.#source = source;
     this.#concurrency = concurrency;
-    this.#finishSignIn = finishSignIn;
+    this.#quarantine = quarantine;
     this.#taker = new RunTaker({
       db: services.db,
       log: services.log,
+      takes: quarantine === null ? "suspect" : "plain",
       workerId: () => this.#membership?.workerId ?? null,
       room: () => this.#concurrency - this.#carried.size,
       carried: () => this.#countByAccount(),
       begin: (run, workerId) => this.#begin(run, workerId),
-    });
-    this.#lane = new SuspectLane({
-      between: async (task) => await this.#taker.between(task),
-      company: () => [...this.#carried.values()].map(({ over }) => over),
-      handBack: () => this.#stopCarried("drain"),
-      isStopped: () => this.#stopping,
     });
   }
 
   static async start(
     services: EngineServices,
     source: DatabaseSource,
-    options: WorkerOptions,
+    { concurrency, finishSignIn, quarantine }: WorkerOptions,
   ): Promise<Worker> {
-    const worker = new Worker(services, source, options);
+    const worker = new Worker(services, source, concurrency, quarantine);
     await worker.#join();
     // As ever after: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
     await worker.#quietly(() => worker.#takeOver());
     process.on("unhandledRejection", worker.#hearUnhandled);
-    await worker.#startRunner();
+    await worker.#startRunner(finishSignIn);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
-    worker.#every(WATCH_EVERY_MS, () => worker.#watch());
-    worker.#every(RECONCILE_EVERY_MS, () => worker.#reconcile());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
-    // Only hints, so that a run that was triggered or cancelled anywhere begins or stops at once; else the next look finds it.
-    worker.#unsubscribe = services.news.subscribe({
-      waiting: (accountIds) => worker.#taker.wake(accountIds, true),
-      stop: (runIds) => void worker.#quietly(() => worker.#stopRuns(runIds)),
-    });
-    await worker.#quietly(() => worker.#reconcile());
-    // At the start and then seldom: the folder is this machine's, and a job may be another's.
+    await worker.#takeRuns();
+    // At the start and then seldom: the folder is this machine's, and a chore may be another's.
     void worker.#quietly(() => sweepScratch(services));
     worker.#every(SWEEP_SCRATCH_EVERY_MS, () => sweepScratch(services));
     return worker;
   }
 
-  /** Stops taking jobs, hands the runs under way back, and leaves. */
+  /** The worker of a process in quarantine. What it leaves others look after. */
+  static async startQuarantined(services: EngineServices, source: DatabaseSource): Promise<Worker> {
+    const worker = new Worker(services, source, 1, null);
+    await worker.#join();
+    await worker.#takeRuns();
+    return worker;
+  }
+
+  /** Whether it carries nothing. */
+  isFree(): boolean {
+    return this.#carried.size === 0;
+  }
+
+  /** Ends in quarantine alone, when there is nothing left to carry. */
+  get idle(): Promise<void> {
+    return this.#idle.promise;
+  }
+
+  async #takeRuns(): Promise<void> {
+    this.#every(WATCH_EVERY_MS, () => this.#watch());
+    this.#every(RECONCILE_EVERY_MS, () => this.#reconcile());
+    // Only hints, so that a run that was triggered or cancelled anywhere begins or stops at once; else the next look finds it.
+    const stop = (runIds: readonly string[]): void => void this.#quietly(() => this.#stopRuns(runIds));
+    const ofRuns: NewsListener = {
+      waiting: (accountIds) => this.#taker.wake(accountIds, true),
+      left: (accountIds) => this.#taker.wakeForLeft(accountIds),
+      stop,
+    };
+    this.#unsubscribe = this.#services.news.subscribe(this.#quarantine === null ? { stop } : ofRuns);
+    await this.#quietly(() => this.#reconcile());
+  }
+
+  /** Stops taking runs and chores, hands the runs under way back, and leaves. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
@@ -140,7 +171,11 @@ export class Worker {
     const stopped = this.#runner?.stop();
     this.#stopCarried("drain");
     await this.#taker.stop();
-    await Promise.all([stopped, ...[...this.#carried.values()].map(({ over }) => over)]);
+    await Promise.all([
+      stopped,
+      this.#quarantine?.stop(),
+      ...[...this.#carried.values()].map(({ over }) => over),
+    ]);
     await this.#membership?.leave();
     // Other workers have room for them.
     this.#services.news.tellOfWaiting(this.#taker.accountIds);
@@ -157,32 +192,33 @@ export class Worker {
     this.#mustFreeJobs = true;
   };
 
-  async #startRunner(): Promise<void> {
+  async #startRunner(finishSignIn: WorkerOptions["finishSignIn"]): Promise<void> {
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
       this.#poolIds.push(workerPool.id);
-      const workerId = this.#membership?.workerId;
-      if (workerId) void this.#quietly(() => savePoolIds(this.#services.db, workerId, this.#poolIds));
+      this.#arePoolsSaved = false;
+      void this.#quietly(() => this.#savePools());
     });
     const logger = new Logger(() => (level, message) => {
       if (level === "error") this.#services.log.error({ from: "graphile-worker" }, message.slice(0, 300));
     });
     this.#runner = await runGraphileWorker({
       pgPool: this.#services.db.pool,
-      concurrency: this.#concurrency,
+      concurrency: CHORES_AT_ONCE,
       noHandleSignals: true,
       pollInterval: POLL_EVERY_MS,
       // One look for all places, and what can't begin soon goes back for others.
-      preset: { worker: { localQueue: { size: this.#concurrency, ttl: POLL_EVERY_MS } } },
+      preset: { worker: { localQueue: { size: CHORES_AT_ONCE, ttl: POLL_EVERY_MS } } },
       events,
       logger,
-      crontab: HOUSEKEEPING,
+      crontab: TIMETABLE,
       taskList: {
-        execute_run: async (payload) => await this.#execute((payload as { runId: string }).runId),
+        // Messages of programs of before, that a run was left: its row says so, and the reconciler goes by that.
+        execute_run: async () => {},
         housekeeping: async () => await this.#keepHouse(),
         sweep_objects: async () => void (await sweepObjects(this.#services)),
         finish_sign_in: async (payload) =>
-          await this.#finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
+          await finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
       },
     });
     // Its promise ends with the runner; a failure there is told, and the reconciler of another process goes on.
@@ -191,74 +227,45 @@ export class Worker {
     });
   }
 
+  /** With them, others free this worker's chores when it is lost. */
+  async #savePools(): Promise<void> {
+    const workerId = this.#membership?.workerId;
+    if (workerId === undefined || this.#arePoolsSaved) return;
+    await savePoolIds(this.#services.db, workerId, this.#poolIds);
+    this.#arePoolsSaved = true;
+  }
+
   /** A run that was taken: it is leased to this worker already. */
   #begin(run: ClaimedRun, workerId: string): void {
+    if (this.#quarantine === null)
+      this.#services.log.warn(
+        { runId: run.id },
+        "a run that has lost its workers without getting further is carried in quarantine",
+      );
     const stop = new AbortController();
     const over = carryRun(this.#services, run, workerId, stop)
-      .catch((error: unknown): RunOutcome => {
-        // It stays leased until the reconciler finds that nobody carries it, and goes on by a job.
-        this.#noteUncarried(run.id, error);
-        return { kind: "adrift" };
-      })
-      .then(async (outcome) => await this.#follow(run.id, outcome));
+      .catch(async (error: unknown) => await this.#giveBack(run, workerId, error))
+      .then((outcome) => this.#follow(run.id, outcome));
     this.#carried.set(run.id, { accountId: run.accountId, stop, over });
     if (this.#stopping) stop.abort(new RunStopped("drain"));
     else if (this.#membership?.workerId !== workerId) stop.abort(new RunStopped("lease_lost"));
   }
 
-  /** A job's run. */
-  async #execute(runId: string): Promise<void> {
-    const { db, log } = this.#services;
-    const isSuspectHere = async (): Promise<boolean> =>
-      await isSuspect(db, runId, this.#membership?.workerId ?? "");
-    if (!this.#lane.isClosed) {
-      if ((await this.#carryJob(runId, false)) !== "suspect") return;
-    } else if (!(await isSuspectHere())) {
-      // Other workers may have it meanwhile.
-      return await addRunJobLater(db, runId, POLL_EVERY_MS);
-    }
-    log.warn({ runId }, "a run that has lost its workers without getting further is carried alone");
-    const carry = async () => await this.#carryJob(runId, true);
-    if (!(await this.#lane.carry({ carry, isSuspect: isSuspectHere }))) await addRunJob(db, runId);
-  }
-
-  async #carryJob(runId: string, isAlone: boolean): Promise<RunOutcome["kind"]> {
-    const workerId = this.#membership?.workerId;
-    // Between two memberships nothing may be claimed. The reconciler gives the run its job again.
-    if (workerId === undefined || this.#stopping || this.#carried.has(runId)) return "skipped";
-    const stop = new AbortController();
-    const { promise: over, resolve } = Promise.withResolvers<void>();
-    // Before the claim: a run that is leased and not registered counts as left behind.
-    this.#carried.set(runId, { accountId: null, stop, over });
-    try {
-      const outcome = await executeRun(this.#services, runId, workerId, stop, isAlone);
-      await this.#follow(runId, outcome);
-      return outcome.kind;
-    } catch (error) {
-      // The job runner logs the message of what a task throws and keeps it in its table; the database's may quote values.
-      this.#noteUncarried(runId, error);
-      throw new Error(`the run could not be carried (${describeError(error).error})`);
-    } finally {
-      this.#carried.delete(runId);
-      resolve();
-    }
+  /** What nobody has thought of, as an end that the database refuses: it is tried again, and not at once. */
+  async #giveBack(run: ClaimedRun, workerId: string, error: unknown): Promise<RunOutcome> {
+    this.#services.log.error({ runId: run.id, ...describeError(error) }, "a run could not be carried");
+    const lease = { runId: run.id, owner: workerId, epoch: run.epoch };
+    // Else it stays leased until the reconciler finds that nobody carries it.
+    return await delayRun(this.#services, run, lease).catch((): RunOutcome => ({ kind: "adrift" }));
   }
 
   /** After a run was carried: whatever waits for its place may begin. */
-  async #follow(runId: string, outcome: RunOutcome): Promise<void> {
-    if (outcome.kind === "released") {
-      await this.#quietly(async () => await addRunJob(this.#services.db, runId));
-    }
-    if (outcome.kind === "delayed") {
-      await this.#quietly(async () => await addRunJobLater(this.#services.db, runId, outcome.delayMs));
-    }
+  #follow(runId: string, outcome: RunOutcome): void {
     this.#carried.delete(runId);
+    if (outcome.kind === "released") this.#services.news.tellOfLeft([outcome.accountId]);
+    if (outcome.kind === "delayed") this.#taker.wakeForLeftIn(outcome.delayMs, outcome.accountId);
     if (outcome.kind === "ended" || outcome.kind === "parked") this.#taker.freed(outcome.accountId);
     else this.#taker.wake([]);
-  }
-
-  #noteUncarried(runId: string, error: unknown): void {
-    this.#services.log.error({ runId, ...describeError(error) }, "a run could not be carried");
   }
 
   #stopCarried(reason: "drain" | "lease_lost"): void {
@@ -267,9 +274,8 @@ export class Worker {
 
   #countByAccount(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const { accountId } of this.#carried.values()) {
-      if (accountId !== null) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
-    }
+    for (const { accountId } of this.#carried.values())
+      counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
     return counts;
   }
 
@@ -295,11 +301,11 @@ export class Worker {
   async #takeOver(): Promise<void> {
     const workerId = this.#membership?.workerId;
     if (workerId === undefined) return;
-    const runs = await takeOverDeadWorkers(this.#services.db, workerId, limits.heartbeatStaleMs);
-    if (runs.length === 0) return;
-    this.#services.log.warn({ runs: runs.length }, "took over the runs of a dead worker");
+    const accountIds = await takeOverDeadWorkers(this.#services.db, workerId, limits.heartbeatStaleMs);
+    if (accountIds.length === 0) return;
+    this.#services.log.warn({ runs: accountIds.length }, "took over the runs of a dead worker");
     await failpoint("worker.after_take_over");
-    await addRunJobs(this.#services.db, runs);
+    this.#services.news.tellOfLeft([...new Set(accountIds)]);
   }
 
   async #watch(): Promise<void> {
@@ -312,7 +318,7 @@ export class Worker {
     const carried = runIds.filter((id) => this.#carried.has(id));
     if (workerId === undefined || carried.length === 0) return;
     for (const { runId, reason } of await listRunsToStop(this.#services.db, workerId, carried)) {
-      // A run that is only just being claimed has no lease yet: it is not asked twice whether it is lost.
+      // One that is just ending has no lease any more, and one that was taken over learns it from its next write.
       if (reason !== "lease_lost") this.#carried.get(runId)?.stop.abort(new RunStopped(reason));
     }
   }
@@ -324,17 +330,36 @@ export class Worker {
     // What is being taken is leased before it is carried.
     await this.#taker.between(async () => {
       const leases = await listLeases(db, workerId);
-      // Compared now, after the look: a job registers its run before it claims it.
       const orphans = leases.filter(({ runId }) => !this.#carried.has(runId));
       await releaseOrphans(db, workerId, orphans);
     });
+    if (this.#quarantine !== null) await this.#freeOthers();
+    const accounts = await listAccountsToServe(db);
+    const isSuspectLeft = accounts.some(({ isSuspect }) => isSuspect);
+    const wanted = accounts.filter((account) =>
+      this.#quarantine === null ? account.isSuspect : account.isLeft,
+    );
+    this.#taker.wakeForLeft(wanted.map(({ accountId }) => accountId));
+    if (this.#quarantine === null) return this.#lookIdle(isSuspectLeft);
+    this.#taker.wake(accounts.flatMap(({ accountId, waits }) => (waits ? [accountId] : [])));
+    this.#quarantine.look(isSuspectLeft, () => void this.#quietly(() => this.#takeOver()));
+  }
+
+  /** What lost workers have left. */
+  async #freeOthers(): Promise<void> {
+    const { db } = this.#services;
     await freeRunsOfNobody(db);
     if (this.#mustFreeJobs) {
       await freeJobs(db, this.#poolIds);
       this.#mustFreeJobs = false;
     }
-    this.#taker.wake(await listAccountsWithWaitingRuns(db));
-    await addMissingJobs(db);
+    await this.#savePools();
+    await freeJobsOfNobody(db);
+  }
+
+  #lookIdle(isWanted: boolean): void {
+    this.#idleLooks = isWanted || this.#carried.size > 0 ? 0 : this.#idleLooks + 1;
+    if (this.#idleLooks >= IDLE_LOOKS_MAX) this.#idle.resolve();
   }
 
   /** Personal data first. What fails keeps nothing else from being done. */

@@ -92,7 +92,7 @@ const CASES: Readonly<Record<string, Case>> = {
 
 /** Exported, and about leases, but not written under one: who calls them and what guards them instead. */
 const OTHERS: Readonly<Record<string, string>> = {
-  claimRun: "takes the lease: only where nobody has one",
+  claimLeftRuns: "takes the lease: only where nobody has one",
   cancelRun: "a caller's or an operator's; whoever holds the run is fenced from then on",
   failIdleRunsOf: "only runs that nobody holds",
   decideWrite: "an operator's; only while nobody holds the run",
@@ -101,15 +101,13 @@ const OTHERS: Readonly<Record<string, string>> = {
   deleteWorker: "a worker's own runs, by its name",
   listRunsToStop: "reads",
   listLeases: "reads",
-  isSuspect: "reads",
   listSeenWorkers: "reads",
   countWaitingRuns: "reads",
   findDetailedRun: "reads",
   listHeldClaims: "reads",
-  addMissingJobs: "adds jobs and changes no run",
   freeRunsOfNobody: "only runs of workers that are gone, raising their epochs",
   RUN_CHECKS: "reads",
-  freeJobs: "frees jobs and changes no run",
+  freeJobsOfNobody: "frees jobs and changes no run",
   CLAIM: "part of what takes a lease",
   CLAIMED_COLUMNS: "reads",
 };

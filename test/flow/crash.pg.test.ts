@@ -298,12 +298,12 @@ test("every run acknowledged with a 202 reaches its end though the service is ki
   }
 });
 
-test("a run whose job got lost completes all the same: the run row is the truth", async () => {
+test("a run that was left completes though nobody was told of it: its row says so", async () => {
   const { db } = installation.database;
   await end("SIGKILL");
   const api = await installation.serveProcess({}, ["api"]);
   const { body } = await openCaller(api.url, key).post("/blueprints/open-list/trigger", {});
-  // As a worker leaves it that has handed it back and could not add its job.
+  // As a worker leaves it that has handed it back and could not tell anybody.
   await db.query("update run set admitted_at = app_now(), lease_epoch = 1 where id = $1", [body.id]);
   await running();
   assert.equal((await openCaller(api.url, key).waitForRun(body.id)).body.status, "completed");

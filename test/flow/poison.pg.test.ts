@@ -5,9 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import type { ServiceProcess } from "../service.ts";
+import { testInAll } from "../tiers.ts";
 import { afterFaults, callerOf, isDead, openFaultStage, untilDead, type FaultStage } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
 
@@ -112,7 +114,11 @@ test(
       assert.equal(dead?.lost, losses - 1, "nobody has found out yet");
     }
     release();
-    assert.equal(await superviseUntilOver([...good, poison], 3), 1, "one more dies of it, alone with it");
+    assert.equal(
+      await superviseUntilOver([...good, poison], 3),
+      0,
+      "the next one lives: its quarantine dies of it",
+    );
 
     const [given] = await fates([poison]);
     assert.deepEqual(
@@ -126,45 +132,136 @@ test(
   },
 );
 
+/** In times of what a run takes beside no suspect. */
+const SLOWER_MAX = 1.2;
+const MEASURED = 300;
+const EVERY_MS = 50;
+
+/** Runs one after the other at a fixed rate; gives the 95th percentile of their time from trigger to end. */
+async function p95Ms(): Promise<number> {
+  const runs: Promise<string>[] = [];
+  for (let n = 0; n < MEASURED; n++) {
+    runs.push(stage.trigger(caller, "plain"));
+    await sleep(EVERY_MS);
+  }
+  const rows = await stage.ended(await Promise.all(runs));
+  const times = rows.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+  return times[Math.floor(times.length * 0.95)] ?? Infinity;
+}
+
+testInAll(
+  "which worker carries what, above",
+  `beside a suspect that takes its time, others' runs take at most ${SLOWER_MAX} times as long`,
+  { timeout: SETUP_MS },
+  async (context) => {
+    await plantSuspects();
+    const release = stage.holdReads();
+    const worker = await serveWorker();
+    assert.ok(worker);
+    await p95Ms();
+    const ratios: number[] = [];
+    const pairs: { readonly alone: number; readonly beside: number }[] = [];
+    for (let pair = 0; pair < 3; pair++) {
+      const alone = await p95Ms();
+      const suspect = await triggerSuspect("sends");
+      const beside = await p95Ms();
+      await eventually("it was carried meanwhile", areReading([suspect]), PATIENCE_MS);
+      assert.equal((await caller.post(`/blueprint-runs/${suspect}/cancel`, {})).status, 200);
+      pairs.push({ alone, beside });
+      ratios.push(beside / alone);
+    }
+    context.diagnostic(JSON.stringify(pairs));
+    release();
+    const [, median = Infinity] = ratios.toSorted((a, b) => a - b);
+    assert.ok(median <= SLOWER_MAX, JSON.stringify(pairs));
+    await worker.end("SIGKILL");
+    await afterFaults(stage);
+  },
+);
+
+/** Runs whose name begins so are planted as two workers that died of them have left them. */
+async function plantSuspects(): Promise<void> {
+  await stage.installation.database.db.query(
+    `create or replace function lose_two() returns trigger language plpgsql as $$
+     begin new.admitted_at := app_now(); new.lost_leases := 2; return new; end $$;
+     create or replace trigger lose_two before insert on run for each row
+       when (new.name like 'suspect%') execute function lose_two()`,
+  );
+}
+
+async function triggerSuspect(way: "poison" | "sends" | "plain"): Promise<string> {
+  const { status, text, body } = await caller.post(`/blueprints/${way}/trigger`, {
+    rows: [],
+    run_name: "suspect",
+  });
+  assert.equal(status, 202, text);
+  return body.id;
+}
+
+const areReading = (runs: readonly string[]) => async (): Promise<true | undefined> =>
+  runs.every((id) => stage.reads(id).length > 0) ? true : undefined;
+
 test(
-  "what is under way when a run must be alone is handed back first, and loses nothing by its end",
+  "a run that kills its worker costs those beside it nothing once it is suspected",
   { timeout: SETUP_MS },
   async () => {
-    const { db } = stage.installation.database;
-    // As two workers that died of it have left it.
-    await db.query(
-      `create function lose_two() returns trigger language plpgsql as $$
-       begin new.admitted_at := app_now(); new.lost_leases := 2; return new; end $$;
-       create trigger lose_two before insert on run for each row
-         when (new.name = 'suspect') execute function lose_two()`,
-    );
+    await plantSuspects();
     const release = stage.holdReads();
     const company = await Promise.all([stage.trigger(caller, "sends"), stage.trigger(caller, "sends")]);
     const worker = await serveWorker();
     assert.ok(worker);
-    const areReading = async (): Promise<true | undefined> =>
-      company.every((id) => stage.reads(id).length > 0) ? true : undefined;
-    await eventually("both are reading", areReading, PATIENCE_MS);
-
-    const { status, text, body } = await caller.post("/blueprints/poison/trigger", {
-      rows: [],
-      run_name: "suspect",
-    });
-    assert.equal(status, 202, text);
-    assert.equal(await untilDead(worker), "SIGKILL");
+    await eventually("both are reading", areReading(company), PATIENCE_MS);
+    const before = await fates(company);
+    const poison = await triggerSuspect("poison");
+    const isOver = async (): Promise<true | undefined> => ((await areOver([poison])) ? true : undefined);
+    await eventually("it is over", isOver, PATIENCE_MS);
+    const [given] = await fates([poison]);
+    assert.deepEqual([given?.kind, given?.lost], ["interrupted", 3]);
+    assert.equal(isDead(worker.child), false);
+    assert.deepEqual(await fates(company), before, "they are with the same worker");
     assert.deepEqual(
-      (await fates(company)).map(({ lost, owner }) => [lost, owner]),
-      [
-        [0, null],
-        [0, null],
-      ],
-      "nobody held them when the worker died",
+      company.map((id) => stage.reads(id).length),
+      [1, 1],
+      "and have asked once",
     );
     release();
-    assert.equal(await superviseUntilOver([...company, body.id], 0), 0);
-    const [given] = await fates([body.id]);
-    assert.equal(given?.kind, "interrupted");
+    await stage.ended(company);
     await stage.check(caller, company);
+    await worker.end("SIGKILL");
+    await afterFaults(stage);
+  },
+);
+
+test(
+  "beside a suspect that takes its time all others are carried; it is handed back when the worker's process is killed, and not held guilty",
+  { timeout: SETUP_MS },
+  async () => {
+    await plantSuspects();
+    const release = stage.holdReads();
+    const worker = await stage.installation.serveProcess({ LATCHKEY_WORKER_CONCURRENCY: "1" }, ["worker"]);
+    const suspect = await triggerSuspect("sends");
+    await eventually("it is reading", areReading([suspect]), PATIENCE_MS);
+    const [held] = await fates([suspect]);
+    assert.ok(held?.owner);
+    const others: string[] = [];
+    for (let n = 0; n < 5; n++) others.push(await stage.trigger(caller, "plain"));
+    await stage.ended(others, PATIENCE_MS);
+    assert.equal(
+      (await fates([suspect]))[0]?.owner,
+      held.owner,
+      "it has gone on meanwhile, in no place of the worker",
+    );
+
+    await worker.end("SIGKILL");
+    const isBack = async (): Promise<Fate | undefined> =>
+      (await fates([suspect])).find(({ owner }) => owner === null);
+    assert.equal((await eventually("it is handed back", isBack, PATIENCE_MS)).lost, 2);
+    release();
+    const next = await serveWorker();
+    const [ended] = await stage.ended([suspect], PATIENCE_MS);
+    assert.equal(ended?.status, "completed");
+    await stage.check(caller, [suspect]);
+    assert.equal(await next?.end("SIGTERM"), 0, "a drain waits for nobody");
     await afterFaults(stage);
   },
 );

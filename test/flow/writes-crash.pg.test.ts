@@ -169,13 +169,16 @@ test("a worker that dies after each write ends no run as poison: a write that is
 test("a write that each worker dies of is poison, and the operator sees that it may have happened", async () => {
   const { db } = installation.database;
   let run = "";
-  for (let life = 0; life < 3; life++) {
+  const serve = async (): Promise<ServiceProcess> =>
+    await installation.serveProcess({ LATCHKEY_FAILPOINTS: "write.after_intent=kill" });
+  for (let life = 0; life < 2; life++) {
     // It is looked up, is not there, and is begun again: that is no progress.
-    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: "write.after_intent=kill" });
+    const dying = await serve();
     if (run === "") run = (await openCaller(dying.url, key).post("/blueprints/verifies/trigger", {})).body.id;
     await untilDead(dying);
   }
-  const service = await installation.serveProcess();
+  // The third is a process of its own.
+  const service = await serve();
   const { body: ended } = await openCaller(service.url, key).waitForRun(run);
   assert.equal(ended.status, "failed");
   const [row] = await db.query(`select error_kind as kind from run where id = $1`, [run]);

@@ -108,11 +108,12 @@ async function serve(
   environment: Readonly<Record<string, string>>,
   expected: Expected,
 ): ReturnType<typeof startService> {
-  const config = readConfig({
+  const settings = {
     LATCHKEY_PORT: "0",
     LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8",
     ...expected.environment,
     ...environment,
-  });
-  return await startService(config, openLog({ level: "silent", format: "json" }), ["api", "worker"]);
+  };
+  const log = openLog({ level: "silent", format: "json" });
+  return await startService(readConfig(settings), log, ["api", "worker"], settings);
 }

@@ -163,3 +163,49 @@ test("a place that gets free is offered only where some waited at the last look"
   await all.promise;
   await taker.stop();
 });
+
+test("left runs go on before waiting ones begin; one that must be alone, or whose time has not come, does not", async () => {
+  const begun: string[] = [];
+  const taker = openTaker((run) => begun.push(run.id));
+  await db.query(
+    "update run set ended_at = app_now(), status = 'cancelled', progress_step = 'cancelled', lease_owner = null where ended_at is null",
+  );
+  await addWaiting("run_behind");
+  const leave = async (id: string, change: string): Promise<void> => {
+    await addWaiting(`run_left_${id}`);
+    await db.query(`delete from run where id like $1 and id <> $2`, [`run_left_${id}%`, `run_left_${id}1`]);
+    await db.query(`update run set admitted_at = app_now(), ${change} where id = $1`, [`run_left_${id}1`]);
+  };
+  await leave("plain", "lost_leases = 1");
+  await leave("poison", "lost_leases = 3");
+  await leave("suspect", "lost_leases = 2, deadline_at = app_now() + interval '1 hour'");
+  await leave("overdue", "lost_leases = 2, deadline_at = app_now()");
+  await leave("later", "not_before = app_now() + interval '1 hour'");
+  taker.wakeForLeft([accountId]);
+  while (begun.length < WAITING + 3) await sleep(5);
+  await taker.stop();
+  assert.deepEqual(begun.slice(0, 3).toSorted(), [
+    "run_left_overdue1",
+    "run_left_plain1",
+    "run_left_poison1",
+  ]);
+  assert.ok(
+    begun.slice(3).every((id) => id.startsWith("run_behind")),
+    begun.join(),
+  );
+  const alone: string[] = [];
+  const quarantined = new RunTaker({
+    db,
+    log: LOG,
+    takes: "suspect",
+    workerId: () => "worker_test",
+    room: () => 1,
+    carried: () => new Map(),
+    begin: (run) => alone.push(run.id),
+  });
+  await addWaiting("run_not_suspected");
+  quarantined.wakeForLeft([accountId]);
+  while (alone.length === 0 || quarantined.accountIds.length > 0) await sleep(5);
+  await quarantined.stop();
+  assert.deepEqual(alone, ["run_left_suspect1"], "in quarantine, and nothing else there");
+});
