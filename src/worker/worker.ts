@@ -45,7 +45,7 @@ const IDLE_LOOKS_MAX = 3;
 /** Chores at once: sign-ins that are handed over, and one of the timetable's. */
 const CHORES_AT_ONCE = 10;
 /** One queue, so that one of them runs at a time among all workers; a job that is late is not added twice. */
-const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
+export const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
   .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
   .join("\n");
 

@@ -1,6 +1,9 @@
 // What the worker tidies up on its timetable, and that nothing waits for it: only time decides.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseCrontab } from "graphile-worker";
+import { TIMETABLE } from "#worker/worker.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
@@ -43,6 +46,42 @@ test("the timetable knows the tasks", async () => {
     return rows.length === 0 ? undefined : rows.map(({ task }) => task);
   };
   assert.deepEqual(await eventually("it is known", known, 60_000), ["housekeeping", "sweep_objects"]);
+});
+
+test("the timetable's chores are done one at a time, and one that is late is not added twice", async () => {
+  const { db } = installation.database;
+  const add = async (task: string): Promise<void> => {
+    const options = parseCrontab(TIMETABLE).find((entry) => entry.task === task)?.options;
+    await db.query(
+      `select graphile_worker.add_job($1, queue_name => $2, job_key => $3, run_at => now() + interval '1 hour')`,
+      [task, options?.queueName, options?.jobKey],
+    );
+  };
+  const tasks = ["housekeeping", "sweep_objects"];
+  for (const task of [...tasks, ...tasks]) await add(task);
+  const jobs = async () =>
+    await db.query<{ task: string; isLocked: boolean }>(
+      `select task_identifier as task, locked_at is not null as "isLocked" from graphile_worker.jobs
+       where task_identifier = any($1) order by 1`,
+      [tasks],
+    );
+  assert.deepEqual(
+    (await jobs()).map(({ task }) => task),
+    tasks,
+  );
+  // Whichever begins is held at what it reads: both read the accounts or the keys.
+  const client = await db.pool.connect();
+  await client.query("begin");
+  await client.query("lock table run, account in access exclusive mode");
+  await db.query("update graphile_worker._private_jobs set run_at = now() where key = any($1)", [tasks]);
+  const isHeld = async (): Promise<true | undefined> =>
+    (await jobs()).some(({ isLocked }) => isLocked) ? true : undefined;
+  await eventually("one has begun", isHeld, 60_000);
+  await sleep(1_500);
+  assert.deepEqual((await jobs()).filter(({ isLocked }) => isLocked).length, 1, "a poll later");
+  await client.query("rollback");
+  client.release();
+  await eventually("both are done", async () => ((await jobs()).length === 0 ? true : undefined), 60_000);
 });
 
 test("sessions expire, keys are free again and runs are purged when their time is over: the first two at once, rows by housekeeping", async () => {
