@@ -210,6 +210,7 @@ create table credential (
   login_rejections integer default 0 not null,
   login_locked_until timestamp with time zone,
   origins text[],
+  login_next text,
   constraint credential_pkey PRIMARY KEY (id),
   constraint credential_account_id_id_key UNIQUE (account_id, id),
   constraint credential_session_id_key UNIQUE (session_id),
@@ -587,6 +588,7 @@ create table run (
   again_of text,
   passed_over smallint default 0 not null,
   not_before timestamp with time zone,
+  line text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
@@ -619,6 +621,7 @@ CREATE INDEX run_again ON public.run USING btree (again_of) WHERE (again_of IS N
 CREATE INDEX run_blocked ON public.run USING btree (account_id, waits_for, ((resumed_at IS NULL)), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
 CREATE INDEX run_blueprint ON public.run USING btree (blueprint_id, created_at, id);
 CREATE INDEX run_leased ON public.run USING btree (lease_owner) WHERE ((lease_owner IS NOT NULL) AND (admitted_at IS NOT NULL));
+CREATE INDEX run_line ON public.run USING btree (line, ((parked_at IS NULL)), created_at, id) WHERE ((line IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_list ON public.run USING btree (created_at, id);
 CREATE INDEX run_metadata ON public.run USING gin (run_metadata_pairs(metadata)) WHERE (metadata <> '\x7b7d'::bytea);
 CREATE INDEX run_name ON public.run USING btree (name) WHERE (name IS NOT NULL);
@@ -773,8 +776,10 @@ create table throttle_slot (
   blueprint_id text not null,
   node_id text not null,
   next_at timestamp with time zone not null,
+  spacing_ms double precision,
   constraint throttle_slot_pkey PRIMARY KEY (account_id, blueprint_id, node_id),
-  constraint throttle_slot_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id)
+  constraint throttle_slot_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id),
+  constraint throttle_slot_spacing_ms_check CHECK ((spacing_ms > (0)::double precision))
 );
 
 create table totp_use (
@@ -818,6 +823,8 @@ create table worker (
   pid integer not null,
   started_at timestamp with time zone default app_now() not null,
   heartbeat_at timestamp with time zone default app_now() not null,
+  beats bigint default 0 not null,
+  server text default ''::text not null,
   constraint worker_pkey PRIMARY KEY (id),
   constraint worker_lock_key_key UNIQUE (lock_key)
 );

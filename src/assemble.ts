@@ -20,6 +20,8 @@ import { openPool, type DatabaseSource } from "#db/pool.ts";
 import { RunNews } from "#db/run-news.ts";
 import { listLoggingRisks } from "#db/logging-risks.ts";
 import { listRoleRisks } from "#db/role-risks.ts";
+import { LoginTurns } from "#engine/login-turns.ts";
+import { Paces } from "#engine/paces.ts";
 import { SelfFence } from "#engine/self-fence.ts";
 import { settleRows } from "#db/signed-rows.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -275,6 +277,8 @@ function openEngine(config: Config, services: Services): EngineServices {
     handleMac: (parts) => services.signing.runHandle(parts),
     gate: services.gate,
     fence: new SelfFence(),
+    loginTurns: new LoginTurns(),
+    paces: new Paces(services.db),
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: services.loginExpressions,
     clientSecret: services.clientSecret,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { recordAudit } from "#db/audit-entries.ts";
 import { findStrategy } from "#db/config-documents.ts";
 import { findSealedOf, listCredentialsOf, noteOrigins } from "#db/credential-binding.ts";
-import { deleteLoginSession, releaseLogin, takeLogin } from "#db/credentials.ts";
+import { deleteLoginSession, releaseLogin, takeLogin, takeLoginNext } from "#db/credentials.ts";
 import type { Database } from "#db/pool.ts";
 import { replaceSealed } from "#db/sealed-places.ts";
 import { isTwoPerson } from "#db/two-person-rules.ts";
@@ -163,6 +163,7 @@ const POLL_MS = 100;
 
 async function takeTurn(db: Database, id: string, holder: string): Promise<void> {
   const deadline = performance.now() + limits.rebindWaitMs;
+  await takeLoginNext(db, id, holder);
   while ((await takeLogin(db, id, { runId: holder, epoch: null }, limits.rebindHoldMs)) !== "taken") {
     if (performance.now() > deadline)
       throw new RebindRefused(`A run is logging in with ${id} and does not come to an end. Try again later.`);

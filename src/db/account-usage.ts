@@ -30,14 +30,16 @@ export async function addUpStoredBytes(db: Database): Promise<void> {
   );
 }
 
-/** Runs of an account that wait for their turn or for a busy credential; it stops counting at `most` of each. */
+/** Runs of an account that wait for their turn, for a busy credential or in line; it stops counting at `most` of each. */
 export async function countQueuedRuns(db: Database, accountId: string, most: number): Promise<number> {
   // The conditions of the indexes run_waiting and run_blocked, word by word.
   const waiting = `select from run where account_id = $1 and admitted_at is null and ended_at is null and parked_at is null`;
   const rows = await db.query<{ runs: number }>({
     name: "count_queued_runs",
     text: `select ((select count(*) from (${waiting} and resumed_at is null and waits_for is null limit $2) as waiting)
-        + (select count(*) from (${waiting} and waits_for is not null limit $2) as blocked))::int as runs`,
+        + (select count(*) from (${waiting} and waits_for is not null limit $2) as blocked)
+        + (select count(*) from (select from run where account_id = $1 and parked_at is not null and ended_at is null
+            and line is not null limit $2) as in_line))::int as runs`,
     values: [accountId, most],
   });
   return rows[0]?.runs ?? 0;
@@ -59,7 +61,8 @@ export async function listAccountUsage(db: Database): Promise<readonly AccountUs
        left join (select account_id, sum(bytes) as bytes from account_usage_change group by account_id) noted
          on noted.account_id = account.id
        left join (select account_id, count(*) as runs from run
-           where admitted_at is null and ended_at is null and parked_at is null and (resumed_at is null or waits_for is not null)
+           where admitted_at is null and ended_at is null and (parked_at is null and (resumed_at is null or waits_for is not null)
+             or parked_at is not null and line is not null)
            group by account_id) waiting on waiting.account_id = account.id
      order by slug`,
   );

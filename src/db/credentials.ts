@@ -1,4 +1,6 @@
+import { limits } from "#domain/limits.ts";
 import { grouped, inOrder } from "./group.ts";
+import { CALL_TO_LOG_IN, LOGIN_IS_FREE, STANDS_FOR } from "./lines.ts";
 import type { Database } from "./pool.ts";
 
 export interface SealedCredential {
@@ -160,39 +162,63 @@ interface LoginClaim {
 const IS_CLAIM = `($3::int is null or exists (select from run where id = $2 and lease_epoch = $3::int))`;
 
 /**
- * Takes the right to log in with a credential, for a time. Taken again by the same run: a killed worker's run goes on. `lost`: another
- * claim has the run, and nothing is to be waited for.
+ * Takes the right to log in with a credential, for a time. Taken again by the same run: a killed worker's run goes on, and one that was
+ * called has it already. `line`: another one has it, and others stand in line for it. `lost`: another claim has the run, and nothing is
+ * to be waited for.
  */
 export async function takeLogin(
   db: Database,
   credentialId: string,
   { runId, epoch }: LoginClaim,
   lifetimeMs: number,
-): Promise<"taken" | "busy" | "lost"> {
-  const rows = await db.query(
-    `update credential set login_run_id = $2, login_until = app_now() + $4::bigint * interval '1 ms'
-     where id = $1 and (login_run_id is null or login_run_id = $2 or login_until <= app_now()) and ${IS_CLAIM} returning 1`,
-    [credentialId, runId, epoch, lifetimeMs],
-  );
+): Promise<"taken" | "busy" | "line" | "lost"> {
+  const rows = await db.query({
+    name: "take_login",
+    text: `update credential set login_run_id = $2, login_until = app_now() + $4::bigint * interval '1 ms',
+        login_next = nullif(login_next, $2)
+      where id = $1 and (${LOGIN_IS_FREE} or login_run_id = $2) and ${IS_CLAIM} returning 1`,
+    values: [credentialId, runId, epoch, lifetimeMs],
+  });
   if (rows.length > 0) return "taken";
-  const [now] = await db.query<{ isThere: boolean; isClaim: boolean }>(
-    `select exists (select from credential where id = $1) as "isThere", ${IS_CLAIM} as "isClaim"`,
-    [credentialId, runId, epoch],
-  );
+  const [now] = await db.query<{ isThere: boolean; isClaim: boolean; isLine: boolean }>({
+    name: "find_login",
+    text: `select exists (select from credential where id = $1) as "isThere", ${IS_CLAIM} as "isClaim",
+      exists (select from run where ${STANDS_FOR("$1")}) as "isLine"`,
+    values: [credentialId, runId, epoch],
+  });
   if (now?.isClaim !== true) return "lost";
   // A deleted credential has nothing to wait for: the caller finds it gone.
-  return now.isThere ? "busy" : "taken";
+  if (!now.isThere) return "taken";
+  return now.isLine ? "line" : "busy";
 }
 
-/** Gives it back, unless another worker has the run by now: then it is that one's. */
+/** The right is for this one, which is no run, when it is given back the next time: those in line would leave no gap. */
+export async function takeLoginNext(db: Database, credentialId: string, holder: string): Promise<void> {
+  await db.query(`update credential set login_next = $2 where id = $1`, [credentialId, holder]);
+}
+
+/**
+ * Gives it back, unless another worker has the run by now: then it is that one's. It goes to whoever is next, else to the first run in
+ * line, which may be admitted again; gives the account of that one.
+ */
 export async function releaseLogin(
   db: Database,
   credentialId: string,
   { runId, epoch }: LoginClaim,
-): Promise<void> {
-  await db.query(
-    `update credential set login_run_id = null, login_until = null
-     where id = $1 and login_run_id = $2 and ${IS_CLAIM}`,
-    [credentialId, runId, epoch],
-  );
+): Promise<readonly string[]> {
+  const rows = await db.query<{ accountId: string }>({
+    name: "release_login",
+    text: `with held as (
+        select id, login_next from credential where id = $1 and login_run_id = $2 and ${IS_CLAIM} for no key update
+      ), free as (
+        select id from held where login_next is null
+      ), ${CALL_TO_LOG_IN("$4")}, released as (
+        update credential set login_run_id = held.login_next, login_next = null,
+          login_until = case when held.login_next is not null then app_now() + $4::bigint * interval '1 ms' end
+        from held where credential.id = held.id and not exists (select from called)
+      )
+      select account_id as "accountId" from called`,
+    values: [credentialId, runId, epoch, limits.loginTurnMs],
+  });
+  return rows.map(({ accountId }) => accountId);
 }

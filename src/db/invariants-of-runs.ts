@@ -74,15 +74,15 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "run_parked",
-    "it waits for a person, and shows or holds something else",
-    ofRuns(`ended_at is null and (parked_at is not null) <> (progress_step = 'awaiting_review')
-      or ended_at is null and parked_at is not null and (status <> 'running' or lease_owner is not null or admitted_at is not null)`),
+    "it waits for a person or in line, and shows or holds something else",
+    ofRuns(`ended_at is null and (parked_at is not null and line is null) <> (progress_step = 'awaiting_review')
+      or ended_at is null and parked_at is not null and (status <> 'running' and line is null or lease_owner is not null or admitted_at is not null)`),
   ),
   check(
     "V2",
     "run_parked_unasked",
     "it waits for a person, and there is nothing that a person could decide: it would wait for ever",
-    ofRuns(`ended_at is null and parked_at is not null
+    ofRuns(`ended_at is null and parked_at is not null and line is null
       and not exists (select from review where review.run_id = run.id and review.status = 'open')
       and not exists (select from run_write where run_write.run_id = run.id and run_write.status = 'in_doubt')`),
     "latchkey runs cancel <run>",

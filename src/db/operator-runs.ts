@@ -163,8 +163,9 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
     `select ${LISTED}, run.account_id as "accountId", run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
        (select email from operator where operator.id = run.operator_id) as "startedBy", run.again_of as "againOf",
        array(select id from run later where later.again_of = run.id order by id desc limit 20) as "repeatedBy", run.metadata,
-       run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason", run.parked_at as "parkedAt",
-       run.deadline_at as "deadlineAt", case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
+       run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason",
+       case when run.line is null then run.parked_at end as "parkedAt", run.deadline_at as "deadlineAt",
+       case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
          else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases"
      from ${TABLES} where run.id = $1`,
     [id],

@@ -37,7 +37,8 @@ export type WaitingReason = "place" | "credential" | "review" | "write" | "worke
 /** `place`: its turn. `worker`: admitted, and nobody carries it. `nothing`: it is carried. */
 export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
-    `select case when parked_at is not null and exists (select from run_write write where write.run_id = run.id
+    `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential' else 'place' end
+         when parked_at is not null and exists (select from run_write write where write.run_id = run.id
            and write.status = 'in_doubt') then 'write'
          when parked_at is not null then 'review'
          when lease_owner is not null then 'nothing'

@@ -85,6 +85,7 @@ export class RunNews {
 
   /** After the COMMIT of what lets a run of the account begin: its trigger, or the end of another. Nobody waits for it. */
   tellOfWaiting(accountIds: readonly string[]): void {
+    if (accountIds.length === 0) return;
     let isTaken = false;
     for (const listener of this.#listeners) if (listener.waiting?.(accountIds) === true) isTaken = true;
     // Begun here, they are news of no haste: they go with what follows, and not beside the claim on the same cores.

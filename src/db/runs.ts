@@ -122,6 +122,8 @@ export interface ClaimedRun {
   readonly epoch: number;
   readonly lostLeases: number;
   readonly remainingMs: number;
+  /** The throttle that it was called to, and has not had its first slot of. Null: none. */
+  readonly line: string | null;
   readonly hasInputs: boolean;
   readonly credentials: readonly RunCredential[];
 }
@@ -151,7 +153,7 @@ export const claimValues = (runIds: readonly string[], owner: string): readonly 
 export const CLAIMED_COLUMNS = `run.id, run.run_key as "runKey", run.account_id as "accountId",
   account.slug as "accountSlug", run.blueprint_id as "blueprintId", run.blueprint_version as "blueprintVersion", run.name,
   run.metadata, run.status, run.progress_step as "progressStep", run.lease_epoch as "epoch",
-  run.lost_leases as "lostLeases", (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs",
+  run.lost_leases as "lostLeases", run.line, (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs",
   exists (select from run_input where run_input.run_id = run.id) as "hasInputs"`;
 
 /** Of the row `claimed`. */
@@ -210,7 +212,7 @@ export const failRun = groupedUnderLease<{
 export async function parkRun(db: Database, held: Lease): Promise<boolean> {
   const rows = await db.query(
     `update run set progress_step = 'awaiting_review', parked_at = app_now(), lease_owner = null, admitted_at = null,
-       resumed_at = null, lost_leases = 0
+       resumed_at = null, line = null, lost_leases = 0
      where id = $1 and ${HELD} and status = 'running' returning 1`,
     leaseValues(held),
   );

@@ -92,6 +92,13 @@ export const limits = {
   loginStepsMax: 40,
   /** How much longer a login keeps others of its credential out, so that its own end comes first. */
   loginMarginMs: 10_000,
+  /** How long the right to log in is kept for a run that was called to it and waits for a place. */
+  loginTurnMs: 30_000,
+  /** In place, for logins of others to come to an end, one after the other; then a run stands in line. */
+  loginPatienceMs: 100,
+  /** In place, for a slot of a throttle; and for the first one of a run that was called to it. */
+  slotPatienceMs: 500,
+  calledPatienceMs: 60_000,
   requestTimeoutMs: 30_000,
   /** What waits for a second admin: how long, how many of an account, and the characters of one. */
   proposalMs: 7 * 86_400_000,

@@ -4,20 +4,21 @@ import { findReviewOfNode } from "#db/reviews.ts";
 import { failStep, findStepSource, finishStep, saveStepSource, startStep } from "#db/run-steps.ts";
 import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs.ts";
-import { takeThrottleSlot } from "#db/throttle.ts";
-import { must } from "#lib/assert.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { reviewRecords } from "./review-gate.ts";
+import type { RunClock } from "./run-clock.ts";
 import type { RunJournal } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
+import { slotTaker } from "./take-slot.ts";
 
 /** The journal of a run of the service: every write carries its lease. */
 export function databaseJournal(
-  { db, news, fence }: Pick<EngineServices, "db" | "news" | "fence">,
-  run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId">,
+  { db, news, fence, paces }: Pick<EngineServices, "db" | "news" | "fence" | "paces">,
+  run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases">,
   lease: Lease,
+  clock: RunClock,
 ): RunJournal {
-  const { accountId, blueprintId } = run;
+  const { accountId } = run;
   return {
     moveStep: async (step) => {
       const isOurs = await outlastLocks(async () => await moveStep(db, { lease, step }));
@@ -39,15 +40,7 @@ export function databaseJournal(
     beginWrite: async (nodeId, ordinal) =>
       await outlastLocks(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
     endWrite: async (write) => await outlastLocks(async () => await endWrite(db, lease, write)),
-    takeThrottleSlot: async (nodeId, spacingMs) =>
-      await outlastLocks(
-        async () =>
-          await takeThrottleSlot(
-            db,
-            { accountId, blueprintId: must(blueprintId, "the node's Blueprint"), nodeId },
-            spacingMs,
-          ),
-      ),
+    takeSlot: slotTaker({ db, news, paces }, run, lease, clock),
     takeRetry: async (retriesMax) => await outlastLocks(async () => await takeRetry(db, lease, retriesMax)),
     isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,
     review: async (context, planned, records, ask) => await reviewRecords(db, context, planned, records, ask),

@@ -22,16 +22,18 @@ import { outlastLocks } from "./outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
 import { redactorOf } from "./redact.ts";
-import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
+import { RunClock } from "./run-clock.ts";
+import { RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { Scratch } from "./spool.ts";
+import { stand } from "./stand-in-line.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
 /** How the carrying of a run ended, for the worker. */
 export type RunOutcome =
   /** Terminal: its account may admit the next. */
   | { readonly kind: "ended"; readonly accountId: string }
-  /** It waits for a person: its account may admit the next. */
+  /** It waits for a person or for its turn, and holds nothing: its account may admit the next. */
   | { readonly kind: "parked"; readonly accountId: string }
   /** Handed back at a drain: another worker may take it. */
   | { readonly kind: "released"; readonly accountId: string }
@@ -50,7 +52,7 @@ export async function carryRun(
   stop: AbortController,
 ): Promise<RunOutcome> {
   const lease = { runId: claimed.id, owner: workerId, epoch: claimed.epoch };
-  const timer = setTimeout(() => stop.abort(new RunStopped("timeout")), Math.max(claimed.remainingMs, 0));
+  const clock = new RunClock(claimed.remainingMs, () => stop.abort(new RunStopped("timeout")));
   try {
     await failpoint("run.after_claim");
     if (claimed.lostLeases >= limits.lostLeasesMax) {
@@ -61,7 +63,7 @@ export async function carryRun(
     }
     // Of a suspect nothing is begun.
     if (claimed.remainingMs <= 0) stop.abort(new RunStopped("timeout"));
-    await carry(services, claimed, lease, stop.signal);
+    await carry(services, claimed, lease, clock, stop.signal);
     return { kind: "ended", accountId: claimed.accountId };
   } catch (error) {
     if (isConnectionLost(error) || isLockedOut(error)) return { kind: "adrift" };
@@ -71,7 +73,7 @@ export async function carryRun(
     const isStopped = error instanceof StoreFailed || (stop.signal.aborted && isAbort(error));
     return await end(services, claimed, lease, isStopped ? stop.signal.reason : error);
   } finally {
-    clearTimeout(timer);
+    clock.end();
   }
 }
 
@@ -113,6 +115,10 @@ async function end(
   lease: Lease,
   error: unknown,
 ): Promise<RunOutcome> {
+  if (error instanceof RunInLine) {
+    const stands = await stand(services, run, lease, error);
+    return stands ? { kind: "parked", accountId: run.accountId } : { kind: "skipped" };
+  }
   if (error instanceof RunParked) {
     await failpoint("run.before_park");
     const parked = await outlastLocks(
@@ -177,6 +183,7 @@ async function carry(
   services: EngineServices,
   run: ClaimedRun,
   lease: Lease,
+  clock: RunClock,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
@@ -185,8 +192,8 @@ async function carry(
   await using opened = new AsyncDisposableStack();
   await failpoint("run.before_login");
   const { targets, secrets } = await (run.blueprintId === null
-    ? logInTraced(services, run, lease, plan, opened, signal)
-    : logIn(services, run, lease, plan, opened, signal));
+    ? logInTraced(services, run, lease, plan, opened, clock, signal)
+    : logIn(services, run, lease, plan, opened, clock, signal));
   await failpoint("run.after_login");
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {
@@ -203,7 +210,7 @@ async function carry(
   const inputs = inputValues(services.blobs, run.hasInputs ? await listRunInputs(services.db, run.id) : []);
   const context: UnboundRun = {
     services,
-    journal: databaseJournal(services, run, lease),
+    journal: databaseJournal(services, run, lease, clock),
     run,
     lease,
     plan,

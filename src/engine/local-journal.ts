@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { StoredWrite } from "#db/run-writes.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import type { RecordBatches } from "#domain/record.ts";
@@ -57,12 +58,12 @@ export function localJournal(rules: LocalRules): RunJournal {
       writes.set(place(nodeId, ordinal), { ordinal, status, epoch, outcome: kept });
       return true;
     },
-    takeThrottleSlot: async (nodeId, spacingMs) => {
-      if (rules.isReplayed) return 0;
+    takeSlot: async (nodeId, spacingMs, signal) => {
+      if (rules.isReplayed) return;
       const nowMs = performance.now();
       const atMs = Math.max(nextFreeMs.get(nodeId) ?? 0, nowMs);
       nextFreeMs.set(nodeId, atMs + spacingMs);
-      return atMs - nowMs;
+      await sleep(atMs - nowMs, undefined, { signal });
     },
     takeRetry: async (retriesMax) => ++retries <= retriesMax,
     isReviewAsked: async () => false,

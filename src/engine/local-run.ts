@@ -167,6 +167,7 @@ function localRow({ id, key, blueprint, inputs, metadata }: LocalRun): ClaimedRu
     epoch: 1,
     lostLeases: 0,
     remainingMs: blueprint.timeoutMs,
+    line: null,
     hasInputs: inputs.size > 0,
     credentials: [],
   };

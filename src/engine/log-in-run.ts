@@ -16,9 +16,11 @@ import { LoginTrace } from "./login-trace.ts";
 import type { RunPlan } from "./plan-run.ts";
 import { guardReceivers, type BeforeHop } from "./record-use.ts";
 import { openRenewingTarget } from "./renewing-target.ts";
+import type { RunClock } from "./run-clock.ts";
 import { RunFailure } from "./run-ended.ts";
 import { openRunSecrets, type RunSecrets } from "./run-secrets.ts";
 import type { EngineServices } from "./services.ts";
+import { mayStandInLine } from "./stand-in-line.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
 /** A test login: the same, and its steps are written down however it ends. */
@@ -28,11 +30,12 @@ export async function logInTraced(
   lease: Lease,
   plan: RunPlan,
   opened: AsyncDisposableStack,
+  clock: RunClock,
   signal: AbortSignal,
 ): ReturnType<typeof logIn> {
   const trace = new LoginTrace(services.db, lease, run.accountId);
   try {
-    const loggedIn = await logIn(services, run, lease, plan, opened, signal, trace);
+    const loggedIn = await logIn(services, run, lease, plan, opened, clock, signal, trace);
     await trace.end(null);
     return loggedIn;
   } catch (error) {
@@ -48,6 +51,7 @@ export async function logIn(
   lease: Lease,
   plan: RunPlan,
   opened: AsyncDisposableStack,
+  clock: RunClock,
   signal: AbortSignal,
   trace?: LoginTrace,
 ): Promise<{ targets: ReadonlyMap<string, TargetSession>; secrets: RunSecrets }> {
@@ -72,6 +76,7 @@ export async function logIn(
     const request = {
       ...used,
       epoch: run.epoch,
+      clock,
       mayLeave,
       strategyId,
       strategy: asked,
@@ -83,12 +88,14 @@ export async function logIn(
     const handles = openHandles(services.handleMac, used);
     const door = openDoor(secrets, handles);
     const logInKnown = async (at: AbortSignal, refused?: Secret<LoginSession>) => {
+      // In the middle of a node the run would lose what that has read so far.
+      const mayStand = refused === undefined && mayStandInLine(run);
       const {
         session,
         secrets: known,
         fromTarget,
         fromEndUser,
-      } = await login(services, { ...request, refused }, at);
+      } = await login(services, { ...request, refused, mayStandInLine: mayStand }, at);
       secrets.add(known);
       handles.add(fromTarget, fromEndUser);
       return session;

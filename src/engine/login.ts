@@ -1,10 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { readClock } from "#db/clock.ts";
-import { deleteLoginSession, releaseLogin, takeLogin, takeTotpStep } from "#db/credentials.ts";
+import { deleteLoginSession, takeTotpStep } from "#db/credentials.ts";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
 import { isJsonObject } from "#domain/json.ts";
-import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { Secret } from "#lib/secret.ts";
 import { LoginFailure, type LoginSession, type LoginType } from "#strategies/define-login.ts";
@@ -20,19 +18,18 @@ import type { BeforeHop } from "./record-use.ts";
 import { openDoor } from "./door.ts";
 import { redactorOf } from "./redact.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
-import { RunFailure, RunStopped } from "./run-ended.ts";
+import { RunFailure } from "./run-ended.ts";
 import { openRunSecrets, type RunSecret } from "./run-secrets.ts";
 import type { EngineServices } from "./services.ts";
+import { takeLoginTurn, type LoginTurnRequest } from "./take-login-turn.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
 
-export interface LoginRequest extends CredentialReference {
+export interface LoginRequest extends CredentialReference, LoginTurnRequest {
   /** The version that the run was triggered with. */
   readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
   /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop;
-  /** Of the claim under which the run is carried. */
-  readonly epoch: number;
   /** Throws when others may carry the run by now: a login counts at the target. */
   readonly mayLeave: MayLeave;
   /** What an earlier login of the run gave, and the target does not take any more. */
@@ -50,12 +47,9 @@ export interface LoggedIn {
   readonly fromEndUser: readonly string[];
 }
 
-/** A login takes from a few milliseconds (a header) to many seconds (a page): asked often at first, then less. */
-const LOGIN_POLL_MS = { first: 20, longest: 250 };
-
 /**
  * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
- * processes. Throws RunFailure.
+ * processes. Throws RunFailure, or RunInLine when those before it take long.
  */
 export async function login(
   services: EngineServices,
@@ -65,13 +59,7 @@ export async function login(
   const { loginTimeoutMs } = services;
   const hidden = hiddenFrom(request.strategy.strategy);
   if (hidden !== null) request.trace?.hideFrom(hidden);
-  const takenMs = loginTimeoutMs + limits.loginMarginMs;
-  for (let pollMs = LOGIN_POLL_MS.first; ; pollMs = Math.min(pollMs * 1.5, LOGIN_POLL_MS.longest)) {
-    const taken = await takeLogin(services.db, request.credentialId, request, takenMs);
-    if (taken === "lost") throw new RunStopped("lease_lost");
-    if (taken === "taken") break;
-    await sleep(pollMs, undefined, { signal });
-  }
+  const endTurn = await takeLoginTurn(services, request, signal);
   // Only now: the wait for others' logins is not this one's time.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(loginTimeoutMs)]);
   let clean = cleanerOf([]);
@@ -103,7 +91,7 @@ export async function login(
     }
     throw error;
   } finally {
-    await releaseLogin(services.db, request.credentialId, request);
+    await endTurn();
   }
 }
 

@@ -39,9 +39,7 @@ export function nodeContext(
       if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
       return await run.journal.review(run, planned, records, ask);
     },
-    takeSlot: async (spacingMs) => {
-      await sleep(await run.journal.takeThrottleSlot(node.id, spacingMs), undefined, { signal });
-    },
+    takeSlot: async (spacingMs) => await run.journal.takeSlot(node.id, spacingMs, signal),
     takeRetry: async () => {
       const isGranted = await run.journal.takeRetry(limits.retriesMax);
       if (isGranted === undefined) throw new RunStopped("lease_lost");

@@ -77,8 +77,8 @@ export interface RunJournal {
   /** The intent, before the request is sent. */
   beginWrite(nodeId: string, ordinal: number): Promise<boolean>;
   endWrite(write: EndedWrite): Promise<boolean>;
-  /** Takes the node's next free moment; gives how long it is until then, in milliseconds. */
-  takeThrottleSlot(nodeId: string, spacingMs: number): Promise<number>;
+  /** Waits for the node's next free moment, one every `spacingMs`. Throws RunInLine, or what aborts the signal. */
+  takeSlot(nodeId: string, spacingMs: number, signal: AbortSignal): Promise<void>;
   /** Takes one of the run's retries. False: they are used up. */
   takeRetry(retriesMax: number): Promise<boolean | undefined>;
   /** Whether a person was asked at this node already. */

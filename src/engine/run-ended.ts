@@ -35,12 +35,27 @@ export class RunFailure extends Error {
 
 /** Not an end: the run waits for a person, and holds nothing meanwhile. */
 export class RunParked extends Error {
-  override readonly name = "RunParked";
+  override readonly name: string = "RunParked";
   /** What the person is asked: its row, in the transaction that parks the run. */
   readonly ask: (tx: Database) => Promise<void>;
 
   constructor(ask: (tx: Database) => Promise<void> = async () => {}) {
     super();
     this.ask = ask;
+  }
+}
+
+/** Not an end either: the run waits for its turn, and holds nothing meanwhile. */
+export class RunInLine extends RunParked {
+  override readonly name = "RunInLine";
+  /** As in the run's row. */
+  readonly line: string;
+  /** How long it has waited in its place, which was not its time. */
+  readonly waitedMs: number;
+
+  constructor(line: string, waitedMs: number) {
+    super();
+    this.line = line;
+    this.waitedMs = waitedMs;
   }
 }

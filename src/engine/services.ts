@@ -8,6 +8,8 @@ import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { HandleMac } from "./handles.ts";
+import type { LoginTurns } from "./login-turns.ts";
+import type { Paces } from "./paces.ts";
 import type { SelfFence } from "./self-fence.ts";
 
 /** What carries runs. Made once a worker process, in `assemble.ts`. */
@@ -20,6 +22,8 @@ export interface EngineServices {
   readonly handleMac: HandleMac;
   readonly gate: Gate;
   readonly fence: SelfFence;
+  readonly loginTurns: LoginTurns;
+  readonly paces: Paces;
   /** For Blueprints. */
   readonly expressions: Evaluator;
   /** For logins alone: no author's expression ever shares a thread with a secret. */

@@ -9,6 +9,7 @@ import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
 import { listAccountsToServe } from "#db/admission.ts";
 import { isConnectionLost } from "#db/database-errors.ts";
+import { callOverdue } from "#db/lines.ts";
 import type { DatabaseSource } from "#db/pool.ts";
 import type { NewsListener } from "#db/run-news.ts";
 import type { ClaimedRun } from "#db/runs.ts";
@@ -355,6 +356,7 @@ export class Worker {
     }
     await this.#savePools();
     await freeJobsOfNobody(db);
+    await callOverdue(db);
   }
 
   #lookIdle(isWanted: boolean): void {

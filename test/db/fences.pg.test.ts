@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import type { Lease } from "#db/lease.ts";
 import type { Database } from "#db/pool.ts";
+import { leaveLine, standInLine } from "#db/lines.ts";
 import { takeRetry } from "#db/retry-budget.ts";
 import { failStep, finishStep, saveStepSource, startStep } from "#db/run-steps.ts";
 import { beginWrite, endWrite } from "#db/run-writes.ts";
@@ -41,6 +42,8 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   failRun: { call: async (db, lease) => await failRun(db, { lease, kind: "target", detail: "the story" }) },
   parkRun: { call: async (db, lease) => await parkRun(db, lease) },
+  standInLine: { call: async (db, lease) => await standInLine(db, lease, { line: "cred_x", waitedMs: 5 }) },
+  leaveLine: { call: async (db, lease) => await leaveLine(db, lease, 5) },
   releaseRun: { call: async (db, lease) => await releaseRun(db, lease) },
   takeRetry: { call: async (db, lease) => await takeRetry(db, lease, 3) },
   startStep: { call: async (db, lease) => await startStep(db, { lease, accountId: ACCOUNT, nodeId: NODE }) },
@@ -96,6 +99,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   cancelRun: "a caller's or an operator's; whoever holds the run is fenced from then on",
   failIdleRunsOf: "only runs that nobody holds",
   decideWrite: "an operator's; only while nobody holds the run",
+  releaseLogin: "the right to log in, by its claim; only runs that stand in line, which nobody holds",
   takeOverDeadWorkers: "takes leases away, raising their epochs",
   releaseOrphans: "a worker's own runs, by its name and their epochs",
   deleteWorker: "a worker's own runs, by its name",
@@ -136,9 +140,9 @@ async function plant({ run: status = "running", entry }: Case): Promise<Lease> {
     await tx.query("set local session_replication_role = replica");
     await tx.query(
       `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys, timeout_ms,
-         retention_ms, status, progress_step, started_at, admitted_at, lease_owner, lease_epoch, lost_leases)
+         retention_ms, status, progress_step, started_at, admitted_at, deadline_at, lease_owner, lease_epoch, lost_leases)
        values ($1, gen_random_uuid(), $2, 'bp', 1, 'key', '{}', '[]', 1000, 1000, $3, $3,
-         case when $3 = 'running' then app_now() end, app_now(), $4, $5, 1)`,
+         case when $3 = 'running' then app_now() end, app_now(), app_now(), $4, $5, 1)`,
       [lease.runId, ACCOUNT, status, lease.owner, lease.epoch],
     );
     if (entry === "run_step")
