@@ -8,13 +8,14 @@ export interface NewWorker {
   readonly pid: number;
 }
 
+/** The server as it is since it was started or promoted: with another one all locks are gone. */
+const SERVER = `(extract(epoch from pg_postmaster_start_time())::text || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8))`;
+
 export async function insertWorker(db: Database, worker: NewWorker): Promise<void> {
-  await db.query(`insert into worker (id, lock_key, hostname, pid) values ($1, $2, $3, $4)`, [
-    worker.id,
-    worker.lockKey,
-    worker.hostname,
-    worker.pid,
-  ]);
+  await db.query(
+    `insert into worker (id, lock_key, hostname, pid, server) values ($1, $2, $3, $4, ${SERVER})`,
+    [worker.id, worker.lockKey, worker.hostname, worker.pid],
+  );
 }
 
 /** Whether a process works on runs: its heartbeat is not older than `staleMs`. */
@@ -33,9 +34,19 @@ export async function savePoolIds(db: Database, workerId: string, poolIds: reado
 
 /** False when the worker's row is gone: it was taken over, and must stop its runs before it joins again. */
 export async function beat(db: Database, workerId: string): Promise<boolean> {
-  const rows = await db.query(`update worker set heartbeat_at = app_now() where id = $1 returning 1`, [
-    workerId,
-  ]);
+  const rows = await db.query(
+    `update worker set heartbeat_at = app_now(), beats = beats + 1 where id = $1 returning 1`,
+    [workerId],
+  );
+  return rows.length > 0;
+}
+
+/** As `beat`, of a worker that has taken another lock on another connection. */
+export async function beatAnew(db: Database, workerId: string, lockKey: number): Promise<boolean> {
+  const rows = await db.query(
+    `update worker set heartbeat_at = app_now(), beats = beats + 1, lock_key = $2, server = ${SERVER} where id = $1 returning 1`,
+    [workerId, lockKey],
+  );
   return rows.length > 0;
 }
 
@@ -61,26 +72,48 @@ export async function freeRunsOfNobody(db: Database): Promise<void> {
   });
 }
 
+/** A worker, as one look at its row and its lock shows it. */
+export interface SeenWorker {
+  readonly id: string;
+  /** Another one with each heartbeat, whatever the clock does. */
+  readonly sign: string;
+  readonly hasLock: boolean;
+  /** Whether it took its lock on this very server, so that its end alone can have freed it. */
+  readonly isOfServer: boolean;
+}
+
+const SIGN = "worker.beats || ' ' || extract(epoch from worker.heartbeat_at)";
+/** An earlier version does not say on which server it is. */
+const IS_OF_SERVER = `(worker.server = ${SERVER} or worker.server = '' and worker.heartbeat_at > pg_postmaster_start_time())`;
+
+/** All workers, whoever looks included. */
+export async function lookAtWorkers(db: Database): Promise<readonly SeenWorker[]> {
+  // Looks into pg_locks and does not try the lock: trying would look like life to others (design, page 2).
+  return await db.query<SeenWorker>({
+    name: "look_at_workers",
+    text: `select worker.id, ${SIGN} as sign, ${IS_OF_SERVER} as "isOfServer",
+        exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+          and database = (select oid from pg_database where datname = current_database())
+          and ((classid::bigint << 32) | objid::bigint) = worker.lock_key) as "hasLock"
+      from worker`,
+  });
+}
+
 /**
- * Takes over from workers that are dead (their advisory lock is free) or silent (no heartbeat for `staleMs`): their runs'
- * epochs rise, so that nothing they still write counts, and their chores are free again. Gives the accounts of the runs, each as often
- * as it has some, which go on. With the server all locks vanish at once: that a worker has lost its lock so is no sign against its runs.
+ * Takes over from workers that are dead, unless one has given a sign of life since it was looked at: their runs' epochs rise, so that
+ * nothing they still write counts, and their chores are free again. Gives the accounts of the runs, each as often as it has some, which
+ * go on. What a worker lost with its server is no sign against its runs.
  */
 export async function takeOverDeadWorkers(
   db: Database,
-  selfId: string,
-  staleMs: number,
+  seen: readonly Pick<SeenWorker, "id" | "sign">[],
 ): Promise<readonly string[]> {
   return await db.transaction(async (tx) => {
-    // Looks into pg_locks and does not try the lock: trying would look like life to others (design, page 2).
     const dead = await tx.query<{ id: string; poolIds: string[] }>(
       `select worker.id, worker.pool_ids as "poolIds" from worker
-       where worker.id <> $1 and (worker.heartbeat_at < app_now() - $2::bigint * interval '1 ms'
-         or not exists (select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 1
-              and database = (select oid from pg_database where datname = current_database())
-              and ((classid::bigint << 32) | objid::bigint) = worker.lock_key))
+         join unnest($1::text[], $2::text[]) as seen (id, sign) on seen.id = worker.id and seen.sign = ${SIGN}
        for update of worker skip locked`,
-      [selfId, staleMs],
+      [seen.map(({ id }) => id), seen.map(({ sign }) => sign)],
     );
     if (dead.length === 0) return [];
     await failpoint("worker.before_take_over");
@@ -88,7 +121,7 @@ export async function takeOverDeadWorkers(
     // In the order of the batches that write under leases: they never wait for each other.
     const runs = await tx.query<{ accountId: string }>(
       `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
-         lost_leases = lost_leases + (worker.heartbeat_at > pg_postmaster_start_time())::int
+         lost_leases = lost_leases + (${IS_OF_SERVER})::int
        from worker where worker.id = run.lease_owner
          and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.account_id as "accountId"`,
       [ids],

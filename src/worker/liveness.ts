@@ -1,7 +1,9 @@
 import { randomInt } from "node:crypto";
 import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isConnectionLost } from "#db/database-errors.ts";
 import { openSession, type Database, type DatabaseSource } from "#db/pool.ts";
-import { beat, deleteWorker, insertWorker, savePoolIds, takeLivenessLock } from "#db/workers.ts";
+import { beat, beatAnew, deleteWorker, insertWorker, savePoolIds, takeLivenessLock } from "#db/workers.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { describeError, type Log } from "#lib/log.ts";
@@ -9,6 +11,7 @@ import type { SelfFence } from "#engine/self-fence.ts";
 import { newId } from "#lib/new-id.ts";
 
 const LOCK_KEY_MAX = 2 ** 48 - 1;
+const RECONNECT_EVERY_MS = 100;
 
 /** One membership among the workers: a row, a session advisory lock on a connection of its own, and a heartbeat. */
 export interface Membership {
@@ -16,61 +19,168 @@ export interface Membership {
   leave(): Promise<void>;
 }
 
-/**
- * Joins the workers. `onLost` is told once when the membership is over without our doing: the connection broke or another
- * process took over. Its runs are others' from then on.
- */
+export interface MembershipEvents {
+  /** Told once, when the membership is over without our doing: another process took over. Its runs are others' from then on. */
+  readonly onLost: () => void;
+  /** The connection broke, and another one is opened: a database that was started again costs no run its worker. */
+  readonly onInterrupted: () => void;
+}
+
+interface LockedSession {
+  readonly connection: Database;
+  readonly lockKey: number;
+}
+
+/** Joins the workers. */
 export async function join(
   db: Database,
   source: DatabaseSource,
   poolIds: readonly string[],
   log: Log,
   fence: SelfFence,
-  onLost: () => void,
+  events: MembershipEvents,
 ): Promise<Membership> {
-  const workerId = newId(ID_PREFIX.worker);
+  const member = new Member({ db, source, log, fence, events });
+  await member.join(poolIds);
+  return member;
+}
+
+interface MemberParts {
+  readonly db: Database;
+  readonly source: DatabaseSource;
+  readonly log: Log;
+  readonly fence: SelfFence;
+  readonly events: MembershipEvents;
+}
+
+class Member implements Membership {
+  readonly workerId = newId(ID_PREFIX.worker);
+  readonly #parts: MemberParts;
+  /** Null while another one is opened. */
+  #held: LockedSession | null = null;
+  #heart: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(parts: MemberParts) {
+    this.#parts = parts;
+  }
+
+  async join(poolIds: readonly string[]): Promise<void> {
+    const { db } = this.#parts;
+    const held = await this.#open();
+    try {
+      const sentAtMs = performance.now();
+      const { workerId: id } = this;
+      await insertWorker(db, { id, lockKey: held.lockKey, hostname: hostname(), pid: process.pid });
+      this.#parts.fence.heard(id, sentAtMs);
+      await savePoolIds(db, id, poolIds);
+    } catch (error) {
+      // It would stay open, with its lock, and keep the process from ending.
+      await held.connection.end();
+      throw error;
+    }
+    this.#held = held;
+    this.#heart = setInterval(() => this.#beat(), limits.heartbeatMs);
+    // Lost before anybody could hear of it: every query on it fails from then on, the next heartbeat as well.
+    this.#beat();
+  }
+
+  async leave(): Promise<void> {
+    this.#isOver = true;
+    clearInterval(this.#heart);
+    await deleteWorker(this.#parts.db, this.workerId).catch(() => {});
+    await this.#held?.connection.end();
+  }
+
+  #lose(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearInterval(this.#heart);
+    this.#parts.log.warn({ workerId: this.workerId }, "another process took this worker's runs over");
+    void this.#held?.connection.end();
+    this.#parts.events.onLost();
+  }
+
+  // Over the very connection that holds the lock: if it hangs, both end.
+  #beat(): void {
+    const held = this.#held;
+    if (held === null) return;
+    const sentAtMs = performance.now();
+    beat(held.connection, this.workerId).then(
+      (alive) => {
+        if (alive) this.#parts.fence.heard(this.workerId, sentAtMs);
+        else this.#lose();
+      },
+      (error: unknown) => {
+        this.#parts.log.warn(describeError(error), "a heartbeat failed");
+        if (isConnectionLost(error)) this.#interrupted(held.connection);
+      },
+    );
+  }
+
+  #interrupted(connection: Database): void {
+    if (this.#isOver || this.#held?.connection !== connection) return;
+    this.#held = null;
+    this.#parts.log.warn(
+      { workerId: this.workerId },
+      "the liveness connection was lost; another one is opened",
+    );
+    void connection.end();
+    this.#parts.events.onInterrupted();
+    void this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    while (!this.#isOver && this.#held === null) {
+      try {
+        await this.#goOn(await this.#open());
+      } catch (error) {
+        this.#parts.log.debug(
+          describeError(error),
+          "the liveness connection could not be opened; it is tried again",
+        );
+        await sleep(RECONNECT_EVERY_MS);
+      }
+    }
+  }
+
+  async #goOn(next: LockedSession): Promise<void> {
+    const sentAtMs = performance.now();
+    try {
+      const isAlive = await beatAnew(next.connection, this.workerId, next.lockKey);
+      if (isAlive && !this.#isOver) {
+        this.#parts.fence.heard(this.workerId, sentAtMs);
+        this.#held = next;
+        return;
+      }
+    } catch (error) {
+      await next.connection.end();
+      throw error;
+    }
+    await next.connection.end();
+    this.#lose();
+  }
+
+  async #open(): Promise<LockedSession> {
+    return await openLocked(this.#parts.source, (gone) => this.#interrupted(gone));
+  }
+}
+
+/** A connection with a lock of its own: that of the one before may still be held by a server that has not noticed its end. */
+async function openLocked(
+  source: DatabaseSource,
+  onLost: (connection: Database) => void,
+): Promise<LockedSession> {
   const lockKey = randomInt(1, LOCK_KEY_MAX);
-  let over = false;
-  const lose = (why: string): void => {
-    if (over) return;
-    over = true;
-    clearInterval(heart);
-    log.warn({ workerId }, why);
-    onLost();
-  };
-  // The heart beats over the very connection that holds the lock: if it hangs, both end.
-  const connection = await openSession(source, {
+  const connection: Database = await openSession(source, {
     applicationName: "latchkey liveness",
-    onLost: () => lose("the liveness connection was lost"),
+    onLost: () => onLost(connection),
   });
   try {
     await takeLivenessLock(connection, lockKey);
-    const sentAtMs = performance.now();
-    await insertWorker(db, { id: workerId, lockKey, hostname: hostname(), pid: process.pid });
-    fence.heard(workerId, sentAtMs);
-    await savePoolIds(db, workerId, poolIds);
   } catch (error) {
-    // It would stay open, with its lock, and keep the process from ending.
     await connection.end();
     throw error;
   }
-  const heart = setInterval(() => {
-    const sentAtMs = performance.now();
-    beat(connection, workerId).then(
-      (alive) => {
-        if (alive) fence.heard(workerId, sentAtMs);
-        else lose("another process took this worker's runs over");
-      },
-      (error: unknown) => log.warn(describeError(error), "a heartbeat failed"),
-    );
-  }, limits.heartbeatMs);
-  return {
-    workerId,
-    leave: async () => {
-      over = true;
-      clearInterval(heart);
-      await deleteWorker(db, workerId).catch(() => {});
-      await connection.end();
-    },
-  };
+  return { connection, lockKey };
 }

@@ -19,11 +19,12 @@ import {
   freeRunsOfNobody,
   listLeases,
   listRunsToStop,
+  lookAtWorkers,
   releaseOrphans,
   savePoolIds,
   takeOverDeadWorkers,
+  type SeenWorker,
 } from "#db/workers.ts";
-import { limits } from "#domain/limits.ts";
 import { carryRun, delayRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -31,6 +32,7 @@ import { sweepScratch } from "#engine/sweep-scratch.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { join, type Membership } from "./liveness.ts";
+import { PeerWatch } from "./peer-watch.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { RunTaker } from "./run-taker.ts";
 
@@ -79,6 +81,7 @@ export class Worker {
   readonly #quarantine: Quarantine | null;
   readonly #carried = new Map<string, Carried>();
   readonly #taker: RunTaker;
+  readonly #peers = new PeerWatch();
   readonly #poolIds: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   #unsubscribe: () => void = () => {};
@@ -282,11 +285,14 @@ export class Worker {
 
   async #join(): Promise<void> {
     const { db, log, fence } = this.#services;
-    this.#membership = await join(db, this.#source, this.#poolIds, log, fence, () => {
-      this.#membership = null;
-      // Design, page 2: a worker that loses its liveness stops its runs before it joins again.
-      this.#stopCarried("lease_lost");
-      void this.#rejoin();
+    this.#membership = await join(db, this.#source, this.#poolIds, log, fence, {
+      onLost: () => {
+        this.#membership = null;
+        // Design, page 2: a worker that loses its liveness stops its runs before it joins again.
+        this.#stopCarried("lease_lost");
+        void this.#rejoin();
+      },
+      onInterrupted: () => this.#peers.disturb(performance.now()),
     });
     // Told to stop while it joined again: nobody else would leave.
     if (this.#stopping) await this.#membership.leave();
@@ -302,11 +308,24 @@ export class Worker {
   async #takeOver(): Promise<void> {
     const workerId = this.#membership?.workerId;
     if (workerId === undefined) return;
-    const accountIds = await takeOverDeadWorkers(this.#services.db, workerId, limits.heartbeatStaleMs);
+    const dead = await this.#findDead(workerId);
+    if (dead.length === 0) return;
+    const accountIds = await takeOverDeadWorkers(this.#services.db, dead);
     if (accountIds.length === 0) return;
     this.#services.log.warn({ runs: accountIds.length }, "took over the runs of a dead worker");
     await failpoint("worker.after_take_over");
     this.#services.news.tellOfLeft([...new Set(accountIds)]);
+  }
+
+  async #findDead(workerId: string): Promise<readonly SeenWorker[]> {
+    const askedAtMs = performance.now();
+    try {
+      const seen = await lookAtWorkers(this.#services.db);
+      return this.#peers.judge(workerId, seen, { askedAtMs, nowMs: performance.now() });
+    } catch (error) {
+      this.#peers.disturb(performance.now());
+      throw error;
+    }
   }
 
   async #watch(): Promise<void> {
