@@ -11,6 +11,8 @@ export interface ApiAnswer {
 
 /** A customer's backend. */
 export interface Caller {
+  /** With another key, of the same service. */
+  as(apiKey: string): Caller;
   get(path: string): Promise<ApiAnswer>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   delete(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
@@ -51,6 +53,7 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
     };
   };
   const caller: Caller = {
+    as: (key) => openCaller(serviceUrl, key),
     get: async (path) => await call("GET", path),
     post: async (path, body, headers) => await call("POST", path, body, headers),
     delete: async (path, headers) => await call("DELETE", path, undefined, headers),

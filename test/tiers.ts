@@ -53,6 +53,8 @@ export const SLOW_FILES: Readonly<Record<string, string>> = {
   "test/flow/poison.pg.test.ts": "a run has to kill three workers before it is given up",
   "test/flow/hostile-runs.pg.test.ts": "runs that take as much CPU time as they may",
   "test/flow/canary-battery.pg.test.ts": "50 ways to fail, and a search of everything that is stored",
+  "test/flow/zombie.pg.test.ts":
+    "kills and freezes workers with 20 runs, and waits until others have seen the silence",
   "test/flow/self-fence.pg.test.ts":
     "freezes workers while others take their runs over, and starts two for each",
   "test/idempotency/crash.pg.test.ts":

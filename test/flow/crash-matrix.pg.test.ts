@@ -122,7 +122,7 @@ test(
     const last = deaths.then(async () => await stage.installation.serveProcess({}, ["worker"]));
     const runs = await triggerUntil((triggered) => isOver && triggered * RECORDS >= WRITES);
     const atPoints = (await deaths).reduce((sum, count) => sum + count, 0);
-    const rows = await stage.ended(runs, ENDED_MS);
+    const rows = await stage.outlived(caller, runs);
     await stage.check(caller, runs);
     await afterFaults(stage);
     await (await last).end("SIGKILL");

@@ -53,7 +53,7 @@ test(
       backMs.push(Math.round(load.servedAt - backAt));
     }
     await load.stop();
-    const rows = await stage.ended(load.accepted, PATIENCE_MS);
+    const rows = await stage.outlived(callerOf(stage, service), load.accepted);
     const orders = load.accepted.flatMap((run) => stage.orders(run));
     context.diagnostic(
       JSON.stringify({
@@ -132,7 +132,7 @@ testInAll(
     );
     const allMs = Math.round(performance.now() - healedAt);
     await load.stop();
-    const rows = await stage.ended(load.accepted, PATIENCE_MS);
+    const rows = await stage.outlived(callerOf(stage, service), load.accepted);
     context.diagnostic(
       JSON.stringify({
         holeMs: HOLE_MS,

@@ -120,7 +120,7 @@ test(
       assert.equal(dying.child.signalCode, "SIGKILL", point);
       runs.push(...last);
     }
-    const rows = await stage.ended(runs);
+    const rows = await stage.outlived(caller, runs);
     await steady.end("SIGKILL");
     assertActed("kill", points);
     // Those of the two points of failing: whoever dies there, the target's answer is what the run fails of.

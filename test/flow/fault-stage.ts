@@ -16,6 +16,9 @@ export const COMPILED = join(tmpdir(), `latchkey-compiled-${userInfo().uid}`);
 export const RECORDS = 3;
 /** A machine ten times slower than ours. */
 const PATIENCE_MS = 120_000;
+/** docs/operations.md, How long a run may wait: the bounds hold after the last fault, whatever that was. */
+const GOES_ON_MS = 60_000;
+const OTHERS_MS = 30_000;
 
 /**
  * An installation for fault tests: `whole` passes through everything that a run can (login, reading, writing, a review that
@@ -31,6 +34,8 @@ export interface FaultStage extends AsyncDisposable {
   trigger(caller: Caller, way: Way): Promise<string>;
   /** The row of each run, once all have ended. */
   ended(runs: readonly string[], timeoutMs?: number): Promise<readonly EndedRow[]>;
+  /** The same when faults are over: all that was accepted ends within the bounds of docs/operations.md, and so does another account's run that comes now. */
+  outlived(caller: Caller, runs: readonly string[]): Promise<readonly EndedRow[]>;
   /** What the target has seen of a run. */
   reads(run: string): readonly Seen[];
   orders(run: string): readonly Order[];
@@ -92,8 +97,17 @@ const GATE = "- { id: gate, type: review, from: sent, timeout: 1s, on_timeout: a
 const LOGIN = "credentials:\n  portal: { strategy: strat_portal }";
 const HOSTS = "hosts: ['{TARGET}']";
 
+const PLAIN = blueprint(
+  "plain",
+  `- { id: given, type: input, refKey: rows, accepts: json }
+- { id: lines, type: parse, from: given, format: json }
+${out("lines")}`,
+);
+
 const DOCUMENTS = [
   "account: acme\nallowed_origins: ['http://localhost:3000']",
+  "account: neighbour",
+  PLAIN.replace("account: acme", "account: neighbour"),
   STRATEGY,
   blueprint(
     "whole",
@@ -103,12 +117,7 @@ const DOCUMENTS = [
   blueprint("sends", [ITEMS(""), SENT, out("sent")].join("\n"), HOSTS),
   blueprint("reads", [ITEMS(", credential: portal"), out("items")].join("\n"), `${LOGIN}\n${HOSTS}`),
   blueprint("breaks", [ITEMS("").replace("/items", "/nowhere"), out("items")].join("\n"), HOSTS),
-  blueprint(
-    "plain",
-    `- { id: given, type: input, refKey: rows, accepts: json }
-- { id: lines, type: parse, from: given, format: json }
-${out("lines")}`,
-  ),
+  PLAIN,
 ];
 
 /** `host`: the name under which Blueprints reach the target. */
@@ -124,7 +133,10 @@ export async function openFaultStage(
     ...DOCUMENTS.map((text) => text.replaceAll("{TARGET}", target.url.replace("127.0.0.1", host))),
   );
   await recordHistory(installation.database.db);
-  const key = await installation.createKey("acme");
+  const [key, neighbourKey] = [
+    await installation.createKey("acme"),
+    await installation.createKey("neighbour"),
+  ];
   let ordersGate = Promise.resolve();
   const { books, tokens } = keepBooks(target, async () => await ordersGate);
   let credential: Promise<string> | null = null;
@@ -147,6 +159,15 @@ export async function openFaultStage(
       return accepted.id;
     },
     ended: async (runs, timeoutMs = PATIENCE_MS) => await ended(installation, runs, timeoutMs),
+    outlived: async (caller, runs) => {
+      const rows = ended(installation, runs, GOES_ON_MS);
+      const neighbour = caller.as(neighbourKey);
+      const { status, text, body } = await neighbour.post("/blueprints/plain/trigger", { rows: [] });
+      assert.equal(status, 202, text);
+      const { body: run } = await neighbour.waitForRun(body.id, OTHERS_MS);
+      assert.equal(run.status, "completed");
+      return await rows;
+    },
     reads: (run) => target.seen("GET /items").filter(({ query }) => query.get("run") === run),
     orders: (run) => books.get(run) ?? [],
     written: () => tokens.size,

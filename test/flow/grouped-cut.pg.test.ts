@@ -103,7 +103,7 @@ for (const { what, table, way, how, isKilled, isUndone } of inTier(CUTS, isRepre
       if (isUndone) await undo(await waitingFor(table));
     });
     if (isKilled) worker = await stage.installation.serveProcess({}, ["worker"]);
-    const rows = await stage.ended(runs, PATIENCE_MS);
+    const rows = await stage.outlived(caller, runs);
     assert.deepEqual(new Set(rows.map(({ status }) => status)), new Set(["completed"]));
     await stage.check(caller, runs);
     for (const run of runs) {

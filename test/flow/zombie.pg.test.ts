@@ -67,7 +67,7 @@ test(
     );
     context.diagnostic(`${JOBS} jobs went on after ${tookMs} ms`);
     release();
-    const rows = await stage.ended(runs);
+    const rows = await stage.outlived(caller, runs);
     assert.ok(rows.every(({ status }) => status === "completed"));
     await stage.check(caller, runs);
     await other.end("SIGKILL");
@@ -133,7 +133,7 @@ test(
     // The answers come now, to the one that sleeps as well: they wait in its sockets.
     held();
     releaseOrders();
-    const rows = await stage.ended(runs);
+    const rows = await stage.outlived(caller, runs);
     assert.deepEqual([...new Set(rows.map(({ status }) => status))], ["completed"]);
     await sleep(Math.max(0, FREEZE_MS - (performance.now() - frozenAt)));
     await stage.check(caller, runs);
