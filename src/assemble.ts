@@ -221,7 +221,7 @@ const RUNS_AS_ROOT =
 const PLAIN_PUBLIC_URL =
   "INSECURE: the service is reached without encryption over public networks: anybody on the way reads credentials, keys and sign-ins";
 
-/** Design, page 6, T6: what opens is given to the worker role alone. */
+/** docs/decisions/0013: what opens is given to the worker role alone. */
 async function readPrivateHalf(config: Config, roles: readonly Role[]): Promise<ReadKeys | null> {
   if (roles.includes("worker")) {
     if (!hasMasterKey(config)) throw missingKey("master", config.masterKeyFile);

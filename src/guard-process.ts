@@ -18,7 +18,7 @@ function coreLimit(): string | null {
 
 /**
  * Before a process holds keys and secrets: closes the ways in which Node would write its memory to a port or a file. Throws
- * StartRefused when it was started with one of them open. Design, page 6, T7.
+ * StartRefused when it was started with one of them open. docs/decisions/0013.
  */
 export function guardProcess(options: readonly string[], log: Log): void {
   const open = inspectorUrl() === undefined ? options.find((option) => SPYING.test(option)) : "--inspect";

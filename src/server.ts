@@ -54,7 +54,7 @@ export async function openServer(
   const app = Fastify({
     logger: false,
     genReqId: () => newId("req_"),
-    // Framework defaults are 0 or long (design, page 6, T28).
+    // Framework defaults are 0 or long (docs/decisions/0028).
     requestTimeout: MS.request,
     keepAliveTimeout: limits.keepAliveMs,
     http: {
@@ -149,7 +149,7 @@ const newReadiness = (): Readiness => ({
 });
 
 /**
- * Design, page 6, F17: "readiness 503 first". A balancer that asks gets to know, and the port stays open until it sends its requests
+ * docs/decisions/0033. A balancer that asks gets to know, and the port stays open until it sends its requests
  * elsewhere; at most half of the drain.
  */
 async function sayGoodbye(state: Readiness, drainMs: number): Promise<void> {
@@ -161,7 +161,7 @@ async function sayGoodbye(state: Readiness, drainMs: number): Promise<void> {
     await sleep(SWEEP_MS);
 }
 
-/** Design, page 1, Extensions: outside `/api/v1`, no account data. */
+/** docs/api.md#outside-apiv1: no account data. */
 function registerHealth(
   app: FastifyInstance,
   services: Services,

@@ -37,7 +37,7 @@ export async function findViolations(installation: Inspectable): Promise<readonl
 }
 
 /**
- * Design, page 6, 6.2: what every crash test ends with. The service may be up. `planted`: checks that find what the test itself
+ * docs/decisions/0025: what every crash test ends with. The service may be up. `planted`: checks that find what the test itself
  * has put there, and why.
  */
 export async function assertInvariants(

@@ -247,7 +247,7 @@ function isAllowed(rule: Rule, { name, within }: TestPlace): boolean {
   return rule.only === undefined ? !isIn(rule.except ?? []) : isIn(rule.only);
 }
 
-test("every package fence holds in every place, and opens where the design says", async () => {
+test("every package fence holds in every place, and opens where the table says", async () => {
   const places = PLACES.map((place) => {
     const probes = FENCED_MODULES.flatMap(({ modules, typesIn, ...rule }) => {
       const mayUseTypes = isAllowed({ only: typesIn ?? [] }, place);

@@ -139,7 +139,7 @@ function addEmbedding(app: FastifyInstance, latchkey: Latchkey, book: Book, url:
   });
 }
 
-/** Spec, States: `completed` alone is usable; whatever else is not terminal, and not known, may still become it. */
+/** Spec, States and transitions: `completed` alone is usable; whatever else is not terminal, and not known, may still become it. */
 async function finish(latchkey: Latchkey, connection: Connection): Promise<void> {
   for (let polls = 0; polls < SESSION_POLLS_MAX && connection.credentialId === null; polls++) {
     const session =

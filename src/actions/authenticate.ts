@@ -83,7 +83,7 @@ export function authorizeScope(caller: Caller, scope: KeyScope): void {
   throw new Problem("authorization_error", lacksScopeText(scope));
 }
 
-/** Spec, Authentication 3; design, page 1: keys limited to some Blueprints. */
+/** Spec, Authentication 3; docs/api.md#authentication: keys limited to some Blueprints. */
 export function authorizeBlueprint(caller: Caller, blueprintKey: string): void {
   if (caller.blueprintKeys !== null && !caller.blueprintKeys.includes(blueprintKey)) {
     throw new Problem("authorization_error", "The API key is not authorised for this Blueprint.");

@@ -36,7 +36,7 @@ export function signInHost(strategy: Strategy): string {
   return origin === null ? "" : new URL(origin).host;
 }
 
-/** Design, page 6, 5.6: one redirect URI for each strategy, so that no answer of one server counts for another. */
+/** docs/decisions/0020: one redirect URI for each strategy, so that no answer of one server counts for another. */
 export const redirectUri = (services: Services, accountSlug: string, strategyId: string): string =>
   `${services.publicUrl()}/connect/oauth/${encodeURIComponent(accountSlug)}/${encodeURIComponent(strategyId)}`;
 

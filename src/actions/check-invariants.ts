@@ -41,7 +41,7 @@ const SCRATCH_AGE_MS = 30 * 60_000;
 const SHOWN_MAX = 20;
 
 /**
- * Design, page 6, 6.2: looks for places where an invariant does not hold. What the database says is of one moment, so a
+ * docs/decisions/0025: looks for places where an invariant does not hold. What the database says is of one moment, so a
  * service may go on meanwhile; what lies outside it is looked at twice before it counts.
  */
 export async function checkInvariants(inspected: Inspected): Promise<readonly InvariantFinding[]> {

@@ -20,7 +20,7 @@ export interface ReadCheckpoint {
   readonly checkpoint: AuditCheckpoint | null;
 }
 
-/** What every chain had come to, signed, outside the database: so that a cut tail is found. Design, page 6, T9. */
+/** What every chain had come to, signed, outside the database: so that a cut tail is found. docs/decisions/0023. */
 export class AuditCheckpoints {
   readonly #services: CheckpointServices;
   readonly #sink: AppendLog;

@@ -83,7 +83,7 @@ export async function readEmbeddedSession(services: Services, caller: Caller, id
 /** Holds no secret: what opens the session is its client token. */
 const embedUrl = (services: Services, id: string): string => `${services.publicUrl()}/embed/v1/${id}`;
 
-/** Design, page 6, 5.5: exactly one origin, and one of the account's. */
+/** docs/decisions/0019: exactly one origin, and one of the account's. */
 function checkOrigin(text: string, embedOrigins: readonly string[]): string {
   const origin = text.length <= limits.originCharactersMax ? canonicalOrigin(text) : undefined;
   if (origin === undefined) {

@@ -18,7 +18,7 @@ type Deleting = Pick<Services, "db" | "signing" | "log" | "tombstones">;
 /**
  * `DELETE /credentials/{credentialId}` of both APIs, inside the caller's transaction: the sealed secret, its data key and its cached
  * logins are gone with it; queued runs that need it fail, runs under way stop at their next node boundary. It always goes
- * through: a user's disconnect can't be blocked (design, page 1, Delete). Throws Problem 404.
+ * through: a user's disconnect can't be blocked (docs/decisions/0024). Throws Problem 404.
  */
 export async function deleteCredential(
   services: Pick<Services, "signing">,

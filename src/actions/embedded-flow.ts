@@ -122,7 +122,7 @@ export async function findSlot(
   return slot && (await readHosted(services, slot));
 }
 
-/** Design, page 6, 5.4: limited per token. */
+/** docs/decisions/0017: limited per token. */
 export const mayTry = async (services: Services, { session }: Flow): Promise<boolean> =>
   await countSubmit(services.db, session, limits.embeddedSubmitsMax);
 

@@ -26,14 +26,14 @@ export async function finishOAuth(
   services: Services,
   callback: OAuthCallback,
 ): Promise<FinishOutcome | { readonly kind: "unknown" }> {
-  // Design, page 6, I-18: empty, missing or doubled is no `state`.
+  // docs/decisions/0020: empty, missing or doubled is no `state`.
   const [state = "", ...more] = callback.parameters.getAll("state");
   if (more.length > 0 || !STATE.test(state)) return { kind: "unknown" };
   const attempt = await findOAuthAttempt(services.db, hashState(state));
   const cookie = callback.cookieOf(state) ?? "";
   if (!attempt || !services.signing.verifyOAuthCookie(state, cookie)) return { kind: "unknown" };
   const hosted = await readHostedById(services, attempt.accountId, attempt.sessionId);
-  // Design, page 6, 5.6: an answer that came to another strategy's redirect URI is another server's.
+  // docs/decisions/0020: an answer that came to another strategy's redirect URI is another server's.
   if (hosted.accountSlug !== callback.accountSlug || attempt.strategyId !== callback.strategyId)
     return { kind: "unknown" };
   if (hosted.session.status === "completed") return { kind: "completed", hosted };

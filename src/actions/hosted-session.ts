@@ -69,7 +69,7 @@ export async function readHosted(services: Services, session: StoredSession): Pr
     await findStrategyVersion(services.db, session.accountId, session.strategyId, session.strategyVersion),
     "the session's strategy",
   );
-  // Checked again at the redirect: the allow-list may have changed since the session was made (design, page 1, return_url).
+  // Checked again at the redirect: the allow-list may have changed since the session was made (docs/decisions/0018).
   const { returnUrl } = session;
   const allowed = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
   return {

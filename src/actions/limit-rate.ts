@@ -16,7 +16,7 @@ export interface Allowance {
 
 /**
  * Takes a token of the caller's API key; null when its account has no limit. Polling as the interface recommends never meets
- * the limit (design, page 1, Rate limit). Throws Problem 429.
+ * the limit (docs/api.md#rate-limits). Throws Problem 429.
  */
 export function limitRate(services: Services, caller: Caller, kind: RequestKind): Allowance | null {
   const { rateLimit } = caller.account;

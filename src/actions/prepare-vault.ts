@@ -14,7 +14,7 @@ export class VaultSetupError extends Error {
 /**
  * The vault of this database. The first start with a master key writes its public half and a sentinel sealed with it; every
  * later start opens the sentinel of every key, so that a wrong or missing one is found at start and not at the first run
- * (design, page 6, T4). Without private keys (an api-only process) the vault can seal and not open: T6.
+ * (docs/decisions/0013). Without private keys (an api-only process) the vault can seal and not open.
  */
 export async function prepareVault(db: Database, privateHalf: ReadKeys | null): Promise<Keyring> {
   if (privateHalf && (await findAnyVaultKeyId(db)) === undefined) {

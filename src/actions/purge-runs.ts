@@ -70,7 +70,7 @@ async function removeObjects(blobs: BlobStore, runs: readonly PurgedRun[]): Prom
 }
 
 /**
- * Design, page 1, Retention: "or at once by an operator". When the store fails after COMMIT, nothing names the objects any more, and
+ * An operator need not wait for the retention to be over (docs/decisions/0029). When the store fails after COMMIT, nothing names the objects any more, and
  * the sweep takes them. Throws OperatorError.
  */
 export async function purgeRunAsOperator(

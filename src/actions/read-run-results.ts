@@ -19,7 +19,7 @@ export async function readRunResults(
   asked: DeliveryMethod | undefined,
 ): Promise<string> {
   if (run.purgedAt !== null) throw purged();
-  // Spec, Results 3; design, page 1: 409 in every status but `completed`.
+  // Spec, GET /blueprint-runs/{runId}/results 3; docs/api.md#results: 409 in every status but `completed`.
   if (run.status !== "completed") {
     throw new Problem("conflict", `The run is ${run.status}; results exist once it is completed.`);
   }
@@ -35,7 +35,7 @@ export async function readRunResults(
     runKey: run.runKey,
     metadata: JSON.parse(run.metadata.toString("utf8")) as unknown,
     timings: {
-      // Design, page 1: executionBeganAt = started_at.
+      // docs/api.md#results: executionBeganAt is started_at.
       executionBeganAt: must(run.startedAt, "started_at").toISOString(),
       executionCompletedAt: must(run.endedAt, "ended_at").toISOString(),
     },
@@ -48,7 +48,7 @@ async function isPurged(services: Services, run: VisibleRun): Promise<boolean> {
   return must(await findRun(services.db, run.accountId, { id: run.id }), "the run").purgedAt !== null;
 }
 
-/** Spec, Results 4. */
+/** Spec, GET /blueprint-runs/{runId}/results 4. */
 function purged(): Problem {
   const message = "The run's data has been purged.";
   return new Problem("validation_error", message, {
@@ -128,7 +128,7 @@ export interface Download {
 }
 
 /**
- * The object behind a presigned URL. Spec, Results 2: two hours, by the database's clock. Throws Problem 403 when the URL was
+ * The object behind a presigned URL. Spec, GET /blueprint-runs/{runId}/results 2: two hours, by the database's clock. Throws Problem 403 when the URL was
  * changed or is over its time, 404 when the data is gone.
  */
 export async function openDownload(

@@ -78,7 +78,7 @@ export async function findStored(services: Services, accountId: string, key: str
 
 /**
  * Runs the effect, its answer and its record in one transaction, or replays the recorded answer. Spec, Idempotency 2 to 4.
- * A refused or failed effect rolls everything back and records nothing (design, page 1, "What is recorded").
+ * A refused or failed effect rolls everything back and records nothing (docs/decisions/0010).
  */
 export async function replayOrRun(
   services: Services,
@@ -163,7 +163,7 @@ async function replayOrClaim(
   return { answer, replayed: false };
 }
 
-/** A duplicate under way elsewhere comes before the refusal (design, page 6, 4.3, case 4): only a claim shows it. */
+/** A duplicate under way elsewhere comes before the refusal (docs/decisions/0010, case 4): only a claim shows it. */
 function goAloneIfRefused(error: unknown): null {
   if (error instanceof Problem) return null;
   throw error;

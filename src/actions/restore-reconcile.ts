@@ -18,7 +18,7 @@ export interface Reconciled {
 }
 
 /**
- * After a restore: deletes again what was deleted since the dump was made (design, page 6, T8), and takes the versions, operators and
+ * After a restore: deletes again what was deleted since the dump was made (docs/decisions/0024), and takes the versions, operators and
  * keys that the restore has brought back for those in force, where the audit log knows of later ones. One transaction a credential:
  * stopped in the middle, it is simply done again.
  */

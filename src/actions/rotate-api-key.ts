@@ -31,7 +31,7 @@ export interface RotatedKey {
 }
 
 /**
- * Design, page 1, API keys: "rotation = create a second, revoke the first after an overlap", in one transaction. The new key has
+ * Makes a second key and ends the first after an overlap, in one transaction (docs/decisions/0027). The new key has
  * the old one's account, scope and lifetime: what was made for 90 days gets 90 days from now. Throws OperatorError.
  */
 export async function rotateApiKey(

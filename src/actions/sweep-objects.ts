@@ -20,7 +20,7 @@ const REMOVED_MAX = { objects: 1_000, share: 0.05 };
 type Swept = Pick<Services, "db" | "blobs" | "log">;
 
 /**
- * Design, page 6, 4.3, row 29: what a process that died between writing an object and COMMIT has left. Nothing names it, so
+ * docs/decisions/0029: what a process that died between writing an object and COMMIT has left. Nothing names it, so
  * nothing ever reads it: it only takes space. Its age is the store's, and the limit is generous enough for whatever is being
  * committed at the moment, and for clocks that differ. Only names of a shape that the service makes, of accounts of this database, in a
  * store that is this installation's, are ever removed. Begins anew when it was cut off. `isMeant`: however many. Gives what it removed;

@@ -5,7 +5,7 @@ import { openAppendLog, readLog } from "#lib/append-log.ts";
 
 /**
  * The ids of deleted credentials, in a file outside the database: a restored older dump would bring the credentials back, and
- * `restore-reconcile` deletes them again (design, page 6, T8).
+ * `restore-reconcile` deletes them again (docs/decisions/0024).
  *
  * A line is durable before the delete's COMMIT: a delete that was answered always has its tombstone. The other way round, a
  * line whose transaction then failed is taken back by a second line; if the process dies in between, the line stays, and a

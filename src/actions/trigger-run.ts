@@ -39,7 +39,7 @@ export interface Triggerer extends Pick<Caller, "account"> {
   readonly againOf?: string;
 }
 
-/** The Blueprint that a trigger names. Throws Problem 404, then 403 (design, page 1, Order of checks). */
+/** The Blueprint that a trigger names. Throws Problem 404, then 403 (docs/api.md#order-of-checks). */
 export async function findTriggeredBlueprint(
   services: Services,
   caller: Caller,
@@ -126,7 +126,7 @@ interface Sources {
   strategy(id: string): Promise<StrategyVersion | undefined>;
 }
 
-/** The run that a body asks for. Throws Problem 400, 422 (design, page 1, Order of checks). */
+/** The run that a body asks for. Throws Problem 400, 422 (docs/api.md#order-of-checks). */
 async function planRun(
   caller: Triggerer,
   version: BlueprintVersion,
@@ -163,7 +163,7 @@ async function planRun(
 /** Strings as they are, everything else as JSON text. Spec, Top-level key routing. */
 const textOf = (value: BodyValue): string => (value.kind === "file" ? "" : value.text);
 
-/** Spec, Trigger rule 2: a required metadata item that is omitted is a `400`, one detail each. */
+/** Spec, POST /blueprints/{blueprintKey}/trigger 2: a required metadata item that is omitted is a `400`, one detail each. */
 function refuseMissingMetadata(routed: RoutedTrigger, table: RoutingTable): void {
   const missing = missingMetadata(routed, table);
   if (missing.length === 0) return;
@@ -175,7 +175,7 @@ function refuseMissingMetadata(routed: RoutedTrigger, table: RoutingTable): void
   throw new Problem("validation_error", "Required metadata is missing.", { status: 400, details });
 }
 
-/** Design, page 1, Multipart: a file part for a reserved or metadata key is `422`. */
+/** docs/api.md#multipart: a file part for a reserved or metadata key is `422`. */
 function refuseFilesElsewhere(routed: RoutedTrigger): void {
   const named: [string, BodyValue][] = [
     ...routed.credentials.map(({ field, value }): [string, BodyValue] => [field, value]),
@@ -198,7 +198,7 @@ function readRunName(routed: RoutedTrigger): string | null {
   return name;
 }
 
-/** Spec, Trigger rule 1: credentials of the account, each in a slot of its strategy. */
+/** Spec, POST /blueprints/{blueprintKey}/trigger 1: credentials of the account, each in a slot of its strategy. */
 async function findSlotCredentials(
   sources: Sources,
   version: BlueprintVersion,
@@ -236,7 +236,7 @@ async function findSlotCredentials(
   );
 }
 
-/** Design, page 1, INPUT values: checked here only when the node has `required` or a `schema`. */
+/** docs/api.md#triggers: checked here only when the node has `required` or a `schema`. */
 function readInputs(version: BlueprintVersion, routed: RoutedTrigger): readonly NewRunInput[] {
   const details: ProblemDetail[] = [];
   for (const node of inputNodes(version)) {

@@ -27,7 +27,7 @@ export type PageAnswers = readonly (string | null)[];
 
 /**
  * 400 kB of nested `<div>` keep the HTML parser busy for 47 s; a page comes from a target that may mean harm, so it is read
- * where it can be stopped (design, page 2, Isolation), and what takes long is not in the way of other logins (page 6, G17).
+ * where it can be stopped, and what takes long is not in the way of other logins (docs/decisions/0016).
  */
 const PAGE_MS = 1_500;
 /** CPU time after which a page goes on as one of those that take long. Ordinary ones need a tenth of it. */

@@ -36,7 +36,7 @@ export async function getRunResults(
   return sendJson(reply, await readRunResults(services, caller, run, readDeliveryMethod(request)));
 }
 
-/** Design, page 1, Extensions: cancel. It has no body: what is sent as one is not looked at. */
+/** docs/api.md#cancelling. It has no body: what is sent as one is not looked at. */
 export async function postRunCancel(
   services: Services,
   request: FastifyRequest,

@@ -18,7 +18,7 @@ import { readTriggerBody } from "./read-trigger-body.ts";
 import { reportIgnoredKeys } from "./report-ignored-keys.ts";
 import { pathParameter } from "./request.ts";
 
-/** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is design, page 1's. */
+/** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is that of docs/api.md#order-of-checks. */
 export async function postTrigger(
   services: Services,
   request: FastifyRequest,
@@ -78,7 +78,7 @@ async function findKey(
   return { key, stored };
 }
 
-/** Design, page 1, Extensions: the schema of a trigger's body. */
+/** The schema of a trigger's body: docs/api.md#the-schema-of-a-blueprint. */
 export async function getTriggerSchema(
   services: Services,
   request: FastifyRequest,

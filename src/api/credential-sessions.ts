@@ -25,7 +25,7 @@ export async function postCredentialSession(
 
 const SESSION_KEYS: readonly string[] = ["strategy_id", "name", "return_url"];
 
-/** Unknown keys are ignored; an explicit `null` is an omitted field (design, page 1, Session object). Throws Problem 422. */
+/** Unknown keys are ignored; an explicit `null` is an omitted field (docs/api.md#credential-sessions). Throws Problem 422. */
 function readSessionRequest(body: ReadonlyMap<string, JsonTree>): SessionRequest {
   const details: ProblemDetail[] = [];
   const text = (field: string, required: boolean): string | null => {

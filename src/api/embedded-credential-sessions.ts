@@ -14,7 +14,7 @@ import { pathParameter } from "./request.ts";
 
 const KEYS: readonly string[] = ["origin", "blueprint_keys", "name", "locale", "expires_in_seconds"];
 
-/** `POST /embedded-credential-sessions`. Design, page 1, Extensions. */
+/** `POST /embedded-credential-sessions`. docs/decisions/0012. */
 export async function postEmbeddedSession(
   services: Services,
   request: FastifyRequest,

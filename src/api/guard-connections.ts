@@ -20,7 +20,7 @@ interface Ledger {
 
 const ledgers = new WeakMap<Duplex, Ledger>();
 
-/** What `node:http` would do by itself without our envelope, or before authentication. Design, page 6, T28 and T29. */
+/** What `node:http` would do by itself without our envelope, or before authentication. docs/decisions/0028. */
 export function guardConnections(server: Server): void {
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     const ledger = ledgers.get(request.socket) ?? { owed: new Set(), requests: 0 };

@@ -16,8 +16,7 @@ interface Body {
 }
 
 /**
- * Ends requests whose body comes slower than the pace, as node's own time limit does: with a 408 in our envelope. Design,
- * page 6, T28.
+ * Ends requests whose body comes slower than the pace, as node's own time limit does: with a 408 in our envelope. docs/decisions/0028.
  */
 export function guardPace(server: Server, pace: Pace): void {
   const bodies = new Map<IncomingMessage, Body>();

@@ -24,7 +24,7 @@ const HEADERS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** Design, page 1, Extensions: `GET /openapi.json` and `GET /docs`, outside `/api/v1`, without an API key or account data. */
+/** docs/api.md#outside-apiv1: `GET /openapi.json` and `GET /docs`, outside `/api/v1`, without an API key or account data. */
 export function registerReference(app: FastifyInstance, services: Pick<Services, "publicUrl">): void {
   const style = makeResource("text/css; charset=utf-8", REFERENCE_STYLE);
   // Made at the first request: before the service listens, its address may not be known.

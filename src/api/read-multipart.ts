@@ -238,7 +238,7 @@ async function storeFile(
   };
 }
 
-/** A repeated part name is `422`; a repeated `credential_id` is one list (design, page 1, Multipart). */
+/** A repeated part name is `422`; a repeated `credential_id` is one list (docs/api.md#multipart). */
 function valuesOf(parts: readonly Part[]): ReadonlyMap<string, BodyValue> {
   const values = new Map<string, BodyValue>();
   for (const part of parts) {

@@ -16,7 +16,7 @@ function problemBody(problem: Problem): string {
   });
 }
 
-/** Design, page 1, 5xx: a fixed message; the cause goes to the log only. */
+/** docs/decisions/0011: a fixed message; the cause goes to the log only. */
 const UNEXPECTED = "An unexpected error occurred. Quote the X-Request-Id header when you report it.";
 
 /** Anything thrown, as the Problem that the caller sees. */
@@ -80,7 +80,7 @@ export function clientErrorAnswer(error: { readonly code?: string }): string {
   );
   return (
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-    // Design, page 1, Every response.
+    // Every response has it (docs/api.md#in-general).
     `X-Request-Id: ${newId("req_")}\r\nCache-Control: no-store\r\n` +
     `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
   );

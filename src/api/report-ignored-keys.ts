@@ -4,7 +4,7 @@ import { limits } from "#domain/limits.ts";
 const PREFERENCE = "report-ignored-keys";
 
 /**
- * Design, page 1, Ignored keys: silent, but for a caller that asks with `Prefer: report-ignored-keys`. RFC 7240, 3: the
+ * docs/api.md#triggers: silent, but for a caller that asks with `Prefer: report-ignored-keys`. RFC 7240, 3: the
  * answer says that the preference was honoured, also when no key was ignored.
  */
 export function reportIgnoredKeys(

@@ -23,7 +23,7 @@ export function registerApi(app: FastifyInstance, services: Services): void {
         done();
       });
       api.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
-      // Design, page 1: authentication comes first, for unknown paths too.
+      // Authentication comes first, for unknown paths too (docs/api.md#authentication).
       api.setNotFoundHandler(async (request, reply) => {
         await enter(services, request, reply, { kind: "calls", scope: null });
         throw notFound("Path");
@@ -54,7 +54,7 @@ export function registerApi(app: FastifyInstance, services: Services): void {
         async (request, reply) => await getRunResults(services, request, reply),
       );
 
-      // Ours. Design, page 1, Extensions to the public API.
+      // Extensions of ours: docs/decisions/0012.
       api.post(
         "/embedded-credential-sessions",
         async (request, reply) => await postEmbeddedSession(services, request, reply),

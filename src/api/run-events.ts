@@ -12,7 +12,7 @@ const RETRY_MS = 2_000;
 /** No more than this waits for a slow reader; what changes meanwhile is left out but for the newest. */
 const AHEAD_BYTES = 1_024;
 
-/** Design, page 1, Extensions: the run's status as Server-Sent Events. */
+/** docs/api.md#events: the run's status as Server-Sent Events. */
 export async function getRunEvents(
   services: Services,
   request: FastifyRequest,

@@ -39,7 +39,7 @@ export async function openClient(
       httpAgent: { maxSockets: SOCKETS_MAX },
       httpsAgent: { maxSockets: SOCKETS_MAX },
     },
-    // Design, page 7, 1.10: Ceph fails uploads in parts with the checksums that AWS knows.
+    // Ceph fails uploads in parts with the checksums that AWS knows.
     ...(settings.endpoint !== null && {
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",

@@ -193,7 +193,7 @@ class S3Store implements BlobStore {
     return removed;
   }
 
-  /** Design, page 6, F23: what the store says it has, it has. */
+  /** An object counts only once the store shows it with its size (docs/decisions/0029). */
   async #verify(opened: OpenClient, at: Place, sizeBytes: number): Promise<void> {
     const { ContentLength } = await opened.client.send(new opened.s3.HeadObjectCommand(at));
     if (ContentLength === sizeBytes) return;

@@ -15,7 +15,7 @@ export interface Finding {
 /** A delete that is under way ends within this. */
 const SECOND_LOOK_MS = 10_000;
 
-/** Design, page 6, 6.2: the invariants, each with what is found; those that can't be checked here say why. */
+/** docs/decisions/0025: the invariants, each with what is found; those that can't be checked here say why. */
 export async function checkDeeply(composition: Composition, db: Database): Promise<readonly Finding[]> {
   const found = await inspect(composition, db);
   return (Object.keys(INVARIANTS) as Invariant[]).flatMap((invariant): readonly Finding[] => {

@@ -16,7 +16,7 @@ import { blueprintKey, idempotencyKey, prefer, reportedKeys } from "./parameters
 const ROUTED =
   "An INPUT node's `refKey`: that node's input. A metadata item's name: stored with the run as text. Anything else is ignored.";
 
-/** Spec, Top-level key routing: `credential_id`, as text or as a list (design, page 1, Lists). */
+/** Spec, Top-level key routing: `credential_id`, as text or as a list (docs/api.md#credentials-of-a-trigger). */
 const credentialIds = (description: string) =>
   Type.Optional(
     Type.Unsafe<string | readonly string[] | null>({
@@ -38,7 +38,7 @@ const runName = (more: object) =>
     }),
   );
 
-/** Spec, Trigger: an open object with its reserved keys. Every other key belongs to the Blueprint. */
+/** Spec, POST /blueprints/{blueprintKey}/trigger: an open object with its reserved keys. Every other key belongs to the Blueprint. */
 const triggerRequest = Type.Object(
   {
     credential_id: credentialIds(

@@ -14,7 +14,7 @@ import {
 import type { Operation } from "./operation.ts";
 import { idempotencyKey, inPath, prefer, reportedKeys } from "./parameters.ts";
 
-/** Spec, POST /credential-sessions. Unknown keys are ignored, `null` is an omitted field (design, page 1, Session object). */
+/** Spec, POST /credential-sessions. Unknown keys are ignored, `null` is an omitted field (docs/api.md#credential-sessions). */
 const credentialSessionRequest = Type.Object(
   {
     strategy_id: strategyId,

@@ -17,7 +17,7 @@ import { idempotencyKey, inPath, prefer, reportedKeys } from "./parameters.ts";
 const seconds = (ms: number): number => ms / 1_000;
 const ORIGIN = "https://app.example.com";
 
-/** Design, page 1, Extensions: ours, with the rules of credential sessions. */
+/** An extension of ours (docs/decisions/0012), with the rules of credential sessions. */
 const request = Type.Object(
   {
     origin: Type.String({

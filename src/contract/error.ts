@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { PROBLEM_STATUS, type ProblemCode, type ProblemType } from "#domain/problem.ts";
 
-/** Spec, `details[].code`; those after the first two are ours. What each one means, for the reference. */
+/** Spec, Errors: `details[].code`; those after the first two are ours. What each one means, for the reference. */
 export const DETAIL_CODES: Readonly<Record<ProblemCode, string>> = {
   invalid_input_data: "a field is malformed, names an unknown resource or fails its format",
   idempotency_key_reuse: "the `Idempotency-Key` was used earlier with a different request",

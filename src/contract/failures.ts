@@ -27,7 +27,7 @@ export function errorExample(
   };
 }
 
-/** What every operation under the base URL can answer. Spec, Errors; design, page 1, General. */
+/** What every operation under the base URL can answer. Spec, Errors; docs/decisions/0011. */
 export const COMMON_FAILURES: readonly Failure[] = [
   {
     status: 401,
@@ -101,7 +101,7 @@ export const notFound = (what: string, description: string): Failure => ({
   examples: { not_found: errorExample("not_found", `${what} not found.`) },
 });
 
-/** Spec, Authentication 3; design, page 1, Keys limited to some Blueprints. */
+/** Spec, Authentication 3; docs/api.md#authentication. */
 export const notAuthorised: Failure = {
   status: 403,
   description: "The API key is limited to other Blueprints of the account, or lacks the scope `runs`.",
@@ -120,7 +120,7 @@ export const lacksScope = (scope: Exclude<KeyScope, "runs">): Failure => ({
 const REUSED = "The Idempotency-Key was used earlier with a different request.";
 const IN_USE = "A request with this Idempotency-Key is still being processed. Try again in a second.";
 
-/** Spec, Idempotency 4; design, page 1, Two at once with the same key. */
+/** Spec, Idempotency 4; docs/decisions/0010. */
 export const idempotencyConflict: Failure = {
   status: 409,
   description:

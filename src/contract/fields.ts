@@ -1,7 +1,7 @@
 import Type, { type TSchema } from "typebox";
 import { ID_PREFIX } from "#domain/ids.ts";
 
-/** Ids that we make: the prefix and 24 or more characters of base62 (design, page 1, Ids). */
+/** Ids that we make: the prefix and 24 or more characters of base62 (docs/decisions/0011). */
 type OwnId = "credential" | "credentialSession" | "embeddedCredentialSession" | "run" | "blueprint";
 
 /** Ids and URLs of the examples. They open nothing. */
@@ -39,7 +39,7 @@ export const runKey = Type.String({
   examples: [EXAMPLE.runKey],
 });
 
-/** Spec, Conventions: ISO 8601 in UTC with milliseconds; always three digits (design, page 1, Timestamps). */
+/** Spec, Conventions: ISO 8601 in UTC with milliseconds; always three digits (docs/api.md#in-general). */
 export const timestamp = (description: string, example = "2026-11-21T07:08:09.123Z") =>
   Type.String({
     format: "date-time",

@@ -214,7 +214,7 @@ function describeParameter(schemas: Schemas, parameter: Parameter): ParameterObj
 /** Decided before the API key's allowance is known. */
 const BEFORE_RATE_LIMIT: readonly Failure["status"][] = [401, 431, "default"];
 
-/** Design, page 1, "Every response" and Rate limit. */
+/** Headers of every response: docs/api.md#in-general and docs/api.md#rate-limits. */
 function headersOf(
   own: readonly ResponseHeader[],
   isCounted: boolean,

@@ -3,7 +3,7 @@ import { limits } from "#domain/limits.ts";
 import { EXAMPLE } from "./fields.ts";
 import type { Parameter, ResponseHeader } from "./operation.ts";
 
-/** Spec, Limits and Idempotency. */
+/** Spec, Limits; Spec, Idempotency. */
 export const idempotencyKey: Parameter = {
   name: "Idempotency-Key",
   in: "header",
@@ -24,7 +24,7 @@ export const inPath = (name: string, description: string, example: string): Para
   example,
 });
 
-/** Design, page 1, Ignored keys. */
+/** docs/api.md#triggers, under Ignored keys. */
 export const prefer: Parameter = {
   name: "Prefer",
   in: "header",

@@ -4,7 +4,7 @@ import { EXAMPLE, keyed, runKey, timestamp } from "./fields.ts";
 import type { Operation, Parameter } from "./operation.ts";
 import { runId } from "./parameters.ts";
 
-/** Design, page 1, `errors[]` of a record. */
+/** An item of a record's `errors`: docs/api.md#results. */
 const recordError = Type.Object(
   {
     field: Type.Unsafe<string | null>({

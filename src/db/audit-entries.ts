@@ -14,7 +14,7 @@ import type { Database } from "./pool.ts";
 
 /**
  * Writes an entry in the transaction of its effect: call it inside that transaction, and let its error roll it back. No
- * audit, no effect (design, page 6, T9). `at` is `readClockText`, where the caller has read it anyway. Gives its id and time.
+ * audit, no effect (docs/decisions/0023). `at` is `readClockText`, where the caller has read it anyway. Gives its id and time.
  */
 export async function recordAudit(
   tx: Database,

@@ -13,7 +13,7 @@ export interface StoredSession extends CredentialSession {
   readonly firstBrowser: Buffer | null;
 }
 
-// `expired` is decided here, by the database's clock at the instant of reading (design, page 1, Expiry).
+// `expired` is decided here, by the database's clock at the instant of reading (docs/decisions/0017).
 const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategyId", strategy_version as "strategyVersion",
   name, return_url as "returnUrl", credential_id as "credentialId", created_at as "createdAt", expires_at as "expiresAt",
   completed_at as "completedAt", embedded_session_id as "embeddedSessionId", blueprint_key as "blueprintKey", slot,
@@ -119,8 +119,8 @@ export async function findSessionByToken(
 }
 
 /**
- * Spec, session transition `pending` → `completed`, and its credential, as one conditional write: of any number of submits
- * exactly one gets true (design, page 1, "One session, one credential").
+ * Spec, Credential session `status`: `pending` → `completed`, and its credential, as one conditional write: of any number of submits
+ * exactly one gets true (docs/decisions/0017).
  */
 export async function completeSession(
   db: Database,

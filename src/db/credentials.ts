@@ -10,7 +10,7 @@ export interface SealedCredential {
   readonly kid: string;
 }
 
-/** Spec, Trigger rule 1: only credentials of the account. Locked against a concurrent delete until the transaction ends. */
+/** Spec, POST /blueprints/{blueprintKey}/trigger 1: only credentials of the account. Locked against a concurrent delete until the transaction ends. */
 export async function findCredentials(
   db: Database,
   accountId: string,

@@ -1,7 +1,7 @@
 import { assert } from "#lib/assert.ts";
 import type { Database } from "./pool.ts";
 
-/** Boot refuses a server that may lose what it acknowledged. Design, page 6, section 9, item 24. */
+/** Boot refuses a server that may lose what it acknowledged. docs/decisions/0002. */
 export async function assertDurable(db: Database): Promise<void> {
   const [found] = await db.query<{
     version: number;

@@ -10,7 +10,7 @@ export interface StoredEmbeddedSession extends EmbeddedSession {
   readonly remainingMs: number;
 }
 
-// `expired` is decided here, by the database's clock at the instant of reading (design, page 1, Expiry).
+// `expired` is decided here, by the database's clock at the instant of reading (docs/decisions/0017).
 const COLUMNS = `flow.id, flow.account_id as "accountId", flow.origin, flow.blueprint_keys as "blueprintKeys",
   flow.selected_blueprint_key as "selectedBlueprintKey", flow.name, flow.locale, flow.credential_id as "credentialId",
   flow.created_at as "createdAt", flow.expires_at as "expiresAt", flow.completed_at as "completedAt",

@@ -4,7 +4,7 @@ import type { Database } from "./pool.ts";
 
 const CALLS_MAX = 128;
 const BATCHES_MAX = 2;
-/** With the time that a statement may take, no request hangs longer than 10 s. Design, page 6, F7. */
+/** With the time that a statement may take, no request hangs longer than 10 s. docs/decisions/0026. */
 const WAIT_MAX_MS = 2_000;
 
 interface GroupedOptions<Call, Answer> {

@@ -1,7 +1,7 @@
 import type { Database } from "./pool.ts";
 
 /**
- * Settings of the server with which its log shows what callers send (design, page 6, T12; section 9, item 17): what, and what
+ * Settings of the server with which its log shows what callers send (docs/decisions/0014): what, and what
  * to do. Secrets are sealed before they get there, names, inputs and metadata of runs are not. The embedded server has none.
  */
 export async function listLoggingRisks(db: Database): Promise<readonly string[]> {

@@ -260,7 +260,7 @@ export async function confirmTotp(tx: Database, operator: StoredOperator, step: 
   return audited;
 }
 
-/** Takes a time step of the operator's codes. False: this code or a later one was given already (design, page 6, I-17). */
+/** Takes a time step of the operator's codes. False: this code or a later one was given already (docs/decisions/0021). */
 export async function takeOperatorTotpStep(db: Database, id: string, step: number): Promise<boolean> {
   const rows = await db.query(
     `update operator set totp_step = $2 where id = $1 and totp_confirmed_at is not null and totp_step < $2 returning 1`,

@@ -62,7 +62,7 @@ export type PoolOptions = {
   max?: number | undefined;
   /** Shown in `pg_stat_activity` and the server's log. */
   applicationName: string;
-  /** A free connection (new or of the pool) must come within this. Design, page 6, F8. */
+  /** A free connection (new or of the pool) must come within this. docs/decisions/0026. */
   connectTimeoutMs?: number | undefined;
   /** The server gives a statement up after this. */
   statementTimeoutMs?: number | undefined;
@@ -74,7 +74,7 @@ export type PoolOptions = {
   log?: ((message: string) => void) | undefined;
 };
 
-/** Design, page 6, F7: no request hangs longer than 10 s, the wait for a connection included. */
+/** docs/decisions/0026: no request hangs longer than 10 s, the wait for a connection included. */
 const defaults = {
   max: 20,
   connectTimeoutMs: 2_000,
@@ -90,7 +90,7 @@ const triesMax = 3;
 export function openPool(source: DatabaseSource, options: PoolOptions): Database {
   const pool = new pg.Pool({ ...clientConfig(source, options), max: options.max ?? defaults.max });
   const log = options.log ?? (() => {});
-  // Without these listeners a connection that breaks, idle or in use, ends the process. Design, page 6, finding 14.
+  // Without these listeners a connection that breaks, idle or in use, ends the process. docs/decisions/0026.
   pool.on("error", (error) => log(`A database connection was lost: ${error.message}`));
   pool.on("connect", (client) => client.on("error", () => {}));
   let ended: Promise<void> | null = null;
@@ -294,7 +294,7 @@ const settleMs = 2_000;
 
 /**
  * Commits. When the connection breaks meanwhile, nobody knows whether the server did: a new connection asks it by the
- * transaction's id (design, page 6, 4.2). Without an answer in two seconds the error stands.
+ * transaction's id (docs/decisions/0026). Without an answer in two seconds the error stands.
  */
 async function commit(pool: pg.Pool, client: pg.PoolClient, xid: string | null): Promise<void> {
   try {
@@ -361,7 +361,7 @@ function transactionOn(pool: pg.Pool, client: pg.PoolClient): { tx: Database; cl
   return { tx, close: () => void (open = false) };
 }
 
-/** Design, page 6, F10: serialization failure (40001) and deadlock (40P01) are tried again. */
+/** docs/decisions/0026: serialization failure (40001) and deadlock (40P01) are tried again. */
 async function repeat<T>(retry: boolean, attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

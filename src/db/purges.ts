@@ -16,7 +16,7 @@ const IS_DUE = `ended_at is not null and purged_at is null
   and ${DUE_MS} <= (extract(epoch from app_now()) * 1000)::bigint`;
 
 /**
- * Takes a run's data away: inputs, journal, reviews, results. The run row stays, with when and why (design, page 1, Retention). What
+ * Takes a run's data away: inputs, journal, reviews, results. The run row stays, with when and why (docs/decisions/0029). What
  * writes gave, and the operator's story of their doubts, goes as well. `due` chooses the runs and locks them.
  */
 const purge = (due: string): string => `with due as (

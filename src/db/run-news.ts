@@ -29,7 +29,7 @@ const CHANNEL = "latchkey_run";
 const BATCH_MS = 10;
 /** PostgreSQL takes payloads of less than 8,000 bytes. An id has about 32. */
 const IDS_PER_PAYLOAD = 200;
-/** A connection that only listens would not notice that the other end is gone. Design, page 6, section 6.2. */
+/** A connection that only listens would not notice that the other end is gone (docs/decisions/0026). */
 const SELF_CHECK_MS = 10_000;
 /** How a process names itself to the others. */
 const PROCESS = /^[0-9a-f]{12}$/;

@@ -83,7 +83,7 @@ const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else 
 
 /** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
 export const finishStep = groupedUnderLease<FinishedStep>(
-  // A run that gets somewhere is no poison: only leases lost without a finished step count (design, page 6, 6.1).
+  // A run that gets somewhere is no poison: only leases lost without a finished step count (docs/decisions/0009).
   underLease(
     "finish_steps",
     "share",

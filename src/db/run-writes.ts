@@ -63,8 +63,8 @@ export interface EndedWrite {
  * What became of a write that this lease began, or that it found in doubt. Not fenced by the lease: it is true whoever has the
  * run now; it is fenced by the write's own epoch, so that it never overwrites what another worker has found out since.
  *
- * A run that gets somewhere is no poison: under the lease, a write that is done counts as progress like a finished step (design, page
- * 6, 6.1). One that was ruled out does not: its process may die of sending it.
+ * A run that gets somewhere is no poison: under the lease, a write that is done counts as progress like a finished step (docs/decisions/0009).
+ * One that was ruled out does not: its process may die of sending it.
  */
 export async function endWrite(db: Database, lease: Lease, write: EndedWrite): Promise<boolean> {
   const rows = await db.query({

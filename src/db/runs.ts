@@ -132,7 +132,7 @@ const LOGS_IN = `exists (select from run_credential where run_credential.run_id 
 
 /**
  * Part of an UPDATE of run: `$2` has its lease, its time begins, and so does what it shows: what has nobody to log in is
- * `running`, what has is `authenticating`; what was `running` before keeps its step (design, page 1, Milestones).
+ * `running`, what has is `authenticating`; what was `running` before keeps its step (docs/decisions/0008).
  */
 export const CLAIM = `lease_owner = $2, lease_epoch = run.lease_epoch + 1,
   deadline_at = coalesce(run.deadline_at, app_now() + run.timeout_ms * interval '1 ms'),
@@ -208,7 +208,7 @@ export const failRun = groupedUnderLease<{
   (calls) => [calls.map(({ kind }) => kind), calls.map(({ detail }) => detail), runStatusesBefore("failed")],
 );
 
-/** The run waits for a person (design, page 3, `review`): it got this far, holds nothing, and its timeout stands still. */
+/** The run waits for a person (docs/blueprints.md#review): it got this far, holds nothing, and its timeout stands still. */
 export async function parkRun(db: Database, held: Lease): Promise<boolean> {
   const rows = await db.query(
     `update run set progress_step = 'awaiting_review', parked_at = app_now(), lease_owner = null, admitted_at = null,
@@ -275,7 +275,7 @@ export async function listRunInputs(db: Database, runId: string): Promise<readon
   );
 }
 
-/** Fails the queued runs that nobody works on and that need a credential which is gone; gives their ids. Design, page 1, Delete. */
+/** Fails the queued runs that nobody works on and that need a credential which is gone; gives their ids. docs/decisions/0024. */
 export async function failIdleRunsOf(db: Database, credentialId: string): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
     `update run set status = 'failed', progress_step = 'failed', ended_at = app_now(), error_kind = 'credential_deleted',

@@ -57,7 +57,7 @@ export const INSTALLATION_CHAIN = "installation";
 /** What the first entry of a chain follows. */
 export const GENESIS = Buffer.alloc(32);
 
-/** Design, page 6, T9; docs/audit.md describes these bytes, and a test follows that page alone. */
+/** docs/decisions/0023; docs/audit.md describes these bytes, and a test follows that page alone. */
 export function entryBytes(entry: AuditEntry): Buffer {
   return frame(["latchkey.audit.entry.v1", ...fieldsOf(entry)]);
 }

@@ -43,7 +43,7 @@ export interface Blueprint {
   readonly account: string;
   readonly name: string;
   readonly hosts: readonly string[];
-  /** In document order. Design, page 1, "Slots". */
+  /** In document order. docs/api.md#credentials-of-a-trigger. */
   readonly credentials: readonly CredentialSlot[];
   readonly metadata: readonly MetadataItem[];
   readonly timeoutMs: number;
@@ -108,7 +108,7 @@ function readNode(node: JsonObject, edition: Edition): BlueprintNode {
     credential: text(node["credential"]),
     milestone: text(node["milestone"]),
     timeoutMs: duration(node["timeout"]),
-    // Design, page 3, Defaults: 3 attempts, 0.5 s first, 5 s longest (for reads).
+    // docs/decisions/0008: 3 attempts, 0.5 s first, 5 s longest (for reads).
     retry: {
       attempts: typeof retry["attempts"] === "number" ? retry["attempts"] : 3,
       backoff: retry["backoff"] === "fixed" ? "fixed" : "exponential",

@@ -2,8 +2,8 @@
 export type NodeDependencies = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The order in which the nodes of a checked Blueprint run: by dependency, otherwise as written (design, page 3,
- * "Order is by dependency"). `dependencies` come from the node types' edges and the expressions' `$nodes.<id>`.
+ * The order in which the nodes of a checked Blueprint run: by dependency, otherwise as written (docs/blueprints.md#nodes).
+ * `dependencies` come from the node types' edges and the expressions' `$nodes.<id>`.
  */
 export function executionOrder(
   blueprint: { readonly nodes: readonly { readonly id: string }[] },

@@ -29,7 +29,7 @@ export function formatPath(path: ConfigPath): string {
   return text;
 }
 
-/** Design, page 3: `file:line:column path message`. */
+/** `file:line:column path message`: docs/accounts.md#problems. */
 export function formatProblem({ file, line, column, path, message }: ConfigProblem): string {
   return `${file}:${line}:${column} ${path === "" ? "" : `${path} `}${message}`;
 }

@@ -10,7 +10,7 @@ import { FIELD_TYPES } from "./strategy.ts";
 
 /** What a text that misses a schema's `pattern` must be, in words: `must be …`. */
 export const SAYS = "x-says";
-/** Keys of design page 3 that are not built yet: refused by name. */
+/** Keys that are planned and not built yet: refused by name (docs/decisions/0030). */
 export const UNBUILT_KEYS = "x-unbuilt-keys";
 
 /** Longest durations that make sense, in milliseconds; every one must be longer than 0 unless it says otherwise. */
@@ -194,7 +194,7 @@ export const fieldSchema = Type.Object(
   closed,
 );
 
-/** Design, page 3, "strategy". The keys of `login` are those of its type. */
+/** docs/strategies.md has the keys. The keys of `login` are those of its type. */
 export const strategySchema = Type.Object(
   {
     strategy: strategyId,
@@ -239,7 +239,7 @@ export const commonLoginKeys = {
   ),
 } satisfies Record<string, TSchema>;
 
-/** Design, page 3, "blueprint". The keys of a node are the common ones and those of its type. */
+/** docs/blueprints.md has the keys. The keys of a node are the common ones and those of its type. */
 export const blueprintSchema = Type.Object(
   {
     blueprint: blueprintKey,

@@ -1,4 +1,4 @@
-/** Spec, Credential session `status`. `expired` is decided by the clock at read, never stored (design, page 1, Expiry). */
+/** Spec, Credential session `status`. `expired` is decided by the clock at read, never stored (docs/decisions/0017). */
 export const SESSION_STATUSES = ["pending", "completed", "expired"] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 

@@ -16,5 +16,5 @@ function csvCell(cell: Cell): string {
   return `"${harmless(cell).replaceAll('"', '""')}"`;
 }
 
-/** Design, page 6, T32; OWASP, CSV injection: a leading apostrophe makes it a text. A number of the data stays one, also below zero. */
+/** docs/decisions/0028; OWASP, CSV injection: a leading apostrophe makes it a text. A number of the data stays one, also below zero. */
 const harmless = (text: string): string => (FORMULA.test(text) ? `'${text}` : text);

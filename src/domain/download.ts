@@ -1,4 +1,4 @@
-/** How a download of results comes, from whichever store. Design, page 1, Presigned download. */
+/** How a download of results comes, from whichever store. docs/api.md#results. */
 export interface DownloadHeaders {
   readonly contentType: string;
   readonly contentDisposition: string;

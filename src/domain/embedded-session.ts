@@ -1,6 +1,6 @@
 import type { SessionStatus } from "./credential-session.ts";
 
-/** Design, page 1, Extensions: an embedded flow has the statuses of a credential session, and its transitions. */
+/** docs/decisions/0012: an embedded flow has the statuses of a credential session, and its transitions. */
 export interface EmbeddedSession {
   readonly id: string;
   readonly status: SessionStatus;

@@ -1,6 +1,6 @@
 import type { Json } from "./json.ts";
 
-/** Where an expression stands decides its root and the variables it sees (design, page 3, "One scoping rule"). */
+/** Where an expression stands decides its root and the variables it sees (docs/blueprints.md#expressions). */
 export type ExpressionScopeKind =
   /** root: nothing; `$inputs $metadata $run $nodes` */
   | "run"

@@ -14,7 +14,7 @@ export interface CheckedForm {
 }
 
 /**
- * Checks a submitted form against its strategy. Names that are no field are ignored (design, page 3: our own hidden inputs
+ * Checks a submitted form against its strategy. Names that are no field are ignored (our own hidden inputs
  * begin with `_`). Passwords and texts are kept to the byte: a space at the end may belong to a password. Email and web addresses
  * lose the spaces around them; a TOTP secret becomes the one text that `parseTotpSecret` reads, whatever its spacing was.
  */

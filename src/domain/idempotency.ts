@@ -18,7 +18,7 @@ export function hashIdempotencyKey(key: string): Buffer {
   return hash("sha256", key, "buffer");
 }
 
-/** One part of a multipart body, as far as it counts for "the same body" (design, page 6, 4.3, case 17). */
+/** One part of a multipart body, as far as it counts for "the same body" (docs/decisions/0010, case 17). */
 export interface PartPrint {
   readonly name: string;
   readonly indexInName: number;
@@ -33,7 +33,7 @@ export type BodyPrint =
   | { readonly kind: "json"; readonly canonical: string }
   | { readonly kind: "multipart"; readonly parts: readonly PartPrint[] };
 
-/** Method, decoded path and body: what makes a request the same request (design, page 1, Fingerprint). */
+/** Method, decoded path and body: what makes a request the same request (docs/api.md#idempotency). */
 export function fingerprint(method: string, path: readonly string[], body: BodyPrint): Buffer {
   return hash("sha256", JSON.stringify([method, path, body.kind]) + printOf(body), "buffer");
 }

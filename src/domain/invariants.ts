@@ -1,5 +1,5 @@
 /**
- * Design, page 6, 6.2: what holds at every moment, whatever died in between. `latchkey doctor --deep` looks for places where
+ * docs/decisions/0025: what holds at every moment, whatever died in between. `latchkey doctor --deep` looks for places where
  * it does not; so does every crash test at its end.
  */
 export const INVARIANTS = {

@@ -15,18 +15,18 @@ export const limits = {
   idempotencyWindowMs: 86_400_000,
   /** Spec, Limits: idempotency key, up to 255 characters (Unicode code points). */
   idempotencyKeyCharactersMax: 255,
-  /** Design, page 1, Idempotency: how long a duplicate waits for the first. */
+  /** docs/decisions/0010: how long a duplicate waits for the first. */
   idempotencyWaitMs: 8_000,
   /** Spec, Limits: direct delivery falls back at an estimated response of 5 MB. */
   directDeliveryBytes: 5_000_000,
   /** Spec, Limits: presigned URLs expire after two hours. */
   presignedUrlLifetimeMs: 2 * 3_600_000,
 
-  /** Design, page 1, Text rules. */
+  /** docs/decisions/0011: names and texts. */
   nameCharactersMax: 255,
   returnUrlCharactersMax: 2_048,
 
-  /** Design, page 1, Body limits. */
+  /** docs/api.md#limits. */
   accountSecretsMax: 200,
   accountSecretCharactersMax: 16_384,
   /** As the table's CHECK. */
@@ -48,7 +48,7 @@ export const limits = {
   multipartHeaderBytesMax: 8_192,
   multipartNameBytesMax: 1_024,
 
-  /** Design, page 6, 5.4: the hosted form. */
+  /** docs/decisions/0017: the hosted form. */
   formBodyBytesMax: 65_536,
   formFieldsMax: 50,
   formValueBytesMax: 16_384,
@@ -63,7 +63,7 @@ export const limits = {
   /** How long a rendered form may be filled in before it must be opened anew. */
   formLifetimeMs: 12 * 3_600_000,
 
-  /** Design, page 6, 5.6: how long a `state` counts. */
+  /** docs/decisions/0020: how long a `state` counts. */
   oauthStateMs: 10 * 60_000,
   oauthResponseBytesMax: 262_144,
   /** How long an end user waits for another process to exchange a code: two requests to the target, and a turn. */
@@ -82,7 +82,7 @@ export const limits = {
   /** Of an access token whose target does not say when it expires, when there is a refresh token. */
   oauthAssumedLifetimeMs: 10 * 60_000,
 
-  /** Design, page 6, 6.1. */
+  /** A whole run, and its logins. */
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
   /** How often a request of a login is tried, and the waits between, while the target has got nothing of the credential. */
@@ -114,7 +114,7 @@ export const limits = {
   redirectsMax: 5,
   /** Of a run, over all its nodes: a target that is down is not asked for ever by a run with many requests. */
   retriesMax: 100,
-  /** Design, page 3, Defaults: `max_bytes` of a response, decompressed. */
+  /** docs/nodes/http.md: `max_bytes` of a response, decompressed. */
   responseBytesMax: 10_000_000,
   /** Of what a node says by `max_bytes`: of a response that is read whole, and of one that is read as a stream. */
   wholeBytesMax: 100_000_000,
@@ -125,13 +125,13 @@ export const limits = {
   /** How long a write that was sent may go on after its run was stopped; less than the drain. */
   writeGraceMs: 5_000,
 
-  /** Design, page 3, Expressions: 1 s an expression. */
+  /** docs/blueprints.md#expressions: 1 s an expression. */
   expressionMs: 1_000,
   expressionThreadMiB: 256,
   /** CPU time of one evaluation, and of a batch, that others may have to wait for: what takes longer goes where only its like waits. */
   expressionQuickMs: 100,
   expressionTaskMs: 500,
-  /** Design, page 3: `$nodes.<id>` for sets up to this many records. */
+  /** docs/blueprints.md#expressions: `$nodes.<id>` for sets up to this many records. */
   nodesVariableRecordsMax: 10_000,
   recordBatchSizeMax: 500,
   /** Levels of JSON that a target or a file may give. */
@@ -152,9 +152,9 @@ export const limits = {
   /** Of a table of records that an operator downloads. */
   exportColumnsMax: 50_000,
 
-  /** Design, page 1, Retention: 30 days after the run ended. */
+  /** docs/decisions/0029: 30 days after the run ended. */
   retentionMs: 30 * 86_400_000,
-  /** Design, page 6, 4.3, row 29: an object that no row names after this is swept. */
+  /** docs/decisions/0029: an object that no row names after this is swept. */
   orphanedObjectAgeMs: 86_400_000,
   accountConcurrency: 50,
   /** Of one account, unless a setting says otherwise. */
@@ -165,7 +165,7 @@ export const limits = {
   usageCountEveryMs: 1_000,
   usageCountShare: 20,
 
-  /** Design, page 1, Rate limit: per API key; reads of sessions and run status have ten times as much. */
+  /** docs/api.md#rate-limits: per API key; reads of sessions and run status have ten times as much. */
   rateLimit: { perSecond: 500, burst: 1_000 },
   pollsPerRequest: 10,
   /** Open at once: of one client that is neither this machine nor a trusted proxy, and of all. Beyond `many`, idle ones are closed sooner. */
@@ -189,25 +189,25 @@ export const limits = {
   /** How old what a stream shows may be when every notification is lost. */
   eventPollMs: 1_000,
 
-  /** Design, page 1, Ignored keys: names in the header `Ignored-Keys`, and bytes of it in all. */
+  /** docs/api.md#triggers: names in the header `Ignored-Keys`, and bytes of it in all. */
   ignoredKeysMax: 20,
   ignoredKeyCharactersMax: 64,
   ignoredKeysBytesMax: 4_096,
 
-  /** For so long a live key and its account are not asked for again. Design, page 6, T24: a revoked key is refused within a second. */
+  /** For so long a live key and its account are not asked for again. docs/decisions/0027: a revoked key is refused within a second. */
   callerFreshMs: 100,
-  /** Design, page 2, The run engine. */
+  /** docs/decisions/0005. */
   heartbeatMs: 5_000,
   heartbeatStaleMs: 15_000,
   /** Since its last heartbeat was sent, a worker begins no write and no login: others may take its runs over. */
   selfFenceMs: 10_000,
   lostLeasesMax: 3,
 
-  /** Design, page 6, T9: the chain is closed each second, and what it has come to is written down each minute. */
+  /** docs/decisions/0023: the chain is closed each second, and what it has come to is written down each minute. */
   auditCloseMs: 1_000,
   auditCheckpointMs: 60_000,
   auditOverdueMs: 60_000,
-  /** Design, page 6, T10: openings of credentials in a minute that are an alarm, and how far above an average one. */
+  /** docs/decisions/0023: openings of credentials in a minute that are an alarm, and how far above an average one. */
   unusualOpenings: { floor: 60, factor: 10 },
   drainMs: 8_000,
   /** An embedded database that has not run for so long: the process is not healthy, and may as well be ended and started again. */
@@ -215,7 +215,7 @@ export const limits = {
   /** Data whose retention has been over for so long and that is still there is an alarm. */
   purgeLateMs: 3_600_000,
 
-  /** Design, page 6, 5.10: sessions of operators, and how long a second factor counts for what is dangerous. */
+  /** docs/decisions/0022: sessions of operators, and how long a second factor counts for what is dangerous. */
   operatorIdleMs: 30 * 60_000,
   operatorSessionMs: 12 * 3_600_000,
   operatorStepUpMs: 5 * 60_000,

@@ -1,6 +1,6 @@
 import { limits } from "./limits.ts";
 
-/** Design, page 1, Text rules: labels have at most 255 characters (code points) and no U+0000. */
+/** docs/decisions/0011: labels have at most 255 characters (code points) and no U+0000. */
 export function isWellFormedName(text: string): boolean {
   return (
     Array.from(text).length <= limits.nameCharactersMax && !text.includes("\u0000") && text.isWellFormed()

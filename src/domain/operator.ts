@@ -1,4 +1,4 @@
-/** Who works with the installation itself. Design, page 6, 5.10: closed roles, default deny. */
+/** Who works with the installation itself. docs/decisions/0022: closed roles, default deny. */
 export const OPERATOR_ROLES = ["admin", "operator", "reviewer", "viewer"] as const;
 export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 
@@ -69,7 +69,7 @@ export function stepUpOf(permission: Permission): StepUp | null {
   return rule.stepUp ?? null;
 }
 
-/** Design, page 6, 5.10: the second factor is mandatory for those who can take over the installation. */
+/** docs/decisions/0022: the second factor is mandatory for those who can take over the installation. */
 export function mustHaveSecondFactor(role: OperatorRole): boolean {
   return role === "admin";
 }

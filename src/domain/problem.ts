@@ -19,7 +19,7 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemType, number>> = {
   internal_error: 500,
 };
 
-/** Spec, `details[].code`; those after the first two are additions of ours (design, page 1, General). */
+/** Spec, Errors: `details[].code`; those after the first two are additions of ours (docs/decisions/0011). */
 export type ProblemCode =
   | "invalid_input_data"
   | "idempotency_key_reuse"

@@ -13,7 +13,7 @@ export type ReadJson =
 
 /**
  * Parses JSON text that came from outside. Nesting is capped: `JSON.parse` takes any depth, and whatever serialises or clones
- * the value later would overflow its stack (design, page 6, finding 10). Values are counted before there are any: one of three
+ * the value later would overflow its stack (docs/decisions/0028). Values are counted before there are any: one of three
  * characters takes up to a hundred bytes. The problem holds no part of the text.
  */
 export function readJson(text: string): ReadJson {

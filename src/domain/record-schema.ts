@@ -97,7 +97,7 @@ function recordError(error: ErrorObject): RecordError {
     .split("/")
     .slice(1)
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-  // Design, page 3, `validate`: the field of a missing property is that property, not the object that lacks it.
+  // docs/nodes/validate.md: the field of a missing property is that property, not the object that lacks it.
   const parameters: Record<string, unknown> = error.params;
   for (const name of ["missingProperty", "additionalProperty", "unevaluatedProperty", "propertyName"]) {
     const property = parameters[name];
@@ -113,7 +113,7 @@ function recordError(error: ErrorObject): RecordError {
 }
 
 /**
- * Patterns in linear time. Design, page 7, 1.8: Ajv keys compiled patterns by their `toString`, so without one of its own
+ * Patterns in linear time. Ajv keys compiled patterns by their `toString`, so without one of its own
  * every pattern would silently be the first one.
  */
 function linearRegExp(pattern: string, flags: string): { test(text: string): boolean; toString(): string } {

@@ -1,6 +1,6 @@
 import type { Json } from "./json.ts";
 
-/** One validation error of a record. Design, page 1: `{field, code, message}`. */
+/** One validation error of a record: `{field, code, message}` (docs/api.md#results). */
 export interface RecordError {
   readonly field: string | null;
   readonly code: string;

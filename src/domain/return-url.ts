@@ -11,7 +11,7 @@ const refuse = (reason: string): ReturnUrlCheck => ({ ok: false, reason });
 const FORM = "`return_url` must be an absolute http or https URL";
 
 /**
- * Whether a `return_url` may be used: spec, POST /credential-sessions; design, page 6, 5.3 (normative). `allowedOrigins` are
+ * Whether a `return_url` may be used: Spec, POST /credential-sessions; docs/decisions/0018 has the rules. `allowedOrigins` are
  * canonical (`canonicalOrigin`). Checked when the session is created and again at the redirect.
  *
  * The platform's parser decides; all the other rules are about different parsers further on (a proxy, the caller's framework),
@@ -71,7 +71,7 @@ function isPlainHost(written: string, parsed: string): boolean {
 
 /**
  * Where the end user is sent: the parsed URL with `session_id` as the last parameter of its query. A `session_id` that stood
- * there is gone (a session of someone else could be slipped in: design, page 6, T21), every other byte of the query and the
+ * there is gone (a session of someone else could be slipped in: docs/decisions/0018), every other byte of the query and the
  * fragment stay. Spec, Credential session, `return_url`. The URL must have passed `checkReturnUrl`.
  */
 export function appendSessionId(returnUrl: string, sessionId: string): string {

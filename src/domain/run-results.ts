@@ -16,7 +16,7 @@ export interface StoredResult {
 /** Bytes of the JSON around the records: the envelope, its names and the metadata, generously. */
 const ENVELOPE_BYTES = 512;
 
-/** Design, page 1: computed when the run completes, stored with it. */
+/** docs/decisions/0029: computed when the run completes, stored with it. */
 export function estimateResponseBytes(
   results: readonly Pick<StoredResult, "key" | "jsonBytes">[],
   metadataBytes: number,
@@ -27,7 +27,7 @@ export function estimateResponseBytes(
   );
 }
 
-/** Spec, Results 1: `direct` falls back at an estimated 5 MB or more; when omitted, `presigned_url` applies. */
+/** Spec, GET /blueprint-runs/{runId}/results 1: `direct` falls back at an estimated 5 MB or more; when omitted, `presigned_url` applies. */
 export function decideDelivery(asked: DeliveryMethod | undefined, estimatedBytes: number): DeliveryMethod {
   return asked === "direct" && estimatedBytes < limits.directDeliveryBytes ? "direct" : "presigned_url";
 }

@@ -2,7 +2,7 @@
 export const RUN_STATUSES = ["queued", "running", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** Design, page 1, Transitions. The same table guards the UPDATE, drives the tests and is rendered into the docs. */
+/** docs/api.md#runs. The same table guards the UPDATE, drives the tests and is rendered into the docs. */
 export const RUN_TRANSITIONS = {
   queued: ["running", "failed", "cancelled"],
   running: ["completed", "failed", "cancelled"],
@@ -75,7 +75,7 @@ export function projectRun(run: RunProjection) {
     id: run.id,
     run_key: run.runKey,
     status: run.status,
-    // Design, page 1, Milestones: `unknown` only when a stored step is not recognised.
+    // docs/api.md#runs: `unknown` only when a stored step is not recognised.
     progress_step: isShownStep(run.progressStep) ? run.progressStep : "unknown",
     created_at: run.createdAt.toISOString(),
     started_at: run.startedAt?.toISOString() ?? null,

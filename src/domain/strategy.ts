@@ -5,7 +5,7 @@ import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 import type { LocalText } from "./language.ts";
 import { limits } from "./limits.ts";
 
-/** Design, page 3, "Field types". */
+/** docs/strategies.md#fields has the types. */
 export const FIELD_TYPES = [
   "text",
   "email",
@@ -20,7 +20,7 @@ export const FIELD_TYPES = [
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** Design, page 3: `secret` is true by default for these. */
+/** docs/strategies.md#fields: `secret` is true by default for these. */
 const SECRET_TYPES: ReadonlySet<unknown> = new Set<FieldType>(["password", "totp_secret", "headers", "file"]);
 
 /** Whether a field of a document, right or wrong, is secret. */

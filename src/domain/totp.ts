@@ -31,7 +31,7 @@ const refuse = (code: IssueCode, numbers?: Readonly<Record<string, number>>): Pa
 
 /**
  * Reads what an end user pastes: the base32 key in any spacing and case, or a whole `otpauth://totp/` link. Stricter than the
- * library, which takes 20 digits, counter-based keys, the first of two secrets and one-letter keys (design, page 6, 5.7): what
+ * library, which takes 20 digits, counter-based keys, the first of two secrets and one-letter keys (docs/decisions/0021): what
  * is accepted here gives the codes that the user's own authenticator app shows.
  */
 export function parseTotpSecret(text: string): ParsedTotp {

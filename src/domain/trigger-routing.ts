@@ -54,7 +54,7 @@ export interface RoutedTrigger {
   readonly ignoredKeys: readonly string[];
 }
 
-/** Routes every key. An explicit `null` counts as omitted (design, page 1, INPUT values and Metadata coercion). */
+/** Routes every key. An explicit `null` counts as omitted (docs/api.md#triggers). */
 export function routeTrigger(body: TriggerBody, table: RoutingTable): RoutedTrigger {
   const credentials: { field: string; value: BodyValue }[] = [];
   const inputs = new Map<string, BodyValue>();
@@ -73,7 +73,7 @@ export function routeTrigger(body: TriggerBody, table: RoutingTable): RoutedTrig
   return { credentials, runName, inputs, metadata, ignoredKeys };
 }
 
-/** Spec, Trigger rule 2: the required metadata items that the body leaves out. */
+/** Spec, POST /blueprints/{blueprintKey}/trigger 2: the required metadata items that the body leaves out. */
 export function missingMetadata(routed: RoutedTrigger, table: RoutingTable): readonly string[] {
   return table.metadata
     .filter((item) => item.required && !routed.metadata.has(item.name))
@@ -97,7 +97,7 @@ export function readCredentialIds(value: BodyValue): {
   return { ids: [...new Set(ids)], malformed: malformed ?? null };
 }
 
-/** Fills slots in document order, credentials in the caller's order among those of the slot's strategy. Design, page 1, Slots. */
+/** Fills slots in document order, credentials in the caller's order among those of the slot's strategy. docs/api.md#credentials-of-a-trigger. */
 export function fillSlots<C extends { readonly id: string; readonly strategyId: string }>(
   slots: readonly { readonly slot: string; readonly strategyId: string }[],
   credentials: readonly C[],

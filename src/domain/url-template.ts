@@ -38,7 +38,7 @@ function expressionEnd(url: string, start: number): number | null {
 }
 
 /**
- * What is wrong with a URL template, or null. Design, page 6, I-10: the host part may not hold an expression. A URL that is
+ * What is wrong with a URL template, or null. docs/decisions/0015: the host part may not hold an expression. A URL that is
  * one expression as a whole may be anything here: the egress gate keeps it to the allowed hosts.
  */
 export function urlTemplateProblem(url: string): string | null {

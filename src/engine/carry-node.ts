@@ -30,7 +30,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
       await skip(run, planned);
       return;
     }
-    // Design, page 1, Milestones: while the node runs, `progress_step` is its name.
+    // docs/api.md#runs: while the node runs, `progress_step` is its name.
     await show(run, node.milestone ?? "running");
     const carry = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
@@ -134,7 +134,7 @@ async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
   );
 }
 
-/** Design, page 3: a node whose `when` is false is skipped; what is downstream sees an empty set. */
+/** docs/blueprints.md#nodes: a node whose `when` is false is skipped; what is downstream sees an empty set. */
 async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean> {
   const { when } = planned.node;
   if (when === null) return true;

@@ -100,7 +100,7 @@ export async function checkpoint(
     const blob = small?.stream ? await blobs.put(key, small.stream) : null;
     stored = blob?.key ?? null;
     const redacted = run.redact.changes - changesBefore;
-    // Design, page 6, T14: the operator learns that the target echoes what it is told.
+    // docs/decisions/0014: the operator learns that the target echoes what it is told.
     if (redacted > 0) log.push(JSON.stringify({ message: "redacted", texts: redacted }));
     const step: Omit<FinishedStep, "lease" | "accountId"> = {
       nodeId,

@@ -44,7 +44,7 @@ export async function logInTraced(
   }
 }
 
-/** All logins come before `running`; after a crash the run shows the step that it had (design, page 1, Milestones). */
+/** All logins come before `running`; after a crash the run shows the step that it had (docs/decisions/0008). */
 export async function logIn(
   services: EngineServices,
   run: ClaimedRun,

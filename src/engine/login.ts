@@ -126,7 +126,7 @@ async function openSession(
   return new Secret({ ...session, codes: context.codes });
 }
 
-/** Design, page 3: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
+/** docs/strategies.md#http: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
 async function stillGood(
   services: EngineServices,
   request: LoginRequest,

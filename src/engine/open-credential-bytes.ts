@@ -5,7 +5,7 @@ import { RunFailure } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 
 /**
- * Opens a value and reads its plain text, whose bytes are zeroed. Design, page 6, T2: what was moved, changed or put back fails the
+ * Opens a value and reads its plain text, whose bytes are zeroed. docs/decisions/0013: what was moved, changed or put back fails the
  * run before the target hears anything.
  */
 export async function openSealed<T>(

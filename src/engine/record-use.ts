@@ -5,7 +5,7 @@ import type { EngineServices } from "./services.ts";
 
 /**
  * Reads what is about to be opened, and records the opening in the same transaction: it is committed before anything is
- * opened, and what is not recorded is not opened (design, page 6, T10).
+ * opened, and what is not recorded is not opened (docs/decisions/0023).
  */
 export async function recordOpening<T>(
   services: EngineServices,
@@ -47,7 +47,7 @@ interface CredentialUse {
 
 /**
  * Lets a request leave for where its credential may go, and nowhere else, and records which origins a run contacts with it: one entry
- * for each, committed before the first request to it leaves. Without the entry there is no request (design, page 6, item 14). A run
+ * for each, committed before the first request to it leaves. Without the entry there is no request (docs/decisions/0023). A run
  * that goes on in another process writes its own.
  */
 export function guardReceivers(

@@ -45,7 +45,7 @@ export interface Redactor {
   readonly changes: number;
 }
 
-/** Design, page 6, T11. `names` are words that the Blueprint's document holds: a key of JSON that is one of them stays. */
+/** docs/decisions/0014. `names` are words that the Blueprint's document holds: a key of JSON that is one of them stays. */
 export function makeRedactor(
   secrets: readonly RunSecret[],
   names: ReadonlySet<string> = new Set(),

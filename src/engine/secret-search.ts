@@ -27,7 +27,7 @@ export interface SecretSearch {
   find(bytes: Uint8Array): readonly Cut[];
 }
 
-/** Values under six characters can't be told from ordinary text (design, page 6, T14). */
+/** Values under six characters can't be told from ordinary text (docs/decisions/0014). */
 const SECRET_CHARACTERS_MIN = 6;
 
 /** Encodings that are decoded inside another. */

@@ -155,7 +155,7 @@ function hopHeaders(
   return headers;
 }
 
-/** Design, page 3: a relative URL is resolved against the first of the hosts. */
+/** docs/decisions/0030: a relative URL is resolved against the first of the hosts. */
 export function absoluteUrl(
   request: Pick<OutboundRequest, "url" | "query">,
   origins: readonly string[],

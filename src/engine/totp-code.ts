@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseTotpSecret, totpCode } from "#domain/totp.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 
-/** With less of a step left than this, the next one is waited for. Design, page 6, 5.7. */
+/** With less of a step left than this, the next one is waited for. docs/decisions/0021. */
 const LEFT_MS_MIN = 5_000;
 const STEPS_WAITED_MAX = 4;
 

@@ -20,7 +20,7 @@ export interface TemplateExpression {
   readonly analysis: Analysis;
 }
 
-/** Compiles an expression and lists the variables that it reads (design, page 3, "Rules that `apply` checks"). */
+/** Compiles an expression and lists the variables that it reads (docs/decisions/0030). */
 export function analyseExpression(source: string): Analysis {
   const compiled = compileExpression(source);
   return compiled.ok ? { ok: true, uses: compiled.uses } : compiled;

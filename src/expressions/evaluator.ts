@@ -37,8 +37,8 @@ export interface Evaluator {
 const TEMPLATES_MAX = 1_000;
 
 /**
- * Evaluates JSONata in worker threads that are ended when an expression takes too long or too much memory (design, page 3,
- * "Expressions", and page 6, finding 12). No thread runs until the first expression, and none keeps the process alive
+ * Evaluates JSONata in worker threads that are ended when an expression takes too long or too much memory (docs/decisions/0016).
+ * No thread runs until the first expression, and none keeps the process alive
  * while nothing is evaluated.
  */
 export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
@@ -153,7 +153,7 @@ function expressionsOf(parts: readonly TemplatePart[]): string[] {
   return parts.flatMap((part) => (typeof part === "string" ? [] : [part.expression]));
 }
 
-/** Design, page 3: one expression keeps its type; what gives nothing is left out; keys aren't templates. */
+/** docs/blueprints.md#expressions: one expression keeps its type; what gives nothing is left out; keys aren't templates. */
 function fill(
   template: Json,
   parsed: Parsed,

@@ -3,7 +3,7 @@ import { measure } from "./json-text.ts";
 import { refuse } from "./refusal.ts";
 
 /**
- * Prepares the expression thread before anything of an author's runs in it (design, page 6, I-22). After it
+ * Prepares the expression thread before anything of an author's runs in it (docs/decisions/0016). After it
  * - no expression can change what a later one meets: intrinsics are frozen, and there is no `__proto__` accessor, so
  *   that `__proto__` in data is a key like any other;
  * - no single step makes a text or list so large that V8 ends the whole process: its memory limit for a thread

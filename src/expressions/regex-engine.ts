@@ -1,8 +1,8 @@
 import { RE2JS } from "re2js";
 
 /**
- * JSONata's regular expressions on RE2: linear in the text, so `/^(a+)+$/` can't hang a thread (design, page 6,
- * finding 12). It has no look-ahead and no back-references; `compileRegex` says so.
+ * JSONata's regular expressions on RE2: linear in the text, so `/^(a+)+$/` can't hang a thread (docs/decisions/0016).
+ * It has no look-ahead and no back-references; `compileRegex` says so.
  */
 
 const compiled = new WeakMap<RegExp, RE2JS>();

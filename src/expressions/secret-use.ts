@@ -26,7 +26,7 @@ const TEXT_FUNCTIONS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Where expressions of a login could tell a secret by a yes or a no, in a trace or an error (Design, page 6, T24). It is an
+ * Where expressions of a login could tell a secret by a yes or a no, in a trace or an error (docs/decisions/0014). It is an
  * allow-list. A bare expression reads fields that are not secret, and of secret ones `$exists($credential.<field>)`. A template
  * also puts secret fields into texts, lists and objects; what it chooses by is held to the rule of bare expressions. Expressions
  * that do not compile are left to those who report that.

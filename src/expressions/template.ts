@@ -22,7 +22,7 @@ export function holdsExpression(text: string): boolean {
 }
 
 /**
- * Splits `a {{ expr }} b` (design, page 3). An expression may hold `}}` in strings, names, comments, regular expressions
+ * Splits `a {{ expr }} b` (docs/blueprints.md#expressions). An expression may hold `}}` in strings, names, comments, regular expressions
  * and between braces of its own. A literal `{{` is written `{{ "{{" }}`.
  */
 export function parseTemplate(text: string): ParsedTemplate {
@@ -81,7 +81,7 @@ export function renderParts(
     .join("");
 }
 
-/** Inside a longer string (design, page 3): text as it is, nothing is empty, anything else as JSON text. */
+/** Inside a longer string: text as it is, nothing is empty, anything else as JSON text. */
 function insertedText(value: Json | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -31,7 +31,7 @@ const PROVEN_MAX = 10_000;
  * Who takes long does not keep others waiting. Everything begins in the quick lane, where an evaluation has a tenth of a second; what
  * needs more begins anew in the slow lane, with all that its run asks from then on, and fails there after the full time. The slow lane
  * has few threads, which leave processors to everybody else, and takes one task of a run at a time. What nobody has seen to be quick
- * does not stand before what is: it is tried in a thread of its own while there is anything else to do. Design, page 6, G17.
+ * does not stand before what is: it is tried in a thread of its own while there is anything else to do. docs/decisions/0016.
  */
 export class ThreadLanes {
   readonly #limits: LaneLimits;

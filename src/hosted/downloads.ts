@@ -6,7 +6,7 @@ import { downloadHeaders } from "#domain/download.ts";
 
 /**
  * A presigned download: the Brotli stream of a result key. No `Content-Encoding`, so that no client decompresses it twice
- * (design, page 1, Presigned download). Range requests work.
+ * (docs/api.md#results). Range requests work.
  */
 export async function sendDownload(
   services: Services,

@@ -17,7 +17,7 @@ import { sendWidget } from "./widget.ts";
 
 const EMBED_PREFIX = "/embed/v1";
 
-/** Design, page 6, 5.5: the frame of an embedded flow, and the widget that puts it into a customer's page. */
+/** docs/decisions/0019: the frame of an embedded flow, and the widget that puts it into a customer's page. */
 export function registerEmbed(app: FastifyInstance, services: Services): void {
   app.register(
     async (pages) => {

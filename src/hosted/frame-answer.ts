@@ -8,7 +8,7 @@ import { endView, renderFrameView, type FrameEnd } from "./pages/frame-pages.ts"
 import { shellFor } from "./send-page.ts";
 import { directionOf } from "./texts/texts.ts";
 
-/** What the frame is told to say to its page: codes and ids, never what was typed. Design, page 5, Codes. */
+/** What the frame is told to say to its page: codes and ids, never what was typed. docs/embedded.md#events. */
 export interface FrameError {
   readonly code:
     | "session_expired"

@@ -104,7 +104,7 @@ export async function submit(
   }
 }
 
-/** Whether the window is back. Design, page 6, 5.5: the result comes through the service. */
+/** Whether the window is back. docs/decisions/0019: the result comes through the service. */
 export async function watchSignIn(
   services: Services,
   request: FastifyRequest,

@@ -16,7 +16,7 @@ export interface FormShape {
   readonly fieldsMax: number;
 }
 
-/** Design, page 3: the form is urlencoded. HTML sends files in no other form than multipart, so one with files is that. */
+/** The form is urlencoded. HTML sends files in no other form than multipart, so one with files is that. */
 export function formShape(fields: readonly StrategyField[]): FormShape {
   const files = fields.filter((field) => field.type === "file").length;
   const headers = fields.filter((field) => field.type === "headers");

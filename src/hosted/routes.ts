@@ -173,7 +173,7 @@ async function postForm(
       });
     case "closed": {
       const now = await findHostedSession(services, token);
-      // The loser of a double submit sees what the winner sees (design, page 6, 5.4).
+      // The loser of a double submit sees what the winner sees (docs/decisions/0017).
       return now?.session.status === "completed"
         ? await sendDone(services, request, reply, { hosted: now })
         : await sendExpired();

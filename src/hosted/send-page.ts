@@ -64,7 +64,7 @@ export async function sendDone(
 }
 
 /**
- * Design, page 1, Hosted form against forgery: refused when `Sec-Fetch-Site` is present and not `same-origin`, or `Origin` is
+ * docs/decisions/0017: refused when `Sec-Fetch-Site` is present and not `same-origin`, or `Origin` is
  * present and neither ours nor `null`. With neither, the CSRF value decides.
  */
 export function isSameOrigin(services: Services, request: FastifyRequest): boolean {

@@ -16,7 +16,7 @@ function checksum(random: string): string {
   return text;
 }
 
-/** `lk_` + 32 random base62 characters (190 bits) + checksum. Shown once. Design, page 1, API keys. */
+/** `lk_` + 32 random base62 characters (190 bits) + checksum. Shown once. docs/decisions/0027. */
 export function newApiKey(): string {
   const random = randomBase62(RANDOM_CHARACTERS);
   return `lk_${random}${checksum(random)}`;

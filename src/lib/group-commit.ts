@@ -28,7 +28,7 @@ interface Waiting<Call, Answer> {
 /**
  * Gathers concurrent calls into batches. A lone call goes out in this turn of the event loop, with those that the same turn
  * has brought; calls that come while `batchesMax` batches are under way form the next one. There is no waiting for company: a
- * fixed time to collect made one caller four times slower (design, page 2, Group commit).
+ * fixed time to collect made one caller four times slower (docs/decisions/0007).
  */
 export function groupCommit<Call, Answer>(
   options: GroupOptions<Call, Answer>,

@@ -245,7 +245,7 @@ export function writeJsonText(value: JsonTree): string {
 
 /**
  * The one text of all JSON texts that mean the same: names sorted by code unit, no white space, strings by value; numbers
- * keep their digits, because 9007199254740993 and …992 are one double (design, page 6, 4.3, case 14).
+ * keep their digits, because 9007199254740993 and …992 are one double (docs/decisions/0010, case 14).
  */
 export function canonicalJsonText(value: JsonTree): string {
   return runSteps(canonicalJsonInSteps(value));

@@ -41,7 +41,7 @@ export function newId(prefix: string): string {
   return prefix + head + randomBase62(RANDOM_CHARACTERS);
 }
 
-/** A new `run_key`: UUID version 7 (design, page 1, Ids). */
+/** A new `run_key`: UUID version 7 (docs/decisions/0011). */
 export function newRunKey(): string {
   return randomUUIDv7();
 }

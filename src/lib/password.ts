@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import type { Secret } from "./secret.ts";
 
 const derive = promisify(argon2);
-/** OWASP's second choice of parameters; 36 to 46 ms on the machine they were measured on (design, page 7, 0.3). */
+/** OWASP's second choice of parameters; 36 to 46 ms on the machine they were measured on. */
 const PARAMETERS = { parallelism: 1, tagLength: 32, memory: 19_456, passes: 2 } as const;
 const SALT_BYTES = 16;
 
@@ -50,7 +50,7 @@ export function isOutdatedHash(hash: string): boolean {
   return !hash.startsWith(PREFIX);
 }
 
-/** Half of the threads that files and name look-ups of this process need as well (design, page 6, 5.10 says at most four). */
+/** Half of the threads that files and name look-ups of this process need as well (docs/decisions/0022). */
 const AT_ONCE = 2;
 /** Who waits at most: those who are known; of one network of strangers, and of all. */
 const WAITING_MAX = { known: 50, network: 4, strangers: 100 } as const;

@@ -1,7 +1,7 @@
 import { constants, type BrotliOptions } from "node:zlib";
 
 /**
- * How results are compressed, when they are written or when they are downloaded. Design, page 7, 1.10: quality 5 keeps up with
+ * How results are compressed, when they are written or when they are downloaded. Quality 5 keeps up with
  * the disk; Node's default (11) takes a minute for 50 MB. Of records that don't repeat, a window of 256 kB made no more bytes than
  * Node's default of 4 MB (57.3 and 57.5 MB of 193 MB), in 0.85 of the CPU time and with 6 MiB of memory, not 50.
  */

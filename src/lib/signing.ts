@@ -3,7 +3,7 @@ import { openAuditKeys, type AuditKeys } from "./audit-keys.ts";
 import { openRowKeys, type RowKeys } from "./row-keys.ts";
 import { Secret } from "./secret.ts";
 
-/** The root of all HMACs; every role has it. Design, page 2, Sealing. */
+/** The root of all HMACs; every role has it. docs/decisions/0013. */
 export type SigningKey = Secret<Buffer>;
 
 /** A key text that can't be used. Its message says what to do and never holds any of the text. */
@@ -45,7 +45,7 @@ export function readSigningKey(text: string): SigningKey {
   return new Secret(key);
 }
 
-/** What a presigned download URL stands for. Design, page 6, T31. */
+/** What a presigned download URL stands for. docs/decisions/0029. */
 export interface PresignedParts {
   readonly accountId: string;
   readonly runId: string;
@@ -181,7 +181,7 @@ export function openSigning(key: SigningKey): Signing {
     oauthAnswer: derive("oauth-answer"),
     bound: derive("credentials-bound"),
   };
-  // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (design, page 6, T31).
+  // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (docs/decisions/0029).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
 
   const presign = ({ accountId, runId, key: outputKey, expiresAtMs }: PresignedParts): string =>

@@ -22,7 +22,7 @@ interface Waiting {
 
 /**
  * Who may have a thread now that reads what a target sent. A job that takes long does not keep others from beginning, and whoever has
- * many of them has one at a time: otherwise a few hostile pages would keep everybody waiting. Design, page 6, G17.
+ * many of them has one at a time: otherwise a few hostile pages would keep everybody waiting. docs/decisions/0016.
  */
 export class ThreadPlaces {
   readonly #taken: Record<Lane, number> = { quick: 0, slow: 0 };

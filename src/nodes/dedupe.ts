@@ -22,7 +22,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of nodes: `dedupe`. The records that are kept keep their order, their `errors` and `isValid`. */
+/** docs/nodes/dedupe.md. The records that are kept keep their order, their `errors` and `isValid`. */
 export const node = defineNode({
   type: "dedupe",
   description: "Keeps the first of the records that are equal.",

@@ -75,7 +75,7 @@ export type KnownWrite =
 
 /**
  * The writes of one node, by the place of their record (0 without `for_each`). The intent is committed before the request is
- * sent and the outcome after it, so that no write is ever sent blindly a second time. Design, page 3, "Side effects and retries".
+ * sent and the outcome after it, so that no write is ever sent blindly a second time. docs/blueprints.md#writes.
  */
 export interface NodeWrites {
   /** The same whenever this run sends this write. */
@@ -161,7 +161,7 @@ export interface NodeDefinition
 
 /**
  * A Blueprint node type: one file, whose name is the type. Those of `nodes/` are built in; an operator's own are named in the
- * settings. Design, page 3: "The built-in ones are written with the same call".
+ * settings, and are written with the same call (docs/decisions/0031).
  */
 export function defineNode(definition: NodeDefinition): NodeType {
   const { gives = "records", effect = "none", schema, ...given } = definition;
@@ -249,7 +249,7 @@ function namedFiles(
 
 /**
  * The sources of a node, each once: its `from`, then the sources that its own keys name. They are edges of the graph, and
- * `NodeContext.from` is in this order. Design, page 3: "Order is by dependency".
+ * `NodeContext.from` is in this order (docs/blueprints.md#nodes).
  */
 export function edgesOf(node: Pick<BlueprintNode, "type" | "from" | "config">): readonly string[] {
   return [...new Set([...node.from, ...namedSources(node).map(({ source }) => source)])];

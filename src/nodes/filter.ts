@@ -18,7 +18,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of nodes: `filter`. */
+/** docs/nodes/filter.md. */
 export const node = defineNode({
   type: "filter",
   description: "Keeps the records for which `where` is true.",

@@ -24,7 +24,7 @@ interface Item {
   readonly place: string;
 }
 
-/** Design, page 3, `for_each`: one request per record, some at once, what they give in the order of the records. */
+/** `for_each` (docs/nodes/http.md): one request per record, some at once, what they give in the order of the records. */
 export async function* recordsOfEach(context: NodeContext, config: HttpConfig): RecordBatches {
   const isWrite = effectOf(config) === "write";
   const source = must(config.for_each, "the node of for_each");
@@ -46,7 +46,7 @@ export async function* recordsOfEach(context: NodeContext, config: HttpConfig): 
   if (!isWrite) requireRecords(config, total);
 }
 
-/** A node's only write. Design, page 3: its records, or the answer's text. */
+/** A node's only write: its records, or the answer's text. */
 export async function writeAlone(context: NodeContext, config: HttpConfig): Promise<Flow> {
   const item = itemOf(context, config, { ordinal: 0, record: null, scope: {} });
   const known = await context.writes.known(0, 1);

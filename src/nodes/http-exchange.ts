@@ -54,7 +54,7 @@ export async function exchange(
   }
 }
 
-/** Design, page 3, `throttle`: evenly spaced, for all runs of the Blueprint together. */
+/** `throttle` (docs/nodes/http.md): evenly spaced, for all runs of the Blueprint together. */
 export async function waitForSlot(context: NodeContext, { throttle }: HttpConfig): Promise<void> {
   if (throttle === undefined) return;
   await context.takeSlot(must(parseDuration(throttle.per), "a checked duration") / throttle.requests);

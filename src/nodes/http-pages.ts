@@ -109,7 +109,7 @@ interface PageRead {
   readonly place: string;
 }
 
-/** Design, page 3: when the pages end. Null = this was the last one. */
+/** Whether more pages follow (docs/nodes/http.md). Null = this was the last one. */
 function nextPage(paginate: Paginate, at: PageAt, read: PageRead): PageAt | null {
   if (paginate.cursor !== undefined) {
     const { cursor } = read;

@@ -10,7 +10,7 @@ import { prepareRequest } from "./http-request.ts";
 import { isPacked } from "./parse-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
-/** Design, page 3, the table of nodes: `http`. The node's `timeout` is that of one request. */
+/** docs/nodes/http.md. The node's `timeout` is that of one request. */
 export const node = defineNode({
   type: "http",
   description:

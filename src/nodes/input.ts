@@ -45,7 +45,7 @@ const schema = Type.Object(
 type InputConfig = Static<typeof schema>;
 type Read = { readonly value: Value } | { readonly problems: readonly RecordError[] };
 
-/** Design, page 3, the table of nodes: `input`. */
+/** docs/nodes/input.md. */
 export const node = defineNode({
   type: "input",
   description: "A value of the trigger.",
@@ -64,7 +64,7 @@ export const node = defineNode({
 
 /**
  * What is wrong with an INPUT's value, for the trigger's 422. `field` is a dot path inside the value, or null for the whole of it;
- * `code` is a JSON Schema keyword, `required`, `accepts` or `json`. Design, page 1, INPUT values: only an INPUT with `required` or a `schema` is ever refused.
+ * `code` is a JSON Schema keyword, `required`, `accepts` or `json`. docs/api.md#triggers: only an INPUT with `required` or a `schema` is ever refused.
  */
 export function checkInput(raw: JsonObject, value: Value): readonly RecordError[] {
   const config = readConfig(schema, raw);
@@ -154,7 +154,7 @@ function problem(
   };
 }
 
-/** Spec, Trigger routing: a text is passed as it is, anything else as its JSON. */
+/** Spec, Top-level key routing: a text is passed as it is, anything else as its JSON. */
 function defaultOf(config: InputConfig): Value {
   if (config.default === undefined || config.default === null) return { form: "absent" };
   return {

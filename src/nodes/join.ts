@@ -42,7 +42,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of nodes: `join`. */
+/** docs/nodes/join.md. */
 export const node = defineNode({
   type: "join",
   description: "Adds to every record the fields of the records of another node that match it.",

@@ -30,7 +30,7 @@ const schema = Type.Object(
 
 type MapConfig = Static<typeof schema>;
 
-/** Design, page 3, the table of nodes: `map`. A record keeps its `errors` and `isValid`, and so do all that are made of it. */
+/** docs/nodes/map.md. A record keeps its `errors` and `isValid`, and so do all that are made of it. */
 export const node = defineNode({
   type: "map",
   description: "Makes a new record, or several, of every record.",

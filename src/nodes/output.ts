@@ -9,7 +9,7 @@ import { readConfig } from "#domain/read-config.ts";
 import { indexedBatches, recordScopes, recordsOf } from "./record-flow.ts";
 import { splitRecords, type RecordSplit } from "./split-records.ts";
 
-// Design, page 1, Result keys: no dots in output refKeys and handle keys.
+// docs/api.md#results: no dots in output refKeys and handle keys.
 const KEY_PATTERN = String.raw`^[^.\u0000-\u001f]+$`;
 
 const schema = Type.Object(
@@ -48,7 +48,7 @@ const schema = Type.Object(
 
 type Handle = { readonly key: string; readonly from: string; readonly where: string | null };
 
-/** Design, page 3, the table of nodes: `output`. */
+/** docs/nodes/output.md. */
 export const node = defineNode({
   type: "output",
   description: "Records for the results of the run.",

@@ -14,7 +14,7 @@ import {
 } from "./parse-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
-/** Design, page 3, the table of nodes: `parse`. */
+/** docs/nodes/parse.md. */
 export const node = defineNode({
   type: "parse",
   description: "Makes records of a text, a file, or a value that an input has parsed.",

@@ -74,7 +74,7 @@ async function* recordsOf(...reply: Parameters<typeof batchesOf>): RecordBatches
   yield* batchesOf(...reply);
 }
 
-/** Design, page 3: `css` (its text, trimmed), `css@attr`, or `@attr` of the row itself. `:scope` is the row itself too. */
+/** docs/nodes/parse.md: `css` (its text, trimmed), `css@attr`, or `@attr` of the row itself. `:scope` is the row itself too. */
 export function readColumn(name: string, text: string, format: "html" | "xml"): MarkupColumn {
   const match = /^(.*)@([A-Za-z_:][-A-Za-z0-9_:.]*)$/s.exec(text);
   const css = (match?.[1] ?? text).trim();

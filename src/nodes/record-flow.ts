@@ -25,7 +25,7 @@ export async function* indexedBatches(
   }
 }
 
-/** Design, page 3, "One scoping rule": the root is the record's data; the rest are variables. */
+/** docs/blueprints.md#expressions: the root is the record's data; the rest are variables. */
 export function recordScopes(batch: readonly DataRecord[], first: number): readonly Scope[] {
   return batch.map((record, index) => ({
     root: record.data,
@@ -44,7 +44,7 @@ export function* inBatches<Item>(items: readonly Item[]): Iterable<readonly Item
   }
 }
 
-/** Design, page 3: a list gives one record an item, an object one record, nothing none. Throws NodeFailure for anything else. */
+/** A list gives one record an item, an object one record, nothing none. Throws NodeFailure for anything else. */
 export function recordsFromJson(json: Json | undefined, place: string, first = 0): readonly DataRecord[] {
   if (json === undefined || json === null) return [];
   if (isJsonObject(json)) return [validRecord(json)];

@@ -37,7 +37,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of nodes: `review`. */
+/** docs/nodes/review.md. */
 export const node = defineNode({
   type: "review",
   description:

@@ -30,7 +30,7 @@ const places = new ThreadPlaces();
 const threadIds = new WeakMap<Worker, Int32Array>();
 
 /**
- * Design, page 2, Isolation: parsed in a thread that can be killed. `what` follows the place in messages: `the HTML`.
+ * docs/decisions/0016: parsed in a thread that can be killed. `what` follows the place in messages: `the HTML`.
  * Measured: 64 kB of unclosed `<b>` and stray `</p>` take the parser of HTML 4 s, 256 kB take it 59 s.
  */
 export async function runParseJob(

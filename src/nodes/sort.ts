@@ -38,7 +38,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of nodes: `sort`. A record keeps its `errors` and `isValid`; equal records keep their order. */
+/** docs/nodes/sort.md. A record keeps its `errors` and `isValid`; equal records keep their order. */
 export const node = defineNode({
   type: "sort",
   description: "Puts the records in order.",

@@ -8,7 +8,7 @@ import { JsonScan } from "./scan-json.ts";
 
 /**
  * The items of one list in a JSON document of any length, some hundred at a time, without holding the document. What stands around
- * the list is kept and parsed at the end, so that the whole is JSON or the node fails. Design, page 3: "never held whole in memory".
+ * the list is kept and parsed at the end, so that the whole is JSON or the node fails (docs/decisions/0029).
  */
 
 /** What stands around the list, or the document when there is no such list: that is held whole, and parsed at once. */

@@ -53,7 +53,7 @@ const schema = Type.Object(
 
 type Rule = NonNullable<Static<typeof schema>["rules"]>[number];
 
-/** Design, page 3, the table of nodes: `validate`. */
+/** docs/nodes/validate.md. */
 export const node = defineNode({
   type: "validate",
   description: "Adds errors to the records that break the schema or a rule.",

@@ -4,7 +4,7 @@ import { hashState, type Departure } from "#actions/operators/oidc-trip.ts";
 import type { Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 
-/** Design, page 6, 5.10. The prefix promises TLS, so without TLS there is none. */
+/** docs/decisions/0022. The prefix promises TLS, so without TLS there is none. */
 function cookieOf(services: Pick<Services, "publicUrl">): { readonly name: string; readonly secure: string } {
   return services.publicUrl().startsWith("https:")
     ? { name: "__Host-latchkey_operator", secure: "; Secure" }

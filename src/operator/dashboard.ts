@@ -21,7 +21,7 @@ export function registerDashboard(app: FastifyInstance, services: Services): voi
 }
 
 /**
- * Design, page 6, 5.10: "CSP without inline". Scripts come from here and nowhere else, none inline. Style sheets too; those that Mantine
+ * docs/decisions/0022. Scripts come from here and nowhere else, none inline. Style sheets too; those that Mantine
  * and the editor write at run time carry the nonce of this answer. No attribute `style` in markup, no other site, no frame, no plug-in.
  */
 const contentSecurityPolicy = (nonce: string): string =>

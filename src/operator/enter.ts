@@ -51,7 +51,7 @@ function csrfOf(request: FastifyRequest): string {
 }
 
 /**
- * Design, page 6, 5.10: CSRF by Origin and Sec-Fetch-Site, and a token. A browser says where a request comes from; what says nothing
+ * docs/decisions/0022: CSRF by Origin and Sec-Fetch-Site, and a token. A browser says where a request comes from; what says nothing
  * is no browser, and has no cookie that somebody else could use.
  */
 function refuseForeign(services: Services, request: FastifyRequest): void {

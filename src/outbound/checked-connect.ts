@@ -23,7 +23,7 @@ export const resolveBySystem: Resolve = async (hostname) =>
 
 /**
  * Dials one origin. Every connect resolves the name once, checks all its addresses, and dials those very addresses: there is
- * no second look-up that could answer differently (design, page 6, 5.8.3). The name stays in TLS (SNI, certificate).
+ * no second look-up that could answer differently (docs/decisions/0015). The name stays in TLS (SNI, certificate).
  */
 export function checkedConnect(
   origin: URL,
@@ -79,7 +79,7 @@ export function checkedConnect(
     return socket;
   });
   return (options, callback) => {
-    // Design, page 6, finding 7: a look-up is not called for literals.
+    // docs/decisions/0015: a look-up is not called for literals.
     const refusal = isIP(host) === 0 ? null : refusalOf(host);
     if (refusal !== null) queueMicrotask(() => callback(refusal, null));
     else if (!areFailpointsArmed()) dial(options, callback);

@@ -14,7 +14,7 @@ export type GateFailure =
 
 /**
  * An exchange that gave no response. The message names the host and the reason, never a path, a header, a query or a body,
- * and there is no cause: errors of the network libraries quote what was sent (design, page 6, T11).
+ * and there is no cause: errors of the network libraries quote what was sent (docs/decisions/0014).
  */
 export class GateError extends Error {
   override readonly name = "GateError";

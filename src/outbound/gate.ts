@@ -63,7 +63,7 @@ interface KeptBody {
 
 type KeepBody = (bytes: AsyncIterable<Uint8Array>) => Promise<() => AsyncIterable<Uint8Array>>;
 
-/** The only way out of the service for HTTP (design, page 6, 5.8). */
+/** The only way out of the service for HTTP (docs/decisions/0015). */
 export interface Gate {
   /** Throws GateError, and nothing else of its own (`prepareHop` and `mayLeave` may throw what they like). */
   send(request: GateRequest, policy: GatePolicy, signal: AbortSignal): Promise<GateResponse>;
@@ -196,7 +196,7 @@ function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): 
           "redirect_outside",
           `${redirectedFrom.host} redirected to ${url.host || "another scheme"}: ${reason}`,
         );
-  // Design, page 6, finding 5: `blob:` URLs have the origin of what they wrap.
+  // `blob:` URLs have the origin of what they wrap.
   if (url.protocol !== "https:" && url.protocol !== "http:") throw refuse("only http and https are possible");
   if (url.username !== "" || url.password !== "")
     throw refuse("a URL must not carry a user name or a password");

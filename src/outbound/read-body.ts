@@ -6,7 +6,7 @@ const CHUNK_BYTES = 65_536;
 
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
-/** What the compressed bytes mean: one coding at most (design, page 6, 5.8.6); null = sent as they are. */
+/** What the compressed bytes mean: one coding at most (docs/decisions/0015); null = sent as they are. */
 export type Coding = "gzip" | "deflate" | "br" | null;
 
 /** The coding that a `content-encoding` names. Throws GateError for a chain, or one that was not asked for. */

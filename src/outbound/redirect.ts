@@ -36,7 +36,7 @@ export function redirectTarget(
 
 /**
  * The request that follows a redirect inside the allowed origins, as fetch makes it; but across origins nothing goes along
- * except what says nothing about who asks. Design, page 6, 5.8.5 and finding 6: fetch keeps `x-api-key`, and re-sends the
+ * except what says nothing about who asks. docs/decisions/0015: fetch keeps `x-api-key`, and re-sends the
  * body of a password form on 307.
  */
 export function nextHop(hop: Hop, status: number, target: URL, addedByHop: readonly Header[]): Hop {

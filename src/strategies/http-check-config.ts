@@ -8,7 +8,7 @@ import { urlTemplateProblem } from "#domain/url-template.ts";
 
 type Path = ConfigFinding["path"];
 
-/** Design, page 3: an `extract` may not take the name of a reserved variable. */
+/** docs/logins/http.md: an `extract` may not take the name of a reserved variable. */
 const RESERVED: ReadonlySet<string> = new Set(
   "credential inputs metadata run index isValid errors counts nodes token".split(" "),
 );

@@ -45,7 +45,7 @@ export async function buildRequest(
     query: textPairs(parts["query"], `${place}: request.query`),
     headers: headers.map(([name, value]) => [name, headerValue(value, name, place)] as const),
     body: body?.text,
-    // Design, page 3, Details: a login follows no redirect unless a step says so.
+    // docs/decisions/0030: a login follows no redirect unless a step says so.
     redirectsMax: follow ? limits.redirectsMax : 0,
   };
 }
@@ -53,7 +53,7 @@ export async function buildRequest(
 /**
  * The values are percent-encoded where they stand in a longer url, so that none can end a path segment, begin a query or name
  * another host; `.` and `..` would still climb. A url that is one expression (a form's action) is taken as it is: relative,
- * or within the hosts. Design, page 6, I-10.
+ * or within the hosts. docs/decisions/0015.
  */
 function renderedUrl(parts: readonly UrlPart[], values: JsonObject, place: string): string {
   if (parts.length === 1 && parts[0]?.kind === "expression") {

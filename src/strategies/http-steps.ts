@@ -55,7 +55,7 @@ export async function runStep(
   let response = await send(progress.page === null ? [] : [progress.page]);
   let miss = await findMiss(context, step.expect, response, variables, place);
   if (miss !== null && usesOneTimeCode(step, context.strategy)) {
-    // Design, page 6, 5.7: one retry with the next time step after a rejection. Rendering again takes a fresh code.
+    // docs/decisions/0021: one retry with the next time step after a rejection. Rendering again takes a fresh code.
     const pages = [response, progress.page].filter((page) => page !== null);
     response = await send(pages);
     miss = await findMiss(context, step.expect, response, variables, place);

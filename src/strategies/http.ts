@@ -8,7 +8,7 @@ import { renderAt } from "./login-expressions.ts";
 import { sessionHeaders } from "./login-headers.ts";
 import { readConfig } from "#domain/read-config.ts";
 
-/** Design, page 3, the table of login types: `http`. */
+/** docs/logins/http.md. */
 export const login = defineLogin({
   type: "http",
   description: "A sequence of requests with a cookie jar; the session is the jar and `session.headers`.",

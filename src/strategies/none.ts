@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { defineLogin } from "./define-login.ts";
 
-/** Design, page 3, the table of login types: `none`. */
+/** docs/logins/none.md. */
 export const login = defineLogin({
   type: "none",
   description: "Logs in nowhere: the fields are only stored.",

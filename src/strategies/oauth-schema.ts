@@ -9,7 +9,7 @@ export const TOKEN_AUTHS = ["client_secret_basic", "client_secret_post", "none"]
 const template = (description: string) => Type.String({ minLength: 1, [TEMPLATE]: "login", description });
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(schema);
 
-/** Design, page 3, the table of login types: `oauth2`. */
+/** docs/logins/oauth2.md. */
 export const oauthSchema = Type.Object(
   {
     grant: optional(Type.Enum([...GRANTS], { description: "Default authorization_code." })),

@@ -117,7 +117,7 @@ function checkServer(
       `${PLACE}: the issuer names no authorization endpoint with https; write \`authorization_url\``,
     );
   const methods = server.code_challenge_methods_supported;
-  // Design, page 6, 5.6: PKCE with S256, always.
+  // docs/decisions/0020: PKCE with S256, always.
   if (methods !== undefined && !methods.includes("S256"))
     throw new LoginFailure(`${PLACE}: the issuer does not take PKCE with S256`);
 }

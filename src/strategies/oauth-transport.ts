@@ -13,7 +13,7 @@ export interface GateOptions {
 
 /**
  * The library's requests through the egress gate. No redirect is followed: a token endpoint that redirects would carry the
- * client's secret and the code to another place (design, page 6, 5.8.5).
+ * client's secret and the code to another place (docs/decisions/0015).
  */
 export function throughGate(
   access: { send(request: OutboundRequest, origins: readonly string[]): Promise<OutboundResponse> },

@@ -12,7 +12,7 @@ import { writtenOrigin } from "./oauth-url.ts";
 const PLACE = "login (oauth2)";
 const RECONNECT = "reconnect needed";
 
-/** Design, page 3, the table of login types: `oauth2`. */
+/** docs/logins/oauth2.md. */
 export const login = defineLogin({
   type: "oauth2",
   description: "OAuth 2: the target's own login, or tokens for a client or a user name.",
@@ -36,7 +36,7 @@ async function currentTokens(context: LoginContext): Promise<TokenSet> {
   const isRefused = context.refused?.headers["authorization"] === bearer(kept?.accessToken ?? "");
   if (kept && !isRefused && isGood(kept, nowMs)) return kept;
   const fresh = await freshTokens(context, kept, nowMs);
-  // Design, page 6, 5.6: kept before it is used. The target may have made the old refresh token worthless.
+  // docs/decisions/0020: kept before it is used. The target may have made the old refresh token worthless.
   await oauth.keep(fresh);
   return fresh;
 }

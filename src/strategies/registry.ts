@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Strategy } from "#domain/strategy.ts";
 import type { LoginType } from "./define-login.ts";
 
-/** Types of design page 3 that aren't built yet. `apply` refuses them by name. */
+/** Types that are planned and not built yet. `apply` refuses them by name. */
 export const UNBUILT_LOGIN_TYPES = ["browser"] as const;
 
 // Not `import()`: a module that waits at its top level makes all that import it wait.

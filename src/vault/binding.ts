@@ -23,7 +23,7 @@ export interface SealBinding {
   readonly strategyId: string;
   /**
    * Which of the values that the row has over time: a value that was replaced does not open any more when its bytes are put
-   * back. None for what is written once. Design, page 6, T2.
+   * back. None for what is written once. docs/decisions/0013.
    */
   readonly version?: string | undefined;
 }
@@ -44,7 +44,7 @@ const MANY_VALUES = "v2";
 
 /**
  * The additional authenticated data: format, purpose, account, row, strategy and the value's version if it has one, each as its
- * length in four bytes (big-endian) and its UTF-8 bytes, so that no two bindings have the same bytes. Design, page 6, T2.
+ * length in four bytes (big-endian) and its UTF-8 bytes, so that no two bindings have the same bytes. docs/decisions/0013.
  */
 export function encodeBinding(binding: SealBinding): Buffer {
   const { purpose, accountId, rowId, strategyId, version } = binding;

@@ -2,7 +2,7 @@ import type { FlattenedJWE } from "jose";
 
 /**
  * The one form of a sealed value: a JWE (RFC 7516) in flattened JSON serialisation, UTF-8, compact, members in the order of
- * MEMBERS. Design, page 2, Sealing.
+ * MEMBERS. docs/decisions/0013.
  */
 export const KEY_ALGORITHM = "ECDH-ES+A256KW";
 export const CONTENT_ALGORITHM = "A256GCM";
@@ -21,7 +21,7 @@ export function writeSealed(jwe: FlattenedJWE): Uint8Array {
 }
 
 /**
- * Reads a sealed value, and nothing but the one form: what the header says is never enough (design, page 6, T3). Undefined for
+ * Reads a sealed value, and nothing but the one form: what the header says is never enough (docs/decisions/0013). Undefined for
  * another algorithm or curve, a compressed or unauthenticated header, several recipients, a short tag, a missing or foreign
  * AAD, and for any other spelling of the same bytes.
  */

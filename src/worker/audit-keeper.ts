@@ -18,7 +18,7 @@ export function startAuditKeeper(
   sink: AppendLog,
 ): AuditKeeper {
   const checkpoints = new AuditCheckpoints(services, sink);
-  // Design, page 6, F26: a sink that is full or gone is an alarm, and the service goes on; the next time writes it all.
+  // docs/decisions/0023: a sink that is full or gone is an alarm, and the service goes on; the next time writes it all.
   const checkpoint = async (): Promise<void> => {
     await attempt(services, "audit_checkpoint", async () => await checkpoints.write());
     await attempt(services, "credential_openings", async () => await watchOpenings(services));
@@ -37,7 +37,7 @@ export function startAuditKeeper(
   };
 }
 
-/** Design, page 6, T10: many more openings than usual may be somebody who empties the vault. */
+/** docs/decisions/0023: many more openings than usual may be somebody who empties the vault. */
 async function watchOpenings({ db, log }: Pick<EngineServices, "db" | "log">): Promise<void> {
   for (const unusual of await listUnusualOpenings(db, limits.unusualOpenings)) {
     log.warn(

@@ -1,6 +1,6 @@
 /**
  * Gives free slots to the accounts that want some, each to the one that has the fewest by then: while several wait, none gets
- * more than its share (design, page 6, F28). Equals take turns in the order given. Accounts without a slot are left out.
+ * more than its share (docs/decisions/0006). Equals take turns in the order given. Accounts without a slot are left out.
  */
 export function shareSlots(
   free: number,

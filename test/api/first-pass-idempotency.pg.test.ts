@@ -1,4 +1,4 @@
-// Spec, Idempotency; design, page 1 and page 6, 4.3: on the three endpoints, through HTTP.
+// Spec, Idempotency; docs/decisions/0010: on the three endpoints, through HTTP.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { connect, openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../caller.ts";
@@ -97,7 +97,7 @@ test("the same key with another body is 409 on both endpoints that have one, and
     "not json",
   ]) {
     const answer = await openRun("b2", body);
-    // A body that is none is refused before keys are compared (design, page 1, Order of checks).
+    // A body that is none is refused before keys are compared (docs/api.md#order-of-checks).
     if (Array.isArray(body) || typeof body === "string") assert.equal(answer.status, 422);
     else assertReused(answer);
   }

@@ -1,4 +1,4 @@
-// Spec, POST /credential-sessions; design, page 1, Credential sessions and Text rules: each field of the body.
+// Spec, POST /credential-sessions; docs/api.md#credential-sessions and docs/decisions/0011: each field of the body.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Caller } from "../caller.ts";

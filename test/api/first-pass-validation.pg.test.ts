@@ -1,4 +1,4 @@
-// Spec, POST /blueprints/{blueprintKey}/trigger; design, page 1: what a body may be, and what is said about one that may not.
+// Spec, POST /blueprints/{blueprintKey}/trigger; docs/api.md#order-of-checks: what a body may be, and what is said about one that may not.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,4 @@
-// Spec, Authentication; design, page 1, General: who may see what, and that a refusal says no more than it must.
+// Spec, Authentication; docs/decisions/0011: who may see what, and that a refusal says no more than it must.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { KEY_SCOPES } from "#domain/key-scope.ts";

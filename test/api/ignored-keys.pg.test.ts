@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { bearer, json, openStage, type RawAnswer, type Stage } from "./stage.ts";
 
-/** Design, page 1, Ignored keys: silent, but for a caller that asks with `Prefer: report-ignored-keys` (RFC 7240). */
+/** docs/api.md#triggers: silent, but for a caller that asks with `Prefer: report-ignored-keys` (RFC 7240). */
 
 let stage: Stage;
 

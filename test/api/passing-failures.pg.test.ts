@@ -1,4 +1,4 @@
-// Design, page 1, General: 503 with Retry-After and type internal_error for what passes; 500 for what does not.
+// docs/decisions/0011: 503 with Retry-After and type internal_error for what passes; 500 for what does not.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isPassingFailure } from "#api/passing-failure.ts";

@@ -5,7 +5,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { install } from "../service.ts";
 
-/** Design, page 1, Extensions: `GET /blueprints/{blueprintKey}/schema`. */
+/** docs/api.md#the-schema-of-a-blueprint: `GET /blueprints/{blueprintKey}/schema`. */
 
 let installation: Awaited<ReturnType<typeof install>>;
 let url: string;

@@ -1,4 +1,4 @@
-// Design, page 6, T9: append-only, chained within a second without ever making a writer wait, written down outside.
+// docs/decisions/0023: append-only, chained within a second without ever making a writer wait, written down outside.
 import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -180,7 +180,7 @@ test("checkpoints: a chain that is shorter than it was gets no new one", async (
   assert.equal((await readCheckpoints(log.keys, file)).length, 1);
 });
 
-// Design, page 6, F26.
+// docs/decisions/0023: a file that can't be written is an alarm.
 test("checkpoints: what could not be written is written the next time", async () => {
   const sinkFolder = join(folder, "sink");
   const sink = openAppendLog(join(sinkFolder, "checkpoints.ndjson"));
@@ -203,7 +203,7 @@ test("a line that a crash has cut off spoils no other", async () => {
   assert.equal(unreadable, 1);
 });
 
-// Design, page 6, T10.
+// docs/decisions/0023: unusually many openings are an alarm.
 test("openings far above those of the hour before are unusual; a steady stream is not", async () => {
   const { floor } = limits.unusualOpenings;
   const now = Date.now();

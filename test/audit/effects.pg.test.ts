@@ -1,4 +1,4 @@
-// Design, page 6, V9 and T9: one entry for each effect, none missing, none extra; no entry, no effect.
+// docs/decisions/0023: one entry for each effect, none missing, none extra; no entry, no effect.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

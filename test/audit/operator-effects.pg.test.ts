@@ -1,4 +1,4 @@
-// Design, page 6, V9 and T9: what operators do. Every route that changes something is in the table: no entry, no effect; one effect, its entry.
+// docs/decisions/0023: what operators do. Every route that changes something is in the table: no entry, no effect; one effect, its entry.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { totpSecretOf } from "#actions/operators/second-factor.ts";

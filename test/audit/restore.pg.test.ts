@@ -1,4 +1,4 @@
-// Design, page 6, T8 and G19: what was deleted after the backup stays deleted after its restore.
+// docs/decisions/0024: what was deleted after the backup stays deleted after its restore.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

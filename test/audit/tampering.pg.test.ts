@@ -1,4 +1,4 @@
-// Design, page 6, T9 and G18: a superuser changes, deletes, inserts, swaps and cuts; `audit verify` names the first bad place.
+// docs/decisions/0023: a superuser changes, deletes, inserts, swaps and cuts; `audit verify` names the first bad place.
 import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -203,7 +203,7 @@ test("an entry that was unchained is missing; an entry of another account's chai
   assert.equal((await findingAfter(transplant)).sequence, 2);
 });
 
-test("G18: 1,000 random mutations, all found in their place", async () => {
+test("1,000 random mutations, all found in their place", async () => {
   let located = 0;
   for (let index = 0; index < MUTATIONS; index++) {
     const mutation = randomMutation();

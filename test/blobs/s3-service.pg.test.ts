@@ -159,7 +159,7 @@ test(
       ...["steps", "steps"],
     ]);
 
-    // Spec, Results 1: "Requesting direct falls back automatically to presigned_url"
+    // Spec, GET /blueprint-runs/{runId}/results 1: "Requesting direct falls back automatically to presigned_url"
     const { body } = await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`);
     assert.equal(body.dataDeliveryMethod, "presigned_url");
     const { left, right, tiny } = body.results as { left: string; right: string; tiny: string };
@@ -173,7 +173,7 @@ test(
     const signature = /Signature=(.)/.exec(left)?.[1] ?? "";
     const tampered = left.replace(/Signature=./, `Signature=${signature === "0" ? "1" : "0"}`);
     assert.equal((await fetch(tampered)).status, 403);
-    // Spec, Results 2: "Presigned URLs expire after two hours."; the database's clock signs them, the store's decides.
+    // Spec, GET /blueprint-runs/{runId}/results 2: "Presigned URLs expire after two hours."; the database's clock signs them, the store's decides.
     for (const [ago, status] of [
       ["-1 hour -50 minutes", 200],
       ["-2 hours -1 minute", 403],

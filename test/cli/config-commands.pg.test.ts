@@ -1,4 +1,4 @@
-// Design, page 3 and page 5: `plan`, `export` and `schema`.
+// docs/decisions/0030: `plan`, `export` and `schema`.
 import assert from "node:assert/strict";
 import { globSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -37,7 +37,7 @@ test("the service does not start where its memory would be open to others", asyn
   }
 });
 
-test("Design, page 6, T12: a database whose log shows values is told at the start and by doctor", async () => {
+test("a database whose log shows values is told at the start and by doctor", async () => {
   const { db, connectionString } = installation.database;
   const name = new URL(connectionString).pathname.slice(1);
   const quiet = await installation.command("doctor");

@@ -1,4 +1,4 @@
-// Design, page 1, API keys: "rotation = create a second, revoke the first after an overlap"; page 6, T24.
+// docs/decisions/0027: a rotation makes a second key and ends the first after an overlap.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { must } from "#lib/assert.ts";
@@ -164,7 +164,7 @@ test("--overlap 0 revokes the old key at once, on every process", async () => {
   assert.match(await lineOf(old.id), new RegExp(` revoked, replaced by ${made.id}`));
 });
 
-test("T24: a revoked key is refused by every process, those that have just used it", async () => {
+test("a revoked key is refused by every process, those that have just used it", async () => {
   const { id, key } = await newKey();
   assert.deepEqual(await statuses(key), [202, 202]);
   await run(0, "keys", "revoke", id);

@@ -1,4 +1,4 @@
-// Design, page 5, CLI: Blueprints, credentials and sessions on the command line: tables for people, `--json` as the operator API has it.
+// docs/decisions/0032: Blueprints, credentials and sessions on the command line: tables for people, `--json` as the operator API has it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { connect, openCaller } from "../caller.ts";

@@ -1,4 +1,4 @@
-// Issue of authors: "`latchkey new blueprint|strategy` starts one from a template"; design, page 3: what it writes is accepted.
+// `latchkey new blueprint|strategy` starts one from a template, and `apply` accepts what it writes.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Design, page 5: `latchkey run`; issue of authors: "no service needed", "--record, --replay: the exchanges with secrets removed".
+// docs/run.md: no service is needed, and a recording has the exchanges without secrets.
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Design, page 3: a published JSON Schema gives editors completion.
+// docs/decisions/0030: a published JSON Schema gives editors completion.
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

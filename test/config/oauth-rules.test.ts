@@ -1,4 +1,4 @@
-// Design, page 3, "Rules that `apply` checks", for the login type `oauth2`.
+// docs/strategies.md#oauth2: what `apply` checks of the login type `oauth2`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { problemsOf } from "./problems-of.ts";

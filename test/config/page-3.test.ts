@@ -13,7 +13,7 @@ function folder(name: string) {
     .map((file) => ({ file, text: readFileSync(new URL(file, url), "utf8") }));
 }
 
-test("of the examples of design page 3, exactly what is not built and the dots are refused, by name and place", () => {
+test("of the examples with planned keys, exactly what is not built and the dots are refused, by name and place", () => {
   assert.deepEqual(check(folder("page-3")).problems, [
     "account.yaml:9:35 branding.logo_url is no picture; write the picture itself: `data:image/png;base64,…`, which `base64 -w0 logo.png` gives the end of (PNG, JPEG or WebP, at most 32 KiB)",
     "account.yaml:9:76 branding.support_url must be a web address that begins with https://, or mailto: and an email address",
@@ -21,7 +21,7 @@ test("of the examples of design page 3, exactly what is not built and the dots a
   ]);
 });
 
-test("the examples of design page 3 without what is not built are accepted, accounts first", () => {
+test("the examples without what is not built are accepted, accounts first", () => {
   const { checked, problems } = check(folder("built"));
   assert.deepEqual(problems, []);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// Design, page 3: "refuses the whole set with every problem listed (`file:line:column path message`)"; its list of the rules that `apply` checks.
+// docs/accounts.md#problems: one wrong document refuses the whole set, with every problem listed; the rules are those of docs/decisions/0030.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";

@@ -1,4 +1,4 @@
-// Design, page 3: what each type takes, said once, in its schema.
+// docs/decisions/0031: what each type takes, said once, in its schema.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -150,7 +150,7 @@ function expectHeaders(what: string, described: ResponseObject, { status, header
   }
 }
 
-/** Design, page 1, Rate limit and Other HTTP statuses: a 429 says what is allowed, and both it and a 503 when to come back. */
+/** docs/api.md#failures: a 429 says what is allowed, and both it and a 503 when to come back. */
 const isDue = (name: string, header: HeaderObject, status: number): boolean =>
   header.required ||
   (name === "Retry-After" && (status === 429 || status === 503)) ||

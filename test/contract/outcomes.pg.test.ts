@@ -273,7 +273,7 @@ test("a credential: deleted, replayed, gone, refused", async () => {
   checkRefusal("deleteCredential", 409, await caller.delete(`/credentials/${credential}`, key), [
     "Idempotency-Key idempotency_key_reuse",
   ]);
-  // Design, page 1: it stays completed and keeps its credential's id.
+  // docs/decisions/0024: it stays completed and keeps its credential's id.
   assert.equal(
     check("readCredentialSession", 200, await caller.get(`/credential-sessions/${session.id}`)).status,
     "completed",

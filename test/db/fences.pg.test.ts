@@ -1,4 +1,4 @@
-// Design, page 2, The run engine: "Every write of a worker carries the epoch; a stale worker's writes change nothing." Each such
+// docs/decisions/0004: every write of a worker carries the epoch, and a stale one changes nothing. Each such
 // function is called with leases that are no longer good, and whole rows are compared before and after.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";

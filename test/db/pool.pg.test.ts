@@ -106,7 +106,7 @@ test("a server that does not answer at all is given up, in and out of a transact
 });
 
 test("a black hole between us and the server: connecting fails in time, a query fails in time, nothing crashes", async () => {
-  // Accepts and never answers, like a firewall that drops: `pg` alone waits for ever. Design, page 6, finding 14.
+  // Accepts and never answers, like a firewall that drops: `pg` alone waits for ever. docs/decisions/0026.
   const sockets: Socket[] = [];
   const hole = createServer((socket) => sockets.push(socket.on("error", () => {})));
   await new Promise<void>((ready) => hole.listen(0, "127.0.0.1", ready));

@@ -1,4 +1,4 @@
-// Design, page 3: "An operator can add a node type"; examples/nodes, from the file to the results.
+// docs/custom-nodes.md: node types of operators, those of examples/nodes, from the file to the results.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
   assert.ok(sums.size > 1);
   await service.end();
 
-  // Design, page 3: what was applied with the type keeps its version; only this process can't carry it.
+  // docs/decisions/0031: what was applied with the type keeps its version; only this process can't carry it.
   const without = await installation.serveProcess({ LATCHKEY_NODE_FILES: "" });
   const second = await trigger(openCaller(without.url, key));
   const { body } = await openCaller(without.url, key).waitForRun(second);

@@ -1,4 +1,4 @@
-// Design, page 3: the field types select, checkbox, textarea, url, headers and file, from the form to what the target gets.
+// docs/strategies.md#fields: the field types select, checkbox, textarea, url, headers and file, from the form to what the target gets.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { submitHostedForm } from "../caller.ts";

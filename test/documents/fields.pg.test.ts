@@ -1,4 +1,4 @@
-// Design, page 3: field types and their options, from the document through the hosted form to what the target gets.
+// docs/strategies.md#fields: field types and their options, from the document through the hosted form to what the target gets.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Secret, TOTP } from "otpauth";

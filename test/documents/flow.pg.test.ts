@@ -1,4 +1,4 @@
-// Design, page 3: `when` on every node type, with and without `$counts`; `from` lists, order, milestones and timeouts.
+// docs/blueprints.md#nodes: `when` on every node type, with and without `$counts`; `from` lists, order, milestones and timeouts.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { cpuSecondsOf } from "../../scripts/bench/runs-cpu.ts";

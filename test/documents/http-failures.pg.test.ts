@@ -1,4 +1,4 @@
-// Design, page 3: `retry`, `timeout`, `max_bytes`, redirects; and the two stories of a failure, the caller's and the operator's.
+// docs/blueprints.md#http: `retry`, `timeout`, `max_bytes`, redirects; and what callers and operators are told of a failure.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";

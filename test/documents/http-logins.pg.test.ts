@@ -1,4 +1,4 @@
-// Design, page 3, login type `http`: every key of a step, of `check`, and of `session`.
+// docs/logins/http.md: every key of a step, of `check`, and of `session`.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";

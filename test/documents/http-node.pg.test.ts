@@ -1,4 +1,4 @@
-// Design, page 3, node type `http`: requests of every kind, paging of every kind, records and in-place parsing.
+// docs/nodes/http.md: requests of every kind, paging of every kind, records and in-place parsing.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";

@@ -1,4 +1,4 @@
-// Spec, Top-level key routing; design, page 3, node type `input`: every `accepts`, in both encodings, and what becomes of the value.
+// Spec, Top-level key routing; docs/nodes/input.md: every `accepts`, in both encodings, and what becomes of the value.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { brotliDecompressSync } from "node:zlib";
@@ -167,7 +167,7 @@ test("required: without a value, with null, or not as it must be: 422; an INPUT 
   assert.equal(status, 422);
   // A text stays a text, also one that looks like JSON.
   assert.equal((await shown("strict-text", { code: "012" })).inputs.code, "012");
-  // Design, page 1, INPUT values: the trigger takes it, the run says what is wrong.
+  // docs/api.md#triggers: the trigger takes it, the run says what is wrong.
   const run = await bench.run("shapes", { j: "no json" });
   assert.deepEqual([run.status.status, run.detail], ["failed", "Node j: `j` is not JSON."]);
 });

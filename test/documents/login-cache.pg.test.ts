@@ -1,4 +1,4 @@
-// Design, page 3: `cache` keeps the logged-in session, sealed; `check` is also how a cached login is tested.
+// docs/strategies.md#http: `cache` keeps the logged-in session, sealed; `check` is also how a cached login is tested.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";

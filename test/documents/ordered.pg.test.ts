@@ -1,4 +1,4 @@
-// Design, page 3: sort, dedupe and join, and every format of parse, in one Blueprint of a whole installation.
+// docs/blueprints.md#sort: sort, dedupe and join, and every format of parse, in one Blueprint of a whole installation.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pdf, textCell, cell, xlsx } from "../nodes/office-files.ts";

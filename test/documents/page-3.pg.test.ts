@@ -1,4 +1,4 @@
-// The three examples of design page 3, word for word (`fixtures/page-3`): what is not built of the account is refused by name and place;
+// Three examples with planned keys (`fixtures/page-3`): what is not built of the account is refused by name and place;
 // without it they apply, and run against a portal that behaves as they expect.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

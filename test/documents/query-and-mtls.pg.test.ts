@@ -1,4 +1,4 @@
-// Design, page 3, the table of login types: query and mtls, from the form to what the target gets.
+// docs/strategies.md#query and docs/strategies.md#mtls, from the form to what the target gets.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -97,7 +97,7 @@ test("query: it goes along on redirects of its origin, once, also where the targ
   const run = await bench.run("hop", { credential_id: await connectQuery() });
   assert.equal(run.status.status, "completed", String(run.detail));
   assert.deepEqual(bench.target.seen("GET /again").at(-1)?.query.getAll("api_key"), [KEY]);
-  // Another of the hosts: design, page 6, 5.8: no secret across origins.
+  // Another of the hosts: no secret across origins (docs/decisions/0015).
   assert.deepEqual(second.seen("GET /landed").at(-1)?.query.getAll("api_key"), []);
   const paged = await bench.run("pages", { credential_id: await connectQuery() });
   assert.deepEqual(dataOf(paged), [

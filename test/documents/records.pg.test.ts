@@ -1,4 +1,4 @@
-// Design, page 3: parse, map, filter, validate and output, and what their expressions see.
+// docs/blueprints.md#nodes: parse, map, filter, validate and output, and what their expressions see.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";

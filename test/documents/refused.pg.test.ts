@@ -1,4 +1,4 @@
-// Design, page 3, "Rules that `apply` checks": what is not built yet is refused by name and place, never accepted and ignored.
+// docs/decisions/0030: what is not built yet is refused by name and place, never accepted and ignored.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, openBench, type Bench } from "./bench.ts";

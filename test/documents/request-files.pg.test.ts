@@ -1,4 +1,4 @@
-// Design, page 3: `http` requests with `multipart` and `file` bodies.
+// docs/blueprints.md#files: `http` requests with `multipart` and `file` bodies.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";

@@ -7,8 +7,7 @@ import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
 import { dataOf, type Bench, type ResultRecord } from "./bench.ts";
 import { edit, leaveOut, openReviewStage, ROWS, type ReviewStage } from "./review-stage.ts";
 
-// Design, page 3, the table of nodes: `review`: "records as the reviewer left them; approve, edit, exclude, or reject (the run
-// becomes `cancelled`)".
+// docs/blueprints.md#review: records as the reviewer left them; a rejected run becomes `cancelled`.
 
 let stage: ReviewStage;
 let bench: Bench;

@@ -1,4 +1,4 @@
-// Design, page 3: `save: file` of an `http` node.
+// docs/blueprints.md#files: `save: file` of an `http` node.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Design, page 3, the table of login types: basic, bearer, headers and none, each with every built field type.
+// docs/strategies.md#login: basic, bearer, headers and none, each with every built field type.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";

@@ -1,4 +1,4 @@
-// Design, page 1, Slots, and page 3, `credentials`, `hosts` and `concurrency`: which request carries which login, and how many at once.
+// docs/api.md#credentials-of-a-trigger, `credentials`, `hosts` and `concurrency`: which request carries which login, and how many at once.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";

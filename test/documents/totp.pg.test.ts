@@ -1,4 +1,4 @@
-// Design, page 6, 5.7 and G20: no code is sent twice for one step, and a target whose clock is off by a step is met.
+// docs/decisions/0021: no code is sent twice for one step, and a target whose clock is off by a step is met.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,4 @@
-// Design, page 3: what applying again means for runs; `retired`, labels, `retention`, `timeout`, and the account's `concurrency`.
+// docs/decisions/0030: what applying again means for runs; `retired`, labels, `retention`, `timeout`, and the account's `concurrency`.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
 import type { Seen } from "./target.ts";
 
-// Design, page 3, "Side effects and retries": one request per record, an intent before it and its outcome after it.
+// docs/blueprints.md#writes: one request per record, an intent before it and its outcome after it.
 
 let bench: Bench;
 

@@ -1,4 +1,4 @@
-// Issue of the proxies: whose word about a client's address counts, and what is made of what strangers write.
+// docs/reverse-proxy.md: whose word about a client's address counts, and what is made of what strangers write.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {

@@ -1,6 +1,6 @@
 import { limits } from "#domain/limits.ts";
 
-/** By family; design, page 6, finding 5 and section 5.3. Every one is meant to be read as an allowed origin by something. */
+/** By family (docs/decisions/0018). Every one is meant to be read as an allowed origin by something. */
 export const CONFUSIONS: Record<string, readonly string[]> = {
   "another scheme": [
     "http://app.example.com/",

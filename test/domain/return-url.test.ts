@@ -96,7 +96,7 @@ for (const [family, urls] of Object.entries(REFUSED)) {
   });
 }
 
-test("T19: 300 confusions and 40 legitimate forms, each written out and no two of them one", () => {
+test("300 confusions and 40 legitimate forms, each written out and no two of them one", () => {
   const refused = Object.values(REFUSED).flat();
   assert.equal(new Set(refused).size, refused.length);
   assert.ok(refused.length >= 300, String(refused.length));

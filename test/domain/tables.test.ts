@@ -69,7 +69,7 @@ test("Spec, Errors: every type has the status of its row", () => {
   });
 });
 
-test("Spec, Results 1: direct below 5 MB, presigned from 5 MB and when nothing was asked", () => {
+test("Spec, GET /blueprint-runs/{runId}/results 1: direct below 5 MB, presigned from 5 MB and when nothing was asked", () => {
   assert.equal(decideDelivery("direct", 4_999_999), "direct");
   assert.equal(decideDelivery("direct", 5_000_000), "presigned_url");
   assert.equal(decideDelivery("presigned_url", 10), "presigned_url");

@@ -53,7 +53,7 @@ test("an explicit null is an omitted key, and an unknown one is reported as igno
   assert.deepEqual(routed.ignoredKeys, ["what"]);
 });
 
-test("Spec, Trigger rule 2: the required metadata that is missing, `constructor` like any other name", () => {
+test("Spec, POST /blueprints/{blueprintKey}/trigger 2: the required metadata that is missing, `constructor` like any other name", () => {
   assert.deepEqual(missingMetadata(routeTrigger(new Map(), TABLE), TABLE), ["purchase_order", "constructor"]);
   const given = routeTrigger(
     new Map([
@@ -67,7 +67,7 @@ test("Spec, Trigger rule 2: the required metadata that is missing, `constructor`
 
 const ID = ["cred_0VbbSVg6WBpC9MeZzse1JVFUxCXX", "cred_0VbbSVg6WBpC9MeZzse1JVFUxCXY"] as const;
 
-test("Spec, credential_id: one id, a comma-separated list or a JSON list; spaces and repeats are tolerated", () => {
+test("Spec, Top-level key routing: one id, a comma-separated list or a JSON list; spaces and repeats are tolerated", () => {
   assert.deepEqual(readCredentialIds(text(ID[0])).ids, [ID[0]]);
   assert.deepEqual(readCredentialIds(text(` ${ID[1]} , ${ID[0]},,${ID[1]}`)), {
     ids: [ID[1], ID[0]],

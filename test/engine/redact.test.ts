@@ -236,7 +236,7 @@ test("what holds no secret is left as it is, to the byte", async () => {
   assert.equal((await redactor.lines(records)).toString("utf8"), `${JSON.stringify(records[0])}\n`);
   assert.equal(await redactor.body(`{ "a":  1.50 }`), `{ "a":  1.50 }`);
   assert.equal(redactor.changes, 0);
-  // Design, page 6, T14: values under six characters can't be matched.
+  // docs/decisions/0014: values under six characters can't be matched.
   assert.equal(makeRedactor(["short", ""]).text("short"), "short");
 });
 

@@ -4,7 +4,7 @@ import { WRITERS } from "../engine/writers.ts";
 import { textCell, xlsx } from "../nodes/office-files.ts";
 
 /**
- * The ways in which a run's secret could get out by an error, a log or a result (design, page 6, T11 and G7): each is one
+ * The ways in which a run's secret could get out by an error, a log or a result (docs/decisions/0014): each is one
  * Blueprint whose run is made to go that way. The secret is typed into a form, and the target gives it back wherever it can.
  */
 export interface LeakPath {

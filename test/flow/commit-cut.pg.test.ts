@@ -1,4 +1,4 @@
-// Design, page 6, F2: a COMMIT whose answer is lost may have been done. What it names in the store must be there then.
+// docs/decisions/0026: a COMMIT whose answer is lost may have been done. What it names in the store must be there then.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { openCaller } from "../caller.ts";

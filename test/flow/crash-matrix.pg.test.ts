@@ -1,4 +1,4 @@
-// Design, page 6, G3, G4 and F3: workers die again and again, at fail-points and at any moment, while runs write. No acknowledged
+// docs/decisions/0008: workers die again and again, at fail-points and at any moment, while runs write. No acknowledged
 // run is lost, each has one end, and no record is twice in the target's books.
 //
 // A run that loses its worker three times without getting further is poison and fails, and the third loss counts only when no other

@@ -1,4 +1,4 @@
-// Design, page 6, F5 and F7, G6: the database restarts, or is there and does not answer. No process ends, no acknowledged run is lost,
+// docs/decisions/0026: the database restarts, or is there and does not answer. No process ends, no acknowledged run is lost,
 // requests end within 10 s with the envelope, and work goes on by itself.
 //
 // LATCHKEY_DATABASE_RESTARTS=12 LATCHKEY_HOLE_SECONDS=60 npm test -- database-faults     the full ones

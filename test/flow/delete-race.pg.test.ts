@@ -1,4 +1,4 @@
-// Design, page 6, F21 and G19: DELETE against triggers and runs, over two processes.
+// docs/decisions/0024: DELETE against triggers and runs, over two processes.
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { after, before, test } from "node:test";

@@ -248,7 +248,7 @@ for (const [kept, pages] of Object.entries(SIZES))
       const rows = await db.query(`select 1 from ${table} where run_id = $1`, [runId]);
       assert.equal(rows.length, 0, table);
     }
-    // Design, page 1, Retention: the run itself stays.
+    // docs/decisions/0029: the run itself stays.
     assert.deepEqual((await caller.get(`/blueprint-runs/${runId}/status`)).body, run);
     await moveClock(db, "0");
   });

@@ -1,4 +1,4 @@
-// Design, page 6, 6.3: "enumerated: the test runs EVERY point x {kill -9, throw, delay 20 s}, not a random sample"; F3: from the
+// docs/decisions/0025: every point with a kill and an error, not a random sample; from the
 // claim to the terminal state, with two runs in flight, and the target's books decide.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -298,7 +298,7 @@ export function isDead(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Every fault test ends here, after its runs: what must hold whatever has happened. Design, page 6, 6.2. */
+/** Every fault test ends here, after its runs: what must hold whatever has happened. docs/decisions/0025. */
 export async function afterFaults(stage: FaultStage): Promise<void> {
   await assertInvariants(stage.installation);
 }

@@ -292,7 +292,7 @@ async function assertSameResults(
   });
   const byKey = await caller.get(`/blueprint-runs/${run.run_key}/results?deliveryMethod=direct`);
   assert.deepEqual(byKey.body, direct);
-  // Spec, Results: when omitted, the large-dataset mode applies.
+  // Spec, GET /blueprint-runs/{runId}/results: when omitted, the large-dataset mode applies.
   for (const query of ["", "?deliveryMethod=presigned_url"]) {
     const { body: presigned } = await caller.get(`/blueprint-runs/${run.run_key}/results${query}`);
     assert.equal(presigned.dataDeliveryMethod, "presigned_url");

@@ -1,4 +1,4 @@
-// Design, page 2, Group commit, and page 6, F3: a worker dies, or loses its connection, while one statement of several runs is under
+// docs/decisions/0007: a worker dies, or loses its connection, while one statement of several runs is under
 // way. What became of it nobody heard: it is done or undone for all of them, and no run is lost, none does anything twice.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Hostile Blueprints and targets, by the clock: the run fails soon; other runs and the API don't notice. Design, page 6, G17. On a
+// Hostile Blueprints and targets, by the clock: the run fails soon; other runs and the API don't notice. docs/decisions/0016. On a
 // machine that does nothing else; `hostile-runs.pg.test.ts` says without a clock what happens to them.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Hostile Blueprints and targets: the run fails and names its node; other runs and the API go on beside it. Design, page 6, G17. How
+// Hostile Blueprints and targets: the run fails and names its node; other runs and the API go on beside it. docs/decisions/0016. How
 // soon, and how little they notice, by the clock: `hostile-clock.pg.test.ts`.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

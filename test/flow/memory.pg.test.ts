@@ -1,4 +1,4 @@
-// A million records cost what a thousand do. Design, page 3: "never held whole in memory". The full sizes: `npm run bench -- data`.
+// A million records cost what a thousand do. docs/decisions/0029. The full sizes: `npm run bench -- data`.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";

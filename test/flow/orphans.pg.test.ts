@@ -1,4 +1,4 @@
-// Design, page 6, 4.3, row 29: what a process that died has left in the store and in the scratch folder is swept.
+// docs/decisions/0029: what a process that died has left in the store and in the scratch folder is swept.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// Design, page 6, F14: "Poison run: only that run fails"; 6.1: "A run that loses its lease 3 times without finishing a step is poison".
+// docs/decisions/0009: a run that loses its lease three times without finishing a step fails, and no other run does.
 // A process that dies takes the leases of all its runs: those beside a poison run must not be given up with it.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

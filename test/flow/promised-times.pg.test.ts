@@ -108,7 +108,7 @@ test("a cancelled run's worker, in another process, stops within 300 ms, and a s
   await worker.end("SIGKILL");
 });
 
-test("T24: a revoked key is refused within a second by every process", async (t) => {
+test("a revoked key is refused within a second by every process", async (t) => {
   const { stdout } = await installation.command("keys", "create", "--account", "acme", "--json");
   const made = JSON.parse(stdout) as { id: string; key: string };
   const statuses = async (): Promise<readonly number[]> =>

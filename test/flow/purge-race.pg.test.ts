@@ -1,4 +1,4 @@
-// Design, page 6, F20: "Purge vs read: each response whole 200 or 400; presigned after purge 404".
+// docs/decisions/0029: beside a purge each response is a whole 200 or a 400, and a presigned URL is 404 after it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";

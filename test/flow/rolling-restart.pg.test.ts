@@ -1,4 +1,4 @@
-// Design, page 6, F17 and G22: two processes behind a balancer that asks for their readiness are restarted one after the other under
+// docs/decisions/0033: two processes behind a balancer that asks for their readiness are restarted one after the other under
 // 200 requests a second: none fails, and runs under way go on elsewhere.
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";

@@ -6,7 +6,7 @@ import { install } from "../service.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "./target.ts";
 
 /**
- * Design, page 6, T2 and T3: whoever can write to the database swaps, cuts, changes and puts back sealed bytes. Every time
+ * docs/decisions/0013: somebody who can write to the database swaps, cuts, changes and puts back sealed bytes. Every time
  * the run fails, with the one sentence for callers, and the target hears nothing.
  */
 const GONE_WRONG = {

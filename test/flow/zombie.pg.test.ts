@@ -1,4 +1,4 @@
-// Design, page 6, F4 and G5; page 2, Worker liveness: a worker that dies is followed at once, one that only stands still within 20 s;
+// docs/decisions/0005: a worker that dies is followed at once, one that only stands still within 20 s;
 // and what stood still changes nothing any more when it wakes up.
 //
 // LATCHKEY_FREEZE_SECONDS=60 npm test -- zombie     frozen for a minute; else only until the others have ended its runs
@@ -14,7 +14,7 @@ import { eventually } from "./run-history.ts";
 
 const FREEZE_MS = Number(process.env["LATCHKEY_FREEZE_SECONDS"] ?? 0) * 1_000;
 const JOBS = 20;
-/** What the design promises is 1 s and 20 s (`promised-times.pg.test.ts`); a machine may be slower than that. */
+/** The promised times are 1 s and 20 s (`promised-times.pg.test.ts`); a machine may be slower than that. */
 const PATIENCE_MS = 120_000;
 
 /** A machine that does ten other things starts four processes slowly. */

@@ -106,7 +106,7 @@ test("a strategy's own texts are in the page's language where it has it, in erro
 const BYTES_MAX = 30_720;
 
 for (const strategy of ["strat_portal", "strat_every"]) {
-  test(`issue 7: a hosted page weighs at most 30 KB in all, as sent to a browser that unpacks nothing (${strategy})`, async () => {
+  test(`a hosted page weighs at most 30 KB in all, as sent to a browser that unpacks nothing (${strategy})`, async () => {
     const { hosted_url } = await hosted.session({ strategy_id: strategy });
     const { text, headers } = await send(hosted_url);
     const $ = load(text);

@@ -1,5 +1,5 @@
 /**
- * Issue 7: every kind of strategy, on the hosted form and in the embedded frame, in a real Chromium: what is typed there is what
+ * Every kind of strategy, on the hosted form and in the embedded frame, in a real Chromium: what is typed there is what
  * a run's requests carry to a real target. A login type without an entry in the table makes this red.
  */
 import assert from "node:assert/strict";

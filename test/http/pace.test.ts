@@ -1,4 +1,4 @@
-// Design, page 6, T28: a body comes at 10 kB a second at least, or its request ends with a 408 in our envelope.
+// docs/decisions/0028: a body comes at 10 kB a second at least, or its request ends with a 408 in our envelope.
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";

@@ -1,4 +1,4 @@
-// Design, page 6, T28, by the clock: on a machine that does nothing else. `slow-clients.pg.test.ts` says it in CPU time.
+// docs/decisions/0028, by the clock: on a machine that does nothing else. `slow-clients.pg.test.ts` says it in CPU time.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openMisused, type Misused } from "./misuse-setup.ts";
@@ -12,7 +12,7 @@ before(async () => {
 });
 after(async () => await misused?.[Symbol.asyncDispose]());
 
-test("T28: while 1,000 slow connections and 20 parallel JSON bombs go on, a good client's p99 stays under 500 ms", async (t) => {
+test("while 1,000 slow connections and 20 parallel JSON bombs go on, a good client's p99 stays under 500 ms", async (t) => {
   const { polls } = await pollUnderAttack(misused);
   const clock = p99(polls.map((poll) => poll.waitedMs));
   // Where other work wants the cores, the time in which the service was ready and they had them is not its doing.

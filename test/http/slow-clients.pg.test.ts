@@ -1,4 +1,4 @@
-// Design, page 6, T28: 1,000 slow connections, and bodies that cost the most to read: a good client hardly feels them.
+// docs/decisions/0028: 1,000 slow connections, and bodies that cost the most to read: a good client hardly feels them.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openMisused, type Misused } from "./misuse-setup.ts";
@@ -13,7 +13,7 @@ before(async () => {
 });
 after(async () => await misused?.[Symbol.asyncDispose]());
 
-test("T28: while 1,000 slow connections and 20 parallel JSON bombs go on, a good client meets little of their work", async (t) => {
+test("while 1,000 slow connections and 20 parallel JSON bombs go on, a good client meets little of their work", async (t) => {
   const { polls, answered } = await pollUnderAttack(misused);
   const work = p99(polls.map((poll) => poll.ranMs));
   t.diagnostic(`p99 of ${polls.length} polls: ${work.toFixed(1)} ms of work`);

@@ -1,4 +1,4 @@
-// Design, page 6, section 4.3: rows 1 to 8, 20 to 26 and 28 of the case table, as page 1 amends it, through HTTP: when a key
+// docs/decisions/0010: rows 1 to 8, 20 to 26 and 28 of its table, through HTTP: when a key
 // is recorded, replayed and free again. A test's name begins with its row; rows 9 to 19, 27 and 29 are in fingerprint.pg.test.ts.
 import assert from "node:assert/strict";
 import { connect as openSocket } from "node:net";

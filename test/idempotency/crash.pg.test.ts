@@ -1,4 +1,4 @@
-// Design, page 6, F1 and F2, 4.2: a request with a key survives the death of the service and of its database connection.
+// docs/decisions/0010: a request with a key survives the death of the service and of its database connection.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { FAILPOINTS } from "#lib/failpoint.ts";
@@ -50,7 +50,7 @@ function failpointsOf({ point, hit }: { readonly point: string; readonly hit: nu
 }
 
 test(
-  "F1: 300 keyed requests, the service killed and failing at every named point: nothing lost, nothing doubled, every retry answered",
+  "300 keyed requests, the service killed and failing at every named point: nothing lost, nothing doubled, every retry answered",
   { timeout: 400_000 },
   async () => {
     const operations = planOperations(
@@ -96,7 +96,7 @@ test(
   },
 );
 
-test("F2: 60 connections cut around COMMIT: nothing lost, nothing doubled; what was committed gets its real answer at once", async () => {
+test("60 connections cut around COMMIT: nothing lost, nothing doubled; what was committed gets its real answer at once", async () => {
   const operations = planOperations(
     "cut",
     await plantCredentials(installation, REQUESTS / OPERATIONS_OF_ONE_CREDENTIAL),

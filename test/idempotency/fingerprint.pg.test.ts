@@ -1,4 +1,4 @@
-// Design, page 6, section 4.3: rows 9 to 19, 27 and 29 of the case table, through HTTP: which keys are keys, and what makes two
+// docs/decisions/0010: rows 9 to 19, 27 and 29 of its table, through HTTP: which keys are keys, and what makes two
 // requests the same request.
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-// Design, page 2, Group commit, on triggers through HTTP: "one bad row never fails its neighbours", and nothing that one request
+// docs/decisions/0007, on triggers through HTTP: one bad row never fails its neighbours, and nothing that one request
 // waits for holds up another. What a key promises alone (cases.pg.test.ts), it promises in a group.
 import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";

@@ -1,4 +1,4 @@
-// Design, page 6, 4.4: whatever a caller does with its keys, the service answers as a map from key to first request says.
+// docs/decisions/0010: whatever a caller does with its keys, the service answers as a map from key to first request says.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";

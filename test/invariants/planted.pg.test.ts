@@ -23,7 +23,7 @@ import type { Plant } from "./plants-of-accounts.ts";
 import { plantsOf } from "./plants.ts";
 import { openWorkload, work, type Left } from "./workload.ts";
 
-// Design, page 6, 6.2: for every invariant that is checked, a violation in a real installation after real work, and exactly
+// docs/decisions/0025: for every invariant that is checked, a violation in a real installation after real work, and exactly
 // that finding. The service is stopped: what is planted would be mended, or stand in its way.
 
 let bench: Bench;

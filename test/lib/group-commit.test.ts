@@ -1,4 +1,4 @@
-// Design, page 2, Group commit: "a lone call goes out at once, calls that arrive while one is in flight form the next batch";
+// docs/decisions/0007: a lone call goes out at once, calls that arrive meanwhile form the next batch;
 // "A batch that fails is split and retried row by row, so that one bad row never fails its neighbours."
 import assert from "node:assert/strict";
 import { test } from "node:test";

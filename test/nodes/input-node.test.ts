@@ -16,7 +16,7 @@ const file = fileValue(Buffer.from("x"));
 const codes = (config: JsonObject, value: Value) =>
   checkInput({ refKey: "in", ...config }, value).map(({ code }) => code);
 
-test("Design, page 1: an INPUT without required and schema is never refused at the trigger", () => {
+test("an INPUT without required and schema is never refused at the trigger", () => {
   for (const accepts of ["text", "json", "file", "any"]) {
     for (const value of [absent, text("{"), file]) assert.deepEqual(codes({ accepts }, value), []);
   }

@@ -1,4 +1,4 @@
-// Design, page 3: "An operator can add a node type: one file that exports `defineNode({ type, schema, run })`, named in the service's settings."
+// docs/custom-nodes.md: an operator's node type is one file that exports `defineNode({ type, schema, run })`, named in the settings.
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

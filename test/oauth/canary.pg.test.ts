@@ -1,4 +1,4 @@
-// Design, page 6, T11 to T17, for `oauth2`: neither a token nor a code, a verifier, a `state`, a cookie or the client's secret is
+// docs/decisions/0014, for `oauth2`: neither a token nor a code, a verifier, a `state`, a cookie or the client's secret is
 // readable anywhere but on its way.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Design, page 3, the table of login types: `oauth2`, the grants without a target's own login; and where it tells what is missing.
+// docs/strategies.md#oauth2: the grants without a target's own login; and where it tells what is missing.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Design, page 6, 5.6: a token endpoint that does not behave. A real server on loopback that says what each case wants.
+// docs/decisions/0020: a token endpoint that does not behave. A real server on loopback that says what each case wants.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openBench, type Bench } from "../documents/bench.ts";

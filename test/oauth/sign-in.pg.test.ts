@@ -1,4 +1,4 @@
-// Design, page 6, 5.6: the authorization code flow with PKCE against a real provider, and everything that it must refuse.
+// docs/decisions/0020: the authorization code flow with PKCE against a real provider, and everything that it must refuse.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { itemsBlueprint, oauthStrategy, openOAuthBench, Visitor, type OAuthBench } from "./oauth-setup.ts";

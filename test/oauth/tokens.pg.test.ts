@@ -1,4 +1,4 @@
-// Design, page 6, 5.6 and G21: tokens at run time. One refresher per credential, kept before it is used.
+// docs/decisions/0020: tokens at run time. One refresher per credential, kept before it is used.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { connect } from "../caller.ts";

@@ -1,4 +1,4 @@
-// Design, page 6, 5.10 and I-11: default deny, route by route and role by role, from the router itself.
+// docs/decisions/0022: default deny, route by route and role by role, from the router itself.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Design, page 6, 5.10 and 5.6: single sign-on of operators at a real provider, and what of its answers counts for nothing.
+// docs/single-sign-on.md: single sign-on of operators at a real provider, and what of its answers counts for nothing.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { CLIENT } from "../oauth/provider.ts";

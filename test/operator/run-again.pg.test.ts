@@ -1,4 +1,4 @@
-// Design, page 5, CLI, and docs/dashboard.md: a run is run again by hand, once for each decision, and both runs say so.
+// docs/dashboard.md: a run is run again by hand, once for each decision, and both runs say so.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Design, page 6, 5.10: sessions end, and forged requests change nothing.
+// docs/decisions/0022: sessions end, and forged requests change nothing.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { openBrowser, sendPlain } from "./browser.ts";

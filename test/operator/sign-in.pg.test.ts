@@ -1,4 +1,4 @@
-// Design, page 6, 5.10: passwords, second factor, throttle.
+// docs/decisions/0022: passwords, second factor, throttle.
 import assert from "node:assert/strict";
 import { argon2Sync, randomBytes } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";

@@ -4,7 +4,7 @@ import { addressRules } from "#outbound/address-rules.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import { assertFails, openTestGate, policyFor, send, startTarget, startTcp } from "./targets.ts";
 
-/** Design, page 7, 1.7 and page 6, 5.8.4: every way to write an address that is not public. */
+/** docs/decisions/0015: every way to write an address that is not public. */
 const LITERALS = [
   "127.0.0.1",
   "localhost",

@@ -1,6 +1,6 @@
 /**
- * Places that no request of a run may reach, in every way to write them that is known to fool somebody's parser (design,
- * page 6, 5.8 and G8). Put together here, not copied: from RFC 3986, RFC 6943, the WHATWG URL rules for hosts, and the IANA
+ * Places that no request of a run may reach, in every way to write them that is known to fool somebody's parser (docs/decisions/0015).
+ * Put together here, not copied: from RFC 3986, RFC 6943, the WHATWG URL rules for hosts, and the IANA
  * registries of special-purpose addresses.
  */
 

@@ -17,7 +17,7 @@ function numbers(seed: number): () => number {
   };
 }
 
-test("the corpus is as large as the design asks: 86 hosts and 40 classes", () => {
+test("the corpus has at least 86 hosts and 40 classes", () => {
   assert.ok(new Set([...LITERAL_HOSTS, ...NAMED_HOSTS.map(([name]) => name)]).size >= 86);
   assert.ok(Object.keys(ADDRESS_CLASSES).length >= 40);
 });

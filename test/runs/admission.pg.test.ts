@@ -1,4 +1,4 @@
-// Design, page 6, F28: "fair per account (no tenant starves > 2x its share)".
+// docs/decisions/0006: accounts that wait share fairly.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

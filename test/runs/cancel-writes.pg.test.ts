@@ -1,4 +1,4 @@
-// Design, page 1, Extensions: `POST /blueprint-runs/{runId}/cancel`, of runs that write: what the target has seen agrees with the
+// docs/api.md#cancelling: `POST /blueprint-runs/{runId}/cancel`, of runs that write: what the target has seen agrees with the
 // terminal state and the journal. Nothing is sent after a cancel is committed but what was under way, and that is recorded.
 //
 // LATCHKEY_CANCEL_RACES=240 npm test -- cancel-writes     the full number of races

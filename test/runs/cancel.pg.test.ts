@@ -8,7 +8,7 @@ import { eventually, historyOf, recordHistory } from "../flow/run-history.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { install, type RunningService } from "../service.ts";
 
-/** Design, page 1, Extensions: `POST /blueprint-runs/{runId}/cancel`. */
+/** docs/api.md#cancelling: `POST /blueprint-runs/{runId}/cancel`. */
 
 const RACES = 240;
 const AT_ONCE = 12;

@@ -8,7 +8,7 @@ import { eventually, recordHistory, historyOf } from "../flow/run-history.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { install, type RunningService } from "../service.ts";
 
-/** Design, page 1, Extensions: `GET /blueprint-runs/{runId}/events`. */
+/** docs/api.md#events: `GET /blueprint-runs/{runId}/events`. */
 
 let target: Target;
 let installation: Awaited<ReturnType<typeof install>>;

@@ -1,4 +1,4 @@
-// Design, page 2, Group commit: concurrent writes of a worker are one statement. Each is fenced by itself: a lease that was lost,
+// docs/decisions/0007: concurrent writes of a worker are one statement. Each is fenced by itself: a lease that was lost,
 // or a row that the database refuses, changes nothing for its neighbours.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -11,7 +11,7 @@ import { assertLoginFails, findings, logIn } from "./login-context.ts";
 
 const hosts = ["http://127.0.0.1:1"];
 
-test("the registry has every built type by its file's name, and the unbuilt ones of the design by name only", () => {
+test("the registry has every built type by its file's name, and the unbuilt ones by name only", () => {
   assert.deepEqual(
     [...loginTypes.keys()],
     ["basic", "bearer", "headers", "http", "mtls", "none", "oauth2", "query"],

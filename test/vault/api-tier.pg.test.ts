@@ -100,7 +100,7 @@ test("an api process collects a credential without the master key, and a worker 
   const { body } = await caller.post("/blueprints/read/trigger", { credential_id: credential });
   const worker = await installation.serveProcess({}, ["worker"]);
   assert.equal((await caller.waitForRun(body.id)).body.status, "completed");
-  // Design, page 6, T6: neither its environment nor its memory holds what opens; the worker's memory does, so it is found.
+  // docs/decisions/0013: neither its environment nor its memory holds what opens; the worker's memory does, so it is found.
   const environ = readFileSync(`/proc/${api.child.pid}/environ`, "latin1");
   for (const needle of privateHalves()) assert.ok(!environ.includes(needle.toString("latin1")));
   assert.ok(!/LATCHKEY_MASTER_KEY=/.test(environ));

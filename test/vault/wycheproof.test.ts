@@ -15,7 +15,7 @@ import { openVault } from "#vault/vault.ts";
 
 /**
  * Wycheproof's vectors against the three primitives that a seal is made of, in the implementation that it uses: jose calls
- * the Web Crypto API of the Node that runs the service. Design, page 6, T3.
+ * the Web Crypto API of the Node that runs the service. docs/decisions/0013.
  */
 const { subtle } = globalThis.crypto;
 

@@ -31,7 +31,7 @@ export function Gate() {
   if (path === OIDC_PATH) return <OidcReturn me={me.data} />;
   if (!me.data) return <SignInPage />;
   if (path === OIDC_STEP_UP_PATH) return <OidcStepUpStart />;
-  // Design, page 6, 5.10: mandatory for an admin; the API refuses everything else until it is there.
+  // docs/decisions/0022: mandatory for an admin; the API refuses everything else until it is there.
   if (me.data.needs === "password")
     return (
       <OuterPage title="Choose your own password">

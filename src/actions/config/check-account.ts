@@ -5,7 +5,7 @@ import { accountSchema, configLimits } from "#domain/config-schema.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkDuration, checkOrigins } from "./check-values.ts";
 
-/** Design, page 3, "account". */
+/** docs/accounts.md says what an account may have. */
 export function checkAccount(document: JsonObject): readonly ConfigFinding[] {
   return [
     ...checkShape(accountSchema, document, []),

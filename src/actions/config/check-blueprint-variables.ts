@@ -29,7 +29,7 @@ const VARIABLES: Readonly<Record<ExpressionScopeKind, readonly string[]>> = {
   "login-response": [],
 };
 
-/** Design, page 3, "One scoping rule": variables that don't exist at that place. */
+/** Finds variables that don't exist at their place (docs/blueprints.md#expressions). */
 export function checkBlueprintVariables(
   uses: readonly LocatedUse[],
   names: BlueprintNames,

@@ -25,7 +25,7 @@ export interface SlotStrategy {
 
 const untypedNode = Type.Object(commonNodeKeys);
 
-/** Design, page 3, "blueprint". `strategies`: those of its account, by id. */
+/** docs/blueprints.md says what a Blueprint may have. `strategies`: those of its account, by id. */
 export function checkBlueprint(
   document: JsonObject,
   strategies: ReadonlyMap<string, SlotStrategy>,
@@ -76,7 +76,7 @@ function checkSlots(
   });
 }
 
-/** Names that a trigger's body may have. Design, page 3, "Rules that `apply` checks". */
+/** Names that a trigger's body may have: none may collide with another (docs/decisions/0030). */
 function checkTriggerKeys(document: JsonObject, drafts: readonly DraftNode[]): readonly ConfigFinding[] {
   const metadata = readMetadataNames(document["metadata"]);
   const refKeys = readRefKeys(drafts);

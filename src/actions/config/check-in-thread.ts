@@ -25,7 +25,7 @@ const waiting = new FairQueue<() => void>();
 
 /**
  * `checkSources` in a thread that is ended when it takes too long or too much memory: then that is the one problem of the documents.
- * One at a time; callers take turns. Design, page 2, Isolation.
+ * One at a time; callers take turns. docs/decisions/0016.
  */
 export async function checkInThread(
   caller: string,

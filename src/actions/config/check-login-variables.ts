@@ -22,7 +22,7 @@ export interface LoginNames {
   extractedBefore(path: ConfigPath): readonly string[];
 }
 
-/** Design, page 3: `$credential.<field>`, for a `totp_secret` field `.code`, and whatever earlier steps extracted. */
+/** docs/strategies.md#expressions-in-a-login: `$credential.<field>`, for a `totp_secret` field `.code`, and whatever earlier steps extracted. */
 export function checkLoginVariables(
   uses: readonly LocatedUse[],
   names: LoginNames,

@@ -38,7 +38,7 @@ function originOf(written: string): { readonly origin: string } | "relative" | "
   return url.origin === RELATIVE ? "relative" : { origin: url.origin };
 }
 
-/** Design, page 3: absolute URLs outside the strategy's `hosts`, in a node with a credential and in a login. */
+/** docs/decisions/0030: no absolute URL outside the strategy's `hosts`, in a node with a credential and in a login. */
 export function checkCredentialUrls(
   urls: readonly LocatedUrl[],
   hosts: readonly string[],
@@ -61,7 +61,7 @@ export function checkCredentialUrls(
   });
 }
 
-/** Design, page 3: a node without a credential needs an absolute URL whose origin is in the Blueprint's own `hosts`. */
+/** docs/blueprints.md#http: a node without a credential needs an absolute URL whose origin is in the Blueprint's own `hosts`. */
 export function checkPublicUrls(
   urls: readonly LocatedUrl[],
   hosts: readonly string[],

@@ -7,7 +7,7 @@ import type { LocatedUse } from "./read-expressions.ts";
 const NOT_IN_A_URL: ReadonlySet<string> = new Set(["client_secret"]);
 
 /**
- * Design, page 6, T15: no secret in a URL. What an `oauth2` login writes into the address of the target's own login is seen by
+ * docs/decisions/0014: no secret in a URL. What an `oauth2` login writes into the address of the target's own login is seen by
  * browsers, histories and logs; of the other grants the parameters go in a body, but endpoints stay URLs.
  */
 export function checkSignInVariables(

@@ -7,7 +7,7 @@ import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkOrigins, checkPattern, checkUnique } from "./check-values.ts";
 
-/** Design, page 3, "strategy". */
+/** docs/strategies.md says what a strategy may have. */
 export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
   const { hosts, fields, login } = document;
   return [

@@ -10,7 +10,7 @@ const FIRST_KEY = "the first key says what a document is: `account`, `strategy` 
 const isKind = (key: string | undefined): key is DocumentKind =>
   (DOCUMENT_KINDS as readonly (string | undefined)[]).includes(key);
 
-/** Design, page 3: "A document says what it is in its first key". With a misplaced key the rest is still checked. */
+/** A document says what it is in its first key (docs/decisions/0030). With a misplaced key the rest is still checked. */
 export function identifyDocument(document: JsonObject): {
   readonly kind: DocumentKind | null;
   readonly findings: readonly ConfigFinding[];

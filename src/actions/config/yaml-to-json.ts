@@ -48,7 +48,7 @@ export function yamlToJson(
 }
 
 const NOT_STORABLE = "the text holds U+0000 or half a surrogate pair; remove it";
-// Design, page 1, Text rules.
+// Lone surrogates are refused everywhere (docs/decisions/0011).
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000");
 const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
 

@@ -171,7 +171,7 @@ const linesOf = (log: Buffer | null): unknown[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as unknown);
 
-/** Design, page 1, Ignored keys: "shown to the operator on the run with the nearest known key". */
+/** The run's ignored keys, each with the nearest known one (docs/api.md#triggers). */
 async function explainIgnored(db: Database, run: DetailedRun) {
   const names = JSON.parse(run.ignoredKeys.toString("utf8")) as readonly string[];
   if (names.length === 0) return [];

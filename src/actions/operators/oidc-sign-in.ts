@@ -32,7 +32,7 @@ export async function beginOidcSignIn(
 }
 
 /**
- * Design, page 6, 5.10. Somebody is back from the provider: who they are there is an operator here, or nobody. Gives the token of a new
+ * docs/decisions/0022. Somebody is back from the provider: who they are there is an operator here, or nobody. Gives the token of a new
  * session. Throws Problem 401, 409 or 502.
  */
 export async function finishOidcSignIn(

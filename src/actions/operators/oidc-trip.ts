@@ -80,7 +80,7 @@ export type TripOutcome =
 
 /** The one `state` of an answer, if the browser has left with it; else null. */
 export function heldState(services: Services, { query, cookieOf }: Arrival): string | null {
-  // Design, page 6, I-18: empty, missing or doubled is no `state`.
+  // docs/decisions/0020: empty, missing or doubled is no `state`.
   const [state = "", ...more] = new URLSearchParams(query).getAll("state");
   if (more.length > 0 || !STATE.test(state)) return null;
   return services.signing.operators.verifyOidcCookie(state, cookieOf(state)) ? state : null;

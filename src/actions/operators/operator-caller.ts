@@ -69,7 +69,7 @@ function signedOut(): Problem {
   return new Problem("authentication_error", "You are not signed in, or your session is over. Sign in.");
 }
 
-/** Design, page 6, 5.10: default deny; the second factor for those who must have one; step-up for what is dangerous. Throws 403. */
+/** docs/decisions/0022: default deny; the second factor for those who must have one; step-up for what is dangerous. Throws 403. */
 export function authorizeOperator(caller: OperatorCaller, permission: Permission): void {
   if (!mayDo(caller.role, permission))
     throw new Problem("authorization_error", `The role ${caller.role} may not do this (${permission}).`);

@@ -24,7 +24,7 @@ export interface SignInRequest extends NewcomerBrowser {
 export const newSessionToken = (): string => randomBase62(43);
 
 /**
- * Design, page 6, 5.10. The same answer after the same work for a name that nobody has, a disabled operator and a wrong
+ * docs/decisions/0022. The same answer after the same work for a name that nobody has, a disabled operator and a wrong
  * password. Gives the token of a new session. Throws Problem 401 or 429.
  */
 export async function signIn(services: Services, request: SignInRequest): Promise<string> {

@@ -44,7 +44,7 @@ type Admission =
   | { readonly kind: "browser" | "counted"; readonly counter: Uint8Array }
   | { readonly kind: "over"; readonly seconds: number };
 
-/** Design, page 6, 5.10: "login throttle per account … and per IP"; never a lock for ever. Counts before anything is compared. */
+/** docs/operator-api.md#signing-in: attempts are limited by name and by address, never for ever. Counts before anything is compared. */
 export async function admitAttempt(services: Services, newcomer: Newcomer): Promise<Admission> {
   const { db, signing } = services;
   const { name, isUnknown, address } = newcomer;

@@ -8,7 +8,7 @@ import { copyBinaries } from "./binaries.ts";
 import type { DataFolder } from "./data-folder.ts";
 
 /**
- * As whom PostgreSQL runs: it refuses root (Design, page 2, Embedded PostgreSQL).
+ * As whom PostgreSQL runs: it refuses root (docs/decisions/0002).
  * - `prefix`: a command to put before its own (a user namespace in which we are `nobody`);
  * - `become`: the ids to spawn it with;
  * - `owner`: to whom its files must belong, null when we can't change that (not root).

@@ -11,7 +11,7 @@ const fixed = {
   fsync: "on",
   synchronous_commit: "on",
   full_page_writes: "on",
-  // Design, page 6, T12: the server's log shows no values of callers.
+  // docs/decisions/0014: the server's log shows no values of callers.
   log_parameter_max_length: "0",
   log_parameter_max_length_on_error: "0",
   log_error_verbosity: "terse",

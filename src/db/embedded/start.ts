@@ -42,7 +42,7 @@ const databaseName = "latchkey";
  * The real PostgreSQL of a machine without one: in `dataDir`, over a unix socket only, durable.
  * Starts it, or takes over the one that runs; any number of processes may call this at once.
  * With `watch` it is started again when it ends without our doing: for what lives long.
- * Throws an Error whose message says what to do. Design, page 2, Embedded PostgreSQL.
+ * Throws an Error whose message says what to do. docs/decisions/0002.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;

@@ -1,4 +1,4 @@
-// How a frame and its page talk: one page, one origin, both checked each time. Design, page 5, The embedded widget.
+// How a frame and its page talk: one page, one origin, both checked each time. docs/embedded.md.
 
 const SOURCE = "latchkey";
 const VERSION = 1;

@@ -1,5 +1,5 @@
 // The frame of an embedded flow. It shows what the service renders, sends what is typed to the service alone, and tells its
-// page codes and ids. The client token is in this script's memory and nowhere else. Design, page 6, 5.5.
+// page codes and ids. The client token is in this script's memory and nowhere else. docs/decisions/0019.
 import { improveForm, typedIn } from "./form.ts";
 import { listen, post, pageOrigin, isModal } from "./frame-messages.ts";
 import type { Completed, Failure, View } from "./widget-types.ts";

@@ -1,5 +1,5 @@
 // The widget that customers' pages load: it makes the frame, talks to it, and to nobody else. A script of its own without any
-// import, so that its bytes can be pinned (Subresource Integrity). Design, page 5, The embedded widget; page 6, 5.5.
+// import, so that its bytes can be pinned (Subresource Integrity). docs/embedded.md and docs/decisions/0019.
 import type { AnyEvent, EventType, ErrorCode, Handle, OpenOptions, View, Widget } from "./widget-types.ts";
 
 const SOURCE = "latchkey";

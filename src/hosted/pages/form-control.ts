@@ -145,7 +145,7 @@ function controlType(field: StrategyField): "text" | "email" | "url" | "password
   return field.type === "email" || field.type === "url" ? field.type : "text";
 }
 
-/** Design, page 6, 5.4: `off` for opaque secrets, a password manager's own words where it helps. */
+/** docs/decisions/0017: `off` for opaque secrets, a password manager's own words where it helps. */
 function autocomplete(field: StrategyField): string | null {
   if (field.autocomplete !== null) return field.autocomplete;
   if (field.type === "file") return null;

@@ -7,7 +7,7 @@ import { directionOf, say, sayPlain, type Tongue } from "#hosted/texts/texts.ts"
 import { LOCK, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
-/** What a form shows: who asks, for which system, what for, where next. Design, page 6, 5.4 and T22. */
+/** What a form shows: who asks, for which system, what for, where next. docs/decisions/0017. */
 export interface FormPage {
   /** Who asks. */
   readonly brand: Brand;

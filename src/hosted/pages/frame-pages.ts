@@ -53,7 +53,7 @@ const renderClose = ({ texts }: Tongue): Html =>
 const button = (does: string, label: Html | string): Html =>
   html`<button type="button" class="way" data-does="${does}">${label}</button>`;
 
-/** The ways out of a view: to the choice, and out of all of it (design, page 1, Cancelling). */
+/** The ways out of a view: to the choice, and out of all of it (docs/decisions/0019). */
 export const renderWays = ({ texts }: Tongue, canChoose: boolean): Html =>
   html`<div class="ways">
     ${canChoose && button("pick", texts.choose_other)} ${button("cancel", texts.cancel)}

@@ -13,7 +13,7 @@ function contentSecurityPolicy(kind: HostedPageKind): readonly string[] {
     kind === "page" ? "script-src 'none'" : "script-src 'self'",
     "img-src 'self'",
     "base-uri 'none'",
-    // Design, page 6, 5.5: every ancestor counts, so that an allowed page inside of an evil one is refused.
+    // docs/decisions/0019: every ancestor counts, so that an allowed page inside of an evil one is refused.
     `frame-ancestors ${frameOf ?? "'none'"}`,
     "require-trusted-types-for 'script'",
     ...(frameOf === null ? [] : ["connect-src 'self'", "trusted-types latchkey"]),
@@ -29,7 +29,7 @@ const NO_FEATURES =
   "usb=(), xr-spatial-tracking=()";
 
 /**
- * The headers of every hosted page and redirect. Design, page 6, 5.4, as page 1 amends it.
+ * The headers of every hosted page and redirect. docs/decisions/0017.
  *
  * A form has no `form-action`: Chromium applies it to every hop after the submit, so that a `return_url` which itself
  * redirects would strand the user. `Referrer-Policy` is `same-origin`: with `no-referrer` Chromium sends `Origin: null`.
