@@ -1,6 +1,7 @@
 /**
  * Everything that can be said about the code without running it: types, lint, format, unused code, generated
- * files; and what the last `npm test` took. One line a check; the output of those that fail follows. The tests are `npm test`.
+ * files; citations and links; and what the last `npm test` took. One line a check; the output of those that fail
+ * follows. The tests are `npm test`.
  */
 import { spawn } from "node:child_process";
 import { realpathSync } from "node:fs";
@@ -21,6 +22,7 @@ const CHECKS = [
   ["unused", "knip", ["--no-progress"]],
   ["generated", "scripts/generate.ts", ["--check"]],
   ["times", "scripts/test-times.ts", []],
+  ["prose", "scripts/prose.ts", []],
 ] as const;
 
 type Outcome = { name: string; seconds: number; isPassed: boolean; output: string };
