@@ -1,6 +1,6 @@
 /**
  * Everything that can be said about the code without running it: types, lint, format, unused code, generated
- * files; citations and links; and what the last `npm test` took. One line a check; the output of those that fail
+ * files; citations, links and words; and what the last `npm test` took. One line a check; the output of those that fail
  * follows. The tests are `npm test`.
  */
 import { spawn } from "node:child_process";

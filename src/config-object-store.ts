@@ -77,7 +77,7 @@ export function readObjectStore(
   const useless = OBJECT_STORE_SETTINGS.map(({ name }) => name).filter((name) => read(name) !== undefined);
   // A wrong bucket is a problem already.
   for (const name of useless.filter((each) => each !== "LATCHKEY_S3_BUCKET"))
-    problems.push(`${name} means nothing without LATCHKEY_S3_BUCKET.`);
+    problems.push(`${name} has no effect unless LATCHKEY_S3_BUCKET is set.`);
   return null;
 }
 

@@ -117,7 +117,7 @@ function readOidc(read: Read, cwd: string, checked: Checked, problems: string[])
   if (isNamed("LATCHKEY_OIDC_ISSUER")) return null;
   for (const { name } of SIGN_IN_SETTINGS)
     if (name.startsWith("LATCHKEY_OIDC_") && isNamed(name))
-      problems.push(`${name} means nothing without LATCHKEY_OIDC_ISSUER.`);
+      problems.push(`${name} has no effect unless LATCHKEY_OIDC_ISSUER is set.`);
   return null;
 }
 

@@ -65,7 +65,7 @@ export async function openServer(
       requireHostHeader: false,
     },
     exposeHeadRoutes: false,
-    // While draining the handlers answer as ever (the framework's own 503 has another envelope): what they do is durable.
+    // While draining the handlers answer as before (the framework's own 503 has another envelope): what they do is durable.
     return503OnClosing: false,
     routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
     frameworkErrors: (error, request, reply) => {
@@ -149,7 +149,7 @@ const newReadiness = (): Readiness => ({
 });
 
 /**
- * docs/decisions/0033. A balancer that asks gets to know, and the port stays open until it sends its requests
+ * docs/decisions/0033. A balancer that asks is told, and the port stays open until it sends its requests
  * elsewhere; at most half of the drain.
  */
 async function sayGoodbye(state: Readiness, drainMs: number): Promise<void> {

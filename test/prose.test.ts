@@ -1,4 +1,4 @@
-// What `npm run check` says of citations and links: it finds a wrong one, and says where.
+// What `npm run check` says of citations, links and words: it finds a wrong one, and says where.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -9,6 +9,7 @@ import {
   interfaceParts,
   type Citable,
 } from "../scripts/prose/citations.ts";
+import { checkWords } from "../scripts/prose/words.ts";
 
 const ROOT = new URL("../", import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, ROOT), "utf8");
@@ -88,6 +89,20 @@ test("the id of a heading is GitHub's, and a second one of its name has a number
     [...anchorsIn("# A `b` c/d!\n## As measured\n```\n# no heading\n```\n## As measured\n### Ünder_score")],
     ["a-b-cd", "as-measured", "as-measured-1", "ünder_score"],
   );
+});
+
+test("odd words are found with the better ones beside them, where they are odd", () => {
+  const words = (file: string, text: string): readonly string[] =>
+    checkWords({ file, text }).map(({ line, problem }) => `${line} ${problem}`);
+  assert.deepEqual(words("src/lib/x.ts", "\n// Whoever calls it."), [
+    '2 "Whoever" is an odd word of ours; better: `anyone who`, or say who it is',
+  ]);
+  assert.equal(words(page("x.md"), "It ends. What is left is removed.").length, 1);
+  assert.equal(words("ui/x.tsx", '"Nine of ten"').length, 1);
+  // A question, the beginning of a description, and a comment are none.
+  assert.deepEqual(words(page("x.md"), "What is left? It is removed. What is written down"), []);
+  assert.deepEqual(words("src/lib/x.ts", "// What is left is removed."), []);
+  assert.deepEqual(words("migrations/0001_x.sql", "-- whoever"), []);
 });
 
 test("the index of the decisions lists each, with its title", () => {

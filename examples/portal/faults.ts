@@ -1,6 +1,6 @@
 import { mulberry32 } from "./random.ts";
 
-/** What a target can do to whoever calls it. */
+/** What a target can do to its callers. */
 export const FAULT_KINDS = ["limit", "unavailable", "slow", "lost_answer"] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 

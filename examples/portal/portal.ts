@@ -134,7 +134,7 @@ const isApi = (request: FastifyRequest): boolean => /^\/(api|oauth\/token|__cont
 /** By route and status, how many requests were answered; never their query, headers or body. */
 type Answered = Record<string, Record<string, number>>;
 
-// Before the answer leaves, so that whoever has the answer also finds it in the list.
+// Before the answer leaves, so that a caller that has the answer also finds it in the list.
 function keepRequests(app: FastifyInstance, requests: SeenRequest[]): Answered {
   const answered: Answered = {};
   app.addHook("onSend", async (request, reply) => {

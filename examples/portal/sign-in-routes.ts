@@ -12,7 +12,7 @@ export function addSignInRoutes(app: FastifyInstance, sessions: Sessions, signIn
   app.get("/login", async (request, reply) => {
     const session = sessionOf(request, sessions);
     if (session?.stage === "signed_in") return reply.redirect("/invoices");
-    // Whoever comes back here from the code page starts again, as nobody.
+    // A visitor who comes back here from the code page starts again, signed out.
     const visitor =
       session?.stage === "anonymous" ? session : enterStage(reply, sessions, session, { stage: "anonymous" });
     return page(reply, loginPage(visitor, null, ""));

@@ -1,4 +1,4 @@
-/** What one run does, whoever carries it. */
+/** What one run does, with every engine. */
 export interface Work {
   /** Steps, each with a checkpoint before the next where the engine has such a thing. */
   readonly steps: number;

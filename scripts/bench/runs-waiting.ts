@@ -251,7 +251,7 @@ interface HeldTarget extends AsyncDisposable {
   release(): void;
 }
 
-/** A target that does not answer until it is told to: whoever asks it has the credential for so long. */
+/** A target that does not answer until it is told to: the run that asks it has the credential for so long. */
 async function startHeldTarget(): Promise<HeldTarget> {
   const held = Promise.withResolvers<void>();
   const server: Server = createServer((_request, response) => {

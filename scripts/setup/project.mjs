@@ -7,7 +7,7 @@ export const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/
 export const modules = join(root, "node_modules");
 export const lockfile = join(root, "package-lock.json");
 
-/** A condition that a person has to mend: its message names the problem and the remedy, no stack is shown. */
+/** A condition that a person has to fix: its message names the problem and the remedy, no stack is shown. */
 export class Refusal extends Error {}
 
 export function say(line) {

@@ -40,7 +40,7 @@ export async function cancelRun(
 }
 
 /**
- * After the COMMIT: whoever carries the run stops at once, who watches it sees it, and the account's next run may start.
+ * After the COMMIT: the run's worker stops at once, who watches it sees it, and the account's next run may start.
  * Results of a worker that was lost before are nobody's; those of a live one it removes itself. Nobody waits for it.
  */
 export function followCancel(

@@ -34,7 +34,7 @@ export type DecisionOutcome =
 const TIMEOUT: Reviewer = { actor: { kind: "service" }, by: "timeout", reason: null };
 
 /**
- * The decision on a review, in one transaction and once, whoever races: the review's run is locked first, so a cancel, a
+ * The decision on a review, in one transaction, and once even if several race: the review's run is locked first, so a cancel, a
  * timeout and every other decision come before or after. Approved, the run goes on; rejected, it is cancelled.
  */
 export async function decideReview(
@@ -48,7 +48,7 @@ export async function decideReview(
     const review = await lockReview(tx, id);
     if (!review) return { kind: "unknown" };
     if (review.status !== "open") return { kind: "closed", review };
-    // Correctness does not wait for the worker's upkeep: whoever finds the time over settles it.
+    // Correctness does not wait for the worker's upkeep: the first to find the time over settles it.
     if (review.isOver)
       return { kind: "closed", review: (settled = await timeOut(tx, services.audit, review)) };
     const carried = await carryOut(tx, services.audit, review, decision, reviewer);

@@ -7,7 +7,7 @@ import { followDecision } from "./follow-decision.ts";
 import type { Services } from "./services.ts";
 
 /**
- * The operator's word on a write that may have happened; once, whoever races. With the last one of a run it goes on: what
+ * The operator's decision on a write that may have happened; once, even if several race. With the last one of a run it goes on: what
  * happened is not sent again, what did not is sent. Of a run that has ended it is only noted. False: nobody waits for this word.
  */
 export async function decideDoubtfulWrite(

@@ -65,7 +65,7 @@ const INPUT_DESCRIPTIONS = {
   any: "An input: text, JSON, or a file by multipart/form-data.",
 } as const;
 
-/** The same schema without a `$ref` at its root: a widely used validator follows one there for ever. */
+/** The same schema without a `$ref` at its root: a widely used validator follows one there forever. */
 function refersFirst(schema: JsonObject): JsonObject {
   const { $ref, allOf, ...others } = schema;
   if ($ref === undefined) return schema;

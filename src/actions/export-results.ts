@@ -100,7 +100,7 @@ export async function* contentOf(
   }
   const compressed = Readable.from(blobs.open(must(blobKey, "a large result's object")));
   try {
-    // Its failure reaches whoever reads.
+    // Its failure reaches the reader.
     yield* pipeline(compressed, createBrotliDecompress(), () => {}) as AsyncIterable<Uint8Array>;
   } catch (error) {
     if ((error as Error).name === "BlobMissing") throw purged(run);

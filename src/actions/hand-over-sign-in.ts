@@ -20,7 +20,7 @@ const LOOK_MS = { first: 50, last: 500 };
 /**
  * For a process that can't open the client's secret: another one exchanges the code, and this one waits for the outcome, so that the
  * end user sees what they see elsewhere. What it waits for is in the database; a process that dies meanwhile costs the end user another
- * sign-in, as ever. `sealed` says what to do when nobody has taken it.
+ * sign-in, as before. `sealed` says what to do when nobody has taken it.
  */
 export async function handOverSignIn(
   services: Services,

@@ -59,7 +59,7 @@ export class RunWatch {
 
   /**
    * The states of a run from the one after `seen` to the terminal one, the present one at once. It ends earlier when the
-   * process drains, the key is revoked, `gone` is aborted, or an hour is over: whoever wants the rest comes again. Throws
+   * process drains, the key is revoked, `gone` is aborted, or an hour is over: a client that wants the rest comes again. Throws
    * Problem 429 at once when too many are open.
    */
   watch(

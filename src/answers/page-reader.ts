@@ -84,7 +84,7 @@ async function readInThread(
   if (thread === null) return null;
   thread.worker.ref();
   const answers = await runJob(thread, job, signal, place);
-  // One that stands back does so for ever.
+  // One that stands back does so forever.
   if (Array.isArray(answers) && place.lane === "quick" && idle.length < IDLE_MAX) {
     // An idle thread keeps no process alive.
     thread.worker.unref();

@@ -102,7 +102,7 @@ export class BodyLane {
       const next = this.#queue.take((name, { bytes }) => {
         const own = this.#held.get(name)?.readBytes ?? 0;
         if (isFull || (own > 0 && own + bytes > this.#bounds.senderReadBytesMax)) return false;
-        // Nobody behind it goes first: a long body would wait for ever among short ones.
+        // Nobody behind it goes first: a long body would wait forever among short ones.
         isFull = this.#readBytes > 0 && this.#readBytes + bytes > this.#bounds.readBytesMax;
         return !isFull;
       });

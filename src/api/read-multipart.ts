@@ -149,7 +149,7 @@ async function parseBody(
       request.raw.off("data", count);
       request.raw.unpipe(parser);
       reject(error);
-      // Whoever stores a file waits for its end, which does not come any more.
+      // The code that stores a file waits for its end, which does not come any more.
       for (const stream of streams) stream.destroy(error);
       parser.destroy();
     };

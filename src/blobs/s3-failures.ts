@@ -9,7 +9,7 @@ export interface S3Settings {
   readonly region: string | null;
   /** null: AWS, or the AWS SDK's own setting. */
   readonly endpoint: string | null;
-  /** Where whoever downloads reaches the store. null: at the same address as the service. */
+  /** Where clients that download reach the store. null: at the same address as the service. */
   readonly publicEndpoint: string | null;
   readonly pathStyle: boolean;
 }

@@ -91,7 +91,7 @@ class S3Store implements BlobStore {
         }
       } catch (error) {
         if (isNoSuchObject(error)) throw new BlobMissing(key);
-        // Whoever reads slowly loses the connection, and goes on where it was.
+        // A slow reader loses the connection, and goes on where it was.
         if (etag === undefined || tries >= READ_TRIES_MAX || isAnswer(error))
           throw storeFailure(this.#settings, error);
       }

@@ -12,7 +12,7 @@ export interface ListedBlob {
   readonly modifiedAt: Date;
 }
 
-/** How whoever follows a presigned URL gets the object. */
+/** How a client that follows a presigned URL gets the object. */
 export interface PresignedDownload {
   readonly contentType: string;
   readonly contentDisposition: string;
@@ -31,7 +31,7 @@ export interface BlobStore {
   /** The object's bytes, or those from `start` to `end` (inclusive). Throws BlobMissing. */
   open(key: string, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
   /**
-   * A URL of the store's own that gives the object, and ranges of it, to whoever has it. Null: the store has none, or can't promise
+   * A URL of the store's own that gives the object, and ranges of it, to anyone who has it. Null: the store has none, or can't promise
    * it for that long; the service sends the object itself then.
    */
   presign(key: string, download: PresignedDownload): Promise<string | null>;

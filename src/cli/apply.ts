@@ -45,7 +45,7 @@ async function apply(composition: Composition, paths: readonly string[], json: b
   print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
 }
 
-/** What is wrong with the documents is worth saying before there is a database: nothing is known yet that could mend it. */
+/** What is wrong with the documents is worth saying before there is a database: nothing is known yet that could change it. */
 async function readChecked(
   composition: Composition,
   paths: readonly string[],

@@ -52,7 +52,7 @@ export function addCredentials(program: Command, composition: Composition): void
   addRebind(credentials, composition);
   credentials
     .command("delete")
-    .description("delete a credential at once and for ever; runs that need it fail")
+    .description("delete a credential at once and permanently; runs that need it fail")
     .argument("<id>", "its id (cred_…)")
     .addHelpText("after", "\nExample:\n  latchkey credentials delete cred_0VrJ…")
     .action(async (id: string) => await remove(composition, id));

@@ -124,7 +124,7 @@ async function promote(composition: Composition, kid: string): Promise<void> {
 
 async function rewrap(composition: Composition, batch: number): Promise<void> {
   const { rewrapSealed } = await import("#actions/rewrap-sealed.ts");
-  // The service comes first: whoever calls it shall not notice.
+  // The service comes first: its callers shall not notice.
   setPriority(constants.priority.PRIORITY_LOW);
   await composition.withDatabase(async (db) => {
     const vault = await composition.openVault(db);

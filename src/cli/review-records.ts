@@ -109,7 +109,7 @@ async function printLines(records: AsyncIterable<ReviewedRecord>): Promise<void>
   try {
     await pipeline(Readable.from(lines()), process.stdout, { end: false });
   } catch (error) {
-    // Whoever reads has seen enough, as `head` does.
+    // The reader has seen enough, like `head`.
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
   }
 }

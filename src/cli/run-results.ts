@@ -65,7 +65,7 @@ async function toStandardOutput(bytes: AsyncIterable<Uint8Array>): Promise<void>
   try {
     await pipeline(Readable.from(bytes), process.stdout, { end: false });
   } catch (error) {
-    // Whoever reads has seen enough, as `head` does.
+    // The reader has seen enough, like `head`.
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
   }
 }

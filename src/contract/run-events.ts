@@ -11,7 +11,7 @@ const lastEventId: Parameter = {
   in: "header",
   required: false,
   description:
-    "The `id` of the last event that the client has seen: neither it nor an earlier one is sent again. Browsers send it by themselves when they reconnect. What is no id of this run's is ignored.",
+    "The `id` of the last event that the client has seen: neither it nor an earlier one is sent again. Browsers send it by themselves when they reconnect. A value that is no id of this run's is ignored.",
   schema: Type.String(),
   example: "3",
 };

@@ -33,11 +33,11 @@ export async function checkSignedRows(
     refused.push(...found.refused);
   }
   const wrong = new Set(refused.map(({ kind, id }) => `${kind}/${id}`));
-  const mended = (await listRowAlarms(db, ALARMS_MAX)).filter(
+  const repaired = (await listRowAlarms(db, ALARMS_MAX)).filter(
     ({ kind, id }) => kinds.some((each) => each === kind) && !wrong.has(`${kind}/${id}`),
   );
-  await clearRowAlarms(db, mended);
-  for (const alarm of mended) forgetAlarm(db, alarm);
+  await clearRowAlarms(db, repaired);
+  for (const alarm of repaired) forgetAlarm(db, alarm);
   return { checked, refused };
 }
 

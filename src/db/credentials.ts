@@ -22,7 +22,7 @@ export async function findCredentials(
   );
 }
 
-/** One credential of the account, not locked: whoever uses it must lock it later. Many at once are one statement. */
+/** One credential of the account, not locked: callers that use it must lock it later. Many at once are one statement. */
 export const lookUpCredential = grouped<
   { readonly accountId: string; readonly id: string },
   { readonly id: string; readonly strategyId: string } | undefined

@@ -200,7 +200,7 @@ export async function deleteOperatorSession(tx: Database, operatorId: string, id
   return rows.length > 0;
 }
 
-/** By a token that a browser brought, whoever's it is. */
+/** By a token that a browser brought, of any operator. */
 export async function deleteSessionOfToken(tx: Database, tokenHash: Uint8Array): Promise<void> {
   await tx.query(`delete from operator_session where token_hash = $1`, [tokenHash]);
 }

@@ -66,7 +66,7 @@ export type PoolOptions = {
   connectTimeoutMs?: number | undefined;
   /** The server gives a statement up after this. */
   statementTimeoutMs?: number | undefined;
-  /** We give up waiting for an answer after this: `pg` alone hangs for ever on a half-open connection. */
+  /** We give up waiting for an answer after this: `pg` alone hangs forever on a half-open connection. */
   queryTimeoutMs?: number | undefined;
   lockTimeoutMs?: number | undefined;
   idleInTransactionTimeoutMs?: number | undefined;

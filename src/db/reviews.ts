@@ -79,7 +79,7 @@ export async function findReview(db: Database, id: string): Promise<StoredReview
 }
 
 /**
- * The review, and its run's row until the transaction ends: whoever decides, cancels or ends the run comes before or after.
+ * The review, and its run's row until the transaction ends: a transaction that decides, cancels or ends the run comes before or after.
  * What is read was committed before the lock was had.
  */
 export async function lockReview(tx: Database, id: string): Promise<StoredReview | undefined> {

@@ -65,7 +65,7 @@ export interface RowAlarm {
   readonly lastSeenAt: Date;
 }
 
-/** The rows that were found not to verify and are not mended, the newest first; at most `limit`. */
+/** The rows that were found not to verify and are not repaired, the newest first; at most `limit`. */
 export async function listRowAlarms(db: Database, limit: number): Promise<readonly RowAlarm[]> {
   return await db.query<RowAlarm>(
     `select kind, id, fault, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt" from row_alarm
@@ -80,8 +80,8 @@ export async function clearRowAlarms(
   rows: readonly { readonly kind: string; readonly id: string }[],
 ): Promise<void> {
   await db.query(
-    `delete from row_alarm using unnest($1::text[], $2::text[]) as mended (kind, id)
-     where row_alarm.kind = mended.kind and row_alarm.id = mended.id`,
+    `delete from row_alarm using unnest($1::text[], $2::text[]) as repaired (kind, id)
+     where row_alarm.kind = repaired.kind and row_alarm.id = repaired.id`,
     [rows.map(({ kind }) => kind), rows.map(({ id }) => id)],
   );
 }

@@ -10,11 +10,11 @@ type NewsKind = "changed" | "stop" | "waiting" | "left";
 /** Of processes that listen, about themselves. `hello`: I have begun to. `here`: so do I, or still. */
 type Presence = "hello" | "here";
 
-/** Hints only, some milliseconds after a COMMIT: whoever gets one looks at the rows, and looks now and then without one. */
+/** Hints only, some milliseconds after a COMMIT: a process that gets one looks at the rows, and looks now and then without one. */
 export interface NewsListener {
   readonly changed?: (runIds: readonly string[]) => void;
   readonly stop?: (runIds: readonly string[]) => void;
-  /** True: whoever hears it has room for them, and begins them now. */
+  /** True: the process that hears it has room for them, and begins them now. */
   readonly waiting?: (accountIds: readonly string[]) => boolean;
   readonly left?: (accountIds: readonly string[]) => void;
   /** Listening has just begun, or begun again: anything may have happened before. */
@@ -33,7 +33,7 @@ const IDS_PER_PAYLOAD = 200;
 const SELF_CHECK_MS = 10_000;
 /** How a process names itself to the others. */
 const PROCESS = /^[0-9a-f]{12}$/;
-/** Whoever was heard of within this may listen still; one that was asleep for longer says so when it wakes up. */
+/** A process that was heard of within this may listen still; one that was asleep for longer says so when it wakes up. */
 const PRESENT_MS = 3.5 * SELF_CHECK_MS;
 /** Everybody else that listens answers a hello within this. */
 const ANSWERED_MS = 2_000;

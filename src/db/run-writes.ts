@@ -60,7 +60,7 @@ export interface EndedWrite {
 }
 
 /**
- * What became of a write that this lease began, or that it found in doubt. Not fenced by the lease: it is true whoever has the
+ * What became of a write that this lease began, or that it found in doubt. Not fenced by the lease: it is true for any holder of the
  * run now; it is fenced by the write's own epoch, so that it never overwrites what another worker has found out since.
  *
  * A run that gets somewhere is no poison: under the lease, a write that is done counts as progress like a finished step (docs/decisions/0009).
@@ -69,7 +69,7 @@ export interface EndedWrite {
 export async function endWrite(db: Database, lease: Lease, write: EndedWrite): Promise<boolean> {
   const rows = await db.query({
     name: "end_write",
-    // The run's row first, as whoever ends a run has it: they never wait for each other.
+    // The run's row first, as a transaction that ends a run has it: they never wait for each other.
     text: `with lost as (
         select id from run where id = $1 and ${HELD} and lost_leases > 0 and $7 = 'done' for no key update
       ), ended as (
@@ -166,7 +166,7 @@ export async function listDoubtfulGroups(
   );
 }
 
-/** The operator's word on one write, once. False: nobody waits for it (any more). */
+/** The operator's decision on one write, once. False: nobody waits for it (any more). */
 export async function decideWrite(
   db: Database,
   write: { readonly runId: string; readonly nodeId: string; readonly ordinal: number },

@@ -79,7 +79,7 @@ export async function listChangedRuns(
 }
 
 /**
- * Cancels a run that is not terminal, whoever holds it: its worker's writes are fenced from here on. Undefined: it is
+ * Cancels a run that is not terminal, no matter who holds it: its worker's writes are fenced from here on. Undefined: it is
  * terminal, or there is none.
  */
 export async function cancelRun(

@@ -5,7 +5,7 @@ export interface SealedRow {
   readonly rowId: string;
   readonly accountId: string;
   readonly strategyId: string;
-  /** null: the row has one value for ever. */
+  /** null: the row has one value forever. */
   readonly version: string | null;
   readonly sealed: Uint8Array;
   readonly kid: string;

@@ -30,7 +30,7 @@ interface Floors {
   readonly serial: number;
 }
 
-/** An audit entry's word on a row. */
+/** What an audit entry says of a row. */
 export interface AuditedSerial {
   readonly serial: number;
   /** Of a document, where the entry is about its version as well. */

@@ -1,6 +1,6 @@
 import type { Database } from "./pool.ts";
 
-/** Whoever else would start a test login of it, or delete it, waits until the transaction is over. */
+/** Others that would start a test login of it, or delete it, wait until the transaction is over. */
 export async function lockCredential(
   tx: Database,
   id: string,

@@ -43,7 +43,7 @@ export type Outcome =
   | {
       readonly ok: false;
       readonly message: string;
-      /** It used up its time or its memory, so nothing after it in the batch was tried: whoever asked must fail. */
+      /** It used up its time or its memory, so nothing after it in the batch was tried: the caller must fail. */
       readonly isExhausted?: true;
     };
 

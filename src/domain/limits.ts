@@ -112,7 +112,7 @@ export const limits = {
   /** Rejected logins in a row after which none is tried for a while: targets lock their users out after three to ten. */
   lockout: { after: 2, coolDownMs: 3_600_000 },
   redirectsMax: 5,
-  /** Of a run, over all its nodes: a target that is down is not asked for ever by a run with many requests. */
+  /** Of a run, over all its nodes: a target that is down is not asked forever by a run with many requests. */
   retriesMax: 100,
   /** docs/nodes/http.md: `max_bytes` of a response, decompressed. */
   responseBytesMax: 10_000_000,
@@ -230,7 +230,7 @@ export const limits = {
   configExpandedCharactersMax: 2_000_000,
   /** One request to the operators' provider: a person waits for it. */
   oidcRequestMs: 10_000,
-  /** Sign-ins by one name: free ones, then a wait that doubles from a second up to the longest. Never a lock for ever. */
+  /** Sign-ins by one name: free ones, then a wait that doubles from a second up to the longest. Never a lock forever. */
   signInFree: 5,
   signInWaitMsMax: 300_000,
   /** Sign-ins of one client, as above. */

@@ -82,7 +82,7 @@ export interface OperatorView {
   readonly createdAt: Date;
   readonly disabledAt: Date | null;
   readonly hasSecondFactor: boolean;
-  /** Since when the operator is known by who they are at the provider of single sign-on. */
+  /** When the operator became known by who they are at the provider of single sign-on. */
   readonly oidcLinkedAt: Date | null;
 }
 

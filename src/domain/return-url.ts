@@ -33,7 +33,7 @@ export function checkReturnUrl(text: string, allowedOrigins: readonly string[]):
 export function canonicalOrigin(text: string): string | undefined {
   const read = readWebUrl(text);
   if ("reason" in read) return undefined;
-  // To the parser `*` is a letter like any other; to whoever wrote it, it is a wildcard, which there is not.
+  // To the parser `*` is a letter like any other; to its author it is a wildcard, which there is not.
   return /^https?:\/\/[^/?#*]+\/?$/i.test(text) ? read.url.origin : undefined;
 }
 

@@ -86,7 +86,7 @@ function nestedDefaults(source: string): number | undefined {
 }
 
 /**
- * Every regular expression must be one that RE2 takes. Mends those in the copy that `??` and `?:` make of their left
+ * Every regular expression must be one that RE2 takes. Fixes those in the copy that `??` and `?:` make of their left
  * side: jsonata copies by JSON, which turns a RegExp into `{}`.
  */
 function checkRegexes(tree: TreeNode): NotCompiled | undefined {

@@ -181,7 +181,7 @@ async function evaluateCell(source: string, row: Row, shared: readonly Shared[])
   });
 }
 
-/** Records where the thread is, for whoever has to end it. */
+/** Records where the thread is, for the code that has to end it. */
 function mark(task: number, cell: number): void {
   Atomics.store(progress, Progress.cell, cell);
   Atomics.store(progress, Progress.task, task);

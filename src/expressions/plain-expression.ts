@@ -15,7 +15,7 @@ import {
  * Most expressions are a path, a comparison or a call of a small function. Those are evaluated here, without a thread: each of
  * their steps takes a bounded time and gives a bounded value, so they can neither hang nor grow. What they give is what JSONata
  * gives (test/expressions/plain-expression.test.ts compares the two); wherever that isn't certain (a list in the way, a wrong
- * type, an error) it is `ELSEWHERE`, and a thread evaluates the expression on that record and has the say.
+ * type, an error) it is `ELSEWHERE`, and a thread evaluates the expression on that record and decides.
  */
 export interface PlainScope {
   readonly root: Json | undefined;

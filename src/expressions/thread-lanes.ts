@@ -22,7 +22,7 @@ interface PassingThread {
 const SLOW_THREADS_MIN = 2;
 const SLOW_THREADS_MAX = 8;
 const IDLE_MS = 10_000;
-/** How long an expression that was slow is taken to be slow, whoever evaluates it. */
+/** How long an expression that was slow is taken to be slow, in all runs. */
 const SUSPECT_MS = 60_000;
 const SUSPECTS_MAX = 1_000;
 const PROVEN_MAX = 10_000;

@@ -60,5 +60,5 @@ export interface Cell {
   readonly x?: true;
 }
 
-/** Of what comes after the evaluation that used up its time or memory: whoever asked fails with that one. */
+/** Of what comes after the evaluation that used up its time or memory: the caller fails with that one. */
 export const NOT_TRIED: Cell = { e: "not tried: an earlier evaluation took too long", x: true };

@@ -27,7 +27,7 @@ export interface Task {
 
 /**
  * Answers a task whose evaluation `place` (-1: reading its rows) killed its thread. What came before it is lost, and is not made
- * again: whoever asked fails with this one.
+ * again: the caller fails with this one.
  */
 export function failTask(task: Task, place: number, reason: string): void {
   const failed: Cell = { e: reason, x: true };

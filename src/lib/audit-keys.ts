@@ -10,7 +10,7 @@ import {
 
 /**
  * The keys of the audit log, both derived from the signing key. The seal says that an entry was written by a process of
- * ours; the signature fixes its place in the chain, and whoever has the public key alone can check it.
+ * ours; the signature fixes its place in the chain, and the public key alone is enough to check it.
  */
 export interface AuditKeys {
   seal(bytes: Uint8Array): Buffer;

@@ -6,7 +6,7 @@ interface Waiting {
 }
 
 /**
- * Bytes that may be used at once. Owners take turns, and nobody who wants little goes before somebody who wants much for ever. Who holds
+ * Bytes that may be used at once. Owners take turns, and nobody who wants little goes before somebody who wants much forever. Who holds
  * some must not wait for more: two who did would wait for each other.
  */
 export class ByteBudget {

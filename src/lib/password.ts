@@ -55,7 +55,7 @@ const AT_ONCE = 2;
 /** Who waits at most: those who are known; of one network of strangers, and of all. */
 const WAITING_MAX = { known: 50, network: 4, strangers: 100 } as const;
 
-/** Too many wait already: whoever asks is told to come again. */
+/** Too many wait already: the caller is told to come again. */
 export class PasswordsBusy extends Error {
   override readonly name = "PasswordsBusy";
 

@@ -65,7 +65,7 @@ export interface Signing {
   /** What a page shows that it may open an embedded session: 256 bits, always the same for one session, stored nowhere. */
   clientToken(embeddedSessionId: string): string;
   verifyClientToken(embeddedSessionId: string, token: string): boolean;
-  /** What the database finds a session by. Whoever reads it there can neither make nor use a link. */
+  /** What the database finds a session by. Somebody who reads it there can neither make nor use a link. */
   tokenLookup(token: string): Buffer;
   /** A URL-safe signature; whether the time is over is for the caller to say, by the database's clock. */
   presign(parts: PresignedParts): string;

@@ -21,7 +21,7 @@ interface Waiting {
 }
 
 /**
- * Who may have a thread now that reads what a target sent. A job that takes long does not keep others from beginning, and whoever has
+ * Who may have a thread now that reads what a target sent. A job that takes long does not keep others from beginning, and an owner that has
  * many of them has one at a time: otherwise a few hostile pages would keep everybody waiting. docs/decisions/0016.
  */
 export class ThreadPlaces {

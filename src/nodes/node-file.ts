@@ -42,7 +42,7 @@ export async function readNodeFile(file: string): Promise<ReadNodeFile> {
     ok: false,
     problems: problems.map((problem) => `${file}: ${problem}.`),
   });
-  if (!existsSync(file)) return wrong("there is no such file; mend the path, or take it off the list");
+  if (!existsSync(file)) return wrong("there is no such file; fix the path, or take it off the list");
   const { href } = pathToFileURL(file);
   files.add(href);
   let loaded: { readonly node?: unknown; readonly default?: unknown };
@@ -50,7 +50,7 @@ export async function readNodeFile(file: string): Promise<ReadNodeFile> {
     loaded = (await import(href)) as typeof loaded;
   } catch (error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    return wrong(`it can't be loaded (${text.split("\n")[0]}); mend the file`);
+    return wrong(`it can't be loaded (${text.split("\n")[0]}); fix the file`);
   }
   const exported = loaded.node ?? loaded.default;
   if (typeof exported !== "object" || exported === null) return wrong(`it exports no \`node\`; ${EXAMPLE}`);
@@ -104,7 +104,7 @@ function checkSchema(given: unknown): readonly string[] {
       (key) => `\`schema\` has the key \`${key}\`, which every node has already; choose another name`,
     ),
     ...scopes.map((scope) => `\`schema\` marks an expression by ${scope}; write one of ${SCOPES.join(", ")}`),
-    ...("problem" in compiled ? [`\`schema\`: ${compiled.problem}; mend it`] : []),
+    ...("problem" in compiled ? [`\`schema\`: ${compiled.problem}; fix it`] : []),
   ];
 }
 

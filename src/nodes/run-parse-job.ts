@@ -70,7 +70,7 @@ async function runInThread(
       clearTimeout(timer);
       clearInterval(watch);
       signal.removeEventListener("abort", onAbort);
-      // One that stands back does so for ever.
+      // One that stands back does so forever.
       release(thread, isUsable && place.lane === "quick" && isShared(job));
     };
     const fail = (error: unknown) => {

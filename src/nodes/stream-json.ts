@@ -28,7 +28,7 @@ export type ListPath = readonly string[];
 
 /**
  * Yields the items of the list at `path`. Gives the whole document instead where that is something else (an object, nothing, a
- * list on the way), for whoever evaluates the path on it. Throws NodeFailure for what is not JSON.
+ * list on the way), for the caller, which evaluates the path on it. Throws NodeFailure for what is not JSON.
  */
 export async function* streamList(
   bytes: AsyncIterable<Uint8Array>,

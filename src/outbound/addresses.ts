@@ -7,7 +7,7 @@ export type Network = readonly [address: Address, prefixBits: number];
 const ipv6 = (cidr: string): Network => ipaddr.IPv6.parseCIDR(cidr);
 
 /**
- * IPv4 addresses in the clothes of IPv6: always refused, also when the operator allows a wider network (docs/decisions/0015).
+ * IPv4 addresses written as IPv6: always refused, also when the operator allows a wider network (docs/decisions/0015).
  * Mapped, translated, NAT64, 6to4, Teredo; ISATAP is told by its interface id.
  */
 const DISGUISES: readonly Network[] = [

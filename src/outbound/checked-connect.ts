@@ -63,7 +63,7 @@ export function checkedConnect(
     timeout: CONNECT_MS,
     allowH2: false,
     autoSelectFamily: true,
-    // NODE_TLS_REJECT_UNAUTHORIZED=0, set for some other program, must not send credentials to whoever answers.
+    // NODE_TLS_REJECT_UNAUTHORIZED=0, set for some other program, must not send credentials to just any host that answers.
     rejectUnauthorized: true,
     lookup: checkedLookup,
     ...(certificate && { cert: certificate.certificate, key: certificate.key }),

@@ -16,7 +16,7 @@ export interface OAuthAccess {
 export interface TokenSet {
   readonly accessToken: string;
   readonly refreshToken: string | null;
-  /** Of the access token, by the database's clock; null: as far as anybody says it is good for ever. */
+  /** Of the access token, by the database's clock; null: as far as anybody says it is good forever. */
   readonly expiresAtMs: number | null;
 }
 

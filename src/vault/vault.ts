@@ -12,7 +12,7 @@ export interface Sealed {
 }
 
 /**
- * The barrier: bytes in, bytes out. Whoever has the public key seals; only who holds the private key opens. A seal proves that
+ * The barrier: bytes in, bytes out. The public key seals; only the private key opens. A seal proves that
  * its content belongs to its row, not who made it: anybody with the public key can seal.
  */
 export interface Vault {

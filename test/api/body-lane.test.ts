@@ -90,7 +90,7 @@ test("a body that is longer than all that is read at once is read alone", async 
   await lane.bring("a1", 10);
   await lane.bring("b1", 50);
   await lane.bring("c1", 10);
-  assert.deepEqual(lane.begun, ["a1"], "nothing goes before it for ever");
+  assert.deepEqual(lane.begun, ["a1"], "nothing goes before it forever");
   await lane.end("a1");
   assert.deepEqual(lane.begun, ["a1", "b1"]);
   await lane.end("b1");

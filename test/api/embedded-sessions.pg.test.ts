@@ -284,7 +284,7 @@ suite("the frame's page", () => {
     }
   });
 
-  test("forms can't be tried for ever", async () => {
+  test("forms can't be tried forever", async () => {
     const own = await embedded.create();
     await embedded.installation.database.db.query(
       "update embedded_credential_session set submits = 60 where id = $1",

@@ -93,7 +93,7 @@ test("no name can end the header, be taken for two, or make it too long", async 
   assert.equal(String((await trigger(many, ASK)).headers["ignored-keys"]).split(", ").length, 20);
 });
 
-test("a replay says the same, whoever asked first; a refusal too, where it explains the most", async () => {
+test("a replay says the same, no matter which request was first; a refusal too, where it explains the most", async () => {
   const key = ["Idempotency-Key", "ignored-replay"] as const;
   const first = await trigger({ odd: 1 }, key);
   assert.deepEqual(reported(first), [undefined, undefined]);

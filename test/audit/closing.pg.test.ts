@@ -60,7 +60,7 @@ test("two open transactions of one account both write, without waiting, and a la
     await release.promise;
   });
   await opened.promise;
-  // With the first one still open: were it in the way, this would wait for ever.
+  // With the first one still open: were it in the way, this would wait forever.
   await log.db.transaction(async (tx) => {
     await tx.query("set local lock_timeout = '1s'");
     await recordAudit(tx, log.keys, eventOf(CHAIN, 2));

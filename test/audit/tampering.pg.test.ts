@@ -109,7 +109,7 @@ test("two swapped entries are found at the first of them", async () => {
   assert.deepEqual(at(await findingAfter(swap)), ["moved", 7]);
 });
 
-test("whoever has the database and not the signing key can't make an entry, at the end, in the middle, or unchained", async () => {
+test("somebody who has the database and not the signing key can't make an entry, at the end, in the middle, or unchained", async () => {
   // All that the database holds and the format's description say, with a key of their own.
   const foreign = openSigning(readSigningKey(generateSigningKey())).audit;
   const forge = async (tx: Database, sequence: number | null): Promise<void> => {

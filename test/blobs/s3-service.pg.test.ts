@@ -207,7 +207,7 @@ test(
   },
 );
 
-/** The same of every link, whoever gives it. */
+/** The same of every link, of the service and of the store. */
 async function assertDownload(name: string, url: string): Promise<void> {
   const { headers, status } = await fetch(url, { headers: { range: "bytes=0-9" } });
   assert.equal(status, 206);

@@ -44,7 +44,7 @@ test("an empty list says how the first one comes", async () => {
   }
 });
 
-test("sessions and credentials are listed without a value, a credential is deleted for ever", async () => {
+test("sessions and credentials are listed without a value, a credential is deleted forever", async () => {
   const login =
     "strategy: strat_acme\naccount: acme\nfields: [{ key: token, type: password }]\nlogin: { type: none }";
   await installation.apply("account: acme", login, blueprint("One"));

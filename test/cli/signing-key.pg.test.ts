@@ -41,7 +41,7 @@ test("with another signing key every command that uses it is refused with the re
   assert.deepEqual(await keys(), keysBefore);
 });
 
-test("its own key goes on as ever, and a database from before has its print written at the next start", async () => {
+test("its own key goes on as before, and a database from before has its print written at the next start", async () => {
   const { db } = installation.database;
   const [kept] = await db.query<{ print: Buffer }>("select signing_key_print as print from installation");
   await db.query("delete from installation");

@@ -84,7 +84,7 @@ for (const [message, change] of WRONG)
 test("what means nothing alone is refused, and a sign-in that nobody could use", () => {
   assert.match(
     problemsOf({ LATCHKEY_OIDC_LABEL: "X" })[0] ?? "",
-    /means nothing without LATCHKEY_OIDC_ISSUER/,
+    /has no effect unless LATCHKEY_OIDC_ISSUER is set/,
   );
   assert.match(problemsOf({ LATCHKEY_PASSWORD_SIGN_IN: "off" })[0] ?? "", /nobody could sign in/);
 });

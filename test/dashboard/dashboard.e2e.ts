@@ -24,7 +24,7 @@ before(async () => {
 
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-test("the page and its files come with headers that leave nothing open, compressed, and for ever", async () => {
+test("the page and its files come with headers that leave nothing open, compressed, and forever", async () => {
   const page = await fetch(`${url}/dashboard/runs/anything`);
   const policy = page.headers.get("content-security-policy") ?? "";
   assert.match(policy, /default-src 'none'.*script-src 'self'; .*frame-ancestors 'none'/);
@@ -130,7 +130,7 @@ test("a session that is over leads to the sign-in, and back to the same page", a
 
 test("a run is watched live, from its trigger to its review", async () => {
   const page = await stage.openPage("operator", "/runs?run_name=Live");
-  await page.getByRole("heading", { name: "No run is like that" }).waitFor();
+  await page.getByRole("heading", { name: "No runs match" }).waitFor();
   const run = await stage.trigger("supplier-invoices", RECORDS, {
     run_name: "Live run",
     purchase_order: "PO-7",
@@ -214,7 +214,7 @@ test("a viewer sees that a review waits, and neither its records nor a way to de
   await page.context().close();
 });
 
-test("what is for ever wants the second factor, and goes on when it is given", async () => {
+test("what is forever wants the second factor, and goes on when it is given", async () => {
   const admin = await stage.withApp("operator");
   const run = await stage.trigger("plain-list", RECORDS, { run_name: "To be purged" });
   await stage.caller.waitForRun(run, 100_000);
@@ -230,7 +230,7 @@ test("what is for ever wants the second factor, and goes on when it is given", a
   // As after a longer look at the page.
   await rewriteSigned(stage.operators.db, "operator_session", "stepped_up_at = null", []);
   await page.getByRole("button", { name: "Purge now" }).click();
-  await page.getByRole("button", { name: "Purge for ever" }).click();
+  await page.getByRole("button", { name: "Purge permanently" }).click();
   const asking = page.getByRole("dialog", { name: "Confirm that it is you" });
   await asking.getByLabel("Code").fill("000000");
   await asking.getByRole("button", { name: "Confirm" }).click();

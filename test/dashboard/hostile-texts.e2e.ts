@@ -35,7 +35,7 @@ test("what comes from outside is text, wherever it is shown", async () => {
   );
   const review = await stage.waitForReview(run);
   const page = await stage.openPage("admin", `/runs/${run}`);
-  // Whoever reaches it has broken out of the text.
+  // Text that reaches it has broken out of its place.
   await page.evaluate("window.hostile = () => { document.title = 'hostile'; window.isBroken = true; }");
   await page
     .getByText(HOSTILE[1] ?? "")

@@ -215,7 +215,7 @@ test("an account secret is kept for its origins, replaced and deleted, and no pa
   await page.getByRole("button", { name: "Delete NORTHWIND" }).click();
   await dialog.getByText("strat_bank names NORTHWIND: sign-ins and runs of this strategy fail").waitFor();
   assert.ok(!(await page.content()).includes(canary));
-  await dialog.getByRole("button", { name: "Delete for ever" }).click();
+  await dialog.getByRole("button", { name: "Delete permanently" }).click();
   await page.getByRole("heading", { name: "No secret yet" }).waitFor();
 });
 
@@ -228,7 +228,7 @@ test("a credential is deleted after a question; the audit log knows, and every c
   assert.ok(!(await page.content()).includes("canary-value"));
   await page.getByRole("button", { name: "Delete Portal of Northwind" }).click();
   await assertAccessible("a question");
-  await page.getByRole("button", { name: "Delete for ever" }).click();
+  await page.getByRole("button", { name: "Delete permanently" }).click();
   await page.getByRole("heading", { name: "No credential yet" }).waitFor();
   await goTo("/audit", "Audit log");
   await page.getByLabel("Action").fill("credential.delete");

@@ -181,7 +181,7 @@ test("the credential is deleted, running again says so, and the audit log has al
       .getByRole("button", { name: /^Delete/ })
       .first()
       .click();
-    await page.getByRole("button", { name: "Delete for ever" }).click();
+    await page.getByRole("button", { name: "Delete permanently" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await assertCount(/^Delete/, left - 1);
   }

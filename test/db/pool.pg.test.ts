@@ -106,7 +106,7 @@ test("a server that does not answer at all is given up, in and out of a transact
 });
 
 test("a black hole between us and the server: connecting fails in time, a query fails in time, nothing crashes", async () => {
-  // Accepts and never answers, like a firewall that drops: `pg` alone waits for ever. docs/decisions/0026.
+  // Accepts and never answers, like a firewall that drops: `pg` alone waits forever. docs/decisions/0026.
   const sockets: Socket[] = [];
   const hole = createServer((socket) => sockets.push(socket.on("error", () => {})));
   await new Promise<void>((ready) => hole.listen(0, "127.0.0.1", ready));
@@ -121,7 +121,7 @@ test("a black hole between us and the server: connecting fails in time, a query 
   await new Promise((closed) => hole.close(closed));
 });
 
-test("a full pool says so in time instead of waiting for ever", async () => {
+test("a full pool says so in time instead of waiting forever", async () => {
   const db = pool({ max: 1, connectTimeoutMs: 20_000 });
   await db.query("select 1");
   db.pool.options.connectionTimeoutMillis = 200;
@@ -210,7 +210,7 @@ test("a statement that is a transaction of its own is all or nothing, and nothin
   assert.deepEqual(await count(90), { n: 1 });
 });
 
-test("a statement that is a transaction of its own waits for a lock no longer than it was told, and the next one as ever", async () => {
+test("a statement that is a transaction of its own waits for a lock no longer than it was told, and the next one as long as before", async () => {
   const db = pool({ max: 2 });
   const update = { text: "update account_book set amount = 2 where id = 92" };
   const done = async (): Promise<void> => {};

@@ -106,7 +106,7 @@ test("a role that can do more than it needs is named: a superuser, one that read
   await (await openDatabase(config, openLog({ level: "silent", format: "json" }))).close();
   const said = async (as: typeof db, hasOwner: boolean) => (await listRoleRisks(as, hasOwner)).join("\n");
   assert.equal(await said(db, true), "");
-  assert.equal(await said(owner, false), "", "one role for all, as ever, is no reason to warn");
+  assert.equal(await said(owner, false), "", "one role for all, as before, is no reason to warn");
 
   assert.match(
     await said(administrator, true),

@@ -1,4 +1,4 @@
-// News of runs between processes: whoever listens hears them, and where nobody else does nobody is told.
+// News of runs between processes: processes that listen hear them, and where nobody else does nobody is told.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -75,7 +75,7 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
   await assert.rejects(
     installation.serveProcess({ LATCHKEY_NODE_FILES: "/nowhere/total.ts" }),
     (error: Error) =>
-      /\/nowhere\/total\.ts: there is no such file; mend the path, or take it off the list\./.test(
+      /\/nowhere\/total\.ts: there is no such file; fix the path, or take it off the list\./.test(
         error.message,
       ),
   );

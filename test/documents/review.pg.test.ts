@@ -349,7 +349,7 @@ test("edits and exclusions land on their places over many batches", async () => 
 });
 
 // The last ones: they move the clock.
-test("after its timeout nobody can decide: `fail` fails the run and `approve` lets it go on, by upkeep or by whoever looks", async () => {
+test("after its timeout nobody can decide: `fail` fails the run and `approve` lets it go on, by upkeep or by the next look", async () => {
   const [failing, approving] = [await stage.park("fails"), await stage.park("approves")];
   await moveClock(stage.db, "61 minutes");
   const late = await stage.approve(failing.review);

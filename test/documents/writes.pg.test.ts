@@ -232,7 +232,7 @@ for (const happened of [true, false]) {
     const word = happened ? "--happened" : "--not-happened";
     const decided = await bench.installation.command("reviews", "write", body.id, "sent", "1", word);
     assert.equal(decided.code, 0, decided.stderr);
-    // Once, whoever races.
+    // Once, even if several race.
     assert.equal((await bench.installation.command("reviews", "write", body.id, "sent", "1", word)).code, 1);
     const audited = await bench.installation.database.db.query<{ detail: string }>(
       `select detail from audit_entry where action = 'write.decide' and run_id = $1`,

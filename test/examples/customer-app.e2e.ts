@@ -39,7 +39,7 @@ test("Ledgerly connects in a frame of its own page; what its page says alone con
   const frame = page.frameLocator("dialog iframe");
   await frame.getByRole("button", { name: /^Supplier invoices/ }).click();
   await frame.getByRole("heading", { name: /^Connect Northwind/ }).waitFor();
-  // Whoever sits at the browser may say what they like.
+  // The person at the browser may say what they like.
   const lie = await fetch(`${app.url}/connections/${connection}/confirm`, { method: "POST" });
   assert.deepEqual(await lie.json(), { isConnected: false });
   await frame.locator("input[name=username]").fill(username);

@@ -111,7 +111,7 @@ test("a code is good once, for its redirect URI and with its verifier; a second 
   assert.equal((await ask(url, exchange(code), "wrong")).body.error, "invalid_client");
 });
 
-test("whoever is not known is sent nowhere; what is asked wrongly goes back as an error; a no is a no", async (t) => {
+test("an unknown client is sent nowhere; what is asked wrongly goes back as an error; a no is a no", async (t) => {
   const { url } = await openPortal(t);
   const visitor = visit(url);
   for (const change of [

@@ -92,7 +92,7 @@ test(
   },
 );
 
-test("a regular expression that backtracks for ever elsewhere is answered at once", async (t) => {
+test("a regular expression that backtracks forever elsewhere is answered at once", async (t) => {
   const evaluator = openEvaluator();
   t.after(() => evaluator.close());
   const bound = evaluator.bind({});

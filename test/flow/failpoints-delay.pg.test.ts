@@ -1,4 +1,4 @@
-// docs/decisions/0025: every point of a run x delay 20 s. All points at once in one process, and one run for each: whoever comes
+// docs/decisions/0025: every point of a run x delay 20 s. All points at once in one process, and one run for each: the one that comes
 // first to a point waits there, the others go by.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

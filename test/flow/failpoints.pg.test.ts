@@ -123,7 +123,7 @@ test(
     const rows = await stage.outlived(caller, runs);
     await steady.end("SIGKILL");
     assertActed("kill", points);
-    // Those of the two points of failing: whoever dies there, the target's answer is what the run fails of.
+    // Those of the two points of failing: no matter who dies there, the target's answer is what the run fails of.
     assert.deepEqual(
       rows.filter(({ status }) => status !== "completed").map(({ status, kind }) => [status, kind]),
       Array.from({ length: 2 * breaking.length }, () => ["failed", "target"]),

@@ -89,7 +89,7 @@ async function launchOwn(options: { readonly packaged?: boolean }): Promise<Brow
   }
 }
 
-/** For more than one start; whoever asks removes it. */
+/** For more than one start; the caller removes it. */
 export const findProgram = async (): Promise<Program> => findGiven() ?? findInstalled() ?? (await unpack());
 
 /** The one that the runner has found or unpacked for all files. */

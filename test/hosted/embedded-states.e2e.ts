@@ -79,7 +79,7 @@ test("axe finds nothing in a page that the frame is a dialog of", async () => {
   await assertAccessible(page, page, "en");
 });
 
-test("without script the frame says what it needs, and nothing of it waits for ever", async () => {
+test("without script the frame says what it needs, and nothing of it waits forever", async () => {
   await using visitor = await openVisitor(browser, { javaScriptEnabled: false });
   const { page } = visitor;
   const { embed_url } = await stage.embedded.create({ locale: "de" });

@@ -275,7 +275,7 @@ test("a link that was changed by one character is unknown, for GET and for a sub
   await assertPending(session);
 });
 
-test("what a page names is served as what it is, kept by browsers for ever, and named anew when it changes", async () => {
+test("what a page names is served as what it is, kept by browsers forever, and named anew when it changes", async () => {
   const { hosted_url } = await hosted.session();
   const { page } = await openForm(hosted_url);
   const names = load(page)("link[rel=stylesheet], link[rel=icon], script[src]")

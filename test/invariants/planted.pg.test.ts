@@ -24,7 +24,7 @@ import { plantsOf } from "./plants.ts";
 import { openWorkload, work, type Left } from "./workload.ts";
 
 // docs/decisions/0025: for every invariant that is checked, a violation in a real installation after real work, and exactly
-// that finding. The service is stopped: what is planted would be mended, or stand in its way.
+// that finding. The service is stopped: what is planted would be repaired, or stand in its way.
 
 let bench: Bench;
 let db: Database;

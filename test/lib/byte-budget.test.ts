@@ -32,7 +32,7 @@ function open(bytesMax: number) {
   };
 }
 
-test("owners take turns, and who wants much is not passed by for ever", async () => {
+test("owners take turns, and who wants much is not passed by forever", async () => {
   const budget = open(10);
   for (const name of ["a1", "a2", "a3"]) await budget.ask(name, 5);
   await budget.ask("b1", 10);

@@ -28,7 +28,7 @@ test("what takes long leaves its place to what has not begun, and there are few 
   assert.equal((await again).lane, "slow");
 });
 
-test("whoever has many jobs has one at a time, and others pass them", async () => {
+test("an owner of many jobs has one at a time, and others pass them", async () => {
   const places = new ThreadPlaces();
   const run = {};
   const first = await places.take("quick", run, never);

@@ -62,9 +62,9 @@ test("a type that no file gives is named by place, with the setting", () => {
 
 test("every mistake of the files is named with its file and the remedy, all at once", async () => {
   const mistakes: readonly (readonly [file: string, says: RegExp])[] = [
-    [join(folder, "missing.js"), /there is no such file; mend the path, or take it off the list\./],
-    [file("broken.js", "export const node = {"), /it can't be loaded \(SyntaxError: .*\); mend the file\./],
-    [file("throwing.js", 'throw new Error("no");'), /it can't be loaded \(Error: no\); mend the file\./],
+    [join(folder, "missing.js"), /there is no such file; fix the path, or take it off the list\./],
+    [file("broken.js", "export const node = {"), /it can't be loaded \(SyntaxError: .*\); fix the file\./],
+    [file("throwing.js", 'throw new Error("no");'), /it can't be loaded \(Error: no\); fix the file\./],
     [
       file("silent.js", "export const other = 1;"),
       /it exports no `node`; write `export const node = defineNode/,

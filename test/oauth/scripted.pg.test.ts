@@ -66,7 +66,7 @@ const logs = (): string => bench.installation.logs();
 test("a server without discovery: parameters of the address survive, the code goes with the verifier and the secret", async () => {
   bench.target.on("POST /token", good({ expires_in: 3600, refresh_token: "refresh-1" }));
   // Without a configured issuer its name is nothing to compare with.
-  const { page, status, url } = await comeBack("strat_scripted", { iss: "https://whoever.example" });
+  const { page, status, url } = await comeBack("strat_scripted", { iss: "https://somebody.example" });
   assert.equal(page.status, 200, logs().split("\n").slice(-4).join("\n"));
   assert.equal(status.status, "completed");
   assert.equal(url.searchParams.get("audience"), "api");

@@ -207,7 +207,7 @@ test("with LATCHKEY_OIDC_REQUIRE_TOTP the app is wanted as well, and can be set 
   await service.end();
 });
 
-test("where the provider answers, an app is not set up by whoever has the session", async () => {
+test("where the provider answers, an app is not set up by somebody who has the session", async () => {
   const someone = await stage.operator("viewer");
   const browser = newBrowser();
   await comeBack(browser, { claims: (good) => ({ ...good, sub: "subject-2", email: someone.email }) });

@@ -117,7 +117,7 @@ describe("the way in", () => {
     const disable = async () => await browser.send("POST", `/operators/${other.id}/disable`);
     assert.equal(codeOf(await disable()), "step_up_required");
 
-    // Whoever is asked there must be the same person.
+    // The person who is asked there must be the same one.
     const stranger = await leave(browser, "/session/step-up/oidc/begin", undefined);
     assert.deepEqual(
       ["prompt", "max_age"].map((name) => new URL(stranger).searchParams.get(name)),

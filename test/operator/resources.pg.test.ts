@@ -239,7 +239,7 @@ test("API keys are made, rotated and revoked; each is shown once", async () => {
 /** What an operation can't be asked without. */
 const QUERIES: Readonly<Record<string, string>> = { downloadResult: "?format=ndjson" };
 
-test("no answer to a GET holds a secret, whoever asks", async () => {
+test("no answer to a GET holds a secret, for any role", async () => {
   const reviews = await stage.db.query<{ id: string }>("select id from review limit 1");
   await stage.installation.apply("account: initech\ntwo_person: true");
   const typed = { documents: [{ file: "typed.yaml", text: "account: initech" }] };
@@ -276,7 +276,7 @@ test("no answer to a GET holds a secret, whoever asks", async () => {
   }
 });
 
-test("a credential is listed without its value, unlocked, and deleted for ever", async () => {
+test("a credential is listed without its value, unlocked, and deleted forever", async () => {
   const list = await good("listCredentials", "GET", "/credentials?account=acme");
   assert.equal(list.body.items[0].id, credential);
   const sessions = await good("listCredentialSessions", "GET", "/credential-sessions");

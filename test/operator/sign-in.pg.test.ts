@@ -101,7 +101,7 @@ describe("who is refused", () => {
     assert.deepEqual(seen, [wanted, wanted, wanted]);
   });
 
-  test("a name is throttled, whether or not somebody has it, and nobody is locked out for ever", async () => {
+  test("a name is throttled, whether or not somebody has it, and nobody is locked out forever", async () => {
     const { email, password } = await stage.operator();
     await stage.stopClock();
     for (const name of [email, "nobody-at-all@example.com"]) {

@@ -71,7 +71,7 @@ test("a request holds 256 KiB of documents", async () => {
   assert.equal(answer.status, 413, answer.text);
 });
 
-test("checking is given up when it takes too much time, or gives too much; the next one is checked as ever", async () => {
+test("checking is given up when it takes too much time, or gives too much; the next one is checked as before", async () => {
   const sources = (count: number, text: string) =>
     Array.from({ length: count }, (_, index) => ({ file: `f${index}`, text }));
   const late = await checkInThread("a", sources(4, "- a\n".repeat(260_000)), NOTHING_KNOWN);

@@ -142,7 +142,7 @@ for (const [name, { write, gives }] of Object.entries(writes)) {
     const held = await leases();
     assert.deepEqual(await Promise.all(held.map(write)), [true, true, false, true, true]);
     assert.deepEqual(await rowsOf(held), [gives, gives, RUNNING, gives, gives]);
-    // Whoever has neither owner nor epoch of the present lease is as little heard after it.
+    // A process with neither owner nor epoch of the present lease is ignored after it, too.
     const [first] = held;
     assert.ok(first);
     assert.equal(await write({ ...first, owner: "worker_other" }), false);

@@ -115,7 +115,7 @@ test("sessions expire, keys are free again and runs are purged when their time i
     ["pending", 0, 200, first.body.id],
   );
   await moveClock(db, "2 hours 1 minute");
-  assert.deepEqual([await statusOf(), await noted()], ["expired", 0], "by the clock, whoever has noted it");
+  assert.deepEqual([await statusOf(), await noted()], ["expired", 0], "by the clock, noted or not");
   await moveClock(db, "3 hours 10 minutes");
   assert.equal(await results(), 200, "purged by housekeeping, and not before");
   await keepHouse(db);

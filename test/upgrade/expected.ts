@@ -84,7 +84,7 @@ export interface CompletedRun {
   readonly downloads: Readonly<Record<string, string>>;
 }
 
-/** A request with an idempotency key, and the answer that it gets for ever. */
+/** A request with an idempotency key, and the answer that it gets forever. */
 export interface Replay {
   readonly path: string;
   readonly idempotencyKey: string;
@@ -98,7 +98,7 @@ export function textOrPrint(text: string): string {
   return text.length <= 2_000 ? text : `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }
 
-/** What a completed run gives to whoever reads it. */
+/** What a completed run gives to its readers. */
 export async function readCompleted(caller: Caller, key: KeyName, id: string): Promise<CompletedRun> {
   const results = async (delivery: string): Promise<ApiAnswer> => {
     const answer = await caller.get(`/blueprint-runs/${id}/results?deliveryMethod=${delivery}`);

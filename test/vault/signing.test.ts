@@ -58,7 +58,7 @@ suite("the signing key's text", () => {
 });
 
 suite("derivations", () => {
-  test("the same for the same key, for ever: links and API keys survive an update", () => {
+  test("the same for the same key, forever: links and API keys survive an update", () => {
     const signing = openSigning(readSigningKey(FIXED_KEY));
     assert.equal(signing.hostedToken("sess_test"), "GhPfnZiBPDSfHmMR0HSSTisQrYmrCMow1GcKJivBgm8");
     assert.equal(

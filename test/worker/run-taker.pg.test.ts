@@ -50,7 +50,7 @@ async function addWaiting(prefix: string, account = accountId): Promise<void> {
   );
 }
 
-/** Room for one at a time, for ever: it takes again and again. */
+/** Room for one at a time, forever: it takes again and again. */
 function openTaker(begin: TakerOptions["begin"], workerId: () => string | null = () => "worker_test") {
   return new RunTaker({ db, log: LOG, workerId, room: () => 1, carried: () => new Map(), begin });
 }

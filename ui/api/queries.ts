@@ -26,7 +26,7 @@ export function setStreaming(is: boolean): void {
   isStreaming = is;
 }
 
-/** A 401 of anything means that the session is over: whoever shows pages sees it, and asks to sign in again in their place. */
+/** A 401 of anything means that the session is over: the shell sees it, and asks the person to sign in again. */
 function noteFailure(error: unknown): void {
   if (error instanceof ApiFailure && error.status === 401 && queryClient.getQueryData(ME)) setMe(null);
 }

@@ -1,4 +1,4 @@
-/** Between whoever calls the API and the dialog that asks the person for a code. */
+/** Between callers of the API and the dialog that asks the person for a code. */
 export interface CodeRequest {
   /** The code was taken. */
   resolve(): void;

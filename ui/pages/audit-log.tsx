@@ -54,7 +54,7 @@ export function AuditLogPage() {
       <Reading of={entries}>
         {({ items, next_cursor: next }) =>
           items.length === 0 ? (
-            <EmptyState title="No entry is like that">Take a filter away.</EmptyState>
+            <EmptyState title="No entries match">Remove a filter.</EmptyState>
           ) : (
             <>
               <EntryTable entries={items} />

@@ -149,8 +149,8 @@ function Actions({ of: credential }: { readonly of: Credential }) {
           changes={[keyOf(listCredentials)]}
           label="Delete"
           of={name}
-          title="Delete the credential for ever?"
-          action="Delete for ever"
+          title="Delete the credential permanently?"
+          action="Delete permanently"
           done="The credential is gone."
         >
           <b>{name}</b> can&apos;t be brought back, also not from a backup. Runs that wait for it fail. The

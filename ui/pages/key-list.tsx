@@ -145,7 +145,7 @@ function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (k
           action="Revoke"
           done="The key is revoked."
         >
-          Whoever calls with <b>{name}</b> is refused from now on. To give them time, rotate it: the old key
+          Calls with <b>{name}</b> are refused from now on. To give its users time, rotate it: the old key
           works for another day.
         </AskButton>
       </Group>

@@ -7,7 +7,7 @@ export function NotFoundPage() {
   return (
     <>
       <PageHead title="Not found" />
-      <EmptyState title="There is no such page for you">
+      <EmptyState title="Page not found, or you have no access to it">
         The address is wrong, or your role does not see it. Go to the{" "}
         <Anchor component={Link} href="/" underline="always">
           overview

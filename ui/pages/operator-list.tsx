@@ -195,7 +195,7 @@ function UnlinkButton({ of: { id, email, single_sign_on_since: since } }: { read
       action="Unlink"
       done="They are unlinked; their sessions have ended."
     >
-      Whoever signs in there with the address <b>{email}</b> next is this operator.
+      The next person who signs in there with the address <b>{email}</b> is this operator.
     </AskButton>
   );
 }

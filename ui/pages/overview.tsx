@@ -19,7 +19,7 @@ export function OverviewPage() {
   const overview = useRead(readOverview, {}, { live: true });
   return (
     <>
-      <PageHead title="Overview" about="What needs a person, and how the last 24 hours were." />
+      <PageHead title="Overview" about="Runs that need a person, and the last 24 hours." />
       <Stack gap="xl">
         <NeedsPeople overview={overview.data} />
         <Reading of={overview}>{(data) => <LastHours overview={data} />}</Reading>
@@ -93,9 +93,9 @@ function Durations({ durations }: { readonly durations: Overview["durations"] })
   return (
     <Facts
       of={[
-        ["Half of them, at most", formatDuration(half)],
-        ["Nine of ten", formatDuration(nine)],
-        ["All but one of a hundred", formatDuration(most)],
+        ["Median", formatDuration(half)],
+        ["90th percentile", formatDuration(nine)],
+        ["99th percentile", formatDuration(most)],
         ["Completed runs", durations.runs],
       ]}
     />
@@ -106,7 +106,7 @@ const REASONS: Readonly<Record<Overview["waiting"][number]["waits_for"], string>
   place: "Their turn",
   credential: "Another run with the same credential",
   review: "A person's review",
-  write: "A word on a write",
+  write: "A decision on a write",
   worker: "A worker",
   nothing: "Nothing: they are carried",
 };

@@ -14,7 +14,7 @@ const ROW_PX = 37;
 const COLUMNS_MAX = 50;
 /** How long a page that is out of sight is kept. */
 const KEPT_MS = 20_000;
-/** Pages are asked for no more often: whoever drags through all records passes most of them by. */
+/** Pages are asked for no more often: somebody who drags through all records skips most of them. */
 const ASK_EVERY_MS = 150;
 /** Browsers end an element at some 33 million pixels. */
 const ROWS_MAX = 800_000;
@@ -149,7 +149,7 @@ function useRecords(of: { readonly runId: string; readonly resultKey: string }, 
         queryKey: keyOf(listResultRecords, input),
         // What a run gave never changes.
         staleTime: Infinity,
-        // Whoever has scrolled through a hundred thousand records shall not keep them all.
+        // Scrolling through a hundred thousand records shall not keep them all.
         gcTime: KEPT_MS,
         queryFn: async ({ signal }: { signal: AbortSignal }) => await call(listResultRecords, input, signal),
       };

@@ -54,7 +54,7 @@ export interface Drafts {
 
 export function useDrafts({ id, status }: Pick<Review, "id" | "status">): Drafts {
   const [{ typed, excluded }, keep] = useKept<Kept>([KEY, id], NOTHING);
-  // Whoever has decided it: there is nothing left to send.
+  // It is decided, no matter by whom: there is nothing left to send.
   useEffect(() => {
     if (status !== "open") forgetKept([KEY, id]);
   }, [id, status]);

@@ -7,7 +7,7 @@ import type { Run } from "../parts/answers.ts";
 import { RunAgainButton } from "./run-again.tsx";
 import { Confirm } from "../parts/confirm.tsx";
 
-/** What may be done with a run as it stands, by whoever looks. */
+/** What this operator may do with a run as it stands. */
 export function RunActions({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   const isOver = run.ended_at !== null;
@@ -45,7 +45,7 @@ function CancelButton({ run }: { readonly run: Run }) {
         onConfirm={() => cancelling.mutate({ params: { runId: run.id } })}
         onClose={() => setIsAsking(false)}
       >
-        It ends at the next safe point. What it has written to other systems stays written.
+        It ends at the next safe point. Writes to other systems that it has made stay.
       </Confirm>
     </>
   );
@@ -68,7 +68,7 @@ function PurgeButton({ run }: { readonly run: Run }) {
       <Confirm
         isOpen={isAsking}
         title="Take the run's data away now?"
-        action="Purge for ever"
+        action="Purge permanently"
         isBusy={purging.isPending}
         failure={purging.failure}
         onConfirm={() => purging.mutate({ params: { runId: run.id } })}

@@ -39,7 +39,7 @@ export function RunListPage() {
 
 function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered)
-    return <EmptyState title="No run is like that">Take a filter away, or look at another time.</EmptyState>;
+    return <EmptyState title="No runs match">Remove a filter, or choose another time.</EmptyState>;
   return (
     <EmptyState
       title="No run yet"

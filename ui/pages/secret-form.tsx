@@ -13,7 +13,7 @@ interface Replaced {
   readonly origins: readonly string[];
 }
 
-/** Sets a secret: a new one, or another value of one that is there. What was typed is forgotten when the form is closed. */
+/** Sets a secret: a new one, or another value of one that is there. The typed value is forgotten when the form is closed. */
 export function SecretForm(props: {
   readonly isOpen: boolean;
   readonly onClose: () => void;

@@ -153,8 +153,8 @@ function SecretActions({ of: secret }: { readonly of: Secret }) {
         changes={[keyOf(listSecrets)]}
         label="Delete"
         of={name}
-        title="Delete the secret for ever?"
-        action="Delete for ever"
+        title="Delete the secret permanently?"
+        action="Delete permanently"
         done="The secret is gone."
       >
         {isUsed ? (

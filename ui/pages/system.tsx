@@ -18,7 +18,7 @@ const WAITS: Readonly<Record<System["queue"][number]["waits_for"], string>> = {
   place: "Wait for their turn",
   credential: "Wait for another run's login",
   review: "Wait for a review",
-  write: "Wait for a word on a write",
+  write: "Wait for a decision on a write",
   worker: "Wait for a worker to carry them",
   nothing: "Are carried",
 };

@@ -51,7 +51,7 @@ function place({ nodes, edges }: Graph): Placed {
 const shown = (text: string): string =>
   text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS - 1)}…` : text;
 
-/** A Blueprint's nodes from left to right, in the order of what they read. Whoever hears it is told the same as a list. */
+/** A Blueprint's nodes from left to right, in the order of what they read. Screen readers get the same as a list. */
 export function GraphDrawing({ graph }: { readonly graph: Graph }) {
   const placed = place(graph);
   return (

@@ -10,7 +10,7 @@ import { OuterPage } from "./outer-page.tsx";
 
 export function SignInPage() {
   const ways = useRead(readSignInWays, {});
-  // What can't be read is asked by password, as ever.
+  // What can't be read is asked by password, as without a provider.
   const { password: byPassword, oidc } = ways.data ?? { password: true, oidc: null };
   if (ways.isPending)
     return (

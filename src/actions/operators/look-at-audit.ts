@@ -63,7 +63,7 @@ export const lookAtChains = async (db: Database) => (await listChains(db)).map((
 /** Entries that one request checks: some tenths of a second. */
 const PART = 2_000;
 
-/** The next part of a chain, so that whoever asks sees how far it is and nobody waits for long. Throws Problem 404, 422. */
+/** The next part of a chain, so that the caller sees how far it is and nobody waits for long. Throws Problem 404, 422. */
 export async function verifyNextPart(services: Services, chain: string, after: string | undefined) {
   if (!(await listChains(services.db)).some((each) => each.chain === chain)) throw notFound("Chain");
   const start = after === undefined ? null : readPlace(after);
@@ -76,7 +76,7 @@ export async function verifyNextPart(services: Services, chain: string, after: s
   };
 }
 
-/** As `next` has it. It is the asker's own word: whoever makes one up deceives nobody else. Throws Problem 422. */
+/** As `next` has it. The caller supplies it: one that is made up misleads only its maker. Throws Problem 422. */
 function readPlace(text: string): AuditPlace {
   const [, sequence, id = "", hash = ""] =
     /^(\d{1,15})\.(aud_[0-9A-Za-z]{1,60})\.([0-9a-f]{64})$/.exec(text) ?? [];

@@ -104,7 +104,7 @@ export async function resetSecondFactor(context: ManageContext, id: string): Pro
   });
 }
 
-/** Whoever signs in at the provider with the operator's address next is the operator; sessions end. Throws OperatorError. */
+/** The next person who signs in at the provider with the operator's address is the operator; sessions end. Throws OperatorError. */
 export async function unlinkOperator(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.oidcLinkedAt === null) return;

@@ -26,8 +26,8 @@ function requireVouched(caller: OperatorCaller): void {
 }
 
 /**
- * The same person has signed in there again within the last minutes. Gives the session's new token: whoever had the one before has lost
- * it. Throws Problem 403, 409, 429 or 502.
+ * The same person has signed in there again within the last minutes. Gives the session's new token: the one before is worth nothing any more.
+ * Throws Problem 403, 409, 429 or 502.
  */
 export async function finishOidcStepUp(
   services: Services,

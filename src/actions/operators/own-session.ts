@@ -27,7 +27,7 @@ export async function endOwnSession(services: Services, caller: OperatorCaller, 
 }
 
 /**
- * docs/decisions/0022: step-up for what is dangerous. Gives the session's new token: whoever had the one before has lost it.
+ * docs/decisions/0022: step-up for what is dangerous. Gives the session's new token: the one before is worth nothing any more.
  * Throws Problem 403, 422 or 429.
  */
 export async function stepUp(services: Services, caller: OperatorCaller, code: string): Promise<string> {

@@ -67,7 +67,7 @@ export interface WantedApproval {
   reason?: string;
 }
 
-/** Once, whoever races. Throws Problem 404, 409 or 422. */
+/** Once, even if several race. Throws Problem 404, 409 or 422. */
 export async function approveReview(
   services: Services,
   caller: OperatorCaller,

@@ -38,7 +38,7 @@ export async function isSecondFactor(
 }
 
 /**
- * Takes a code of the operator's second factor, of the app or a recovery code: what was taken counts no second time, whoever
+ * Takes a code of the operator's second factor, of the app or a recovery code: what was taken counts no second time, no matter who
  * races. Inside the transaction of what it is given for.
  */
 export async function takeSecondFactor(

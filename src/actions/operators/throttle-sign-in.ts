@@ -44,7 +44,7 @@ type Admission =
   | { readonly kind: "browser" | "counted"; readonly counter: Uint8Array }
   | { readonly kind: "over"; readonly seconds: number };
 
-/** docs/operator-api.md#signing-in: attempts are limited by name and by address, never for ever. Counts before anything is compared. */
+/** docs/operator-api.md#signing-in: attempts are limited by name and by address, never forever. Counts before anything is compared. */
 export async function admitAttempt(services: Services, newcomer: Newcomer): Promise<Admission> {
   const { db, signing } = services;
   const { name, isUnknown, address } = newcomer;

@@ -70,7 +70,7 @@ export const changeAccount = defineOperation({
   tag: TAG,
   summary: "Change an account",
   description:
-    "What is left out stays. The document is checked as ever: a mistake is 422 with a detail for each, and nothing is changed.",
+    "A key that is left out stays as it is. The document is checked as by `apply`: a mistake is 422 with a detail for each, and nothing is changed.",
   permission: "config.apply",
   body: closed({
     name: Type.Optional(Type.String({ maxLength: 255, description: "For people." })),

@@ -106,7 +106,7 @@ export const publishBlueprintVersion = defineOperation({
   path: `${ONE}/versions/{version}/publish`,
   tag: TAG,
   summary: "Publish an earlier version's document again",
-  description: "As a version of its own. Checked as ever: what it names may not be there any more.",
+  description: "As a version of its own. Checked as by `apply`: what it names may not be there any more.",
   permission: "config.apply",
   status: 200,
   answer: applied,
@@ -147,7 +147,7 @@ export const startRun = defineOperation({
   tag: TAG,
   summary: "Try a Blueprint",
   description:
-    "A run as a trigger makes it, marked as this operator's. What it writes is really written, so a Blueprint that writes wants a second factor given within the last thirty minutes. The refusals are those of a trigger.",
+    "A run as a trigger makes it, marked as this operator's. Its writes are real, so a Blueprint that writes wants a second factor given within the last thirty minutes. The refusals are those of a trigger.",
   permission: "run.trigger",
   body: closed({
     run_name: Type.Optional(Type.String({ maxLength: 255, description: "A name for people." })),

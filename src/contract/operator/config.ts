@@ -74,7 +74,7 @@ export const form = closed(
         type: text("text, password, select, …"),
         is_required: Type.Boolean({ description: "Whether it must be filled in." }),
         is_secret: Type.Boolean({ description: "Whether it is hidden and never shown again." }),
-        placeholder: orNull(text("What stands in it while it is empty.")),
+        placeholder: orNull(text("Shown in it while it is empty.")),
         help: orNull(text("What stands below it.")),
         options: Type.Array(closed({ value: text("What is sent."), label: text("What is shown.") })),
       }),
@@ -118,7 +118,7 @@ const documents = Type.Array(
   {
     minItems: 1,
     maxItems: 100,
-    description: "What is in question: 256 KiB in all. What is larger is applied by `latchkey apply`.",
+    description: "What is in question: 256 KiB in all. Larger documents are applied by `latchkey apply`.",
   },
 );
 

@@ -68,7 +68,7 @@ export const deleteCredential = defineOperation({
   path: "/credentials/{credentialId}",
   tag: TAG,
   summary: "Delete a credential",
-  description: "At once and for ever; runs that need it fail.",
+  description: "At once and permanently; runs that need it fail.",
   permission: "credential.delete",
   status: 204,
   failures: [missing("credential")],

@@ -87,7 +87,8 @@ export const beginOidcStepUp = defineOperation({
   path: "/session/step-up/oidc/begin",
   tag: TAG,
   summary: "Begin to sign in at the provider again",
-  description: "Of a session that was opened there. The provider is told to ask, whoever is signed in.",
+  description:
+    "Of a session that was opened there. The provider is told to ask even if somebody is signed in there.",
   permission: "self.manage",
   status: 201,
   answer: closed({ url }, { title: "StepUpDeparture" }),

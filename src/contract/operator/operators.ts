@@ -25,11 +25,11 @@ export const listOperators = defineOperation({
         has_second_factor: Type.Boolean({ description: "Whether a sign-in wants a code." }),
         single_sign_on_since: orNull(
           time(
-            "Since when the operator is known at the provider of single sign-on; `null`: by password alone.",
+            "When the operator became known at the provider of single sign-on; `null`: by password alone.",
           ),
         ),
         created_at: time("When the operator was made."),
-        disabled_at: orNull(time("Since when the operator can't sign in.")),
+        disabled_at: orNull(time("When the operator was disabled.")),
       },
       { title: "Operator" },
     ),

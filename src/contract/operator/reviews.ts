@@ -31,7 +31,7 @@ const review = closed(
     editable: Type.Boolean({ description: "Whether records may be edited." }),
     records_total: count("Its records."),
     records_valid: count("Those without errors."),
-    created_at: time("Since when it waits."),
+    created_at: time("When it began to wait."),
     expires_at: orNull(time("When its time is over.")),
     on_timeout: orNull(text("What happens then: fail or approve.")),
     status: oneOf(STATUSES, "Where it stands."),

@@ -103,7 +103,7 @@ export const readRun = defineOperation({
         oneOf(["retention", "operator"], "Why: its time was over, or an operator did it."),
       ),
       waits_for: orNull(text("The credential that it waits for.")),
-      parked_at: orNull(time("Since when it waits for a person.")),
+      parked_at: orNull(time("When it began to wait for a person.")),
       deadline_at: orNull(time("When its timeout is over.")),
       retries: count("Requests that were sent again."),
       lost_leases: count("Workers that it has lost."),
@@ -202,7 +202,7 @@ export const runAgain = defineOperation({
   tag: TAG,
   summary: "Run it again",
   description:
-    "A new run with the same inputs, credentials, name and metadata, of the Blueprint's version in force. What it writes is written once more, so a Blueprint that writes wants a second factor given within the last thirty minutes.",
+    "A new run with the same inputs, credentials, name and metadata, of the Blueprint's version in force. Its writes are made once more, so a Blueprint that writes wants a second factor given within the last thirty minutes.",
   permission: "run.trigger",
   body: closed({
     blueprint_version: Type.Optional(

@@ -90,7 +90,7 @@ export const deleteSecret = defineOperation({
   path: "/secrets/{account}/{secret}",
   tag: TAG,
   summary: "Delete an account secret",
-  description: "At once and for ever.",
+  description: "At once and permanently.",
   permission: "secret.manage",
   query: closed({
     force: Type.Optional(

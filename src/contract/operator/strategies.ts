@@ -72,7 +72,7 @@ export const publishStrategyVersion = defineOperation({
   path: `${ONE}/versions/{version}/publish`,
   tag: TAG,
   summary: "Publish an earlier version's document again",
-  description: "As a version of its own. Checked as ever.",
+  description: "As a version of its own. Checked as by `apply`.",
   permission: "config.apply",
   status: 200,
   answer: applied,

@@ -6,10 +6,10 @@ const waiting = Type.Array(
   closed({
     waits_for: oneOf(
       ["place", "credential", "review", "write", "worker", "nothing"],
-      "Its turn, another run's login, a review, a word on a write, somebody to carry it; `nothing`: it is carried.",
+      "Its turn, another run's login, a review, a decision on a write, somebody to carry it; `nothing`: it is carried.",
     ),
     runs: count("How many."),
-    oldest_at: time("Since when the oldest does."),
+    oldest_at: time("When the oldest began to wait."),
   }),
   { description: "Runs that have not ended." },
 );
@@ -32,7 +32,7 @@ export const readSystem = defineOperation({
           id: text("`wrk_...`"),
           hostname: text("Its machine."),
           pid: count("Its process."),
-          started_at: time("Since when it works."),
+          started_at: time("When it started."),
           heartbeat_at: time("Its last sign of life."),
           is_alive: Type.Boolean({ description: "If not, another one takes its runs over." }),
           runs: count("What it carries."),
@@ -112,8 +112,8 @@ export const readOverview = defineOperation({
       durations: closed({
         runs: count("Completed runs of these hours."),
         p50_ms: orNull(count("Half of them took no longer; to within a tenth.")),
-        p90_ms: orNull(count("Nine of ten.")),
-        p99_ms: orNull(count("All but one of a hundred.")),
+        p90_ms: orNull(count("90th percentile.")),
+        p99_ms: orNull(count("99th percentile.")),
       }),
       waiting,
       failing_logins: Type.Array(
@@ -150,7 +150,7 @@ export const listWrites = defineOperation({
   path: "/writes",
   tag: "Reviews",
   summary: "List writes that may have happened, oldest first",
-  description: "At most 1,000. Their runs wait for a word on them, or have ended.",
+  description: "At most 1,000. Their runs wait for a decision on them, or have ended.",
   permission: "review.read",
   query: closed({
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),

@@ -5,7 +5,7 @@ import { accentPath, assetPath, logoPath } from "#hosted/assets.ts";
 import { directionOf, say, type Tongue } from "#hosted/texts/texts.ts";
 import { LANGUAGE_NAMES } from "#hosted/texts/tongues.ts";
 
-/** What is around every view, whoever shows it. */
+/** What is around every view. */
 export interface Shell {
   readonly tongue: Tongue;
   /** The path of the pages, as the browser knows it: `/connect`. */

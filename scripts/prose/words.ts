@@ -1,0 +1,68 @@
+/**
+ * Our own odd words, each with the better one beside it: what readers had to read twice. A word gets onto the list when somebody
+ * stumbles over it, and the places where it stood are put right with it.
+ */
+import { lineAt, type Finding, type Source } from "./sources.ts";
+
+interface OddWord {
+  readonly pattern: RegExp;
+  readonly better: string;
+  /** Where it is odd; everywhere unless said. */
+  readonly where?: RegExp;
+}
+
+/** What people read without the code beside it: pages, the dashboard, the reference. */
+const READ_ALONE = /\.md$|^ui\/|^src\/contract\//;
+
+const ODD_WORDS: readonly OddWord[] = [
+  { pattern: /\bwho(?:so)?m?ever\b/gi, better: "`anyone who`, or say who it is" },
+  {
+    pattern:
+      /(?:^|[.!:] |[|>"] ?|^- )What (?:is|was|has|can|comes|may|must|needs|stands|it) [^.?!:;"`<>|]*? (?:is|are|was|were|becomes?|fails?|asks?|wants|counts|stays?|passes)\b/gm,
+    better: "a noun as the subject: `a value that …`",
+    where: READ_ALONE,
+  },
+  { pattern: /\bas ever\b/gi, better: "`as before`" },
+  { pattern: /\bfor ever\b/gi, better: "`forever`, or `permanently`" },
+  {
+    pattern: /\bhalf of them, at most\b|\bnine of ten\b|\ball but one of a hundred\b/gi,
+    better: "`median`, `90th percentile`, `99th percentile`",
+  },
+  { pattern: /\bno \w+ is like that\b/gi, better: "`no entries match`" },
+  { pattern: /\btake (?:a|the) filter away\b/gi, better: "`remove a filter`" },
+  { pattern: /\bno such page for you\b/gi, better: "`page not found, or you have no access to it`" },
+  { pattern: /\bmeans nothing without\b/gi, better: "`has no effect unless … is set`" },
+  { pattern: /\bh(?:old|olds|eld) for dead\b/gi, better: "`considered dead`" },
+  { pattern: /\bha(?:s|ve) the say\b/gi, better: "`decides`" },
+  { pattern: /\bin the clothes of\b/gi, better: "`written as`" },
+  { pattern: /\b(?:the operator's|a|one's) word on\b/gi, better: "`decision on`" },
+  { pattern: /\bmend(?:s|ed|ing)?\b/gi, better: "`fix`, `repair`" },
+  { pattern: /\bgets? to know\b/gi, better: "`learns`, `is told`" },
+  { pattern: /(?:"|\*\* |\. )Since when\b/g, better: "`When it began to …`" },
+];
+
+/** Places where a word may stand: these are checked as the others once nobody works on them any more. */
+const NOT_YET = [
+  "src/engine/",
+  "src/worker/",
+  "src/strategies/",
+  "src/actions/config",
+  "src/nodes/http",
+  "src/nodes/define-node.ts",
+  "test/operator/typed-documents.pg.test.ts",
+];
+/** This list and its test, applied migrations (the database keeps their hashes), and words of others. */
+const NEVER = ["scripts/prose/words.ts", "test/prose.test.ts", "migrations/", "spec/"];
+
+/** The odd words of one file. */
+export function checkWords({ file, text }: Source): readonly Finding[] {
+  if ([...NOT_YET, ...NEVER].some((place) => file.startsWith(place))) return [];
+  return ODD_WORDS.filter(({ where }) => where === undefined || where.test(file)).flatMap(
+    ({ pattern, better }) =>
+      [...text.matchAll(pattern)].map(({ index, 0: found }) => ({
+        file,
+        line: lineAt(text, index + found.length - 1),
+        problem: `"${found.trim()}" is an odd word of ours; better: ${better}`,
+      })),
+  );
+}
