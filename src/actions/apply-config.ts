@@ -256,7 +256,7 @@ function changeFrom(
   rule: TwoPersonRule,
 ): Step["change"] {
   if (before === undefined) return "create";
-  // The signed row decides, not the document that is stored: where they differ, applying the document mends it.
+  // The signed row decides, not the document that is stored: where they differ, applying the document repairs it.
   const isKept = kind !== "account" || rule === ruleOf(document);
   if (isKept && before === JSON.stringify(document)) return "unchanged";
   return retired ? "retire" : "update";

@@ -8,7 +8,7 @@ export interface WriteGroup {
 }
 
 /**
- * The operator's word on all writes of one node that may have happened, in whatever runs: each is decided, and audited, by itself, and
+ * The operator's decision on all writes of one node that may have happened, in all runs: each is decided, and audited, by itself, and
  * those that come later are not. Gives how many writes of how many runs it was.
  */
 export async function decideDoubtfulGroup(

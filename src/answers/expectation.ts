@@ -119,7 +119,7 @@ async function missedJson(
 
 /**
  * Works on the body as JSON while there is room for it; undefined when it is none, or nested so deeply that handling it would overflow
- * (page 6, finding 10). Throws for JSON of too many values.
+ * (docs/decisions/0028). Throws for JSON of too many values.
  */
 export async function withJsonBody<T>(
   { signal, place, fail }: Pick<AnswerTools, "signal" | "place" | "fail">,

@@ -354,8 +354,8 @@ async function chooseRuns(
 }
 
 /**
- * Each waits for the credential given with it; one that only goes from one to the next was passed over. Whoever changes one of them at
- * this moment goes first: it stands aside at the next look.
+ * Each waits for the credential given with it; one that only goes from one to the next was passed over. A transaction that changes one of them at this moment goes first:
+ * it stands aside at the next look.
  */
 async function standAside(tx: Database, blocked: ReadonlyMap<string, string>): Promise<void> {
   await tx.query({

@@ -198,7 +198,7 @@ export async function takeLoginNext(db: Database, credentialId: string, holder: 
 }
 
 /**
- * Gives it back, unless another worker has the run by now: then it is that one's. It goes to whoever is next, else to the first run in
+ * Gives it back, unless another worker has the run by now: then it is that one's. It goes to the next one, else to the first run in
  * line, which may be admitted again; gives the account of that one.
  */
 export async function releaseLogin(

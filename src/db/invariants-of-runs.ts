@@ -81,7 +81,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "run_parked_unasked",
-    "it waits for a person, and there is nothing that a person could decide: it would wait for ever",
+    "it waits for a person, and there is nothing that a person could decide: it would wait forever",
     ofRuns(`ended_at is null and parked_at is not null and line is null
       and not exists (select from review where review.run_id = run.id and review.status = 'open')
       and not exists (select from run_write where run_write.run_id = run.id and run_write.status = 'in_doubt')`),

@@ -11,7 +11,7 @@ const IS_LEFT = `admitted_at is not null and ended_at is null and lease_owner is
   and (not_before is null or not_before <= app_now())`;
 
 /**
- * It has lost so many leases without getting further that the next loss ends it: it is carried in quarantine. Design, page 6, 6.1. One
+ * It has lost so many leases without getting further that the next loss ends it: it is carried in quarantine. docs/decisions/0009. One
  * whose time is over ends at once, wherever it is taken.
  */
 const IS_SUSPECT = `lost_leases = ${limits.lostLeasesMax - 1} and coalesce(deadline_at > app_now(), true)`;

@@ -14,7 +14,7 @@ const CALLED = `parked_at = null, resumed_at = app_now(), deadline_at = run.dead
 
 /**
  * Of the credentials `free` (id), whose rows are locked: the first run in the line of each is called, and has the right to log in until it
- * is admitted, for so many milliseconds. Whoever holds a run's row keeps only that run from being called now. Gives `called`.
+ * is admitted, for so many milliseconds. A transaction that holds a run's row keeps only that run from being called now. Gives `called`.
  */
 export const CALL_TO_LOG_IN = (turnMs: string): string => `head as (
     select free.id as credential_id, first.id as run_id from free cross join lateral (
@@ -58,7 +58,7 @@ export async function callNext(db: Database, lines: readonly string[]): Promise<
   return [...(await callToLogIn(db, lines)), ...(await callToThrottles(db, lines))];
 }
 
-/** Calls those that were not called when it was their turn: whoever should have done it was killed, or never took its own turn. */
+/** Calls those that were not called when it was their turn: the one that should have done it was killed, or never took its own turn. */
 export async function callOverdue(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ line: string }>({
     name: "list_lines",
@@ -93,7 +93,7 @@ async function callToLogIn(db: Database, lines: readonly string[]): Promise<read
   );
 }
 
-/** Whoever waits for a credential that was deleted meanwhile waits for nothing: each finds it gone. */
+/** Runs that wait for a credential that was deleted meanwhile wait for nothing: each finds it gone. */
 async function callOrphans(db: Database, lines: readonly string[]): Promise<readonly string[]> {
   return accountsOf(
     await db.query<Called>({

@@ -3,7 +3,7 @@ import { describeError, type Log } from "#lib/log.ts";
 import { openSession, type Database, type DatabaseSource } from "./pool.ts";
 
 /**
- * `changed`: something that callers see. `stop`: whoever carries it shall look whether it must stop. `waiting`: runs of these
+ * `changed`: something that callers see. `stop`: its worker shall look whether it must stop. `waiting`: runs of these
  * accounts may begin. `left`: runs of these accounts that were begun may go on elsewhere.
  */
 type NewsKind = "changed" | "stop" | "waiting" | "left";
@@ -92,7 +92,7 @@ export class RunNews {
     this.#tell("waiting", accountIds, isTaken ? BATCH_MS : 0);
   }
 
-  /** After the COMMIT of what leaves a run of the account to whoever has room for it. Nobody waits for it. */
+  /** After the COMMIT of what leaves a run of the account to processes with room for it. Nobody waits for it. */
   tellOfLeft(accountIds: readonly string[]): void {
     for (const listener of this.#listeners) listener.left?.(accountIds);
     this.#tell("left", accountIds);

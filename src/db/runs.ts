@@ -246,7 +246,7 @@ export async function failParkedRun(
   return rows.length > 0;
 }
 
-/** Hands the run back: whoever takes it, at once or not before `delayMs` are over, goes on from the journal. */
+/** Hands the run back: the worker that takes it, at once or not before `delayMs` are over, goes on from the journal. */
 export async function releaseRun(db: Database, held: Lease, delayMs = 0): Promise<boolean> {
   const rows = await db.query(
     `update run set lease_owner = null, not_before = app_now() + nullif($4::float8, 0) * interval '1 ms'

@@ -37,7 +37,7 @@ export async function takeThrottleSlot(
   return rows[0];
 }
 
-/** Nobody uses a slot that was taken: whoever comes next has it, unless a later one is taken already. */
+/** Nobody uses a slot that was taken: the next one has it, unless a later one is taken already. */
 export async function giveThrottleSlotBack(
   db: Database,
   node: ThrottledNode,

@@ -96,7 +96,7 @@ const edition = Type.Optional(
   }),
 );
 
-/** Design, page 3, "account". */
+/** docs/accounts.md has the keys. */
 export const accountSchema = Type.Object(
   {
     account: accountSlug,

@@ -64,7 +64,7 @@ export type OutboundFailure =
   | "connection"
   | "cancelled";
 
-/** Design, page 3, Defaults: what a read is tried again for. */
+/** What a read is tried again for (docs/decisions/0008). */
 export const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 export const PASSING_FAILURES: ReadonlySet<OutboundFailure> = new Set([
   "connection",

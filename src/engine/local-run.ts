@@ -241,7 +241,7 @@ function replayedTargets(
   { blueprint, strategies, exchanges }: LocalRun,
   hosts: readonly string[],
 ): OpenTargets {
-  // One queue for all targets: a request is its method, URL and body, whoever sends it.
+  // One queue for all targets: a request is its method, URL and body, whichever node sends it.
   const send = replayTarget(exchanges);
   const replayed = (origins: readonly string[]): TargetSession => ({
     send: async (request) => await send(request, origins),

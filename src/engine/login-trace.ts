@@ -109,7 +109,7 @@ export class LoginTrace implements LoginSteps {
             : await failStep(db, { ...step, detail: failure.message }),
         ),
     );
-    // Whoever ends the trace hears of it.
+    // The code that ends the trace hears of it.
     this.#saved.catch(() => {});
   }
 }

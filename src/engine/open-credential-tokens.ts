@@ -26,7 +26,7 @@ interface TokenReference {
 
 /**
  * Tokens of a credential, for its login and nothing else: as `open-credential.ts`, this module may be imported by
- * `engine/login.ts` alone. Whoever uses it has the right to log in with the credential (`takeLogin`).
+ * `engine/login.ts` alone. Its caller has the right to log in with the credential (`takeLogin`).
  */
 export function openOAuthLogin(services: EngineServices, reference: TokenReference): OAuthLogin {
   let version = 0;

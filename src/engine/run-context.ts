@@ -15,7 +15,7 @@ import type { RecordCounts, Scratch } from "./spool.ts";
 import type { TargetSession } from "./target-session.ts";
 import type { RecordBatches } from "#domain/record.ts";
 
-/** What a node gave, to whoever reads it; records are opened anew by each reader. */
+/** What a node gave, for those that read it; records are opened anew by each reader. */
 export type NodeOutput =
   | { readonly kind: "value"; readonly value: Value }
   | {

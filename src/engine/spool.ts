@@ -43,7 +43,7 @@ export class Scratch {
     this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
   }
 
-  /** Removes what killed workers left of this run; whoever holds its lease is the only one that may. */
+  /** Removes what killed workers left of this run; only the holder of its lease may. */
   static async sweep(parent: string, runId: string): Promise<void> {
     const left = await readdir(parent).catch(() => []);
     for (const name of left.filter((each) => each.startsWith(`${runId}-`))) {

@@ -18,7 +18,7 @@ export async function stand(
   { line, waitedMs }: RunInLine,
 ): Promise<boolean> {
   const stands = await outlastLocks(async () => await standInLine(db, lease, { line, waitedMs }));
-  // Whoever ended its turn just before has not seen it there; nor has whoever waits for what it had been given.
+  // A run that ended its turn just before has not seen it there; nor has one that waits for what it had been given.
   const lines = [line, ...run.credentials.map(({ credentialId }) => credentialId)];
   news.tellOfWaiting(await callNext(db, [...new Set(lines)]));
   return stands;

@@ -34,7 +34,7 @@ export async function takeLoginTurn(
   };
   const patienceMs = mayStandInLine ? limits.loginPatienceMs : Infinity;
   return await clock.standStill(async () => {
-    // Whoever has stood in line may have the right already: it doesn't wait for those that came later.
+    // A run that has stood in line may have the right already: it doesn't wait for those that came later.
     const mayHaveIt = request.epoch > 1;
     const end = mayHaveIt ? () => {} : await services.loginTurns.take(credentialId, patienceMs, signal);
     if (end === undefined) return stand();

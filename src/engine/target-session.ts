@@ -30,7 +30,7 @@ export interface TargetSession {
 /**
  * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
  * accepted for one of these origins: cookies by the jar's own rules, the login's headers and query parameters to the origin of
- * the request only, its certificate to whoever of them asks for one. Of a target with a credential
+ * the request only, its certificate to any of them that asks for one. Of a target with a credential
  * `beforeHop` records each hop before it is made. What comes back passes `door` before anybody sees it, and so does what nodes send;
  * without one (of logins, which work with secrets) it stays as it is.
  */

@@ -14,7 +14,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** docs/blueprints.md#nodes: a batch may take minutes in its thread, which hears no signal; whoever waits for it stops waiting. */
+/** docs/blueprints.md#nodes: a batch may take minutes in its thread, which hears no signal; the code that waits for it stops waiting. */
 export function abortableExpressions(expressions: BoundExpressions, signal: AbortSignal): BoundExpressions {
   return {
     evaluate: async (source, scope) => await untilAborted(expressions.evaluate(source, scope), signal),

@@ -95,7 +95,7 @@ export interface NodeWrites {
   ruleOut(ordinal: number): Promise<void>;
   /** It may have happened. `detail`: why, for the operator. */
   doubt(ordinal: number, detail: string): Promise<void>;
-  /** The run waits for the operator's word on what is in doubt. Always throws. */
+  /** The run waits for the operator's decision on writes in doubt. Always throws. */
   askOperator(): never;
 }
 

@@ -12,8 +12,8 @@ export type PageLead =
 const COMPARED_MAX = 1_000;
 
 /**
- * Notices that a target goes round in a circle: most often it does not read the parameter of the pages, and gives the first page for
- * ever. A cursor alone may stay the same while the target counts on (Elasticsearch's scroll does), and a page may be empty before
+ * Notices that a target goes round in a circle: most often it does not read the parameter of the pages, and gives the first page forever.
+ * A cursor alone may stay the same while the target counts on (Elasticsearch's scroll does), and a page may be empty before
  * the last one: so a cursor is the same page again when its records are the same, too.
  */
 export class PageRepeats {

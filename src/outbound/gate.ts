@@ -180,7 +180,7 @@ async function follow(
   }
 }
 
-/** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (page 6, I-3). */
+/** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (docs/decisions/0015). */
 /** Something was sent all the same, to the hop before: neither can be said of the request any more. */
 function afterRedirect(error: GateError): GateError {
   if (error.failure === "unreachable") return new GateError("connection", error.message);

@@ -13,7 +13,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of login types: `basic`. RFC 7617, with UTF-8. */
+/** docs/logins/basic.md. RFC 7617, with UTF-8. */
 export const login = withCheck({
   type: "basic",
   description: "HTTP Basic: the user name and the password in the Authorization header.",

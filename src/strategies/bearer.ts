@@ -10,7 +10,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of login types: `bearer`. */
+/** docs/logins/bearer.md. */
 export const login = withCheck({
   type: "bearer",
   description: "A token in the Authorization header.",

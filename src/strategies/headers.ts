@@ -22,7 +22,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of login types: `headers`. */
+/** docs/logins/headers.md. */
 export const login = withCheck({
   type: "headers",
   description: "Headers that go along with every request to the strategy's hosts.",

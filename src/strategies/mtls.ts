@@ -28,7 +28,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of login types: `mtls`. */
+/** docs/logins/mtls.md. */
 export const login = withCheck({
   type: "mtls",
   description: "A client certificate, presented to the strategy's hosts when a connection is made.",

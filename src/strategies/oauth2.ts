@@ -28,7 +28,7 @@ export const login = defineLogin({
   },
 });
 
-/** Logins of one credential are one at a time, so that whoever comes next finds what this one has kept. */
+/** Logins of one credential are one at a time, so that the next one finds what this one has kept. */
 async function currentTokens(context: LoginContext): Promise<TokenSet> {
   const oauth = must(context.oauth, "what an OAuth login works with");
   const [kept, nowMs] = [await oauth.tokens(), await oauth.nowMs()];

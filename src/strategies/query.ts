@@ -17,7 +17,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Design, page 3, the table of login types: `query`. */
+/** docs/logins/query.md. */
 export const login = withCheck({
   type: "query",
   description: "Query parameters that go along with every request to the strategy's hosts.",

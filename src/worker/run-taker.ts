@@ -163,7 +163,7 @@ export class RunTaker {
   }
 
   async #takeOf(accountId: string, share: number, workerId: string): Promise<void> {
-    // Whoever wakes it from here on may know of a run that this look does not see.
+    // A caller that wakes it from here on may know of a run that this look does not see.
     this.#accounts.delete(accountId);
     const isLikely = this.#likely.delete(accountId);
     const isLeft = this.#left.delete(accountId);

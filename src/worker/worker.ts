@@ -121,7 +121,7 @@ export class Worker {
   ): Promise<Worker> {
     const worker = new Worker(services, source, concurrency, quarantine);
     await worker.#join();
-    // As ever after: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
+    // As later, too: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
     await worker.#quietly(() => worker.#takeOver());
     process.on("unhandledRejection", worker.#hearUnhandled);
     await worker.#startRunner(finishSignIn);
@@ -288,7 +288,7 @@ export class Worker {
     this.#membership = await join(db, this.#source, this.#poolIds, log, fence, {
       onLost: () => {
         this.#membership = null;
-        // Design, page 2: a worker that loses its liveness stops its runs before it joins again.
+        // docs/decisions/0005: a worker that loses its liveness stops its runs before it joins again.
         this.#stopCarried("lease_lost");
         void this.#rejoin();
       },

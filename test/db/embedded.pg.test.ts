@@ -181,7 +181,7 @@ test("keeps its data, its password and its case rules over a restart", async () 
   await second.stop();
 });
 
-test("another process uses the running server, and whoever leaves last stops it", async () => {
+test("another process uses the running server, and the last to leave stops it", async () => {
   const dataDir = await usedDataFolder();
   const service = await startInChild(dataDir);
   const pid = postmasterPid(dataDir);

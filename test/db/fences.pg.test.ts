@@ -96,7 +96,7 @@ const CASES: Readonly<Record<string, Case>> = {
 /** Exported, and about leases, but not written under one: who calls them and what guards them instead. */
 const OTHERS: Readonly<Record<string, string>> = {
   claimLeftRuns: "takes the lease: only where nobody has one",
-  cancelRun: "a caller's or an operator's; whoever holds the run is fenced from then on",
+  cancelRun: "a caller's or an operator's; the run's holder is fenced from then on",
   failIdleRunsOf: "only runs that nobody holds",
   decideWrite: "an operator's; only while nobody holds the run",
   releaseLogin: "the right to log in, by its claim; only runs that stand in line, which nobody holds",

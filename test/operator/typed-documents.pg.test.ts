@@ -61,7 +61,7 @@ test("whatever they are, the answer is the documents' problems, and not too many
     "/config/check",
     typed(`strategy: x\naccount: acme\nfields: [${"1,".repeat(5_000)}1]`),
   );
-  assert.match(many.body.problems.at(-1).message, /^there are \d+ more problems; mend these first$/);
+  assert.match(many.body.problems.at(-1).message, /^there are \d+ more problems; fix these first$/);
 });
 
 test("a request holds 256 KiB of documents", async () => {

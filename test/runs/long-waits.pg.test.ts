@@ -1,4 +1,4 @@
-// No run waits for ever: one that needs several credentials reserves them after a while, and the limit in force counts.
+// No run waits forever: one that needs several credentials reserves them after a while, and the limit in force counts.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { admitRuns } from "#db/admission.ts";

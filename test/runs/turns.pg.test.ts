@@ -1,4 +1,4 @@
-// Whoever waits for others (a login, a throttle) holds nothing, loses no time of its own, and comes in its order.
+// A run that waits for others (a login, a throttle) holds nothing, loses no time of its own, and comes in its order.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";

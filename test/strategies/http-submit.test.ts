@@ -99,7 +99,7 @@ test("a control that the form does not have, or a value that is no option, fails
   await attempt({ fields: { ...fields, kind: "a", lang: "de", help: "2", never: "3" } });
   await attempt({ fields, add: typo });
   assert.match(target.seen.at(-1)?.body ?? "", /user=dana/);
-  // In force since before: it is sent as ever.
+  // In force since before: it is sent as before.
   await attempt({ fields: typo }, 1);
   assert.match(target.seen.at(-1)?.body ?? "", /user=dana/);
 });

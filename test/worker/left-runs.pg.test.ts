@@ -82,7 +82,7 @@ test("runs that go on count among the worker's places, and come before those tha
   assert.equal((await caller.waitForRun(late, PATIENCE_MS)).body.status, "completed");
 });
 
-test("a run goes on, and a chore is done, whoever holds their jobs; jobs of programs of before are cleared away", async () => {
+test("a run goes on, and a chore is done, no matter who holds their jobs; jobs of programs of before are cleared away", async () => {
   const { db } = installation.database;
   gate = Promise.withResolvers<void>();
   gate.resolve();

@@ -26,7 +26,7 @@ function answer({ sources, known }: CheckJob): CheckedSources {
   }
   const left = problems.length - PROBLEMS_MAX;
   const more: ConfigProblem[] =
-    left > 0 ? [{ ...at, message: `there are ${left} more problems; mend these first` }] : [];
+    left > 0 ? [{ ...at, message: `there are ${left} more problems; fix these first` }] : [];
   return { checked, problems: [...problems.slice(0, PROBLEMS_MAX), ...more] };
 }
 
