@@ -1,27 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from "graphile-worker";
-import { EventEmitter } from "node:events";
-import { deleteOldKeys } from "#actions/delete-old-keys.ts";
-import { noteExpired } from "#actions/note-expired-sessions.ts";
-import { purgeOldRuns } from "#actions/purge-runs.ts";
-import { addUpStoredBytes } from "#db/account-usage.ts";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
-import { sweepObjects } from "#actions/sweep-objects.ts";
 import { listAccountsToServe } from "#db/admission.ts";
-import { isConnectionLost } from "#db/database-errors.ts";
 import { callOverdue } from "#db/lines.ts";
 import type { DatabaseSource } from "#db/pool.ts";
 import type { NewsListener } from "#db/run-news.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import {
-  freeJobs,
-  freeJobsOfNobody,
   freeRunsOfNobody,
   listLeases,
   listRunsToStop,
   lookAtWorkers,
   releaseOrphans,
-  savePoolIds,
   takeOverDeadWorkers,
   type SeenWorker,
 } from "#db/workers.ts";
@@ -31,12 +20,13 @@ import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/sweep-scratch.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
+import { Chores } from "./chores.ts";
 import { join, type Membership } from "./liveness.ts";
 import { PeerWatch } from "./peer-watch.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { RunTaker } from "./run-taker.ts";
+import { quietly } from "./upkeep.ts";
 
-const POLL_EVERY_MS = 1_000;
 const TAKE_OVER_EVERY_MS = 250;
 const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
@@ -45,13 +35,6 @@ const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
 /** Looks in a row that find no suspect, after which a process in quarantine ends. */
 const IDLE_LOOKS_MAX = 3;
-/** Chores at once: sign-ins that are handed over, and one of the timetable's. */
-const CHORES_AT_ONCE = 10;
-/** One queue, so that one of them runs at a time among all workers; a job that is late is not added twice. */
-export const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
-  .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
-  .join("\n");
-
 /** A run that this worker carries. */
 interface Carried {
   readonly accountId: string;
@@ -82,14 +65,11 @@ export class Worker {
   readonly #carried = new Map<string, Carried>();
   readonly #taker: RunTaker;
   readonly #peers = new PeerWatch();
-  readonly #poolIds: string[] = [];
+  readonly #chores: Chores;
   readonly #timers: NodeJS.Timeout[] = [];
   #unsubscribe: () => void = () => {};
   #membership: Membership | null = null;
-  #runner: Runner | null = null;
   #stopping = false;
-  #mustFreeJobs = false;
-  #arePoolsSaved = true;
   #idleLooks = 0;
   readonly #idle = Promise.withResolvers<void>();
 
@@ -103,6 +83,7 @@ export class Worker {
     this.#source = source;
     this.#concurrency = concurrency;
     this.#quarantine = quarantine;
+    this.#chores = new Chores(services, () => this.#membership?.workerId ?? null);
     this.#taker = new RunTaker({
       db: services.db,
       log: services.log,
@@ -123,8 +104,7 @@ export class Worker {
     await worker.#join();
     // As later, too: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
     await worker.#quietly(() => worker.#takeOver());
-    process.on("unhandledRejection", worker.#hearUnhandled);
-    await worker.#startRunner(finishSignIn);
+    await worker.#chores.start(finishSignIn);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     await worker.#takeRuns();
@@ -172,7 +152,7 @@ export class Worker {
     this.#unsubscribe();
     for (const timer of this.#timers) clearInterval(timer);
     // First, so that what is handed back is not given to this worker again.
-    const stopped = this.#runner?.stop();
+    const stopped = this.#chores.stop();
     this.#stopCarried("drain");
     await this.#taker.stop();
     await Promise.all([
@@ -183,60 +163,7 @@ export class Worker {
     await this.#membership?.leave();
     // Other workers have room for them.
     this.#services.news.tellOfWaiting(this.#taker.accountIds);
-    process.off("unhandledRejection", this.#hearUnhandled);
-  }
-
-  /**
-   * The job runner does not wait for the end of a job to be written: when the database is away just then, its error is nobody's
-   * and would end the process. The job stays locked in the runner's name until it is freed. Any other such error ends the process.
-   */
-  readonly #hearUnhandled = (error: unknown): void => {
-    if (!isConnectionLost(error)) throw error;
-    this.#services.log.warn(describeError(error), "the database was lost at a job's end; its lock is freed");
-    this.#mustFreeJobs = true;
-  };
-
-  async #startRunner(finishSignIn: WorkerOptions["finishSignIn"]): Promise<void> {
-    const events = new EventEmitter() as WorkerEvents;
-    events.on("pool:create", ({ workerPool }) => {
-      this.#poolIds.push(workerPool.id);
-      this.#arePoolsSaved = false;
-      void this.#quietly(() => this.#savePools());
-    });
-    const logger = new Logger(() => (level, message) => {
-      if (level === "error") this.#services.log.error({ from: "graphile-worker" }, message.slice(0, 300));
-    });
-    this.#runner = await runGraphileWorker({
-      pgPool: this.#services.db.pool,
-      concurrency: CHORES_AT_ONCE,
-      noHandleSignals: true,
-      pollInterval: POLL_EVERY_MS,
-      // One look for all places, and what can't begin soon goes back for others.
-      preset: { worker: { localQueue: { size: CHORES_AT_ONCE, ttl: POLL_EVERY_MS } } },
-      events,
-      logger,
-      crontab: TIMETABLE,
-      taskList: {
-        // Messages of programs of before, that a run was left: its row says so, and the reconciler goes by that.
-        execute_run: async () => {},
-        housekeeping: async () => await this.#keepHouse(),
-        sweep_objects: async () => void (await sweepObjects(this.#services)),
-        finish_sign_in: async (payload) =>
-          await finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
-      },
-    });
-    // Its promise ends with the runner; a failure there is told, and the reconciler of another process goes on.
-    this.#runner.promise.catch((error: unknown) => {
-      if (!this.#stopping) this.#services.log.error(describeError(error), "the job runner ended");
-    });
-  }
-
-  /** With them, others free this worker's chores when it is lost. */
-  async #savePools(): Promise<void> {
-    const workerId = this.#membership?.workerId;
-    if (workerId === undefined || this.#arePoolsSaved) return;
-    await savePoolIds(this.#services.db, workerId, this.#poolIds);
-    this.#arePoolsSaved = true;
+    this.#chores.close();
   }
 
   /** A run that was taken: it is leased to this worker already. */
@@ -285,7 +212,7 @@ export class Worker {
 
   async #join(): Promise<void> {
     const { db, log, fence } = this.#services;
-    this.#membership = await join(db, this.#source, this.#poolIds, log, fence, {
+    this.#membership = await join(db, this.#source, this.#chores.poolIds, log, fence, {
       onLost: () => {
         this.#membership = null;
         // docs/decisions/0005: a worker that loses its liveness stops its runs before it joins again.
@@ -369,12 +296,7 @@ export class Worker {
   async #freeOthers(): Promise<void> {
     const { db } = this.#services;
     await freeRunsOfNobody(db);
-    if (this.#mustFreeJobs) {
-      await freeJobs(db, this.#poolIds);
-      this.#mustFreeJobs = false;
-    }
-    await this.#savePools();
-    await freeJobsOfNobody(db);
+    await this.#chores.freeLeft();
     await callOverdue(db);
   }
 
@@ -383,12 +305,8 @@ export class Worker {
     if (this.#idleLooks >= IDLE_LOOKS_MAX) this.#idle.resolve();
   }
 
-  /** Personal data first. What fails keeps nothing else from being done. */
-  async #keepHouse(): Promise<void> {
-    await this.#quietly(async () => await purgeOldRuns(this.#services));
-    await this.#quietly(async () => await noteExpired(this.#services));
-    await this.#quietly(async () => await deleteOldKeys(this.#services.db));
-    await this.#quietly(async () => await addUpStoredBytes(this.#services.db));
+  async #quietly(task: () => Promise<unknown>): Promise<void> {
+    await quietly(this.#services.log, task);
   }
 
   #every(ms: number, task: () => Promise<void>): void {
@@ -402,14 +320,5 @@ export class Worker {
         });
       }, ms),
     );
-  }
-
-  /** Work that is done again soon anyway: a failure is logged and no more. */
-  async #quietly(task: () => Promise<unknown>): Promise<void> {
-    try {
-      await task();
-    } catch (error) {
-      this.#services.log.warn(describeError(error), "the worker's upkeep failed; it is tried again");
-    }
   }
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseCrontab } from "graphile-worker";
-import { TIMETABLE } from "#worker/worker.ts";
+import { TIMETABLE } from "#worker/chores.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";

@@ -1,0 +1,10 @@
+import { describeError, type Log } from "#lib/log.ts";
+
+/** Work that is done again soon anyway: a failure is logged and no more. */
+export async function quietly(log: Log, task: () => Promise<unknown>): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    log.warn(describeError(error), "the worker's upkeep failed; it is tried again");
+  }
+}
