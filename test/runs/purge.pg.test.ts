@@ -182,3 +182,22 @@ testInAll(
     assert.ok(seconds < 100, `${seconds} s`);
   },
 );
+
+testInAll(
+  "that runs without objects never ask the store",
+  "350 bare runs behind a store that takes 20 ms: under a second",
+  {},
+  async () => {
+    await plant("quick", 350);
+    const slow: BlobStore = {
+      ...store,
+      remove: async () => await sleep(20),
+      removeAll: async () => await sleep(20),
+    };
+    const began = performance.now();
+    assert.equal(await purgeOldRuns({ db, blobs: slow, log: LOG }), 350);
+    const ms = performance.now() - began;
+    console.log(`350 runs in ${ms.toFixed(0)} ms`);
+    assert.ok(ms < 1_000, `${ms} ms`);
+  },
+);
