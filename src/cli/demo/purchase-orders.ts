@@ -84,10 +84,10 @@ interface Review {
 async function waitForReview({ backend, surroundings }: Stage, runId: string): Promise<Review> {
   const run = await follow(backend, runId);
   insist(run.progress_step === "awaiting_review", `The run did not wait: ${JSON.stringify(run)}`);
-  const list = JSON.parse(await surroundings.latchkey("reviews", "list", "--run", runId, "--json")) as {
-    id: string;
-  }[];
-  const id = list[0]?.id ?? "";
+  const { items } = JSON.parse(await surroundings.latchkey("reviews", "list", "--run", runId, "--json")) as {
+    readonly items: readonly { readonly id: string }[];
+  };
+  const id = items[0]?.id ?? "";
   const lines = (await surroundings.latchkey("reviews", "show", id, "--json")).trim().split("\n");
   return { id, records: lines.map((line) => JSON.parse(line) as Reviewed) };
 }
