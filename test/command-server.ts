@@ -20,6 +20,8 @@ async function run(arguments_: readonly string[]): Promise<CommandResult> {
   } finally {
     stdout.stop();
     stderr.stop();
+    // A command listens for as long as its process lives.
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.removeAllListeners(signal);
   }
 }
 

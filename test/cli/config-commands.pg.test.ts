@@ -83,7 +83,7 @@ test("what a document leaves to chance is printed as a warning by `validate`, `p
     ),
   );
   const warning =
-    /^warning: \S+config\.yaml:8:5 nodes\[1\] nothing reads what the node `rows` gives; name it in a `from`, or take it out$/m;
+    /^warning: \S+config\.yaml:9:5 nodes\[1\] nothing reads what the node `rows` gives; name it in a `from`, or take it out$/m;
   const validated = await run(0, "validate", "-f", path);
   assert.match(validated.stderr, warning);
   assert.equal(validated.stdout, "2 documents in order.\n");

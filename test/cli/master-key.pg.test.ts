@@ -65,12 +65,12 @@ async function masterKey(code: number, ...arguments_: string[]): Promise<Result>
 interface Status {
   readonly kid: string;
   readonly state: string;
-  readonly hasPrivateHalf: boolean | null;
+  readonly has_private_half: boolean | null;
   readonly use: readonly { readonly noun: string; readonly total: number }[];
 }
 
 async function status(): Promise<readonly Status[]> {
-  return JSON.parse((await masterKey(0, "status", "--json")).stdout) as Status[];
+  return (JSON.parse((await masterKey(0, "status", "--json")).stdout) as { items: Status[] }).items;
 }
 
 async function sealedWith(kid: string): Promise<number> {
@@ -140,7 +140,7 @@ describe("a rotation while the service works", () => {
     assert.deepEqual([file.keys.map(({ kid }) => kid), file.primary], [[firstKid, newKid], firstKid]);
     assert.deepEqual(file.keys[0], (JSON.parse(before) as { keys: object[] }).keys[0]);
     assert.deepEqual(
-      (await status()).map(({ kid, state, hasPrivateHalf }) => [kid, state, hasPrivateHalf]),
+      (await status()).map(({ kid, state, has_private_half }) => [kid, state, has_private_half]),
       [
         [firstKid, "primary", true],
         [newKid, "opens only", true],

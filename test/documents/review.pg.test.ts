@@ -173,10 +173,11 @@ test("the command line lists, shows, edits and excludes, and rejects", async () 
     listed.stdout,
     new RegExp(`^records +${one.review} +acme +asks +gate .*Look \\(3 records, 2 not valid\\)`, "m"),
   );
-  const json = JSON.parse((await stage.latchkey("list", "--account", "acme", "--json")).stdout) as readonly {
-    kind: string;
-    id: string;
-  }[];
+  const { items: json } = JSON.parse(
+    (await stage.latchkey("list", "--account", "acme", "--json")).stdout,
+  ) as {
+    items: readonly { kind: string; id: string }[];
+  };
   assert.ok(
     [one, other].every(({ review }) => json.some(({ kind, id }) => kind === "records" && id === review)),
   );

@@ -156,3 +156,43 @@ testInAll(
     await proxy.close();
   },
 );
+
+testInAll(
+  "a clock that steps, and all connections that say 'alive' cut (worker/liveness)",
+  "the database stands still for 17 s under two workers: no run loses its lease, and nothing is read twice",
+  { timeout: 200_000 },
+  async () => {
+    await using own = await startOwnDatabase();
+    await using stage = await openFaultStage({}, own.database);
+    const services = await Promise.all([
+      stage.installation.serveProcess({}),
+      stage.installation.serveProcess({}, ["worker"]),
+    ]);
+    const caller = callerOf(stage, services[0]);
+    const release = stage.holdReads();
+    // Without a login: those of one credential are one at a time.
+    const runs = await Promise.all(
+      Array.from({ length: 10 }, async () => await stage.trigger(caller, "sends")),
+    );
+    await eventually(
+      "all read",
+      async () => runs.every((run) => stage.reads(run).length === 1) || undefined,
+      PATIENCE_MS,
+    );
+    await own.standStill(17_000);
+    // Less than a request may take, together.
+    await sleep(9_000);
+    release();
+    const rows = await stage.outlived(caller, runs);
+    assert.ok(rows.every(({ status }) => status === "completed"));
+    assert.deepEqual(
+      runs.map((run) => stage.reads(run).length),
+      runs.map(() => 1),
+    );
+    const lost = await own.database.db.query("select 1 from run where lost_leases > 0 or lease_epoch > 1");
+    assert.equal(lost.length, 0);
+    await stage.check(caller, runs);
+    await afterFaults(stage);
+    await Promise.all(services.map(async (service) => await service.end("SIGKILL")));
+  },
+);

@@ -11,6 +11,8 @@ export interface OwnDatabase extends AsyncDisposable {
   readonly database: TestDatabase;
   /** `fast` cuts the clients and writes everything, `immediate` is a crash. */
   restart(mode: "fast" | "immediate"): Promise<void>;
+  /** All of the server's processes stand still for so long: no connection is closed, and nothing is answered. */
+  standStill(ms: number): Promise<void>;
 }
 
 const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
@@ -20,19 +22,34 @@ export async function startOwnDatabase(): Promise<OwnDatabase> {
   let server = await startEmbeddedPostgres({ dataDir });
   const connectionString = urlOf(server.ownerConnection);
   const db = openPool({ connectionString }, { applicationName: "latchkey-test", connectTimeoutMs: 20_000 });
+  const postmaster = (): number =>
+    Number(readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n", 1)[0]);
   return {
     database: { connectionString, db, drop: async () => await db.end() },
     restart: async (mode) => {
-      const [pid = ""] = readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n");
-      process.kill(Number(pid), SIGNALS[mode]);
-      while (isRunning(Number(pid))) await sleep(10);
+      const pid = postmaster();
+      process.kill(pid, SIGNALS[mode]);
+      while (isRunning(pid)) await sleep(10);
       server = await startEmbeddedPostgres({ dataDir });
+    },
+    standStill: async (ms) => {
+      const pids = [postmaster(), ...childrenOf(postmaster())];
+      for (const pid of pids) process.kill(pid, "SIGSTOP");
+      try {
+        await sleep(ms);
+      } finally {
+        for (const pid of pids.toReversed()) process.kill(pid, "SIGCONT");
+      }
     },
     [Symbol.asyncDispose]: async () => {
       await server.stop();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+function childrenOf(parent: number): readonly number[] {
+  return readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim().split(" ").map(Number);
 }
 
 function isRunning(pid: number): boolean {
