@@ -18,6 +18,8 @@ const tables = Object.values(SIGNED_TABLES)
 /** Where the tables are read or written, and why that is no way round. A new line here is a decision. */
 const IN_SQL: Readonly<Record<string, string>> = {
   "db/account-secrets.ts": "reads by readGenuine, writes signed rows",
+  "db/admission.ts":
+    "counts by how many runs at once a strategy allows: that delays runs, and sends nothing anywhere",
   "db/sealed-places.ts": "moves sealed values to another key",
   "db/config-documents.ts": "reads by readGenuine",
   "db/new-versions.ts": "writes signed rows",
@@ -56,6 +58,8 @@ test("the columns that decide are named where they are verified or written, and 
     "db/signed-tables.ts",
     "db/first-signing.ts",
     "db/check-signed-rows.ts",
+    // Not verified: it counts by the number of runs at once alone.
+    "db/admission.ts",
   ];
   const places = files.filter((file) =>
     DECIDES.test(textOf(file).replaceAll(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, "")),
