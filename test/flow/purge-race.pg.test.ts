@@ -45,7 +45,9 @@ nodes:
   - { id: few, type: filter, from: read, where: n = 3 }
   - { id: small, type: output, refKey: small, from: few }`,
   );
-  return [installation, openCaller((await installation.serve()).url, await installation.createKey("acme"))];
+  // A process of its own: the AWS SDK reads its credentials from the environment of the process.
+  const { url } = await installation.serveProcess();
+  return [installation, openCaller(url, await installation.createKey("acme"))];
 }
 
 async function race(installation: Installation, caller: Caller): Promise<void> {
