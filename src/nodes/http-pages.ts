@@ -45,7 +45,7 @@ export async function* recordsOfPages(
 ): RecordBatches {
   const { paginate } = config;
   const pagesMax = paginate?.max_pages ?? limits.pagesMax;
-  const repeats = new PageRepeats();
+  const repeats = paginate === undefined ? null : new PageRepeats();
   let at = firstPage(paginate);
   let total = 0;
   for (let number = 1; ; number += 1) {
@@ -58,7 +58,7 @@ export async function* recordsOfPages(
     try {
       for await (const batch of page.batches) {
         records += batch.length;
-        if (paginate !== undefined) repeats.add(batch);
+        repeats?.add(batch);
         yield batch;
       }
     } finally {
@@ -71,7 +71,7 @@ export async function* recordsOfPages(
         ? null
         : nextPage(paginate, at, { response, records, cursor: page.cursor, place });
     if (next === null) return requireRecords(config, total);
-    repeats.endPage(number, leadTo(next, paginate), place);
+    repeats?.endPage(number, leadTo(next, paginate), place);
     if (number === pagesMax)
       throw new NodeFailure(`There are more pages than max_pages (${pagesMax}) allows.`);
     at = next;
