@@ -30,6 +30,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "slow clients by the clock; instead by CPU time (http/slow-clients)",
   "test/flow/ready-under-attack.pg.test.ts":
     "how long others wait during each attack; instead the limits that bound it (http/large-bodies, flow/target-json, operator/typed-documents)",
+  "test/cli/demo.pg.test.ts":
+    "the README's first command, whole; instead the demo of all examples, of which it is the first (cli/demo-examples)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 
@@ -64,7 +66,6 @@ export const SLOW_FILES: Readonly<Record<string, string>> = {
   "test/cli/serve.pg.test.ts": "each way to start and to end is a process",
   "test/cli/init.pg.test.ts": "each way to begin, or to be refused, is a process",
   "test/cli/master-key.pg.test.ts": "rotates keys under a service, and kills it",
-  "test/cli/demo.pg.test.ts": "the README's first command, whole",
   "test/cli/embedded.pg.test.ts": "each test starts a PostgreSQL of its own, by commands",
   "test/db/embedded.pg.test.ts": "each test starts a PostgreSQL of its own",
 };

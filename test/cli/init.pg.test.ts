@@ -8,7 +8,7 @@ import { verifyPassword } from "#lib/password.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { openCaller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 import { latchkey, newFolder, startLatchkey, urlOf, type Environment } from "./program.ts";
 
 let installation: Installation & AsyncDisposable;
@@ -109,7 +109,8 @@ describe("init", () => {
     });
   }
 
-  test("two at once on one data folder make one pair of keys, which opens the vault", async () => {
+  const AT_ONCE = "two at once on one data folder make one pair of keys, which opens the vault";
+  testInAll("four servers at once on one folder (db/embedded)", AT_ONCE, {}, async () => {
     await using database = await emptyDatabase();
     const environment = { ...folderWith({}), DATABASE_URL: database.connectionString };
     const both = await Promise.all([latchkey(["init"], environment), latchkey(["init"], environment)]);

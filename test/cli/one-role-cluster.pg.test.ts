@@ -26,7 +26,7 @@ import { generateMasterKey } from "#vault/master-key.ts";
 import { openCaller } from "../caller.ts";
 import { migrateAll } from "../database.ts";
 import { latchkey, newFolder, processesWith, startLatchkey, urlOf, type Environment } from "./program.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 
 // Finding M5: until the service got a role of its own, it connected as the superuser of the embedded PostgreSQL. What was made
 // then is converted at the first start.
@@ -138,7 +138,8 @@ async function assertConverted({ data, environment }: ReturnType<typeof copyOld>
   assert.equal((statSync(join(data, "postgres-app-password")).mode & 0o777).toString(8), "600");
 }
 
-test("four processes that start at once convert it once, and it goes on working as before", async () => {
+const AT_ONCE = "four processes that start at once convert it once, and it goes on working as before";
+testInAll("one that goes on after it was killed, below", AT_ONCE, {}, async () => {
   const place = copyOld("at-once");
   const results = await Promise.all(
     [1, 2, 3, 4].map(async () => await latchkey(["migrate"], place.environment)),

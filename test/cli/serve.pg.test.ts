@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { install, type Installation } from "../service.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 import { latchkey, startLatchkey, urlOf, type Environment, type Running } from "./program.ts";
 
 let installation: Installation & AsyncDisposable;
@@ -368,7 +368,8 @@ describe("the log", () => {
     for (const { level, time } of lines) assert.ok(level > 0 && !Number.isNaN(Date.parse(time)));
   });
 
-  test("LATCHKEY_LOG_FORMAT=pretty writes for people, LATCHKEY_LOG_LEVEL=error leaves the rest out", async () => {
+  const OTHERS = "LATCHKEY_LOG_FORMAT=pretty writes for people, LATCHKEY_LOG_LEVEL=error leaves the rest out";
+  testInAll("the default format and the level trace, above", OTHERS, {}, async () => {
     const pretty = serve({ LATCHKEY_LOG_FORMAT: "pretty" });
     await urlOf(pretty);
     pretty.child.kill("SIGTERM");
