@@ -92,6 +92,8 @@ export const limits = {
   loginStepsMax: 40,
   /** How much longer a login keeps others of its credential out, so that its own end comes first. */
   loginMarginMs: 10_000,
+  /** Node's timers take no more: they would fire at once. */
+  timerMsMax: 2 ** 31 - 1,
   /** How long the right to log in is kept for a run that was called to it and waits for a place. */
   loginTurnMs: 30_000,
   /** In place, for logins of others to come to an end, one after the other; then a run stands in line. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { limits } from "#domain/limits.ts";
 
 /** Ends a turn. `isOver`: it has logged in, or has tried to. */
 export type EndTurn = (isOver: boolean) => void;
@@ -40,7 +41,7 @@ export class LoginTurns {
         if (waiter.hasTurn) return end;
         const leftMs = turns.movedAtMs + patienceMs - performance.now();
         if (leftMs <= 0) return undefined;
-        await Promise.race([woken, sleep(leftMs, undefined, { signal, ref: false })]);
+        await wokenWithin(woken, Math.min(leftMs, limits.timerMsMax), signal);
       }
     } catch (error) {
       if (waiter.hasTurn) end(false);
@@ -62,5 +63,16 @@ export class LoginTurns {
     }
     next.hasTurn = true;
     next.wake();
+  }
+}
+
+/** Leaves no timer behind: with no end to its patience it would last for weeks. */
+async function wokenWithin(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const timer = sleep(ms, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
+  try {
+    await Promise.race([woken, timer]);
+  } finally {
+    over.abort();
   }
 }

@@ -5,10 +5,8 @@ import {
   type ThrottleSlot,
 } from "#db/throttle.ts";
 import type { Database } from "#db/pool.ts";
+import { limits } from "#domain/limits.ts";
 import { outlastLocks } from "./outlast-locks.ts";
-
-/** Node's timers take no more: they would fire at once. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** No slot comes in time: none was taken. */
 export class SlotTooFar extends Error {
@@ -56,7 +54,7 @@ class Pace {
 
   /** Throws SlotTooFar: at once when those before it take too many slots, or when its time is over. */
   async take(spacingMs: number, given: SlotRequest): Promise<void> {
-    const request = { ...given, withinMs: Math.min(given.withinMs, TIMER_MS_MAX) };
+    const request = { ...given, withinMs: Math.min(given.withinMs, limits.timerMsMax) };
     this.#spacingMs = spacingMs;
     request.signal.throwIfAborted();
     if (this.#waitMs(request.rank) > request.withinMs) throw new SlotTooFar();

@@ -1,5 +1,4 @@
-/** Node's timers take no more: they would fire at once. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
+import { limits } from "#domain/limits.ts";
 
 /** A run's timeout, in this process: it stands still while the run waits for others to let it go on. */
 export class RunClock {
@@ -39,6 +38,6 @@ export class RunClock {
 
   #goOn(): void {
     this.#runningSinceMs = performance.now();
-    this.#timer = setTimeout(this.#onOver, Math.min(Math.max(this.#leftMs, 0), TIMER_MS_MAX));
+    this.#timer = setTimeout(this.#onOver, Math.min(Math.max(this.#leftMs, 0), limits.timerMsMax));
   }
 }
