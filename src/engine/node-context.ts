@@ -26,6 +26,9 @@ export function nodeContext(
   const { node } = planned;
   const target =
     node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login");
+  const note: NodeContext["log"] = (message, fields) => {
+    if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));
+  };
   return {
     node,
     signal,
@@ -67,9 +70,11 @@ export function nodeContext(
       const reopen = await run.scratch.keep(records);
       return () => abortableBatches(decodeRecords(reopen()), signal);
     },
-    log: (message, fields) => {
-      if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));
-      if (message.startsWith("warning: ")) run.onWarning?.(node.id, run.redact.message(message));
+    log: note,
+    warn: (why) => {
+      const message = `warning: ${why}`;
+      note(message);
+      run.onWarning?.(node.id, run.redact.message(message));
     },
   };
 }

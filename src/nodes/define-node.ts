@@ -61,6 +61,8 @@ export interface NodeContext {
   readonly spill: (batches: RecordBatches) => Promise<() => RecordBatches>;
   /** To the operator's step log: no values of the data, only counts and names. */
   log(message: string, fields?: Record<string, number | string | boolean>): void;
+  /** The same, for what is probably not as the author meant it: an author's own run shows it, too. */
+  warn(message: string): void;
 }
 
 /** What is known of a write from before. */

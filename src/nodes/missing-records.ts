@@ -20,14 +20,14 @@ interface MissingMatters {
  * message.
  */
 export function tellMissing(
-  context: Pick<NodeContext, "node" | "log">,
+  context: Pick<NodeContext, "node" | "warn">,
   { expect }: MissingMatters,
   place: string,
 ): TellMissing {
   return (why, isChanged) => {
     if (isChanged && context.node.edition >= 2 && expect?.min_records !== 0)
       throw new NodeFailure(`${place}: ${why}.`);
-    context.log(`warning: ${why}`);
+    context.warn(why);
   };
 }
 

@@ -180,13 +180,13 @@ async function follow(
   }
 }
 
-/** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (docs/decisions/0015). */
 /** Something was sent all the same, to the hop before: neither can be said of the request any more. */
 function afterRedirect(error: GateError): GateError {
   if (error.failure === "unreachable") return new GateError("connection", error.message);
   return error.failure === "refused" ? new GateError("redirect_outside", error.message) : error;
 }
 
+/** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (docs/decisions/0015). */
 function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): void {
   // A first URL may be built from data, and in a login from a secret: what it says is not repeated.
   const refuse = (reason: string): GateError =>

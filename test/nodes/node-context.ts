@@ -98,6 +98,7 @@ export async function runNode(
     },
     spill: spillTo(scratch),
     log: (message, fields = {}) => void seen.logged.push({ message, fields }),
+    warn: (why) => void seen.logged.push({ message: `warning: ${why}`, fields: {} }),
     ...setup.context,
   };
   return { flow: await type.run(context, node.config), seen };
