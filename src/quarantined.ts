@@ -2,14 +2,10 @@
  * A process that carries suspects for the service that has started it (`worker/quarantine.ts`), one at a time. It ends with the service,
  * with its last suspect, or with the one that kills it.
  */
-import { enableCompileCache } from "node:module";
-import { fileURLToPath } from "node:url";
+import "./lib/compile-cache.mjs";
 import type { QuarantineOrder, QuarantineState } from "#worker/quarantine.ts";
 
 const TELL_EVERY_MS = 1_000;
-
-// As in main.ts.
-enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/latchkey", import.meta.url)));
 
 const told = Promise.withResolvers<void>();
 process.once("disconnect", () => told.resolve());

@@ -2,7 +2,7 @@ import { fork, spawn, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const COMMAND_SERVER = fileURLToPath(new URL("./command-server.ts", import.meta.url));
-const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../src/main.mjs", import.meta.url));
 
 /** As the launcher `latchkey` starts it: heaps that stay small while records stream through them. */
 const FLAGS = [

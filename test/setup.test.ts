@@ -53,8 +53,8 @@ before(async () => {
     }),
   );
   await writeFile(
-    join(template, "src/main.ts"),
-    `const words: string[] = process.argv.slice(2);
+    join(template, "src/main.mjs"),
+    `const words = process.argv.slice(2);
 console.log(JSON.stringify({ words, cwd: process.cwd() }));
 process.exitCode = 7;
 `,

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { WIDGET_INTEGRITY } from "#hosted/widget.ts";
+import { widgetIntegrity } from "#hosted/widget.ts";
 
 const INTEGRITY = /integrity="sha384-[^"]*"/g;
 
@@ -7,7 +7,7 @@ const INTEGRITY = /integrity="sha384-[^"]*"/g;
 export async function embeddedPage(root: URL): Promise<string> {
   const page = await readFile(new URL("docs/embedded.md", root), "utf8");
   if (!INTEGRITY.test(page)) throw new Error("docs/embedded.md names the widget's integrity nowhere");
-  return page.replace(INTEGRITY, `integrity="${WIDGET_INTEGRITY}"`);
+  return page.replace(INTEGRITY, `integrity="${widgetIntegrity()}"`);
 }
 
 /** The widget's types, for the React wrapper, which is published by itself. */

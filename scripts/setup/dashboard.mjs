@@ -21,7 +21,7 @@ function listSources(folder = sources, prefix = "") {
       const path = prefix === "" ? entry.name : `${prefix}/${entry.name}`;
       return entry.isDirectory() ? listSources(join(folder, entry.name), path) : [path];
     })
-    .sort();
+    .sort((one, other) => (one < other ? -1 : 1));
 }
 
 function hashSources() {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { OutboundError } from "#domain/http-exchange.ts";
+import { startThread } from "#lib/start-thread.ts";
 import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
 import { standBack } from "#lib/thread-priority.ts";
 
@@ -80,7 +81,7 @@ async function readInThread(
   signal: AbortSignal,
   place: PlaceHeld,
 ): Promise<PageAnswers | "later" | null> {
-  const thread = idle.pop() ?? (await startThread());
+  const thread = idle.pop() ?? (await startPageThread());
   if (thread === null) return null;
   thread.worker.ref();
   const answers = await runJob(thread, job, signal, place);
@@ -94,8 +95,8 @@ async function readInThread(
 }
 
 /** Null: it can't be started. */
-async function startThread(): Promise<PageThread | null> {
-  const worker = new Worker(new URL("./page-thread.ts", import.meta.url), {
+async function startPageThread(): Promise<PageThread | null> {
+  const worker = startThread(new URL("./page-thread.ts", import.meta.url), {
     name: "page-reader",
     execArgv: [],
     // The thread has no use for the service's secrets.

@@ -1,8 +1,9 @@
 import { setImmediate } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { NoJson } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { assert, must } from "#lib/assert.ts";
+import { startThread } from "#lib/start-thread.ts";
 import { tookTooLong } from "./failure-reason.ts";
 import { CLOCK_FACTOR } from "./time-limit.ts";
 import { PROGRESS_BYTES, Progress } from "./thread-messages.ts";
@@ -137,7 +138,7 @@ export class SupervisedThread {
     const shared = new SharedArrayBuffer(PROGRESS_BYTES);
     const { timeoutMs, memoryMiB, overdue } = this.#limits;
     const taskMs = overdue?.taskMs ?? null;
-    const worker = new Worker(new URL("./expression-thread.ts", import.meta.url), {
+    const worker = startThread(new URL("./expression-thread.ts", import.meta.url), {
       workerData: { progress: shared, timeoutMs, taskMs, standsBack: overdue === null } satisfies ThreadData,
       // Nothing of the host's surroundings belongs in there.
       env: {},

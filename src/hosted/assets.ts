@@ -5,40 +5,43 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { findLogo } from "#actions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
+import { lazy } from "#lib/lazy.ts";
 import { accentSheet, themedAccentSheet } from "./accent.ts";
 
-/** What is the same for every visitor, made once when the process starts. */
-const STYLE = squeezeSheet(readOwn("pages/style.css"));
-const FILES: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
-  ["style.css", { type: "text/css", text: STYLE }],
-  [
-    "frame.css",
-    { type: "text/css", text: `${squeezeSheet(readOwn("pages/frame.css"))}\n${themesOf(STYLE)}` },
-  ],
-  ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
-  ["frame.js", { type: "text/javascript", text: readScript("browser/frame.ts") }],
-  ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
-  ["opening.js", { type: "text/javascript", text: readScript("browser/opening.ts") }],
-  ["window.js", { type: "text/javascript", text: readScript("browser/window.ts") }],
-  // The decoder of QR codes is loaded when somebody gives a picture, and never before.
-  ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],
-  ["index.js", { type: "text/javascript", text: readPackage("qr") }],
-  ["icon.svg", { type: "image/svg+xml", text: readOwn("../../ui/icon.svg") }],
-]);
+/** What is the same for every visitor. Made for the first page: a process that serves none needs no compiler of TypeScript. */
+const files = lazy((): ReadonlyMap<string, { readonly type: string; readonly text: string }> => {
+  const style = squeezeSheet(readOwn("pages/style.css"));
+  const frame = `${squeezeSheet(readOwn("pages/frame.css"))}\n${themesOf(style)}`;
+  return new Map([
+    ["style.css", { type: "text/css", text: style }],
+    ["frame.css", { type: "text/css", text: frame }],
+    ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
+    ["frame.js", { type: "text/javascript", text: readScript("browser/frame.ts") }],
+    ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
+    ["opening.js", { type: "text/javascript", text: readScript("browser/opening.ts") }],
+    ["window.js", { type: "text/javascript", text: readScript("browser/window.ts") }],
+    // The decoder of QR codes is loaded when somebody gives a picture, and never before.
+    ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],
+    ["index.js", { type: "text/javascript", text: readPackage("qr") }],
+    ["icon.svg", { type: "image/svg+xml", text: readOwn("../../ui/icon.svg") }],
+  ]);
+});
 
 const VERSION_CHARACTERS = 16;
 /** Of all of them together, and of how accent colours are computed: a page asks for what it was made with. */
-const VERSION = createHash("sha256")
-  .update(JSON.stringify([...FILES, themedAccentSheet("#3355ff"), themedAccentSheet("#ffee00")]))
-  .digest("base64url")
-  .slice(0, VERSION_CHARACTERS);
+const filesVersion = lazy(() =>
+  createHash("sha256")
+    .update(JSON.stringify([...files(), themedAccentSheet("#3355ff"), themedAccentSheet("#ffee00")]))
+    .digest("base64url")
+    .slice(0, VERSION_CHARACTERS),
+);
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 const ACCENT = /^(accent|themes)-([0-9a-f]{6})\.css$/;
 const LOGO = /^([0-9a-f]{64})\.(?:png|jpg|webp)$/;
 
 /** The path of a file on our pages; absolute, so that it is right at every depth. */
-export const assetPath = (base: string, name: string): string => `${base}/assets/${VERSION}/${name}`;
+export const assetPath = (base: string, name: string): string => `${base}/assets/${filesVersion()}/${name}`;
 export const accentPath = (base: string, color: string): string =>
   assetPath(base, `accent-${color.slice(1)}.css`);
 /** The same for frames, whose pages may say which scheme. */
@@ -106,14 +109,14 @@ async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<
   const { version, name } = request.params as { version: string; name: string };
   const [, sheet, color] = ACCENT.exec(name) ?? [];
   const text = (sheet === "themes" ? themedAccentSheet : accentSheet)(`#${color}`);
-  const file = color === undefined ? FILES.get(name) : { type: "text/css", text };
+  const file = color === undefined ? files().get(name) : { type: "text/css", text };
   if (file === undefined) return sendNotFound(reply);
   const { bytes, encoding } = compress(name, file.text, request.headers["accept-encoding"]);
   if (encoding !== null) reply.header("Content-Encoding", encoding);
   return await reply
     .headers({
       // While two versions of the service run, a page of one may ask the other: it gets something, for this once.
-      "Cache-Control": version === VERSION ? IMMUTABLE : "no-store",
+      "Cache-Control": version === filesVersion() ? IMMUTABLE : "no-store",
       Vary: "Accept-Encoding",
       "X-Content-Type-Options": "nosniff",
       "Cross-Origin-Resource-Policy": "same-origin",

@@ -1,5 +1,6 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { CONFINED } from "#lib/confined-thread.ts";
+import { startThread } from "#lib/start-thread.ts";
 import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
 import { standBack } from "#lib/thread-priority.ts";
 import { NodeFailure } from "./define-node.ts";
@@ -62,7 +63,7 @@ async function runInThread(
   signal: AbortSignal,
   place: PlaceHeld,
 ): Promise<ParseReply | null> {
-  const thread = (isShared(job) ? idle.pop() : undefined) ?? startThread();
+  const thread = (isShared(job) ? idle.pop() : undefined) ?? startParseThread();
   thread.ref();
   const timeMs = timeOf(job);
   return await new Promise<ParseReply | null>((resolve, reject) => {
@@ -149,9 +150,9 @@ function release(thread: Worker, isUsable: boolean): void {
 }
 
 /** `module`: what runs in it. */
-export function startThread(module = new URL("./parse-thread.ts", import.meta.url)): Worker {
+export function startParseThread(module = new URL("./parse-thread.ts", import.meta.url)): Worker {
   const threadId = new Int32Array(new SharedArrayBuffer(4));
-  const thread = new Worker(module, {
+  const thread = startThread(module, {
     workerData: { threadOf: PARSE_THREAD, threadId } satisfies ParseThreadData,
     env: CONFINED.env,
     argv: [...CONFINED.argv],

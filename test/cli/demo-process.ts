@@ -34,7 +34,7 @@ export interface Demo extends Running {
 
 export const BY_NPM = ["npm", "run", "demo", "--"];
 /** What npm runs. npm itself ends by the SIGINT that the demo has handled. */
-export const BY_SCRIPT = [process.execPath, "scripts/run.mjs", "src/main.ts", "demo"];
+export const BY_SCRIPT = [process.execPath, "scripts/run.mjs", "src/main.mjs", "demo"];
 
 export function startDemo([program, ...arguments_]: readonly string[]): Demo {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-test-"));

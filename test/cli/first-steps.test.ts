@@ -10,7 +10,7 @@ import { newFolder, ROOT } from "./program.ts";
 
 const folder = newFolder();
 after(() => rmSync(folder, { recursive: true, force: true }));
-const MAIN = join(ROOT, "src/main.ts");
+const MAIN = join(ROOT, "src/main.mjs");
 
 test("recordings among documents are passed over, and are no documents when there is nothing else", async () => {
   const documents = join(folder, "documents");

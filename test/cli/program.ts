@@ -8,7 +8,7 @@ import { withoutProgress } from "../service-process.ts";
 import type { CommandResult, Installation } from "../service.ts";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const MAIN = join(ROOT, "src/main.ts");
+const MAIN = join(ROOT, "src/main.mjs");
 
 export type Environment = Readonly<Record<string, string>>;
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import type { ParseJob } from "#nodes/parse-jobs.ts";
-import { runParseJob, startThread } from "#nodes/run-parse-job.ts";
+import { runParseJob, startParseThread } from "#nodes/run-parse-job.ts";
 import { pdf, textCell, xlsx } from "./office-files.ts";
 
 const HTML: ParseJob = {
@@ -52,7 +52,7 @@ test("code in a parse thread writes nothing, starts nothing, and reads no file o
       .map(([name, work]) => `attempt(${JSON.stringify(name)}, () => { ${work} });`)
       .join("\n")}
     parentPort.postMessage(seen);`;
-  const { env, ...seen } = await answerOf(startThread(moduleOf(code)));
+  const { env, ...seen } = await answerOf(startParseThread(moduleOf(code)));
   assert.equal(existsSync(written), false);
   assert.equal(env, 0);
   for (const name of Object.keys(tries)) {
@@ -72,7 +72,7 @@ for (const job of [HTML, XLSX, PDF])
           .every((each) => Object.isFrozen(each.prototype ?? each));
         parentPort.postMessage({ frozen });
       });`;
-    const worker = startThread(moduleOf(code));
+    const worker = startParseThread(moduleOf(code));
     const replies: any[] = [];
     worker.on("message", (reply) => {
       replies.push(reply);

@@ -131,7 +131,7 @@ test("apply, plan and validate refuse a document that would send a secret elsewh
     JSON.stringify({ acme: { NOBODY: { value: VALUE, origins: ["https://a.example"] } } }),
   );
   const environment = { ...foreignEnvironment(), LATCHKEY_CLIENT_SECRETS_FILE: secrets };
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const main = fileURLToPath(new URL("../../src/main.mjs", import.meta.url));
   const account = join(bench.installation.dataFolder, "acme.yaml");
   writeFileSync(account, "account: acme\nname: Acme");
   assert.throws(
@@ -221,7 +221,7 @@ test("set, list and delete: the value goes in and never comes out, each effect i
          where action like 'secret.%' and subject_id = 'PAYPAL' order by occurred_at, id`,
       )
     ).map(({ text }) => text.replace(/,?"row":"account_secret\/acct_\w+\/PAYPAL","serial":\d+/, ""));
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const main = fileURLToPath(new URL("../../src/main.mjs", import.meta.url));
   const setting = "secrets set --account acme PAYPAL --for".split(" ");
   const arguments_ = [main, ...setting, "https://a.example", "https://b.example"];
   const env = { ...foreignEnvironment(), ...bench.installation.environment };

@@ -1,6 +1,7 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { limits } from "#domain/limits.ts";
 import { FairQueue } from "#lib/fair-queue.ts";
+import { startThread } from "#lib/start-thread.ts";
 import { addedNodeFiles } from "#nodes/registry.ts";
 import type { KnownConfig } from "./check-config.ts";
 import {
@@ -35,7 +36,7 @@ export async function checkInThread(
   if (isBusy) await new Promise<void>((resolve) => waiting.push(caller, resolve));
   isBusy = true;
   try {
-    const thread = idle ?? (await startThread());
+    const thread = idle ?? (await startCheckThread());
     idle = null;
     clearTimeout(idleTimer);
     thread.ref();
@@ -56,9 +57,9 @@ export async function checkInThread(
   }
 }
 
-async function startThread(): Promise<Worker> {
+async function startCheckThread(): Promise<Worker> {
   const nodeFiles = addedNodeFiles();
-  const thread = new Worker(new URL("./check-thread.ts", import.meta.url), {
+  const thread = startThread(new URL("./check-thread.ts", import.meta.url), {
     name: CHECK_THREAD,
     workerData: { threadOf: CHECK_THREAD, nodeFiles } satisfies CheckThreadData,
     execArgv: [],

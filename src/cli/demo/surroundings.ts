@@ -56,7 +56,7 @@ export async function openSurroundings(
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const main = join(root, "src/main.ts");
+    const main = join(root, "src/main.mjs");
     const dataFolder = join(folder, "data");
     const surroundings = {
       ...foreign,
