@@ -8,7 +8,8 @@ import type { Lease } from "#db/lease.ts";
 import { completeRun, type NewResult } from "#db/run-results.ts";
 import { failStep, finishStep, startStep, type FinishedStep } from "#db/run-steps.ts";
 import { failRun, moveStep, startRun } from "#db/runs.ts";
-import { install, type Installation } from "../service.ts";
+import type { Installation } from "../service.ts";
+import { installForRuns } from "./any-blueprint.ts";
 
 const OWNER = "worker_test";
 const NODE = "read";
@@ -18,20 +19,7 @@ let db: Database;
 let accountId: string;
 
 before(async () => {
-  installation = await install();
-  db = installation.database.db;
-  await installation.apply(
-    "account: acme\nconcurrency: 1000",
-    `blueprint: any
-account: acme
-nodes:
-  - { id: a, type: input, refKey: a, default: "[]" }
-  - { id: rows, type: parse, from: a, format: json }
-  - { id: out, type: output, refKey: out, from: rows }`,
-  );
-  await installation.createKey("acme");
-  const [account] = await db.query<{ id: string }>("select id from account");
-  accountId = account?.id ?? "";
+  ({ installation, db, accountId } = await installForRuns());
 });
 after(async () => await installation?.[Symbol.asyncDispose]());
 

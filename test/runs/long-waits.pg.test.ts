@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { admitRuns } from "#db/admission.ts";
 import type { Database } from "#db/pool.ts";
-import { install, type Installation } from "../service.ts";
+import type { Installation } from "../service.ts";
+import { installForRuns } from "./any-blueprint.ts";
 
 const OWNER = "worker_test";
 const ROUNDS = 20;
@@ -19,22 +20,7 @@ let db: Database;
 let accountId: string;
 
 before(async () => {
-  installation = await install();
-  db = installation.database.db;
-  await installation.apply(
-    "account: acme\nconcurrency: 1000",
-    strategy("one", 1),
-    strategy("two", 1),
-    `blueprint: any
-account: acme
-nodes:
-  - { id: a, type: input, refKey: a, default: "[]" }
-  - { id: rows, type: parse, from: a, format: json }
-  - { id: out, type: output, refKey: out, from: rows }`,
-  );
-  await installation.createKey("acme");
-  const [account] = await db.query<{ id: string }>("select id from account");
-  accountId = account?.id ?? "";
+  ({ installation, db, accountId } = await installForRuns(strategy("one", 1), strategy("two", 1)));
 });
 beforeEach(async () => {
   await end(await underWay());

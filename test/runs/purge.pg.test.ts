@@ -15,8 +15,9 @@ import type { Database } from "#db/pool.ts";
 import { readPurgeLag } from "#db/purges.ts";
 import { openLog } from "#lib/log.ts";
 import { moveClock } from "../flow/run-history.ts";
-import { install, type Installation } from "../service.ts";
+import type { Installation } from "../service.ts";
 import { testInAll } from "../tiers.ts";
+import { installForRuns } from "./any-blueprint.ts";
 
 const LOG = openLog({ level: "silent", format: "json" });
 const DAY_MS = 86_400_000;
@@ -27,20 +28,9 @@ let folder: string;
 let store: BlobStore;
 
 before(async () => {
-  installation = await install();
-  db = installation.database.db;
+  ({ installation, db } = await installForRuns());
   folder = await mkdtemp(join(tmpdir(), "latchkey-purge-"));
   store = openLocalStore(folder);
-  await installation.apply(
-    "account: acme",
-    `blueprint: any
-account: acme
-nodes:
-  - { id: a, type: input, refKey: a, default: "[]" }
-  - { id: rows, type: parse, from: a, format: json }
-  - { id: out, type: output, refKey: out, from: rows }`,
-  );
-  await installation.createKey("acme");
 });
 after(async () => {
   await installation?.[Symbol.asyncDispose]();

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "#db/pool.ts";
 import { openLog } from "#lib/log.ts";
 import { RunTaker, type TakerOptions } from "#worker/run-taker.ts";
-import { install, type Installation } from "../service.ts";
+import { anyBlueprint, installForRuns } from "../runs/any-blueprint.ts";
+import type { Installation } from "../service.ts";
 
 const WAITING = 40;
 const LOG = openLog({ level: "silent", format: "json" });
@@ -15,22 +16,9 @@ let db: Database;
 let accountId: string;
 
 before(async () => {
-  installation = await install();
-  db = installation.database.db;
-  await installation.apply(
-    "account: acme\nconcurrency: 1000",
-    "account: beta\nconcurrency: 1000",
-    ...["acme", "beta"].map(
-      (account) => `blueprint: any
-account: ${account}
-nodes:
-  - { id: a, type: input, refKey: a, default: "[]" }
-  - { id: rows, type: parse, from: a, format: json }
-  - { id: out, type: output, refKey: out, from: rows }`,
-    ),
-  );
-  for (const account of ["acme", "beta"]) await installation.createKey(account);
-  accountId = await idOf("acme");
+  const beta = ["account: beta\nconcurrency: 1000", anyBlueprint("beta")];
+  ({ installation, db, accountId } = await installForRuns(...beta));
+  await installation.createKey("beta");
 });
 after(async () => await installation?.[Symbol.asyncDispose]());
 

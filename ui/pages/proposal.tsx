@@ -114,18 +114,16 @@ function Decision({ proposal }: { readonly proposal: Proposal }) {
     confirmations_wanted: wanted,
   } = proposal;
   const isOwn = by === email || confirmed.includes(email);
-  const input = { params: { proposalId: id } };
+  const common = { input: { params: { proposalId: id } }, changes: CHANGES, of: "the proposal" };
   return (
     <Group gap="xs">
       {(status === "open" || status === "confirmed") &&
         may("proposal.discard") &&
         (role === "admin" || by === email) && (
           <AskButton
+            {...common}
             to={discardProposal}
-            input={input}
-            changes={CHANGES}
             label="Discard"
-            of="the proposal"
             title="Discard the proposal?"
             action="Discard"
             done="The proposal is discarded."
@@ -135,11 +133,9 @@ function Decision({ proposal }: { readonly proposal: Proposal }) {
         )}
       {status === "open" && may("proposal.confirm") && !isOwn && (
         <AskButton
+          {...common}
           to={confirmProposal}
-          input={input}
-          changes={CHANGES}
           label="Confirm"
-          of="the proposal"
           title="Confirm the proposal?"
           action="Confirm"
           done="You have confirmed the proposal."
