@@ -373,6 +373,27 @@ create table oauth_token (
 );
 CREATE INDEX oauth_token_kid ON public.oauth_token USING btree (kid);
 
+create table object_sweep (
+  is_only boolean default true not null,
+  epoch integer not null,
+  is_meant boolean not null,
+  stage text not null,
+  after_key text not null,
+  seen bigint not null,
+  found bigint not null,
+  orphans text[] not null,
+  begun_at timestamp with time zone not null,
+  moved_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint object_sweep_pkey PRIMARY KEY (is_only),
+  constraint object_sweep_check CHECK (((found >= 0) AND (found <= seen))),
+  constraint object_sweep_epoch_check CHECK ((epoch > 0)),
+  constraint object_sweep_is_only_check CHECK (is_only),
+  constraint object_sweep_orphans_check CHECK ((cardinality(orphans) <= 1000)),
+  constraint object_sweep_seen_check CHECK ((seen >= 0)),
+  constraint object_sweep_stage_check CHECK ((stage = ANY (ARRAY['counting'::text, 'removing'::text, 'unfinished'::text])))
+);
+
 create table operator (
   id text not null,
   email text not null,

@@ -14,6 +14,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { assert } from "#lib/assert.ts";
+import { walkInOrder } from "./walk-in-order.ts";
 import {
   BlobMissing,
   diskFailure,
@@ -59,7 +60,7 @@ export function openLocalStore(folder: string): BlobStore {
     },
     removeAll: async (prefix) =>
       await rm(pathOf(prefix.replace(/\/$/, "")), { recursive: true, force: true }),
-    list: (prefix, pageSize) => listFiles(folder, prefix, pageSize),
+    list: (prefix, pageSize, after) => listFiles(folder, prefix, pageSize, after),
     listUnfinished: (before, isOurs) => listUnfinishedFiles(folder, before, isOurs),
     removeUnfinished: async (before, isOurs) => await removeUnfinishedFiles(folder, before, isOurs),
   };
@@ -154,14 +155,14 @@ async function* listFiles(
   folder: string,
   prefix: string,
   pageSize: number,
+  after = "",
 ): AsyncIterable<readonly ListedBlob[]> {
   assert(isObjectPrefix(prefix), "a prefix made by the server");
   let page: ListedBlob[] = [];
-  for await (const path of walk(join(folder, prefix))) {
-    const key = relative(folder, path);
+  for await (const key of walkInOrder(folder, prefix, after)) {
     // What is half-written is no object yet, and what else people put there is none of ours.
     if (UNFINISHED.test(key) || !isObjectKey(key)) continue;
-    const modifiedAt = await modifiedAtOf(path);
+    const modifiedAt = await modifiedAtOf(join(folder, key));
     if (modifiedAt === null) continue;
     page.push({ key, modifiedAt });
     if (page.length < pageSize) continue;

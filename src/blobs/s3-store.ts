@@ -168,13 +168,14 @@ class S3Store implements BlobStore {
     for await (const upload of this.#unfinished(prefix)) await this.#abort(upload.name, upload.id);
   }
 
-  async *list(prefix: string, pageSize: number): AsyncIterable<readonly ListedBlob[]> {
+  async *list(prefix: string, pageSize: number, after = ""): AsyncIterable<readonly ListedBlob[]> {
     assert(isObjectPrefix(prefix), "a prefix made by the server");
-    for await (const page of this.#listRaw(prefix, pageSize)) {
+    for await (const page of this.#listRaw(prefix, pageSize, after)) {
       const listed = page
         .map(({ name, modifiedAt }) => ({ key: name.slice(this.#settings.prefix.length), modifiedAt }))
         // What else people put there is none of ours; some stores show parts of uploads, too.
-        .filter(({ key }) => isObjectKey(key));
+        // A store that does not know where to begin begins at the start.
+        .filter(({ key }) => isObjectKey(key) && key > after);
       if (listed.length > 0) yield listed;
     }
   }
@@ -259,6 +260,7 @@ class S3Store implements BlobStore {
   async *#listRaw(
     prefix: string,
     pageSize: number,
+    after = "",
   ): AsyncIterable<readonly { readonly name: string; readonly modifiedAt: Date }[]> {
     for (let token: string | undefined, more = true; more; more = token !== undefined) {
       const page = await this.#ask(async ({ client, s3 }) =>
@@ -266,6 +268,7 @@ class S3Store implements BlobStore {
           new s3.ListObjectsV2Command({
             ...this.#below(prefix),
             MaxKeys: pageSize,
+            ...(after > prefix && { StartAfter: this.#settings.prefix + after }),
             ContinuationToken: token,
           }),
         ),

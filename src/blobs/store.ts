@@ -45,8 +45,11 @@ export interface BlobStore {
   remove(keys: readonly string[]): Promise<void>;
   /** Removes every object whose key begins with `prefix` (which ends in `/`), half-written ones too. */
   removeAll(prefix: string): Promise<void>;
-  /** The objects whose key begins with `prefix` (which ends in `/`), page by page, in no particular order. */
-  list(prefix: string, pageSize: number): AsyncIterable<readonly ListedBlob[]>;
+  /**
+   * The objects whose key begins with `prefix` (which ends in `/`) and comes after `after`, page by page, in the order of the keys' bytes:
+   * a listing that was cut off goes on after the last key it gave.
+   */
+  list(prefix: string, pageSize: number, after?: string): AsyncIterable<readonly ListedBlob[]>;
   /** Names of what is left of objects that were never finished, untouched since `before`, if `isOurs` says so of their key. */
   listUnfinished(before: Date, isOurs: (key: string) => boolean): AsyncIterable<string>;
   /** Removes what `listUnfinished` names. Gives how many. */

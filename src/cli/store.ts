@@ -32,11 +32,11 @@ export function addStore(program: Command, composition: Composition): void {
       const { sweepObjects } = await import("#actions/sweep-objects.ts");
       const { openLog } = await import("#lib/log.ts");
       const blobs = await composition.openStore();
-      const log = openLog({ level: "error", format: "pretty" });
+      const log = openLog({ level: "warn", format: "pretty" });
       const removed = await composition.withDatabase(
         async (db) => await sweepObjects({ db, blobs, log }, true),
       );
-      if (removed === null) throw new CommandFailed("Nothing was removed.");
+      if (removed === null) throw new CommandFailed("The sweep was not carried out to its end.");
       print(`${removed} objects were removed.`);
     });
 }

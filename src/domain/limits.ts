@@ -158,6 +158,8 @@ export const limits = {
   retentionMs: 30 * 86_400_000,
   /** docs/decisions/0029: an object that no row names after this is swept. */
   orphanedObjectAgeMs: 86_400_000,
+  /** A sweep that has stood still for this long begins anew: rows and objects may have been restored since. */
+  sweepForgottenMs: 86_400_000,
   accountConcurrency: 50,
   /** Of one account, unless a setting says otherwise. */
   accountQueuedRuns: 1_000_000,

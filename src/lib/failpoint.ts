@@ -54,6 +54,7 @@ export const FAILPOINTS = [
   "gate.before_dial",
   "gate.after_lookup",
   "gate.after_dial",
+  "sweep.after_page",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

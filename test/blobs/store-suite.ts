@@ -149,6 +149,16 @@ export function testStore(kind: string, open: () => BlobStore, options: SuiteOpt
     await assert.rejects(Array.fromAsync(store.list("../", 3)), /Invariant/);
   });
 
+  promise("a listing is in the order of the keys, and goes on after any of them", async (store) => {
+    const keys = ["o-1", "o.1", "o/1", "o/2/3", "o/20", "o1", "p/1"].map((name) => `steps/acct_4/${name}`);
+    for (const key of keys.toReversed()) await store.put(key, bytesOf("x"));
+    const after = async (key?: string): Promise<readonly string[]> =>
+      (await Array.fromAsync(store.list("steps/acct_4/", 2, key))).flat().map((each) => each.key);
+    assert.deepEqual(await after(), keys);
+    for (const [index, key] of keys.entries()) assert.deepEqual(await after(key), keys.slice(index + 1), key);
+    assert.deepEqual(await after("inputs/acct_9/later"), keys, "of a prefix before this one");
+  });
+
   promiseOfParts("many at once, small and large, disturb each other in nothing", async (store) => {
     const contents = Array.from({ length: 24 }, (_, index) =>
       randomBytes(index % 8 === 0 ? 6_000_000 : 20_000),

@@ -8,7 +8,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { claimStore, StoreOfAnother } from "#actions/claim-store.ts";
 import { sweepObjects } from "#actions/sweep-objects.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
-import type { BlobStore } from "#blobs/store.ts";
+import type { BlobStore, ListedBlob } from "#blobs/store.ts";
 import type { Database } from "#db/pool.ts";
 import { must } from "#lib/assert.ts";
 import { openLog } from "#lib/log.ts";
@@ -125,4 +125,92 @@ test("a sweep that would remove more than a thousand and 5 % stops; one that is 
   assert.ok(paths.every((path) => existsSync(path)));
   assert.equal(await sweep(dbOf(production), true), 1_001);
   assert.ok(paths.every((path) => !existsSync(path)));
+});
+
+/** The store of an installation itself, which its commands use, and how many objects it has listed. */
+function countListed(installation: Installation): () => number {
+  folder = join(installation.dataFolder, "objects");
+  const own = openLocalStore(folder);
+  let listed = 0;
+  store = {
+    ...own,
+    list: async function* (...listing): AsyncIterable<readonly ListedBlob[]> {
+      for await (const page of own.list(...listing)) {
+        listed += page.length;
+        yield page;
+      }
+    },
+  };
+  return () => listed;
+}
+
+async function killedSweep(installation: Installation, point: string): Promise<void> {
+  installation.environment["LATCHKEY_FAILPOINTS"] = point;
+  const killed = await installation.command("store", "sweep");
+  delete installation.environment["LATCHKEY_FAILPOINTS"];
+  assert.equal(killed.code, null);
+}
+
+/** A listing after whose second page of 500 something happens. */
+const whereAfterTwo = (blobs: BlobStore, happens: () => Promise<unknown>): BlobStore["list"] =>
+  async function* (...listing): AsyncIterable<readonly ListedBlob[]> {
+    let pages = 0;
+    for await (const page of blobs.list(...listing)) {
+      yield page;
+      if (++pages === 2) await happens();
+    }
+  };
+
+test("a sweep that was cut off goes on after the last page it finished, and what it had found is removed", async () => {
+  assert.ok(production !== undefined);
+  const db = dbOf(production);
+  const listed = countListed(production);
+  // One object of five is an orphan; the others are too young.
+  const names = Array.from({ length: 1_500 }, (_, index) => `inputs/${account}/${nameOf(index)}`);
+  const orphans = names.filter((_, index) => index % 5 === 0).map(put);
+  const young = names.filter((_, index) => index % 5 !== 0).map(put);
+  for (const path of young) utimesSync(path, new Date(), new Date());
+  const cut = whereAfterTwo(store, async () => await Promise.reject(new Error("cut off")));
+  await assert.rejects(sweepObjects({ db, blobs: { ...store, list: cut }, log: LOG }), /cut off/);
+  assert.equal(listed(), 1_000);
+  // A row that came back meanwhile, as from a backup, names the first that was found.
+  await db.query(
+    `insert into blob (key, account_id, purpose, size_bytes, sha256) values ($1, $2, 'input', 1, decode(repeat('00', 32), 'hex'))`,
+    [names[0], account],
+  );
+  assert.equal(await sweep(db), 299);
+  assert.equal(listed(), 1_500, "each object was listed once");
+  assert.deepEqual(
+    [orphans.filter((path) => existsSync(path)), young.every((path) => existsSync(path))],
+    [[orphans[0]], true],
+  );
+  await db.query("delete from blob");
+  await sweep(db);
+  assert.equal(listed(), 1_500 + 1_201, "a pass that is over begins anew, at the first object");
+  await assert.rejects(sweepObjects({ db, blobs: { ...store, list: cut }, log: LOG }), /cut off/);
+  await db.query("update object_sweep set moved_at = moved_at - interval '25 hours'");
+  const before = listed();
+  await sweep(db);
+  assert.equal(listed() - before, 1_200, "one that has stood still for a day begins anew");
+});
+
+test("one that an operator means stays meant when its process is killed and the worker goes on with it", async () => {
+  assert.ok(production !== undefined);
+  const db = dbOf(production);
+  const listed = countListed(production);
+  const paths = Array.from({ length: 1_500 }, (_, index) => put(`inputs/${account}/${nameOf(index)}`));
+  await killedSweep(production, "sweep.after_page=kill:2");
+  assert.equal(paths.filter((path) => existsSync(path)).length, 500);
+  assert.equal(await sweep(db), 1_500);
+  assert.equal(listed(), 500);
+  assert.ok(paths.every((path) => !existsSync(path)));
+});
+
+test("of two processes that sweep, the one that came last goes on, and the other one ends without a word in it", async () => {
+  const db = dbOf(production);
+  for (let index = 0; index < 1_500; index++) put(`inputs/${account}/${nameOf(index)}`);
+  let second: number | null = null;
+  const overtaken = whereAfterTwo(store, async () => (second = await sweep(db, true)));
+  assert.equal(await sweepObjects({ db, blobs: { ...store, list: overtaken }, log: LOG }, true), null);
+  assert.equal(second, 1_500);
 });
