@@ -746,6 +746,7 @@ create table run_write (
   detail text,
   decided_by text,
   decided_at timestamp with time zone,
+  sent text,
   constraint run_write_pkey PRIMARY KEY (run_id, node_id, ordinal),
   constraint run_write_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_write_check CHECK (((status = 'done'::text) = (outcome IS NOT NULL))),

@@ -54,6 +54,13 @@ export const ROUTES: readonly Route[] = [
     page: page(async () => (await import("./pages/review.tsx")).ReviewPage),
   },
   {
+    path: "/writes",
+    title: "Uncertain writes",
+    permission: "review.read",
+    nav: { group: "Work", key: "u" },
+    page: page(async () => (await import("./pages/write-list.tsx")).WriteListPage),
+  },
+  {
     path: "/proposals",
     title: "Proposals",
     permission: "config.read",

@@ -1,4 +1,6 @@
-import { listDoubtfulWrites } from "#db/run-writes.ts";
+import { isConnectionLost } from "#db/database-errors.ts";
+import { listDoubtfulWrites, type DoubtfulWrite } from "#db/run-writes.ts";
+import { describeError } from "#lib/log.ts";
 import { decideDoubtfulWrite } from "./decide-write.ts";
 
 export interface WriteGroup {
@@ -7,27 +9,46 @@ export interface WriteGroup {
   readonly nodeId: string;
 }
 
+export interface DecidedGroup {
+  /** How many writes of how many runs were decided. */
+  readonly writes: number;
+  readonly runs: number;
+  /** How many were there and were not: their run goes on just now, or it failed. They can be decided again. */
+  readonly left: number;
+}
+
 /**
  * The operator's decision on all writes of one node that may have happened, in all runs: each is decided, and audited, by itself, and
- * those that come later are not. Gives how many writes of how many runs it was.
+ * those that come later are not. One that fails keeps no other from being decided, unless the database is away: it throws then if
+ * nothing was decided yet.
  */
 export async function decideDoubtfulGroup(
   services: Parameters<typeof decideDoubtfulWrite>[0],
   { accountId, ...of }: WriteGroup,
   decision: Parameters<typeof decideDoubtfulWrite>[2],
-): Promise<{ readonly writes: number; readonly runs: number }> {
+): Promise<DecidedGroup> {
   const runs = new Set<string>();
+  const tried = new Set<string>();
   let writes = 0;
   for (;;) {
-    const waiting = await listDoubtfulWrites(services.db, { accountId, runId: null, of });
-    let decided = 0;
-    for (const write of waiting) {
-      if (!(await decideDoubtfulWrite(services, write, decision))) continue;
-      decided += 1;
-      runs.add(write.runId);
-    }
-    writes += decided;
+    const all = await listDoubtfulWrites(services.db, { accountId, runId: null, of });
+    const waiting = all.filter((write) => !tried.has(placeOf(write)));
     // A list has an end: what is left of a long one is the next list.
-    if (decided === 0) return { writes, runs: runs.size };
+    if (waiting.length === 0) return { writes, runs: runs.size, left: all.length };
+    for (const [index, write] of waiting.entries()) {
+      tried.add(placeOf(write));
+      try {
+        if (!(await decideDoubtfulWrite(services, write, decision))) continue;
+        writes += 1;
+        runs.add(write.runId);
+      } catch (error) {
+        services.log.warn({ runId: write.runId, ...describeError(error) }, "a write could not be decided");
+        if (!isConnectionLost(error)) continue;
+        if (writes === 0) throw error;
+        return { writes, runs: runs.size, left: waiting.length - index };
+      }
+    }
   }
 }
+
+const placeOf = ({ runId, ordinal }: DoubtfulWrite): string => `${runId} ${ordinal}`;

@@ -8,7 +8,7 @@ import type { Services } from "./services.ts";
 
 /**
  * The operator's decision on a write that may have happened; once, even if several race. With the last one of a run it goes on: what
- * happened is not sent again, what did not is sent. Of a run that has ended it is only noted. False: nobody waits for this word.
+ * happened is not sent again, what did not is sent. Of a run that has ended it is only noted. False: nobody waits for this decision.
  */
 export async function decideDoubtfulWrite(
   services: Pick<Services, "db" | "log"> & { readonly audit: AuditKeys },

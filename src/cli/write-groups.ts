@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { plain } from "./review-records.ts";
 
 /** Writes that may have happened, of one node in all its runs together. */
 export function addWriteGroups(reviews: Command, composition: Composition): void {
@@ -65,7 +66,7 @@ async function list(composition: Composition, options: GroupOptions): Promise<vo
   else
     print(
       table(
-        ["account", "blueprint", "node", "writes", "runs", "since", "what"],
+        ["account", "blueprint", "node", "writes", "runs", "since", "what", "sent"],
         groups.map((group) => [
           group.account,
           group.blueprint,
@@ -74,6 +75,7 @@ async function list(composition: Composition, options: GroupOptions): Promise<vo
           String(group.runs),
           group.since.toISOString(),
           group.detail ?? "",
+          plain(group.sent?.split("\n", 1)[0] ?? ""),
         ]),
       ),
     );
@@ -88,7 +90,7 @@ async function decide(
   }: { readonly account: string; readonly blueprint: string; readonly nodeId: string },
   happened: boolean,
 ): Promise<void> {
-  const { writes, runs } = await composition.withDatabase(async (db) => {
+  const { writes, runs, left } = await composition.withDatabase(async (db) => {
     const [{ requireAccount }, { decideDoubtfulGroup }] = await Promise.all([
       import("#actions/operator-error.ts"),
       import("#actions/decide-group.ts"),
@@ -97,7 +99,7 @@ async function decide(
     const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
     return await decideDoubtfulGroup(services, { accountId, blueprint, nodeId }, { happened, by: "cli" });
   });
-  if (writes === 0)
+  if (writes === 0 && left === 0)
     throw new CommandFailed(
       `No write of node ${nodeId} of ${account}/${blueprint} waits for a decision. \`latchkey reviews writes\` lists what does.`,
     );
@@ -107,4 +109,8 @@ async function decide(
       ? `${what} count as done; they are not sent again.`
       : `${what} did not happen; they are sent when their runs go on.`,
   );
+  if (left > 0)
+    throw new CommandFailed(
+      `${left === 1 ? "One write" : `${left} writes`} could not be decided: the run goes on just now, or the log says why. Say it again.`,
+    );
 }

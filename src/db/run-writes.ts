@@ -41,7 +41,7 @@ export async function beginWrite(
       select $4, $1, $5, $6, 'started', $3 where ${RUN_HELD}
       on conflict (run_id, node_id, ordinal) do update
         set status = 'started', epoch = excluded.epoch, attempts = run_write.attempts + 1, started_at = app_now(),
-          ended_at = null, detail = null
+          ended_at = null, detail = null, sent = null
         where run_write.status = 'ruled_out' or (run_write.status = 'started' and run_write.epoch = excluded.epoch)
       returning 1`,
     values: [...leaseValues(lease), write.accountId, write.nodeId, write.ordinal],
@@ -57,6 +57,8 @@ export interface EndedWrite {
   readonly status: Exclude<WriteStatus, "started">;
   readonly outcome: string | null;
   readonly detail: string | null;
+  /** Of a write in doubt: its request, redacted. */
+  readonly sent: string | null;
 }
 
 /**
@@ -73,7 +75,7 @@ export async function endWrite(db: Database, lease: Lease, write: EndedWrite): P
     text: `with lost as (
         select id from run where id = $1 and ${HELD} and lost_leases > 0 and $7 = 'done' for no key update
       ), ended as (
-        update run_write set status = $7, ended_at = app_now(), outcome = $8, detail = $9
+        update run_write set status = $7, ended_at = app_now(), outcome = $8, detail = $9, sent = $10
         where run_id = $1 and node_id = $4 and ordinal = $5 and epoch = $6 and status in ('started', 'in_doubt')
           and (select count(*) from lost) >= 0
         returning 1
@@ -89,6 +91,7 @@ export async function endWrite(db: Database, lease: Lease, write: EndedWrite): P
       write.status,
       write.outcome === null ? null : Buffer.from(write.outcome, "utf8"),
       write.detail,
+      write.sent,
     ],
   });
   return rows.length > 0;
@@ -103,6 +106,8 @@ export interface DoubtfulWrite {
   readonly nodeId: string;
   readonly ordinal: number;
   readonly detail: string | null;
+  /** The beginning of its request, redacted. Null: not known, as the run ended while it was under way. */
+  readonly sent: string | null;
   readonly startedAt: Date;
   /** Null: its run waits for the answer. Else the run has ended, and what the answer says is only noted. */
   readonly runEnded: "failed" | "cancelled" | null;
@@ -123,7 +128,7 @@ export async function listDoubtfulWrites(
 ): Promise<readonly DoubtfulWrite[]> {
   return await db.query<DoubtfulWrite>(
     `select write.account_id as "accountId", account.slug as account, write.run_id as "runId", blueprint.key as blueprint,
-       write.node_id as "nodeId", write.ordinal, write.detail, write.started_at as "startedAt",
+       write.node_id as "nodeId", write.ordinal, write.detail, write.sent, write.started_at as "startedAt",
        case when run.ended_at is not null then run.status end as "runEnded"
      from run_write write join run on run.id = write.run_id join account on account.id = write.account_id
        join blueprint on blueprint.id = run.blueprint_id
@@ -146,6 +151,8 @@ export interface DoubtfulGroup {
   readonly since: Date;
   /** The reason that most of them have. */
   readonly detail: string | null;
+  /** The request of the oldest of which it is known, redacted. */
+  readonly sent: string | null;
 }
 
 /** The oldest first. */
@@ -156,7 +163,8 @@ export async function listDoubtfulGroups(
   return await db.query<DoubtfulGroup>(
     `select account.slug as account, blueprint.key as blueprint, write.node_id as "nodeId", count(*)::int as writes,
        count(distinct write.run_id)::int as runs, min(write.started_at) as since,
-       mode() within group (order by write.detail) as detail
+       mode() within group (order by write.detail) as detail,
+       (array_agg(write.sent order by write.started_at, write.ordinal) filter (where write.sent is not null))[1] as sent
      from run_write write join run on run.id = write.run_id join account on account.id = write.account_id
        join blueprint on blueprint.id = run.blueprint_id
      where write.status = 'in_doubt' and ${ASKED}

@@ -151,6 +151,8 @@ export const limits = {
   reviewEditsBytesMax: 32 * 1_048_576,
   reviewReasonCharactersMax: 2_000,
 
+  /** Of the request of a write that may have happened, as an operator is shown it. */
+  sentCharactersMax: 1_000,
   /** Of a table of records that an operator downloads. */
   exportColumnsMax: 50_000,
 

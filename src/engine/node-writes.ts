@@ -21,11 +21,11 @@ export function nodeWrites(
   const end = async (
     ordinal: number,
     status: Exclude<WriteStatus, "started">,
-    more: { readonly outcome?: string; readonly detail?: string } = {},
+    more: { readonly outcome?: string; readonly detail?: string; readonly sent?: string } = {},
   ): Promise<void> => {
     const epoch = earlier.get(ordinal) ?? run.lease.epoch;
-    const { outcome = null, detail = null } = more;
-    const isOurs = await run.journal.endWrite({ nodeId, ordinal, epoch, status, outcome, detail });
+    const { outcome = null, detail = null, sent = null } = more;
+    const isOurs = await run.journal.endWrite({ nodeId, ordinal, epoch, status, outcome, detail, sent });
     if (!isOurs) throw new RunStopped("lease_lost");
   };
   return {
@@ -70,7 +70,11 @@ export function nodeWrites(
     },
     refuse: async (ordinal) => await end(ordinal, "refused"),
     ruleOut: async (ordinal) => await end(ordinal, "ruled_out"),
-    doubt: async (ordinal, detail) => await end(ordinal, "in_doubt", { detail: run.redact.message(detail) }),
+    doubt: async (ordinal, detail, request) =>
+      await end(ordinal, "in_doubt", {
+        detail: run.redact.message(detail),
+        sent: run.redact.message(describeRequest(request)).slice(0, limits.sentCharactersMax),
+      }),
     askOperator: () => {
       throw new RunParked();
     },
@@ -82,6 +86,21 @@ function knownWrite(write: { readonly status: WriteStatus; readonly outcome: Buf
     return { status: "done", outcome: JSON.parse(write.outcome?.toString("utf8") ?? "null") as Json };
   }
   return { status: write.status === "started" ? "in_doubt" : write.status };
+}
+
+/** More than is kept, so that no secret is cut before it is taken out. */
+const LOOKED_AT = 8 * limits.sentCharactersMax;
+
+/** Its method, address and body, without headers. */
+function describeRequest({ method, url, query = [], body }: OutboundRequest): string {
+  const search = new URLSearchParams(
+    query.map(([name, value]): [string, string] => [name, value]),
+  ).toString();
+  const address = search === "" ? url : `${url}${url.includes("?") ? "&" : "?"}${search}`;
+  return `${method} ${address}${typeof body === "string" && body !== "" ? `\n${body}` : ""}`.slice(
+    0,
+    LOOKED_AT,
+  );
 }
 
 /** Names the write to the target, so that it can tell a second one: 32 hexadecimal digits, the same at every attempt of the run. */

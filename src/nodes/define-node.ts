@@ -95,8 +95,8 @@ export interface NodeWrites {
   /** It did not happen: the target refused it, or it was looked up and isn't there. */
   refuse(ordinal: number): Promise<void>;
   ruleOut(ordinal: number): Promise<void>;
-  /** It may have happened. `detail`: why, for the operator. */
-  doubt(ordinal: number, detail: string): Promise<void>;
+  /** It may have happened. `detail`: why, for the operator, who is shown the request as well. */
+  doubt(ordinal: number, detail: string, request: OutboundRequest): Promise<void>;
   /** The run waits for the operator's decision on writes in doubt. Always throws. */
   askOperator(): never;
 }

@@ -179,7 +179,7 @@ async function settle(
     await context.writes.finish(write.ordinal, write.whenFound);
     return { gave: write.whenFound };
   }
-  await context.writes.doubt(write.ordinal, why);
+  await context.writes.doubt(write.ordinal, why, write.request);
   if (config.on_unknown === "fail")
     throw new NodeFailure(`${write.place} may have happened: ${why}. The node says \`on_unknown: fail\`.`);
   return "in_doubt";

@@ -17,8 +17,8 @@ export const getSystem: Handler<typeof contract.readSystem> = async ({ services 
 export const getOverview: Handler<typeof contract.readOverview> = async ({ services }, { query }) =>
   await lookAtOverview(services.db, query.hours ?? HOURS);
 
-export const getWrites: Handler<typeof contract.listWrites> = async ({ services }, { query }) => ({
-  items: await lookAtWrites(services.db, query.account),
+export const getWrites: Handler<typeof contract.listWrites> = async ({ services, caller }, { query }) => ({
+  items: await lookAtWrites(services.db, caller, query),
 });
 
 export const postDecision: Handler<typeof contract.decideWrite> = async (
@@ -32,8 +32,11 @@ export const postDecision: Handler<typeof contract.decideWrite> = async (
     body.happened,
   );
 
-export const getWriteGroups: Handler<typeof contract.listWriteGroups> = async ({ services }, { query }) => ({
-  items: await lookAtWriteGroups(services.db, query.account),
+export const getWriteGroups: Handler<typeof contract.listWriteGroups> = async (
+  { services, caller },
+  { query },
+) => ({
+  items: await lookAtWriteGroups(services.db, caller, query.account),
 });
 
 export const postGroupDecision: Handler<typeof contract.decideWriteGroup> = async (

@@ -279,6 +279,7 @@ const PAGES = [
   "/runs/RUN",
   "/reviews",
   "/reviews/REVIEW",
+  "/writes",
   "/proposals?all=1",
   "/proposals/PROPOSAL",
   "/blueprints",

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { connect } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
-import { axe } from "../axe.ts";
+import { axe, axeLightAndDark } from "../axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 const RIGHT = "right-pass-4711";
@@ -20,6 +20,8 @@ let target: Target;
 let page: Page;
 let run: string;
 let again: string;
+/** What takes the target's bookkeeping down. */
+let isOutOfOrder = false;
 
 const strategy = (): string => `strategy: strat_shop
 account: acme
@@ -56,6 +58,7 @@ nodes:
 before(async () => {
   target = await startTarget(({ path, body }) => {
     if (path === "/login") return { status: new URLSearchParams(body).get("password") === RIGHT ? 204 : 401 };
+    if (path === "/post" && isOutOfOrder) return { status: 502 };
     return path === "/orders" ? { body: { items: ORDERS } } : { body: {} };
   });
   stage = await openDashboardStage();
@@ -171,6 +174,70 @@ test("it is run again after a warning that it writes again, once for two clicks,
   assert.equal(await page.getByRole("link", { name: again }).count(), 1);
   const made = await stage.operators.db.query("select 1 from run where again_of = $1", [run]);
   assert.equal(made.length, 1);
+});
+
+const posted = (): readonly string[] =>
+  target.requests.filter(({ path }) => path === "/post").map(({ body }) => body);
+
+test("writes that may have happened are shown by their node, and decided together or each by itself", async () => {
+  await stage.operators.installation.apply(`blueprint: posts
+account: acme
+hosts: [${target.url}]
+nodes:
+  - { id: data, type: input, refKey: data }
+  - { id: rows, type: parse, from: data, format: json }
+  - { id: post, type: http, for_each: rows, request: { method: POST, url: "${target.url}/post", json: { n: "{{ n }}" } } }
+  - { id: out, type: output, refKey: out, from: rows }`);
+  isOutOfOrder = true;
+  const runs = await Promise.all([1, 2, 3].map(async (n) => await stage.trigger("posts", [{ n }])));
+  for (const each of runs)
+    while (
+      (await stage.caller.get(`/blueprint-runs/${each}/status`)).body.progress_step !== "awaiting_review"
+    )
+      await page.waitForTimeout(50);
+  const [first = "", ...others] = runs;
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("link", { name: "3 writes may have happened" }).click();
+  const group = page.getByRole("listitem").filter({ hasText: "posts, node post" });
+  await group.getByText("3 of 3 runs").waitFor();
+  await group.getByText("the target answered 502").waitFor();
+  await group.getByText(`POST ${target.url}/post`).waitFor();
+  await group.getByRole("button", { name: /^Show each write/ }).click();
+  await group.getByRole("link", { name: first }).waitFor();
+  for (const [width, height] of [
+    [390, 844],
+    [1280, 900],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    assert.deepEqual(await axeLightAndDark(page), [], `${width}`);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth > innerWidth"), false);
+  }
+  const viewer = await stage.openPage("viewer", "/writes");
+  await viewer.getByText("the target answered 502").waitFor();
+  assert.equal(await viewer.getByText(`POST ${target.url}`).count(), 0);
+  assert.equal(await viewer.getByRole("button", { name: /happen/ }).count(), 0);
+  await viewer.context().close();
+
+  isOutOfOrder = false;
+  await group.getByRole("button", { name: `Did not happen record 0 of ${first}` }).click();
+  await page
+    .getByRole("dialog", { name: "Send it again?" })
+    .getByRole("button", { name: "Send again" })
+    .click();
+  await group.getByText("2 of 2 runs").waitFor();
+  await stage.caller.waitForRun(first);
+  assert.deepEqual(posted().slice(3), ['{"n":1}'], "it alone is sent again");
+  await group.getByRole("button", { name: "They happened posts, node post" }).click();
+  const asking = page.getByRole("dialog", { name: "Did all 2 happen?" });
+  await asking.getByRole("button", { name: "They happened" }).click();
+  await page.getByText("2 writes of 2 runs count as done.").waitFor();
+  await page.getByText("Every write is certain").waitFor();
+  for (const each of others) assert.equal((await stage.caller.waitForRun(each)).body.status, "completed");
+  assert.equal(posted().length, 4);
+  const entries = await stage.operators.db.query<{ run: string }>(
+    "select run_id as run from audit_entry where action = 'write.decide' and actor_kind = 'operator'",
+  );
+  assert.deepEqual(new Set(entries.map((entry) => entry.run)), new Set([first, ...others]));
 });
 
 test("the credential is deleted, running again says so, and the audit log has all of it", async () => {

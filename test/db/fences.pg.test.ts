@@ -89,6 +89,7 @@ const CASES: Readonly<Record<string, Case>> = {
         status: "done",
         outcome: "{}",
         detail: null,
+        sent: null,
       }),
   },
 };

@@ -151,6 +151,23 @@ test("a cookie of the login that one node reads is sent by the next one as a hea
   assert.deepEqual(JSON.parse(body), { csrf: CSRF, list: [CSRF], tenant: 471_100 });
 });
 
+test("a write that may have happened is shown with what was sent, and without what the target gave", async () => {
+  bench.target.on("POST /write", { status: 500 });
+  const values = { username: "amelia-the-user", password: "correct-horse" };
+  const { body } = await bench.trigger("header", { credential_id: await bench.connect("strat_web", values) });
+  let sent: string | null | undefined;
+  for (let tries = 0; sent === undefined && tries < 1_000; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const rows = await bench.installation.database.db.query<{ sent: string | null }>(
+      "select sent from run_write where run_id = $1 and status = 'in_doubt'",
+      [body.id],
+    );
+    sent = rows[0]?.sent;
+  }
+  assert.equal(sent, 'POST /write\n{"csrf":"[REDACTED]","list":["[REDACTED]"],"tenant":"[REDACTED]"}');
+  bench.target.on("POST /write", { json: { items: [{ ok: true }] } });
+});
+
 test("session ids in links lead there, from one node to the next", async () => {
   const paths = [
     `/item/1;jsessionid=${SESSION}?a=1`,

@@ -198,11 +198,59 @@ test("an operator says whether a write happened, once, on record", async () => {
     ...group,
     node: "other",
   });
-  assert.deepEqual(decided, { writes: 2, runs: 1 });
+  assert.deepEqual(decided, { writes: 2, runs: 1, left: 0 });
   const ruledOut = await stage.db.query(
     "select 1 from run_write where node_id = 'other' and status = 'ruled_out'",
   );
   assert.equal(ruledOut.length, 2);
+});
+
+test("of writes that are decided together, one that fails keeps no other from it, and is told of", async () => {
+  const [waiting] = await stage.db.query<{ run: string; account: string; blueprint: string }>(
+    `select run_id as run, review.account_id as account, blueprint.key as blueprint
+     from review join run on run.id = run_id join blueprint on blueprint.id = run.blueprint_id where review.status = 'open'`,
+  );
+  await stage.db.query(
+    `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch, ended_at, detail, sent)
+     select $1, $2, 'three', ordinal, 'in_doubt', 1, app_now(), 'odd answer', 'POST https://shop.example/orders' || chr(10) || ordinal
+     from generate_series(0, 2) as ordinal`,
+    [waiting?.account, waiting?.run],
+  );
+  // What was decided before has let the run go on, to its review.
+  const isParked = async (): Promise<boolean> =>
+    (await stage.db.query("select 1 from run where id = $1 and parked_at is not null", [waiting?.run]))
+      .length === 1;
+  await eventually(isParked);
+  await stage.db.query(
+    `create function refuse_one() returns trigger language plpgsql as $$ begin raise exception 'this one is refused'; end $$;
+     create trigger refuse_one before update on run_write for each row when (old.node_id = 'three' and old.ordinal = 1)
+       execute function refuse_one()`,
+  );
+  const group = { account: "acme", blueprint: waiting?.blueprint, node: "three" };
+  const path = `/writes?account=acme&node=three&blueprint=${group.blueprint ?? ""}`;
+  const left = async () => (await good("listWrites", path)).body.items;
+  assert.deepEqual(
+    (await left()).map((each: any) => [each.record, each.sent]),
+    [0, 1, 2].map((ordinal) => [ordinal, `POST https://shop.example/orders\n${ordinal}`]),
+  );
+  const viewer = await stage.holding(await stage.operator("viewer"));
+  for (const each of [path, "/write-groups?account=acme"]) {
+    const { body } = await viewer.send("GET", each);
+    assert.deepEqual(
+      new Set(body.items.map((each: any) => each.sent)),
+      new Set([null]),
+      "records are not for viewers",
+    );
+  }
+  const decide = async () =>
+    (await good("decideWriteGroup", "/write-groups/decide", { ...group, happened: true })).body;
+  assert.deepEqual(await decide(), { writes: 2, runs: 1, left: 1 });
+  assert.deepEqual(
+    (await left()).map((each: any) => each.record),
+    [1],
+  );
+  await stage.db.query("drop trigger refuse_one on run_write");
+  assert.deepEqual(await decide(), { writes: 1, runs: 1, left: 0 });
 });
 
 /** A stream as a browser reads it; `next` waits for an event of which this is so. */

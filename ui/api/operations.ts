@@ -63,6 +63,14 @@ export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(
 export const approveReview = endpoint<typeof reviews.approveReview>("post", "/reviews/{reviewId}/approve");
 export const rejectReview = endpoint<typeof reviews.rejectReview>("post", "/reviews/{reviewId}/reject");
 
+export const listWrites = endpoint<typeof system.listWrites>("get", "/writes");
+export const decideWrite = endpoint<typeof system.decideWrite>(
+  "post",
+  "/runs/{runId}/writes/{node}/{record}/decide",
+);
+export const listWriteGroups = endpoint<typeof system.listWriteGroups>("get", "/write-groups");
+export const decideWriteGroup = endpoint<typeof system.decideWriteGroup>("post", "/write-groups/decide");
+
 export const checkConfig = endpoint<typeof config.checkConfig>("post", "/config/check");
 export const planConfig = endpoint<typeof config.planConfig>("post", "/config/plan");
 export const applyConfig = endpoint<typeof config.applyConfig>("post", "/config/apply");

@@ -1,6 +1,14 @@
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { listReviews, listRuns, readReview, readRun, watchChanges } from "./operations.ts";
+import {
+  listReviews,
+  listRuns,
+  listWriteGroups,
+  listWrites,
+  readReview,
+  readRun,
+  watchChanges,
+} from "./operations.ts";
 import { keyOf, setStreaming } from "./queries.ts";
 import { addressOf } from "./request.ts";
 
@@ -34,7 +42,14 @@ function watch(client: QueryClient): () => void {
     }, GATHER_MS);
   };
   const everything = (): void =>
-    readAgain(keyOf(listRuns), keyOf(readRun), keyOf(listReviews), keyOf(readReview));
+    readAgain(
+      keyOf(listRuns),
+      keyOf(readRun),
+      keyOf(listReviews),
+      keyOf(readReview),
+      keyOf(listWrites),
+      keyOf(listWriteGroups),
+    );
   const open = (): void => {
     source = new EventSource(addressOf(watchChanges, {}));
     source.addEventListener("open", () => {
@@ -44,7 +59,7 @@ function watch(client: QueryClient): () => void {
     source.addEventListener("stale", everything);
     source.addEventListener("changes", ({ data }: MessageEvent<string>) => {
       const { runs, reviews } = JSON.parse(data) as Changes;
-      if (runs.length > 0) readAgain(keyOf(listRuns));
+      if (runs.length > 0) readAgain(keyOf(listRuns), keyOf(listWrites), keyOf(listWriteGroups));
       if (reviews.length > 0) readAgain(keyOf(listReviews));
       for (const { id } of runs) readAgain(keyOf(readRun, { params: { runId: id } }));
       for (const { id } of reviews) readAgain(keyOf(readReview, { params: { reviewId: id } }));

@@ -31,8 +31,12 @@ export function OverviewPage() {
 
 function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) {
   const reviews = useRead(listReviews, {}, { live: true });
+  const writes = count(
+    overview?.needs_people.writes ?? 0,
+    "write may have happened",
+    "writes may have happened",
+  );
   const others = [
-    count(overview?.needs_people.writes ?? 0, "write may have happened", "writes may have happened"),
     count(overview?.needs_people.proposals ?? 0, "proposal waits for an admin", "proposals wait for admins"),
     count(overview?.needs_people.locked_credentials ?? 0, "credential is locked", "credentials are locked"),
   ].filter((text) => text !== null);
@@ -41,7 +45,7 @@ function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) 
       <Reading of={reviews}>
         {({ items }) => (
           <Stack gap="sm">
-            {items.length === 0 && others.length === 0 && (
+            {items.length === 0 && writes === null && others.length === 0 && (
               <EmptyState title="Nothing waits for you">
                 Runs that stop for a review are listed here.
               </EmptyState>
@@ -50,6 +54,11 @@ function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) 
             {items.length > SHOWN && (
               <Anchor component={Link} href="/reviews" size="sm">
                 All {items.length} reviews
+              </Anchor>
+            )}
+            {writes !== null && (
+              <Anchor component={Link} href="/writes" size="sm">
+                {writes}
               </Anchor>
             )}
             {others.length > 0 && <Text size="sm">{others.join("; ")}.</Text>}

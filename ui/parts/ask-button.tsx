@@ -18,19 +18,21 @@ export function AskButton<O extends OperatorOperation>(props: {
   readonly title: string;
   readonly action: string;
   /** What is said when it is done. */
-  readonly done: string;
+  readonly done: string | ((answer: OperatorAnswer<O>) => string);
   readonly onDone?: (answer: OperatorAnswer<O>) => void;
   readonly children: ReactNode;
   readonly size?: "xs" | "sm";
 }) {
   const [isAsking, setIsAsking] = useState(false);
+  const sayDone = (answer: OperatorAnswer<O>): string =>
+    typeof props.done === "string" ? props.done : props.done(answer);
   const doing = useDo(props.to, {
     changes: props.changes,
     onDone: (answer) => {
       setIsAsking(false);
       props.onDone?.(answer);
       const proposed = proposedIn(answer);
-      notifications.show({ message: proposed ? sayProposed(proposed) : props.done });
+      notifications.show({ message: proposed ? sayProposed(proposed) : sayDone(answer) });
     },
   });
   return (

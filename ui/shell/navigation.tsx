@@ -2,7 +2,7 @@ import { Badge, NavLink, ScrollArea, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { useRead, useSignedIn } from "../api/queries.ts";
-import { listProposals, listReviews } from "../api/operations.ts";
+import { listProposals, listReviews, listWriteGroups } from "../api/operations.ts";
 import { GROUPS, ROUTES, type Route } from "../routes.tsx";
 import { OwnMenu } from "./own-menu.tsx";
 import { RunSearch } from "./run-search.tsx";
@@ -57,6 +57,11 @@ function WaitingReviews() {
   return <Waiting count={data?.items.length ?? 0} />;
 }
 
+function WaitingWrites() {
+  const { data } = useRead(listWriteGroups, { query: { account: undefined } }, { live: true });
+  return <Waiting count={(data?.items ?? []).reduce((sum, { writes }) => sum + writes, 0)} />;
+}
+
 function WaitingProposals() {
   const { data } = useRead(listProposals, { query: { waiting: true } }, { live: true });
   return <Waiting count={data?.items.length ?? 0} />;
@@ -73,5 +78,6 @@ function Waiting({ count }: { readonly count: number }) {
 /** By the path of a page: how many wait there. */
 const COUNTS: Readonly<Record<string, ReactNode>> = {
   "/reviews": <WaitingReviews />,
+  "/writes": <WaitingWrites />,
   "/proposals": <WaitingProposals />,
 };

@@ -1,23 +1,34 @@
-import { decideDoubtfulGroup } from "#actions/decide-group.ts";
+import { decideDoubtfulGroup, type DecidedGroup } from "#actions/decide-group.ts";
 import { decideDoubtfulWrite } from "#actions/decide-write.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
 import type { Database } from "#db/pool.ts";
 import { listDoubtfulGroups, listDoubtfulWrites } from "#db/run-writes.ts";
 import { isId } from "#domain/ids.ts";
+import { mayDo } from "#domain/operator.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
-/** Of one account, or of all. Throws OperatorError. */
-export async function lookAtWrites(db: Database, account: string | undefined) {
+/** Of one account, or of all; of one node, or of all. What was sent is end users' data. Throws OperatorError. */
+export async function lookAtWrites(
+  db: Database,
+  { role }: OperatorCaller,
+  {
+    account,
+    blueprint,
+    node,
+  }: { readonly account?: string; readonly blueprint?: string; readonly node?: string },
+) {
   const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
-  return (await listDoubtfulWrites(db, { accountId, runId: null })).map((write) => ({
+  const of = blueprint === undefined || node === undefined ? undefined : { blueprint, nodeId: node };
+  return (await listDoubtfulWrites(db, { accountId, runId: null, ...(of && { of }) })).map((write) => ({
     run_id: write.runId,
     account: write.account,
     blueprint: write.blueprint,
     node: write.nodeId,
     record: write.ordinal,
     detail: write.detail,
+    sent: mayDo(role, "review.records") ? write.sent : null,
     started_at: write.startedAt.toISOString(),
     run_ended: write.runEnded,
   }));
@@ -42,11 +53,12 @@ export async function decideWriteOf(
 }
 
 /** By node; of one account, or of all. Throws OperatorError. */
-export async function lookAtWriteGroups(db: Database, account: string | undefined) {
+export async function lookAtWriteGroups(db: Database, { role }: OperatorCaller, account: string | undefined) {
   const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
   return (await listDoubtfulGroups(db, { accountId, blueprint: null })).map(
-    ({ nodeId, since, ...group }) => ({
+    ({ nodeId, since, sent, ...group }) => ({
       ...group,
+      sent: mayDo(role, "review.records") ? sent : null,
       node: nodeId,
       since: since.toISOString(),
     }),
@@ -63,7 +75,7 @@ export async function decideGroupOf(
     readonly node: string;
     readonly happened: boolean;
   },
-): Promise<{ readonly writes: number; readonly runs: number }> {
+): Promise<DecidedGroup> {
   const { db, log, signing } = services;
   const { id: accountId } = await requireAccount(db, which.account);
   const decided = await decideDoubtfulGroup(
@@ -71,6 +83,6 @@ export async function decideGroupOf(
     { accountId, blueprint: which.blueprint, nodeId: which.node },
     { happened: which.happened, by: caller.email, actor: actorOf(caller) },
   );
-  if (decided.writes === 0) throw notFound("Write");
+  if (decided.writes === 0 && decided.left === 0) throw notFound("Write");
   return decided;
 }

@@ -154,6 +154,10 @@ export const listWrites = defineOperation({
   permission: "review.read",
   query: closed({
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    blueprint: Type.Optional(
+      Type.String({ maxLength: 200, description: "The Blueprint's key; together with `node`." }),
+    ),
+    node: Type.Optional(Type.String({ maxLength: 200, description: "Of this node of the Blueprint." })),
   }),
   status: 200,
   answer: whole(
@@ -166,8 +170,13 @@ export const listWrites = defineOperation({
         node: text("The node that sent it."),
         record: count("The record's place."),
         detail: orNull(text("What is known.")),
+        sent: orNull(
+          text(
+            "The beginning of its request, redacted; `null`: not known, or for a role that may not see records.",
+          ),
+        ),
         started_at: time("When it was sent."),
-        run_ended: orNull(oneOf(["failed", "cancelled"], "`null`: the run waits for the word.")),
+        run_ended: orNull(oneOf(["failed", "cancelled"], "`null`: the run waits for the decision.")),
       },
       { title: "Write" },
     ),
@@ -185,7 +194,7 @@ export const decideWrite = defineOperation({
   permission: "write.decide",
   body: closed({ happened: Type.Boolean({ description: "Whether the target has it." }) }),
   status: 204,
-  failures: [missing("write that waits for a word"), conflict("Somebody else has decided it just now.")],
+  failures: [missing("write that waits for a decision"), conflict("Somebody else has decided it just now.")],
 });
 
 export const listWriteGroups = defineOperation({
@@ -211,6 +220,7 @@ export const listWriteGroups = defineOperation({
         runs: count("Of how many runs."),
         since: time("When the first of them was sent."),
         detail: orNull(text("What is known of most of them.")),
+        sent: orNull(text("The beginning of the oldest one's request, as in the list of writes.")),
       },
       { title: "WriteGroup" },
     ),
@@ -234,8 +244,12 @@ export const decideWriteGroup = defineOperation({
   }),
   status: 200,
   answer: closed(
-    { writes: count("How many were decided."), runs: count("Of how many runs.") },
+    {
+      writes: count("How many were decided."),
+      runs: count("Of how many runs."),
+      left: count("How many were not, as their run goes on just now or the database failed: ask again."),
+    },
     { title: "DecidedWrites" },
   ),
-  failures: [missing("write of the node that waits for a word")],
+  failures: [missing("write of the node that waits for a decision")],
 });
