@@ -147,7 +147,16 @@ test("what another process has let in counts, also for a replay that this one ha
     await serve({ LATCHKEY_QUEUED_RUNS: "3" }),
   ];
   const caller = openCaller(one, key);
-  for (const name of ["a", "b", "c"]) assert.equal((await trigger(caller, {}, `two-${name}`)).status, 202);
+  const runs: string[] = [];
+  for (const name of ["a", "b", "c"]) {
+    const { status, body } = await trigger(caller, {}, `two-${name}`);
+    assert.equal(status, 202);
+    runs.push(body.id);
+  }
+  // Whatever they wait for: their turn, another run of their credential, or their place in a line.
+  const { db } = installation.database;
+  await db.query("update run set waits_for = 'cred_busy' where id = $1", [runs[0]]);
+  await db.query("update run set parked_at = app_now(), line = 'a line' where id = $1", [runs[1]]);
   const elsewhere = openCaller(other, key);
   assert.equal((await trigger(elsewhere)).status, 429);
   const replayed = await trigger(elsewhere, {}, "two-a");

@@ -67,6 +67,43 @@ ${nodes}
 const ROWS = "  - { id: rows, type: parse, from: given, format: json }";
 const READ = "{ id: extra, type: http, request: { url: https://portal.example.com/x }";
 
+test("a read whose expression may find nothing is warned of, unless it says how many there must be or what the answer has", () => {
+  const read = (keys: string): string => `  - ${READ.replace("extra", "rows")}${keys} }`;
+  const found = warningsOf(blueprint(read(", records: 'items[n > 1]'")));
+  assert.deepEqual(
+    [found.length, /^6:\d+ nodes\[1\]\.records an answer in which/.test(found[0] ?? "")],
+    [1, true],
+    found[0],
+  );
+  for (const keys of [
+    ", records: items",
+    ", records: 'items[n > 1]', expect: { min_records: 0 }",
+    ", records: 'items[n > 1]', expect: { text: items }",
+  ])
+    assert.deepEqual(warningsOf(blueprint(read(keys))), [], keys);
+});
+
+test("a write whose `expect` says what is right, and nothing what is wrong, is warned of", () => {
+  const write = (keys: string): readonly string[] =>
+    warningsOf(
+      blueprint(
+        `${ROWS}\n  - { id: sent, type: http, request: { method: POST, url: https://portal.example.com/x }${keys} }`,
+      ),
+    );
+  const found = write(", expect: { text: filed }");
+  assert.deepEqual(
+    [found.length, /nodes\[2\]\.expect an answer that this does not take/.test(found[0] ?? "")],
+    [1, true],
+    found[0],
+  );
+  for (const keys of [
+    "",
+    ", expect: { text: filed }, refused: { status: [409] }",
+    ", expect: { text: filed }, verify: { request: { url: https://portal.example.com/y }, when: there }",
+  ])
+    assert.deepEqual(write(keys), [], keys);
+});
+
 test("a node whose records nothing reads is warned of by its place; what writes, asks or is read by an expression is not", () => {
   assert.deepEqual(warningsOf(blueprint(ROWS)), []);
   const unread = `${ROWS}\n  - ${READ}, records: items }\n  - { id: more, type: filter, from: rows, where: a > 1 }`;

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
+import { blueprint, dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
+import { openTarget } from "./target.ts";
 
 let bench: Bench;
 
@@ -71,6 +72,52 @@ test("a run keeps the version that it was triggered with, of the Blueprint and o
   assert.deepEqual(dataOf(await third), [{ version: "second", of: "two" }]);
   // The Blueprint is the same: its id stays.
   assert.equal((await third).status.blueprint_id, (await bench.ended(first.body.id)).status.blueprint_id);
+});
+
+test("a run of before sends nothing to where its strategy leads no more, though its credential was connected for it", async () => {
+  await using other = await openTarget();
+  const strategy = (hosts: string, tokens: string): string => `strategy: strat_moved
+account: acme
+hosts: [${hosts}]
+fields: [{ key: user, type: text }, { key: word, type: password }]
+login: { type: oauth2, grant: password, client_id: x, token_url: "${tokens}/token", username: user, password: word }`;
+  for (const each of [bench.target, other]) {
+    each.on("GET /items", { json: [{ n: 1 }] });
+    each.on("POST /token", { json: { access_token: "a-token", token_type: "bearer", expires_in: 30 } });
+  }
+  await bench.apply(
+    strategy(`"${other.url}", "{TARGET}"`, other.url),
+    blueprint(
+      "moved",
+      "- { id: read, type: http, credential: it, request: { url: /items }, records: $ }\n- { id: out, type: output, refKey: out, from: read }",
+      "credentials: { it: { strategy: strat_moved } }",
+    ),
+  );
+  const id = await bench.connect("strat_moved", { user: "amelia", word: "correct-horse" });
+  /** Triggered before the change, begun after it: the account runs one at a time. */
+  const across = async (changed: string): Promise<EndedRun> => {
+    const gate = Promise.withResolvers<void>();
+    const seen = bench.target.seen("GET /slow").length;
+    bench.target.on("GET /slow", async () => {
+      await gate.promise;
+      return { json: [] };
+    });
+    await bench.trigger("unlabelled");
+    await until(() => bench.target.seen("GET /slow").length > seen);
+    const { body } = await bench.trigger("moved", { credential_id: id });
+    await bench.apply(changed);
+    gate.resolve();
+    return await bench.ended(body.id);
+  };
+  const tightened = await across(strategy('"{TARGET}"', other.url));
+  assert.equal(tightened.status.status, "completed", tightened.detail ?? "");
+  assert.deepEqual(
+    other.all.map(({ path }) => path),
+    ["/token"],
+  );
+  const moved = await across(strategy('"{TARGET}"', bench.target.url));
+  assert.match(moved.detail ?? "", /the strategy does not name http:\S+ in the version that is in force/);
+  assert.equal(other.all.length, 1);
 });
 
 test("account concurrency 1: runs of the account follow each other", async () => {

@@ -1,6 +1,7 @@
 // docs/single-sign-on.md: single sign-on of operators at a real provider, and what of its answers counts for nothing.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { limitPassword } from "#db/operators.ts";
 import { CLIENT } from "../oauth/provider.ts";
 import { Visitor } from "../oauth/oauth-setup.ts";
 import { openBrowser, sendPlain, type Browser, type OperatorAnswer } from "./browser.ts";
@@ -46,6 +47,8 @@ async function refused(ask: () => Promise<OperatorAnswer>, code: string): Promis
 describe("the way in", () => {
   test("the ways are told; one leaves with PKCE, state and nonce, and comes back into a session", async () => {
     const { login, id, email } = await somebody();
+    // Who signs in at the provider has no password to change.
+    await limitPassword(stage.operators.db, id, 60_000);
     const browser = stage.browser();
     const ways = await browser.send("GET", "/session/ways");
     assert.deepEqual(ways.body, { password: true, oidc: { label: "Example ID" } });

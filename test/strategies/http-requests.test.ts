@@ -131,10 +131,10 @@ test("a login step is tried again, as a read is, until something of the credenti
   const password: JsonObject = {
     request: { method: "POST", url: "/in", form: { p: "{{ $credential.password }}" } },
   };
-  const config: JsonObject = { steps: [page, password], check: { request: { url: "/me" } } };
-  const attempt = async (given: Record<string, number[]>) => {
+  const attempt = async (given: Record<string, number[]>, steps = [page, password]) => {
+    const config: JsonObject = { steps, check: { request: { url: "/me" } } };
     const before = target.seen.length;
-    Object.assign(answers, { "/page": [], "/in": [], "/me": [], ...given });
+    Object.assign(answers, { "/page": [], "/in": [], "/after": [], "/me": [], ...given });
     const slept: number[] = [];
     const failure = await logIn(t, "http", config, { hosts: [target.origin], slept }).then(
       () => null,
@@ -156,7 +156,11 @@ test("a login step is tried again, as a read is, until something of the credenti
     const counted = await attempt({ "/in": [status] });
     assert.notEqual(counted.failure, null);
     assert.deepEqual(counted.asked, ["/page", "/in"], "a password is sent once");
+    const after = await attempt({ "/after": [status] }, [page, password, { request: { url: "/after" } }]);
+    assert.deepEqual(after.asked, ["/page", "/in", "/after"], "nor anything after it twice");
   }
+  const wanted = await attempt({ "/page": [503] }, [{ ...page, expect: { status: [503] } }, password]);
+  assert.deepEqual([wanted.failure, wanted.asked], [null, ["/page", "/in", "/me"]], "it is what is expected");
 });
 
 test("a login whose target can't be reached is tried again: nothing was sent", async (t) => {
