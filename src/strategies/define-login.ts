@@ -84,8 +84,6 @@ export interface LoginType {
    * for another session (`LoginContext.refused`).
    */
   readonly keepsItsOwnSession?: true;
-  /** It only says what requests carry: nothing is known of the target's mind without a `check` in the document. */
-  readonly sendsNothing?: true;
   /** Mistakes that the schema can't express, e.g. a field key that the strategy doesn't have. */
   check?(config: JsonObject, strategy: CheckedStrategy): readonly ConfigFinding[];
   /** What a config without a mistake leaves to chance: shown, and applied all the same. `isCached`: the strategy has a `cache`. */

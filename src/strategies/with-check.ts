@@ -18,7 +18,6 @@ export function withCheck(type: LoginType): LoginType {
   return {
     ...type,
     schema: Type.Object({ ...type.schema.properties, ...checkKeys }, { additionalProperties: false }),
-    sendsNothing: true,
     check: (config, strategy) => {
       const { check } = config;
       return [
