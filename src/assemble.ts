@@ -183,7 +183,7 @@ async function openServices(
   };
 }
 
-/** Who names a provider wants it reached, wherever it is: that opens nothing for Blueprints, and what is opened for those counts too. */
+/** The OIDC issuer may be at a private address. This does not widen what Blueprints may reach; what is opened for them counts here, too. */
 function openOidcGate({ egressAllow, signIn: { oidc } }: Config): Gate {
   if (oidc === null) return openGate({ allow: egressAllow });
   const { hostname, port, protocol } = oidc.issuer;

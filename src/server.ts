@@ -34,7 +34,7 @@ const PACE = { graceMs: 30_000, bytesPerSecondMin: 10_000, lookEveryMs: 2_000 } 
 const READY_PATH = "/readyz";
 const HEADER_BYTES_MAX = 16_384;
 const SWEEP_MS = 50;
-/** Who has asked for the readiness within `asked` is told the new one before the port closes, and sends no more within `quiet`. */
+/** Before the port closes, load balancers that polled /readyz within `asked` must have seen it fail; `quiet`: for so long they have sent nothing. */
 const READINESS_MS = { asked: 30_000, quiet: 500 } as const;
 const PARAMETER_CHARACTERS_MAX = 500;
 

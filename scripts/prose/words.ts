@@ -22,6 +22,7 @@ const ODD_WORDS: readonly OddWord[] = [
     better: "a noun as the subject: `a value that …`",
     where: READ_ALONE,
   },
+  { pattern: /\b(?:password|the one) until now\b/gi, better: "`the current password`" },
   { pattern: /\bas ever\b/gi, better: "`as before`" },
   { pattern: /\bfor ever\b/gi, better: "`forever`, or `permanently`" },
   {

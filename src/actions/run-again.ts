@@ -77,8 +77,7 @@ async function findObstacle(
   version: BlueprintVersion | null,
   credentialIds: readonly string[],
 ): Promise<string | null> {
-  if (version === null)
-    return "It is a test login, which repeats nothing. Test the login of its credential once more.";
+  if (version === null) return "A test login can't be run again. Test the login of its credential once more.";
   if (run.endedAt === null) return "It has not ended yet. Wait until it has, or cancel it.";
   if (run.purgedAt !== null)
     return "Its inputs and metadata were purged: nothing is left to run again. Trigger a new run.";

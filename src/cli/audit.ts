@@ -66,7 +66,7 @@ async function verify(composition: Composition, options: VerifyOptions): Promise
   print(options.json ? JSON.stringify(verified) : describe(verified));
   const wrong =
     verified.chains.filter(({ findings }) => findings.length > 0).length + verified.foreignCheckpoints.length;
-  if (wrong > 0) throw new CommandFailed("The audit log is not what was written.");
+  if (wrong > 0) throw new CommandFailed("The audit log has been tampered with.");
 }
 
 function describe({ chains, foreignCheckpoints }: VerifiedAudit): string {

@@ -14,21 +14,23 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
     operation: OperatorOperation,
     answer: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
   ): void => {
-    api.route({
-      method: operation.method.toUpperCase(),
-      url: operation.path.replace(/\{(\w+)\}/g, ":$1"),
-      config: { permission: operation.permission },
-      handler: async (request, reply) => {
-        const body = await answer(request, reply).catch((error: unknown) => {
-          throw asProblem(error);
-        });
-        reply.code(operation.status);
-        if (body === undefined) return await reply.send();
-        if (operation.streams)
-          return await sendStream(reply, operation.streams, body as AsyncIterable<string | Uint8Array>);
-        return await reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
-      },
-    });
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+      const body = await answer(request, reply).catch((error: unknown) => {
+        throw asProblem(error);
+      });
+      reply.code(operation.status);
+      if (body === undefined) return await reply.send();
+      if (operation.streams)
+        return await sendStream(reply, operation.streams, body as AsyncIterable<string | Uint8Array>);
+      return await reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
+    };
+    for (const path of pathsOf(operation))
+      api.route({
+        method: operation.method.toUpperCase(),
+        url: path.replace(/\{(\w+)\}/g, ":$1"),
+        config: { permission: operation.permission },
+        handler,
+      });
   };
   return {
     route: <const O extends OperatorOperation>(
@@ -53,6 +55,9 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
       }),
   };
 }
+
+const pathsOf = ({ path, formerPath }: OperatorOperation): readonly string[] =>
+  formerPath === undefined ? [path] : [path, formerPath];
 
 /** No more than this waits for a slow reader. */
 const AHEAD_BYTES = 16_384;

@@ -11,7 +11,7 @@ import {
 } from "./cookie.ts";
 import { goOn, rememberBrowser } from "./session.ts";
 
-export const getWays: Handler<typeof contract.readSignInWays, OpenContext> = async ({ services }) => {
+export const getMethods: Handler<typeof contract.readSignInMethods, OpenContext> = async ({ services }) => {
   const { byPassword, oidc } = services.operatorSignIn;
   return { password: byPassword, oidc: oidc && { label: oidc.label } };
 };

@@ -62,7 +62,7 @@ type Adder = ReturnType<typeof routeAdder>;
 /** Who operators are, and how they sign in. */
 function addPeople({ route, openRoute }: Adder): void {
   openRoute(ofSession.signIn, session.postSession);
-  openRoute(ofOidc.readSignInWays, oidc.getWays);
+  openRoute(ofOidc.readSignInMethods, oidc.getMethods);
   openRoute(ofOidc.beginOidcSignIn, oidc.postBegin);
   openRoute(ofOidc.finishOidcSignIn, oidc.postFinish);
   route(ofOidc.beginOidcStepUp, oidc.postBeginStepUp);

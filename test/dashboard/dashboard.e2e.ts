@@ -238,7 +238,7 @@ test("what is forever wants the second factor, and goes on when it is given", as
   await stage.operators.db.query("update operator set totp_step = 0 where id = $1", [admin.id]);
   await asking.getByLabel("Code").fill(nextCode(admin.secret));
   await asking.getByRole("button", { name: "Confirm" }).click();
-  await page.getByText("Its data was taken away").waitFor();
+  await page.getByText("Data purged").waitFor();
   await context.close();
 });
 

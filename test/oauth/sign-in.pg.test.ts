@@ -219,7 +219,7 @@ test("the callback twice, one after the other and at once: one credential, one e
   assert.equal((await bench.status(session.id)).status, "completed");
 });
 
-test("HEAD, as of who looks at a link, uses nothing up", async () => {
+test("a HEAD request (a preview of the link) does not consume the link", async () => {
   const { session, visitor, back } = await arrive();
   const cookie = visitor.jar.getCookieStringSync(back.href);
   assert.equal((await fetch(back, { method: "HEAD", headers: { cookie } })).status, 404);

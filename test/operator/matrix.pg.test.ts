@@ -14,7 +14,7 @@ import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts"
 /** By operation: who may; `!`: with a second factor just given. Written by hand: the table in the code is what is tested. */
 const MATRIX: Readonly<Record<string, string>> = {
   signIn: "open",
-  readSignInWays: "open",
+  readSignInMethods: "open",
   beginOidcSignIn: "open",
   finishOidcSignIn: "open",
   beginOidcStepUp: "admin operator reviewer viewer",
@@ -146,8 +146,10 @@ test("the router has the operations of the matrix and no other", async () => {
   });
   await app.ready();
   await app.close();
-  const named = OPERATOR_OPERATIONS.map(
-    ({ method, path }) => `${method.toUpperCase()} /operator/v1${path.replace(/\{(\w+)\}/g, ":$1")}`,
+  const named = OPERATOR_OPERATIONS.flatMap(({ method, path, formerPath }: OperatorOperation) =>
+    [path, formerPath ?? []]
+      .flat()
+      .map((each) => `${method.toUpperCase()} /operator/v1${each.replace(/\{(\w+)\}/g, ":$1")}`),
   );
   assert.deepEqual(served.toSorted(), named.toSorted());
   assert.deepEqual(OPERATOR_OPERATIONS.map(({ id }) => id).toSorted(), Object.keys(MATRIX).toSorted());

@@ -50,7 +50,7 @@ describe("the way in", () => {
     // Who signs in at the provider has no password to change.
     await limitPassword(stage.operators.db, id, 60_000);
     const browser = stage.browser();
-    const ways = await browser.send("GET", "/session/ways");
+    const ways = await browser.send("GET", "/session/methods");
     assert.deepEqual(ways.body, { password: true, oidc: { label: "Example ID" } });
     const answer = await browser.send("POST", "/session/oidc/begin", { return_to: "/runs?status=failed" });
     assert.equal(answer.status, 201, answer.text);

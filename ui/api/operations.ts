@@ -18,7 +18,7 @@ import { endpoint } from "./request.ts";
 
 /** The operations that pages use: one line each. A method or a path that is not the contract's does not compile. */
 export const signIn = endpoint<typeof session.signIn>("post", "/session");
-export const readSignInWays = endpoint<typeof oidc.readSignInWays>("get", "/session/ways");
+export const readSignInMethods = endpoint<typeof oidc.readSignInMethods>("get", "/session/methods");
 export const beginOidcSignIn = endpoint<typeof oidc.beginOidcSignIn>("post", "/session/oidc/begin");
 export const finishOidcSignIn = endpoint<typeof oidc.finishOidcSignIn>("post", "/session/oidc");
 export const beginOidcStepUp = endpoint<typeof oidc.beginOidcStepUp>("post", "/session/step-up/oidc/begin");

@@ -80,7 +80,7 @@ function Outcome({ check }: { readonly check: Check }) {
       </Note>
     );
   return (
-    <Note tone="bad" title="The audit log is not what was written" isAlert>
+    <Note tone="bad" title="The audit log has been tampered with" isAlert>
       <ul>
         {check.findings.map((finding) => (
           <li key={finding}>{finding}</li>

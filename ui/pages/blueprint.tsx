@@ -57,9 +57,9 @@ function RetireButton({
       <AskButton
         {...common}
         to={restoreBlueprint}
-        label="Bring back"
-        title="Bring the Blueprint back?"
-        action="Bring back"
+        label="Restore"
+        title="Restore this Blueprint?"
+        action="Restore"
         done="It can be used again."
       >
         Triggers of it are taken again.

@@ -88,7 +88,7 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
             ),
         },
         { title: "Vaulted", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
-        { title: "Do", cell: (each) => <Actions of={each} /> },
+        { title: "Actions", cell: (each) => <Actions of={each} /> },
       ]}
     />
   );

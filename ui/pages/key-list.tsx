@@ -66,7 +66,7 @@ export function KeyListPage() {
 function stateOf(key: Key): readonly [tone: string, name: string] {
   if (key.revoked_at !== null) return ["quiet", "Revoked"];
   if (key.expires_at !== null && Date.parse(key.expires_at) < Date.now()) return ["quiet", "Expired"];
-  return key.expires_at === null ? ["good", "Works"] : ["waiting", "Works, and ends"];
+  return key.expires_at === null ? ["good", "Active"] : ["waiting", "Active, expires"];
 }
 
 function KeyTable({
@@ -119,7 +119,7 @@ function KeyTable({
           from: "md",
           cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} />),
         },
-        { title: "Do", cell: (key) => <KeyActions of={key} onMade={onMade} /> },
+        { title: "Actions", cell: (key) => <KeyActions of={key} onMade={onMade} /> },
       ]}
     />
   );

@@ -86,7 +86,7 @@ function OperatorTable(props: {
           cell: ({ single_sign_on_since: since }) => (since === null ? "not yet" : <Time at={since} />),
         },
         {
-          title: "Do",
+          title: "Actions",
           cell: (operator) => <OperatorActions of={operator} onPassword={props.onPassword} />,
         },
       ]}
@@ -140,11 +140,11 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           to={resetSecondFactor}
           input={input}
           changes={changes}
-          label="Take app away"
+          label="Reset second factor"
           of={`of ${email}`}
-          title="Take the second factor away?"
-          action="Take it away"
-          done="The second factor is gone; their sessions have ended."
+          title="Reset the second factor?"
+          action="Reset"
+          done="The second factor is reset; their sessions have ended."
         >
           For a lost phone. Make sure that it is <b>{email}</b> who asks.
         </AskButton>

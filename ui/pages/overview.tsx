@@ -117,7 +117,7 @@ const REASONS: Readonly<Record<Overview["waiting"][number]["waits_for"], string>
   review: "A person's review",
   write: "A decision on a write",
   worker: "A worker",
-  nothing: "Nothing: they are carried",
+  nothing: "Nothing: running",
 };
 
 function Waiting({ waiting }: { readonly waiting: Overview["waiting"] }) {

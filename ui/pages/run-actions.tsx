@@ -57,7 +57,7 @@ function PurgeButton({ run }: { readonly run: Run }) {
     changes,
     onDone: () => {
       setIsAsking(false);
-      notifications.show({ message: "The run's data is gone." });
+      notifications.show({ message: "The run's data is purged." });
     },
   });
   return (
@@ -67,7 +67,7 @@ function PurgeButton({ run }: { readonly run: Run }) {
       </Button>
       <Confirm
         isOpen={isAsking}
-        title="Take the run's data away now?"
+        title="Purge this run's data?"
         action="Purge permanently"
         isBusy={purging.isPending}
         failure={purging.failure}

@@ -81,7 +81,7 @@ function RunNotes({ run }: { readonly run: Run }) {
         </Note>
       )}
       {run.purged_at !== null && (
-        <Note tone="quiet" title="Its data was taken away">
+        <Note tone="quiet" title="Data purged">
           Inputs, results and what the steps gave are gone since <Time at={run.purged_at} isExact />.
         </Note>
       )}

@@ -114,7 +114,7 @@ function SecretTable({ secrets }: { readonly secrets: readonly Secret[] }) {
             </>
           ),
         },
-        { title: "Do", cell: (secret) => <SecretActions of={secret} /> },
+        { title: "Actions", cell: (secret) => <SecretActions of={secret} /> },
       ]}
     />
   );

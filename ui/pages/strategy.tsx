@@ -60,9 +60,9 @@ function RetireButton({
       <AskButton
         {...common}
         to={restoreStrategy}
-        label="Bring back"
-        title="Bring the strategy back?"
-        action="Bring back"
+        label="Restore"
+        title="Restore this strategy?"
+        action="Restore"
         done="It can be used again."
       >
         Sessions can be made with it again.

@@ -4,7 +4,7 @@ import { changePassword, listOwnSessions } from "../api/operations.ts";
 import { keyOf, setMe, useDo } from "../api/queries.ts";
 import { FailureNote } from "./failure-note.tsx";
 
-/** The password until now, and the new one. */
+/** The current password and the new one. */
 export function PasswordForm({ onDone }: { readonly onDone?: () => void }) {
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
@@ -26,12 +26,12 @@ export function PasswordForm({ onDone }: { readonly onDone?: () => void }) {
       <Stack gap="md">
         {changing.failure && <FailureNote error={changing.failure} />}
         <PasswordInput
-          label="Password until now"
+          label="Current password"
           autoComplete="current-password"
           required
           value={current}
           onChange={(event) => setCurrent(event.currentTarget.value)}
-          visibilityToggleButtonProps={{ "aria-label": "Show the password until now" }}
+          visibilityToggleButtonProps={{ "aria-label": "Show the current password" }}
         />
         <PasswordInput
           label="New password"

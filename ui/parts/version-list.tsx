@@ -66,7 +66,7 @@ export function VersionList<L extends Listing, O extends One, P extends Operator
             columns={[
               ...COLUMNS,
               {
-                title: "Do",
+                title: "Actions",
                 cell: ({ version, is_in_force: isInForce }) => (
                   <Group gap="xs">
                     <Button

@@ -2,17 +2,17 @@ import { Button, Divider, PasswordInput, Stack, Text, TextInput } from "@mantine
 import { useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
 import { ApiFailure } from "../api/failure.ts";
-import { beginOidcSignIn, readSignInWays, signIn } from "../api/operations.ts";
+import { beginOidcSignIn, readSignInMethods, signIn } from "../api/operations.ts";
 import { setMe, useDo, useRead } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { OuterPage } from "./outer-page.tsx";
 
 export function SignInPage() {
-  const ways = useRead(readSignInWays, {});
+  const methods = useRead(readSignInMethods, {});
   // What can't be read is asked by password, as without a provider.
-  const { password: byPassword, oidc } = ways.data ?? { password: true, oidc: null };
-  if (ways.isPending)
+  const { password: byPassword, oidc } = methods.data ?? { password: true, oidc: null };
+  if (methods.isPending)
     return (
       <OuterPage title="Sign in">
         <Loading what="Loading" />

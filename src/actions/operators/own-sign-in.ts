@@ -47,7 +47,7 @@ export async function changePassword(
   if (fault !== null) throw invalidField("new_password", fault);
   // A first password that stayed would not expire any more.
   if (request.newPassword === request.currentPassword)
-    throw invalidField("new_password", "Take another password than the one until now.");
+    throw invalidField("new_password", "Choose a password other than the current one.");
   const before = await provePassword(services, caller, request.currentPassword);
   const passwordHash = await services.passwords.hash(request.newPassword);
   const token = newSessionToken();

@@ -26,10 +26,11 @@ const unavailable: Failure = {
   },
 };
 
-export const readSignInWays = defineOperation({
-  id: "readSignInWays",
+export const readSignInMethods = defineOperation({
+  id: "readSignInMethods",
   method: "get",
-  path: "/session/ways",
+  path: "/session/methods",
+  formerPath: "/session/ways",
   tag: TAG,
   summary: "Read how one can sign in",
   permission: "open",
@@ -39,7 +40,7 @@ export const readSignInWays = defineOperation({
       password: Type.Boolean({ description: "Whether by password." }),
       oidc: orNull(closed({ label: text("What the button says.") }, { title: "SingleSignOn" })),
     },
-    { title: "SignInWays" },
+    { title: "SignInMethods" },
   ),
 });
 

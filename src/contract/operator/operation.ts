@@ -9,6 +9,8 @@ export interface OperatorOperation {
   readonly method: "get" | "post" | "delete";
   /** Relative to `/operator/v1`, parameters in braces. */
   readonly path: string;
+  /** Before it was renamed: answered for one release more. */
+  readonly formerPath?: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
@@ -89,7 +91,11 @@ export function toOperation(operation: OperatorOperation): Operation {
     path,
     tag,
     summary,
-    description: [operation.description, explainPermission(operation.permission)]
+    description: [
+      operation.description,
+      explainFormerPath(operation),
+      explainPermission(operation.permission),
+    ]
       .filter(Boolean)
       .join("\n\n"),
     parameters: [...inPath, ...inQuery],
@@ -106,6 +112,9 @@ export function toOperation(operation: OperatorOperation): Operation {
     isOpen: operation.permission === "open",
   };
 }
+
+const explainFormerPath = ({ formerPath }: OperatorOperation): string =>
+  formerPath === undefined ? "" : `Was \`${formerPath}\`, which is answered until the next release.`;
 
 function contentOf({
   answer,

@@ -19,7 +19,7 @@ import * as system from "./system.ts";
 /** Every operation of the operator API, in the order of its document. */
 export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   session.signIn,
-  oidc.readSignInWays,
+  oidc.readSignInMethods,
   oidc.beginOidcSignIn,
   oidc.finishOidcSignIn,
   oidc.beginOidcStepUp,

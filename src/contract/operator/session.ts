@@ -147,7 +147,7 @@ export const changePassword = defineOperation({
   description: "Ends the other sessions.",
   permission: "self.manage",
   body: closed({
-    current_password: password("The one until now."),
+    current_password: password("The current one."),
     new_password: password("12 to 256 characters."),
   }),
   status: 200,
