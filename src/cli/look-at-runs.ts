@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { lookAtRun, lookAtRuns } from "#actions/operators/look-at-runs.ts";
+import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, table, tell } from "./output.ts";
@@ -102,7 +103,9 @@ async function read(composition: Composition, id: string): Promise<ShownRun> {
     import("#actions/operators/look-at-runs.ts"),
     import("#actions/look-at-runs.ts"),
   ]);
-  return await composition.withDatabase(async (db) => await lookAtRun(db, (await requireRun(db, id)).id));
+  return await composition.withDatabase(
+    async (db) => await lookAtRun(db, (await requireRun(db, id)).id, true),
+  );
 }
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
@@ -111,6 +114,12 @@ async function show(composition: Composition, id: string, { json }: { json?: boo
   print(paint("bold", run.id) + (run.name === null ? "" : `  ${plain(run.name)}`));
   for (const [what, value] of factsOf(run)) if (value !== null) print(`${what.padEnd(12)}${plain(value)}`);
   if (run.steps.length > 0) print(`\n${stepTable(run)}`);
+  for (const { node, answer } of run.steps) {
+    if (answer === null) continue;
+    const [head = "", ...rest] = describeAnswer(answer);
+    print(`\n${paint("bold", plain(node))} was answered ${plain(head)}`);
+    for (const line of rest) print(`  ${plain(line)}`);
+  }
 }
 
 function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
@@ -168,7 +177,7 @@ async function watch(composition: Composition, reference: string): Promise<void>
   await composition.withDatabase(async (db) => {
     const { id } = await requireRun(db, reference);
     for (let told = ""; ; await sleep(WATCH_MS)) {
-      const run = await lookAtRun(db, id);
+      const run = await lookAtRun(db, id, true);
       const state = stateOf(run);
       if (state !== told) print(state);
       told = state;

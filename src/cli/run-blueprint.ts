@@ -5,6 +5,7 @@ import { diffDocuments } from "#domain/config-diff.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
+import { describeAnswer } from "#domain/shown-answer.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
 import type { LocalReview } from "#engine/local-journal.ts";
 import type { LocalCredential } from "#engine/local-login.ts";
@@ -16,6 +17,7 @@ import { refusal } from "./apply.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, tell } from "./output.ts";
 import { readSources } from "./read-sources.ts";
+import { plain } from "./review-records.ts";
 import { USAGE, type RunOptions } from "./run.ts";
 import {
   describeNode,
@@ -111,10 +113,16 @@ async function carry(
     writeRecording(options.record, leaves.json(recordingOf(asked, results)));
     tell(`Recorded ${asked.exchanges.length} exchanges in ${options.record}.`);
   }
-  if (outcome.kind === "failed") throw new CommandFailed(outcome.message);
+  if (outcome.kind === "failed") throw new CommandFailed(describeFailure(outcome));
   if (outcome.kind === "parked")
     throw new CommandFailed("The run waits for a person; --approve lets reviews through as they are.");
   if (options.check === true && recording !== null) compare(recording, results);
+}
+
+function describeFailure({ message, answer }: Extract<LocalOutcome, { kind: "failed" }>): string {
+  if (answer === null) return message;
+  const [head = "", ...rest] = describeAnswer(answer);
+  return [message, `The answer: ${head}`, ...rest.map((line) => `  ${line}`)].map(plain).join("\n");
 }
 
 function askedOfAuthor(review: LocalReview, { approve, json }: RunOptions): boolean {
@@ -255,6 +263,7 @@ function asJson(
     blueprint: blueprint.key,
     status: outcome.kind,
     error: outcome.kind === "failed" ? outcome.message : null,
+    answer: outcome.kind === "failed" ? outcome.answer : null,
     nodes,
     results: Object.fromEntries(shown),
   };

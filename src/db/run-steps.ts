@@ -170,6 +170,15 @@ export const failStep = groupedUnderLease<{
   ],
 );
 
+/** `log` is redacted, and of a step that this lease has begun. Without the lease nothing is written. */
+export async function noteStep(db: Database, held: Lease, nodeId: string, log: string): Promise<void> {
+  await db.query(
+    `update run_step set log = $5
+     where run_id = $1 and node_id = $4 and epoch = $3 and status = 'started' and ${RUN_HELD}`,
+    [...leaseValues(held), nodeId, Buffer.from(log, "utf8")],
+  );
+}
+
 /** The object with the records that a node works through one by one; null before they were kept. */
 export async function findStepSource(db: Database, runId: string, nodeId: string): Promise<string | null> {
   const rows = await db.query<{ key: string | null }>(

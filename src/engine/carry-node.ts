@@ -10,12 +10,14 @@ import { describeError } from "#lib/log.ts";
 import { NodeFailure, type Flow } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import { fixSource } from "./fix-source.ts";
-import { checkpoint, noteFailure } from "./journal.ts";
+import { checkpoint, noteFailure, noteWaiting } from "./journal.ts";
 import { nodeContext } from "./node-context.ts";
 import { expressionsOf } from "./node-expressions.ts";
-import { RunFailure, RunParked, RunStopped } from "./run-ended.ts";
+import { RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import { showAnswer } from "./show-answer.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
+import { lastAnswer, newNotes, type StepNotes } from "./step-notes.ts";
 
 /** Carries one node, unless the journal already has it. Throws RunFailure or RunStopped. */
 export async function carryNode(run: RunContext, planned: PlannedNode): Promise<void> {
@@ -23,7 +25,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
   const isItsOwn = type.isGate === true || type.timesRequests === true;
   const limit = node.timeoutMs === null || isItsOwn ? null : AbortSignal.timeout(node.timeoutMs);
   const signal = limit ? AbortSignal.any([run.signal, limit]) : run.signal;
-  const log: string[] = [];
+  const notes = newNotes();
   const beganMs = performance.now();
   try {
     if (!(await isWanted(run, planned))) {
@@ -34,7 +36,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     await show(run, node.milestone ?? "running");
     const carry = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
-      const flow = await type.run(await open(run, planned, signal, log), planned.config);
+      const flow = await type.run(await open(run, planned, signal, notes), planned.config);
       // The door could not look into it before.
       return flow?.kind === "records" && type.unpacks?.(planned.config) === true
         ? { kind: "records", batches: run.door.enterRecords(flow.batches) }
@@ -43,14 +45,15 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     const output =
       type.effect(planned.config) === "none"
         ? await carryPure(run, planned, carry)
-        : await checkpoint(run, planned, log, carry);
+        : await checkpoint(run, planned, notes.log, carry);
     if (output) run.outputs.set(node.id, output);
   } catch (error) {
     // The run's own end comes first: whatever a node throws while it is being stopped is only its echo.
     if (run.signal.aborted) throw run.signal.reason;
+    if (error instanceof RunParked && !(error instanceof RunInLine)) await noteWaiting(run, planned, notes);
     if (error instanceof RunParked || isOfTheService(error)) throw error;
-    const failure = limit?.aborted ? overTime(node.id) : failureOf(run, planned, error);
-    await noteFailure(run, planned, failure.message, performance.now() - beganMs);
+    const failure = limit?.aborted ? overTime(node.id) : await failureWith(run, planned, error, notes);
+    await noteFailure(run, planned, failure, notes.log, performance.now() - beganMs);
     throw failure;
   }
 }
@@ -62,8 +65,8 @@ async function show(run: RunContext, step: string): Promise<void> {
   run.shown.step = step;
 }
 
-async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, log: string[]) {
-  return nodeContext(run, planned, await expressionsOf(run, planned), signal, log);
+async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, notes: StepNotes) {
+  return nodeContext(run, planned, await expressionsOf(run, planned), signal, notes);
 }
 
 /** A pure node streams: its records flow when its reader asks for them, and are recomputed after a crash. */
@@ -122,7 +125,7 @@ async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
   }
   const nothing = async function* (): RecordBatches {};
   if (planned.gives === "results") {
-    const context = nodeContext(run, planned, run.expressions, run.signal, []);
+    const context = nodeContext(run, planned, run.expressions, run.signal, newNotes());
     for (const { handle } of resultKeysOf(planned.node)) await context.writeResult(handle, nothing());
     return;
   }
@@ -170,6 +173,22 @@ const isOfTheService = (error: unknown): boolean =>
   error instanceof StoreFailed ||
   isConnectionLost(error) ||
   isLockedOut(error);
+
+/** The failure with the answer that it is about, for operators. */
+async function failureWith(
+  run: RunContext,
+  planned: PlannedNode,
+  error: unknown,
+  notes: StepNotes,
+): Promise<RunFailure> {
+  const failure = failureOf(run, planned, error);
+  const isOfAnswer = error instanceof NodeFailure || error instanceof ExpressionError;
+  const answer = error instanceof NodeFailure ? (error.answer ?? lastAnswer(notes)) : lastAnswer(notes);
+  if (!isOfAnswer || answer === null) return failure;
+  // A body that was kept in a file may be out of reach: it only explains.
+  const shown = await showAnswer(answer, run.redact, "node").catch(() => null);
+  return new RunFailure(failure.kind, failure.message, { answer: shown });
+}
 
 /** Anything a node threw, as the failure of the run. The messages of our own errors hold no data; others are not repeated. */
 function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {

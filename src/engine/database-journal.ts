@@ -1,7 +1,7 @@
 import type { Lease } from "#db/lease.ts";
 import { takeRetry } from "#db/retry-budget.ts";
 import { findReviewOfNode } from "#db/reviews.ts";
-import { failStep, findStepSource, finishStep, saveStepSource, startStep } from "#db/run-steps.ts";
+import { failStep, findStepSource, finishStep, noteStep, saveStepSource, startStep } from "#db/run-steps.ts";
 import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs.ts";
 import { outlastLocks } from "./outlast-locks.ts";
@@ -29,8 +29,11 @@ export function databaseJournal(
       await outlastLocks(async () => await startStep(db, { lease, accountId, nodeId })),
     finishStep: async (step) =>
       await outlastLocks(async () => await finishStep(db, { ...step, lease, accountId })),
-    failStep: async (nodeId, detail, tookMs) => {
-      await outlastLocks(async () => await failStep(db, { lease, accountId, nodeId, detail, tookMs }));
+    failStep: async (nodeId, detail, tookMs, log) => {
+      await outlastLocks(async () => await failStep(db, { lease, accountId, nodeId, detail, tookMs, log }));
+    },
+    noteStep: async (nodeId, log) => {
+      await outlastLocks(async () => await noteStep(db, lease, nodeId, log));
     },
     findSource: async (nodeId) => await findStepSource(db, run.id, nodeId),
     saveSource: async (nodeId, blob) =>

@@ -17,7 +17,7 @@ import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { openDoor, type Door } from "./door.ts";
 import { readJournal } from "./journal.ts";
-import { logIn, logInTraced } from "./log-in-run.ts";
+import { logInNoted, logInTraced } from "./log-in-run.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
@@ -193,7 +193,7 @@ async function carry(
   await failpoint("run.before_login");
   const { targets, secrets } = await (run.blueprintId === null
     ? logInTraced(services, run, lease, plan, opened, clock, signal)
-    : logIn(services, run, lease, plan, opened, clock, signal));
+    : logInNoted(services, run, lease, plan, opened, clock, signal));
   await failpoint("run.after_login");
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {

@@ -1,17 +1,20 @@
 import { listSteps, type FinishedStep, type RunStep } from "#db/run-steps.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
+import { answerLine } from "#domain/shown-answer.ts";
 import type { FileValue, Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { Flow } from "#nodes/define-node.ts";
-import { RunStopped } from "./run-ended.ts";
+import { RunStopped, type RunFailure } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
 import { readSmall, streamOf } from "./small-bytes.ts";
 import { redactFile } from "./redact-file.ts";
+import { showAnswer } from "./show-answer.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
+import { lastAnswer, type StepNotes } from "./step-notes.ts";
 
 /** What the run has already done, by node: the only source after a crash. */
 export async function readJournal(
@@ -136,15 +139,32 @@ export async function checkpoint(
   }
 }
 
-/** Notes in the journal why a node that touches the outside failed, for the operator; of any other the run's row says it. */
+/**
+ * Notes in the journal why a node that touches the outside failed, and with what answer, for the operator; of any other the run's row
+ * says it. The answer is in the step alone, which goes with the run's data.
+ */
 export async function noteFailure(
   { journal }: RunContext,
   { node, type, config }: PlannedNode,
-  detail: string,
+  { message, answer }: RunFailure,
+  log: readonly string[],
   tookMs: number,
 ): Promise<void> {
   if (type.effect(config) === "none") return;
-  await journal.failStep(node.id, detail, tookMs);
+  const lines = answer === null ? log : [...log, answerLine(answer)];
+  await journal.failStep(node.id, message, tookMs, lines.join("\n"));
+}
+
+/** The same of an answer that leaves open whether a write was done: who decides looks at it. */
+export async function noteWaiting(
+  run: RunContext,
+  { node, type, config }: PlannedNode,
+  notes: StepNotes,
+): Promise<void> {
+  const answer = lastAnswer(notes);
+  if (type.effect(config) !== "write" || answer === null) return;
+  const line = answerLine(await showAnswer(answer, run.redact, "node"));
+  await run.journal.noteStep(node.id, [...notes.log, line].join("\n"));
 }
 
 function valueKind(flow: Flow | null): FinishedStep["outputKind"] {

@@ -35,6 +35,7 @@ export function localJournal(rules: LocalRules): RunJournal {
     startStep: async () => true,
     finishStep: async () => true,
     failStep: async () => {},
+    noteStep: async () => {},
     findSource: async (nodeId) => sources.get(nodeId) ?? null,
     saveSource: async (nodeId, { key }) => {
       sources.set(nodeId, key);

@@ -12,6 +12,7 @@ import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
 import { givenSecrets, secretsOfAllFields, secretValues, targetValues } from "./login-secrets.ts";
+import { shownOf, withCourse } from "./login-course.ts";
 import type { LoggedIn } from "./login.ts";
 import { makeRedactor } from "./redact.ts";
 import { RunFailure } from "./run-ended.ts";
@@ -47,15 +48,13 @@ export async function logInLocally(
   const type = must(loginTypes.get(name), `login type ${name}`);
   const place = { strategy: { strategy }, origins: strategy.hosts, beforeHop: null };
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
+  const means = meansOf(services, strategy.account, accessToken);
+  const context = loginContext(means, place, fields, openJar(), bounded);
   try {
-    const context = loginContext(
-      meansOf(services, strategy.account, accessToken),
-      place,
-      fields,
-      openJar(),
-      bounded,
-    );
-    const session = new Secret({ ...(await type.login(context, config)), codes: context.codes });
+    const given = await type.login(context, config).catch((error: unknown) => {
+      throw withCourse(error, strategy, fields, context.course());
+    });
+    const session = new Secret({ ...given, codes: context.codes });
     return {
       session,
       secrets: secretValues(strategy, fields, session),
@@ -68,7 +67,8 @@ export async function logInLocally(
       throw new RunFailure("login", `The login took longer than ${limits.loginTimeoutMs / 1_000} s.`);
     if (!(error instanceof LoginFailure) && !(error instanceof OutboundError)) throw error;
     const redact = makeRedactor(secretsOfAllFields(strategy, fields));
-    throw new RunFailure("login", `${strategy.id}: ${redact.message(error.message)}`);
+    const shown = await shownOf(error);
+    throw new RunFailure("login", `${strategy.id}: ${redact.message(error.message)}`, shown);
   }
 }
 

@@ -4,6 +4,7 @@ import type { ClaimedRun } from "#db/runs.ts";
 import type { NewResult } from "#db/run-results.ts";
 import type { Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
+import type { ShownAnswer } from "#domain/shown-answer.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import type { Value } from "#domain/value.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
@@ -62,7 +63,7 @@ export interface CarriedNode {
 
 export type LocalOutcome =
   | { readonly kind: "completed"; readonly results: ReadonlyMap<string, NewResult> }
-  | { readonly kind: "failed"; readonly message: string }
+  | { readonly kind: "failed"; readonly message: string; readonly answer: ShownAnswer | null }
   /** At a review, or at a write that nobody knows the end of. */
   | { readonly kind: "parked" };
 
@@ -138,11 +139,12 @@ export async function runLocally(
 
 function outcomeOf({ log }: LocalServices, error: unknown): LocalOutcome {
   if (error instanceof RunParked) return { kind: "parked" };
-  if (error instanceof RunFailure) return { kind: "failed", message: error.message };
+  if (error instanceof RunFailure) return { kind: "failed", message: error.message, answer: error.answer };
   if (error instanceof RunStopped)
-    return { kind: "failed", message: "The run took longer than its Blueprint's timeout." };
+    return { kind: "failed", message: "The run took longer than its Blueprint's timeout.", answer: null };
   log.error(describeError(error), "the run failed unexpectedly");
-  return { kind: "failed", message: `An unexpected error (${describeError(error).error}).` };
+  const message = `An unexpected error (${describeError(error).error}).`;
+  return { kind: "failed", message, answer: null };
 }
 
 /** As in the service, but for this: what nodes give is kept, also where it would only flow. */

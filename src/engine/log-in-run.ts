@@ -1,7 +1,9 @@
 import { keepStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
 import type { Lease } from "#db/lease.ts";
+import { failStep } from "#db/run-steps.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import { answerLine } from "#domain/shown-answer.ts";
 import { must } from "#lib/assert.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
@@ -14,6 +16,7 @@ import { openHandles } from "./handles.ts";
 import { login } from "./login.ts";
 import { LoginTrace } from "./login-trace.ts";
 import type { RunPlan } from "./plan-run.ts";
+import { outlastLocks } from "./outlast-locks.ts";
 import { guardReceivers, type BeforeHop } from "./record-use.ts";
 import { openRenewingTarget } from "./renewing-target.ts";
 import type { RunClock } from "./run-clock.ts";
@@ -40,6 +43,27 @@ export async function logInTraced(
     return loggedIn;
   } catch (error) {
     if (error instanceof RunFailure) await trace.end(error);
+    throw error;
+  }
+}
+
+/** Any other login is written down when it fails: the step with what came instead, for operators. */
+export async function logInNoted(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  ...rest: [RunPlan, AsyncDisposableStack, RunClock, AbortSignal]
+): ReturnType<typeof logIn> {
+  const beganMs = performance.now();
+  try {
+    return await logIn(services, run, lease, ...rest);
+  } catch (error) {
+    if (error instanceof RunFailure && error.loginStep !== null && error.answer !== null) {
+      const { message: detail, loginStep: nodeId, answer } = error;
+      const step = { lease, accountId: run.accountId, nodeId, detail, log: answerLine(answer) };
+      const tookMs = performance.now() - beganMs;
+      await outlastLocks(async () => await failStep(services.db, { ...step, tookMs }));
+    }
     throw error;
   }
 }

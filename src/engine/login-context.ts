@@ -2,17 +2,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
 import { fieldVariable } from "#domain/field-values.ts";
-import type { MayLeave } from "#domain/http-exchange.ts";
+import type { MayLeave, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { analyseTemplate } from "#expressions/analyse.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
-import type { LoginContext, LoginSession } from "#strategies/define-login.ts";
+import type { LoginContext, LoginSession, LoginSteps } from "#strategies/define-login.ts";
 import type { OAuthLogin } from "#strategies/oauth-access.ts";
 import type { SessionJar } from "#strategies/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
-import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
@@ -29,6 +28,9 @@ export interface LoginMeans {
   readonly oauth: OAuthLogin;
 }
 
+/** Who looks on. */
+export type LoginWatch = Omit<LoginSteps, "read"> & { answered(status: number): void };
+
 /** With what strategy, and where to. */
 interface LoginPlace {
   readonly strategy: Pick<StrategyVersion, "strategy">;
@@ -37,18 +39,28 @@ interface LoginPlace {
   readonly mayLeave?: MayLeave;
   /** What an earlier login of the run gave, and the target does not take any more. */
   readonly refused?: Secret<LoginSession> | undefined;
-  /** Of a test login: what it writes down. */
-  readonly trace?: LoginTrace | undefined;
+  /** Told of its course: by a test login, and by a run whose author wants to see it. */
+  readonly trace?: LoginWatch | undefined;
 }
 
-/** What a login type works with, and nothing else; and the one-time codes that it was given. */
+/** How far a login has come: what its failure is explained with. */
+export interface LoginCourse {
+  /** In the words of the document; null: it has not begun. */
+  readonly step: string | null;
+  /** What was answered last: a failure is about it. */
+  readonly answer: OutboundResponse | null;
+  /** What it was given and has read so far, in the form of a session. */
+  readonly session: LoginSession;
+}
+
+/** What a login type works with, and nothing else; the one-time codes that it was given; and its course. */
 export function loginContext(
   means: LoginMeans,
   request: LoginPlace,
   fields: Secret<CredentialFields>,
   jar: SessionJar,
   signal: AbortSignal,
-): LoginContext & { readonly codes: readonly string[] } {
+): LoginContext & { readonly codes: readonly string[]; course(): LoginCourse } {
   const openAs = (session: Secret<LoginSession> | null): TargetSession =>
     openTarget(means.gate, request.origins, session, jar, request.beforeHop);
   const usesCodes = request.strategy.strategy.fields.some(
@@ -56,6 +68,7 @@ export function loginContext(
   );
   const clock: TargetClock = { offsetMs: 0 };
   const codes: string[] = [];
+  const watched = watchCourse(request.trace);
   const meansWithCodes: LoginMeans = {
     ...means,
     nextCode: async (...asked) => {
@@ -67,7 +80,9 @@ export function loginContext(
   const sendTo =
     (target: TargetSession): LoginContext["send"] =>
     async (outbound) => {
+      watched.answer = null;
       const response = await target.send(outbound, signal, undefined, request.mayLeave);
+      watched.answer = response;
       request.trace?.answered(response.status);
       if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await means.nowMs());
       return response;
@@ -80,6 +95,7 @@ export function loginContext(
     send: sendTo(openAs(null)),
     within: async (session, work) => {
       const target = openAs(new Secret(session));
+      watched.within.push(session);
       try {
         return await work({ ...context, send: sendTo(target) });
       } finally {
@@ -91,10 +107,56 @@ export function loginContext(
     },
     cookies: () => jar.serialise(),
     refused: request.refused?.reveal(),
-    steps: request.trace,
+    steps: watched.steps,
     oauth: means.oauth,
   };
-  return { ...context, codes };
+  return { ...context, codes, course: () => courseOf(watched, jar, codes) };
+}
+
+/** The same while it goes on. */
+interface WatchedCourse {
+  step: string | null;
+  answer: OutboundResponse | null;
+  readonly read: string[];
+  /** Sessions that requests were made with before the login was done. */
+  readonly within: LoginSession[];
+  readonly steps: LoginSteps;
+}
+
+function watchCourse(trace: LoginWatch | undefined): WatchedCourse {
+  const watched: WatchedCourse = {
+    step: null,
+    answer: null,
+    read: [],
+    within: [],
+    steps: {
+      begin: (name) => {
+        watched.step = name;
+        trace?.begin(name);
+      },
+      skip: () => trace?.skip(),
+      read: (secrets) => void watched.read.push(...secrets),
+    },
+  };
+  return watched;
+}
+
+function courseOf(
+  { step, answer, within, read }: WatchedCourse,
+  jar: SessionJar,
+  codes: readonly string[],
+): LoginCourse {
+  const headers = within.flatMap((session, index) =>
+    Object.entries(session.headers).map(([name, value]) => [`${index} ${name}`, value] as const),
+  );
+  const session: LoginSession = {
+    headers: Object.fromEntries(headers),
+    query: within.flatMap(({ query = [] }) => query),
+    cookies: jar.serialise(),
+    extracted: { secret: read, open: [] },
+    codes,
+  };
+  return { step, answer, session };
 }
 
 /** What a login's answers have said of the target's clock so far. */

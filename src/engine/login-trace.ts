@@ -1,5 +1,6 @@
 import type { Lease } from "#db/lease.ts";
 import { failStep, finishStep } from "#db/run-steps.ts";
+import { answerLine } from "#domain/shown-answer.ts";
 import type { LoginSteps } from "#strategies/define-login.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import type { RunFailure } from "./run-ended.ts";
@@ -8,7 +9,7 @@ import type { EngineServices } from "./services.ts";
 interface TracedStep {
   readonly name: string;
   readonly beganMs: number;
-  /** Author's words, origins and numbers alone: nothing of a credential, and nothing that a target answered. */
+  /** Author's words, origins and numbers alone: nothing of a credential, and nothing that a target answered; but of one that failed there is the answer. */
   readonly lines: { message: string; origin?: string; status?: number }[];
 }
 
@@ -20,7 +21,7 @@ const WHY_HIDDEN =
   "Not shown: conditions of the login use secret fields. Change them; `latchkey validate` says how.";
 
 /** What a test login writes down: each step when it is over. They say what happened and decide nothing. */
-export class LoginTrace implements LoginSteps {
+export class LoginTrace implements Omit<LoginSteps, "read"> {
   readonly #of: { readonly db: EngineServices["db"]; readonly lease: Lease; readonly accountId: string };
   #last: TracedStep | null = null;
   #isAsking = false;
@@ -97,7 +98,13 @@ export class LoginTrace implements LoginSteps {
 
   #save({ name: nodeId, beganMs, lines }: TracedStep, failure: RunFailure | null): void {
     const { db, ...place } = this.#of;
-    const log = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    const answer = failure?.answer ?? null;
+    const log = [
+      ...lines.map((line) => JSON.stringify(line)),
+      ...(answer === null ? [] : [answerLine(answer)]),
+    ]
+      .map((line) => `${line}\n`)
+      .join("");
     // How long it took would tell what was done.
     const tookMs = nodeId === HIDDEN ? 0 : performance.now() - beganMs;
     const step = { ...place, nodeId, tookMs, log };

@@ -9,6 +9,7 @@ import { LoginFailure, type LoginSession, type LoginType } from "#strategies/def
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { cacheLogin, openCachedLogin, openCredential, type CredentialReference } from "./open-credential.ts";
+import { shownOf, withCourse } from "./login-course.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
 import { hiddenFrom, NOT_SHOWN } from "./login-secrecy.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
@@ -86,8 +87,10 @@ export async function login(
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${loginTimeoutMs / 1000} s.`);
     if (error instanceof LoginFailure || error instanceof OutboundError) {
-      const message = hidden === null ? clean(error.message) : NOT_SHOWN;
-      throw new RunFailure("login", `${request.strategy.strategy.id}: ${message}${more}`);
+      const { id } = request.strategy.strategy;
+      if (hidden !== null) throw new RunFailure("login", `${id}: ${NOT_SHOWN}${more}`);
+      const shown = await shownOf(error);
+      throw new RunFailure("login", `${id}: ${clean(error.message)}${more}`, shown);
     }
     throw error;
   } finally {
@@ -117,7 +120,9 @@ async function openSession(
   }
   const { type: _type, ...config } = strategy.login;
   const context = loginContext(meansOf(services, request), request, fields, openJar(), signal);
-  const session = await type.login(context, config);
+  const session = await type.login(context, config).catch((error: unknown) => {
+    throw withCourse(error, strategy, fields, context.course());
+  });
   // One that gives too much is not kept either.
   secretValues(strategy, fields, new Secret(session));
   // Of a cached login the codes were used long ago.

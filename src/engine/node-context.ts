@@ -9,6 +9,7 @@ import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import { watchAnswers, type StepNotes } from "./step-notes.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
 import { encodeRecords } from "./spool.ts";
 import { abortableBatches, abortableExpressions } from "./until-aborted.ts";
@@ -21,11 +22,14 @@ export function nodeContext(
   planned: PlannedNode,
   expressions: BoundExpressions,
   signal: AbortSignal,
-  log: string[],
+  notes: StepNotes,
 ): NodeContext {
   const { node } = planned;
-  const target =
-    node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login");
+  const { log } = notes;
+  const target = watchAnswers(
+    node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login"),
+    notes,
+  );
   const note: NodeContext["log"] = (message, fields) => {
     if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));
   };

@@ -65,8 +65,10 @@ export interface RunJournal {
   moveStep(step: string): Promise<boolean>;
   startStep(nodeId: string): Promise<boolean>;
   finishStep(step: Omit<FinishedStep, "lease" | "accountId">): Promise<boolean>;
-  /** `detail` is redacted. */
-  failStep(nodeId: string, detail: string, tookMs: number): Promise<void>;
+  /** `detail` and `log` are redacted. */
+  failStep(nodeId: string, detail: string, tookMs: number, log: string): Promise<void>;
+  /** What a step that was begun has to say while the run waits. `log` is redacted. */
+  noteStep(nodeId: string, log: string): Promise<void>;
   /** The object with the records that a node works through one by one; null before they were kept. */
   findSource(nodeId: string): Promise<string | null>;
   saveSource(nodeId: string, blob: StepSource): Promise<boolean>;

@@ -1,5 +1,6 @@
 import type { Database } from "#db/pool.ts";
 import type { RunErrorKind } from "#domain/run.ts";
+import type { ShownAnswer } from "#domain/shown-answer.ts";
 
 /** Why a run stops before its end: the reason of its AbortSignal, and what is thrown at the next boundary. */
 export type StopReason =
@@ -22,14 +23,24 @@ export class RunStopped extends Error {
   }
 }
 
+interface RunFailureOptions {
+  readonly answer?: ShownAnswer | null;
+  readonly loginStep?: string | null;
+}
+
 /** The run fails. `message` is the operator's story; callers see only the fixed sentence of `kind`. */
 export class RunFailure extends Error {
   override readonly name = "RunFailure";
   readonly kind: RunErrorKind;
+  /** The target's answer that it failed with, and the step of the login that asked for it. */
+  readonly answer: ShownAnswer | null;
+  readonly loginStep: string | null;
 
-  constructor(kind: RunErrorKind, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  constructor(kind: RunErrorKind, message: string, options: RunFailureOptions = {}) {
+    super(message);
     this.kind = kind;
+    this.answer = options.answer ?? null;
+    this.loginStep = options.loginStep ?? null;
   }
 }
 

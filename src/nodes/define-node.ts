@@ -265,6 +265,13 @@ export function flowFrom(context: Pick<NodeContext, "node" | "from">, source: st
 /** The node failed; the run fails with it. The message is for the operator: names and counts, no values of the data. */
 export class NodeFailure extends Error {
   override readonly name = "NodeFailure";
+  /** The answer that it is about; unless it says, the node's last one. Operators are shown its beginning. */
+  readonly answer: OutboundResponse | null;
+
+  constructor(message: string, options: { cause?: unknown; answer?: OutboundResponse } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.answer = options.answer ?? null;
+  }
 }
 
 export type { Json };

@@ -103,7 +103,7 @@ async function expected(
   if (answer instanceof OutboundError)
     throw new NodeFailure(`${place}: ${answer.message}${tries}`, { cause: answer });
   const problem = await mismatch(context, config, answer, place);
-  if (problem !== null) throw new NodeFailure(`${place}${problem}${tries}.`);
+  if (problem !== null) throw new NodeFailure(`${place}${problem}${tries}.`, { answer });
   return answer;
 }
 

@@ -61,7 +61,7 @@ export async function carryWrite(
     if (sent.kind === "refused" || sent.kind === "unlikely") {
       // What was looked up is ruled out already.
       if (sent.kind === "refused") await context.writes.refuse(write.ordinal);
-      throw new NodeFailure(`${write.place}${sent.why}.`);
+      throw new NodeFailure(`${write.place}${sent.why}.`, { answer: sent.answer });
     }
     const isLast = attempt >= attempts;
     if (isLast || !(await context.takeRetry())) {
@@ -83,7 +83,7 @@ type Sent =
   | { readonly kind: "later"; readonly why: string; readonly askedMs: number | null }
   | { readonly kind: "doubt"; readonly why: string }
   /** The target says no; `unlikely`: it most likely does, and the node can look whether the write is there. */
-  | { readonly kind: "refused" | "unlikely"; readonly why: string };
+  | { readonly kind: "refused" | "unlikely"; readonly why: string; readonly answer: OutboundResponse };
 
 /** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the request was refused here. */
 async function sendOnce(context: NodeContext, config: HttpConfig, write: Write): Promise<Sent> {
@@ -123,14 +123,15 @@ async function judge(
   response: OutboundResponse,
 ): Promise<Sent> {
   if (await isRefusal(context, config, response, place))
-    return { kind: "refused", why: `: the target refused it (${response.status})` };
+    return { kind: "refused", why: `: the target refused it (${response.status})`, answer: response };
   const why = await mismatch(context, config, response, place);
   if (why === null) return { kind: "done", response };
   if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response.headers) };
   if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
   if (context.node.edition >= 2 && !isOwnRefusal(response))
     return { kind: "doubt", why: why.replace(/^ answered/, "the target answered").replace(/^: /, "") };
-  return { kind: config.verify === undefined || context.node.edition < 2 ? "refused" : "unlikely", why };
+  const kind = config.verify === undefined || context.node.edition < 2 ? "refused" : "unlikely";
+  return { kind, why, answer: response };
 }
 
 /** By itself only a 4xx to the request itself is a no, and 408 (RFC 9110, 15.5.9) none: the target may have stopped listening half-way. */

@@ -4,14 +4,15 @@ import { lookAtRunGraph } from "#actions/operators/look-at-run-graph.ts";
 import * as again from "#actions/operators/run-again.ts";
 import * as results from "#actions/operators/look-at-results.ts";
 import { attachment } from "#domain/download.ts";
+import { mayDo } from "#domain/operator.ts";
 import type * as contract from "#contract/operator/runs.ts";
 import type { Handler } from "./context.ts";
 
 export const getRuns: Handler<typeof contract.listRuns> = async ({ services }, { query }) =>
   await lookAtRuns(services.db, query);
 
-export const getRun: Handler<typeof contract.readRun> = async ({ services }, { params }) =>
-  await lookAtRun(services.db, params["runId"] ?? "");
+export const getRun: Handler<typeof contract.readRun> = async ({ services, caller }, { params }) =>
+  await lookAtRun(services.db, params["runId"] ?? "", mayDo(caller.role, "run.results"));
 
 export const postCancel: Handler<typeof contract.cancelRun> = async ({ services, caller }, { params }) =>
   await cancelRunOf(services, caller, params["runId"] ?? "");

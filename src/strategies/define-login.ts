@@ -57,6 +57,8 @@ export interface LoginSteps {
   begin(step: string): void;
   /** Its `when` is not true. */
   skip(): void;
+  /** What was extracted of an answer and is secret. */
+  read(secrets: readonly string[]): void;
 }
 
 export interface ConfigFinding {

@@ -2,7 +2,7 @@ import { findMiss as findMissOf, withJsonBody } from "#answers/expectation.ts";
 import { readPage, type PageQuery } from "#answers/page-reader.ts";
 import { shorten } from "#domain/config-problem.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
-import type { Json } from "#domain/json.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
 import { LoginFailure, type LoginContext } from "./define-login.ts";
 import type { ExpectConfig, ExtractConfig } from "./http-schema.ts";
 import { evaluateAt, isTrueAt, type Variables } from "./login-expressions.ts";
@@ -55,13 +55,23 @@ export async function extractAll(
     const value = pageAnswers.has(name)
       ? pageAnswers.get(name)
       : await extractOne(context, extract, response, variables, `${place}: extract ${name}`);
-    if (value !== undefined && value !== null) found[name] = value;
-    else if (extract.required !== false)
+    if (value !== undefined && value !== null) {
+      found[name] = value;
+      if (extract.secret !== false) context.steps?.read(leavesOf(value));
+    } else if (extract.required !== false)
       throw new LoginFailure(`${place}: extract ${name} found nothing (${describeExtract(extract)})`, {
         rejected,
       });
   }
   return found;
+}
+
+/** The texts and numbers in a value. */
+export function leavesOf(value: Json): readonly string[] {
+  if (typeof value === "string" || typeof value === "number") return [String(value)];
+  return typeof value === "object" && value !== null
+    ? Object.values(value as JsonObject).flatMap(leavesOf)
+    : [];
 }
 
 /** HTML and regular expressions are read in a thread with a time limit: what the target sends may be built to stall. */

@@ -1,10 +1,9 @@
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
-import type { Json, JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { LoginFailure, type ExtractedTexts, type LoginContext, type LoginSession } from "./define-login.ts";
 import { buildRequest, describeRequest, describeStep } from "./http-request.ts";
-import { extractAll, findMiss } from "./http-response.ts";
+import { extractAll, findMiss, leavesOf } from "./http-response.ts";
 import type { CheckConfig, StepConfig } from "./http-schema.ts";
 import { buildSubmit } from "./http-submit.ts";
 import { sendPatiently } from "./send-patiently.ts";
@@ -82,14 +81,6 @@ function withTexts(
       .filter(([name]) => (extract[name]?.secret !== false) === secret)
       .flatMap(([, value]) => leavesOf(value));
   return { secret: [...before.secret, ...textsOf(true)], open: [...before.open, ...textsOf(false)] };
-}
-
-/** The texts and numbers in a value. */
-function leavesOf(value: Json): readonly string[] {
-  if (typeof value === "string" || typeof value === "number") return [String(value)];
-  return typeof value === "object" && value !== null
-    ? Object.values(value as JsonObject).flatMap(leavesOf)
-    : [];
 }
 
 async function requestOf(

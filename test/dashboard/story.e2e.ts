@@ -119,6 +119,8 @@ test("the login is tested with a credential: each step is seen, and no value", a
   const steps = page.getByRole("region", { name: "Steps" });
   await steps.getByText("login step 1 (POST /login)", { exact: true }).waitFor();
   await steps.getByText("status=401").waitFor();
+  await steps.getByText("What the target answered").waitFor();
+  await steps.getByText(`${target.url}/login`).first().waitFor();
   assert.ok(!(await page.content()).includes(WRONG));
   assert.equal(await page.getByRole("button", { name: "Run again" }).count(), 0);
   assert.deepEqual(await axe(page), []);

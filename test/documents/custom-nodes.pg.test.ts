@@ -1,12 +1,14 @@
 // docs/custom-nodes.md: node types of operators, those of examples/nodes, from the file to the results.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { startPortal } from "../../examples/portal/portal.ts";
 import { connect, openCaller } from "../caller.ts";
 import { latchkey } from "../cli/program.ts";
 import { exampleDocument, install } from "../service.ts";
+import { openTarget } from "./target.ts";
 
 const FOLDER = join(import.meta.dirname, "../../examples/nodes");
 const setting = { LATCHKEY_NODE_FILES: join(FOLDER, "running_total.ts") };
@@ -79,4 +81,37 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
         error.message,
       ),
   );
+});
+
+test("the node of docs/custom-nodes.md that sends: its answer as a text, and a refusal with how it begins", async () => {
+  await using target = await openTarget();
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-motd-"));
+  const page = readFileSync(join(FOLDER, "../../docs/custom-nodes.md"), "utf8");
+  const [, node = ""] = /```ts\n(\/\/ nodes\/motd\.ts\n.*?)```/s.exec(page) ?? [];
+  writeFileSync(join(folder, "motd.ts"), node);
+  writeFileSync(
+    join(folder, "motd.yaml"),
+    `blueprint: motd\naccount: acme\nhosts: ["${target.url}"]\nnodes:
+  - { id: word, type: motd, path: "${target.url}/motd" }
+  - { id: rows, type: parse, from: word, format: csv }
+  - { id: out, type: output, refKey: out, from: rows }\n`,
+  );
+  const run = async () =>
+    await latchkey(["run", join(folder, "motd.yaml")], {
+      LATCHKEY_NODE_FILES: join(folder, "motd.ts"),
+      LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8",
+    });
+  target.on("GET /motd", ({ query, headers }) => ({
+    text: `lang,accept\n${query.get("lang")},${headers.accept}\n`,
+  }));
+  const good = await run();
+  assert.equal(good.code, 0, good.stderr);
+  assert.match(good.stdout, /en +text\/plain/);
+  target.on("GET /motd", { status: 410, text: "No words any more." });
+  const gone = await run();
+  assert.match(
+    gone.stderr,
+    /^Node word: GET \S+\/motd answered 410; expected is 200\.\nThe answer: 410 from \S+\/motd \(text\/plain; charset=utf-8\)\n {2}No words any more\.$/m,
+  );
+  rmSync(folder, { recursive: true });
 });

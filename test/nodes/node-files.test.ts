@@ -123,9 +123,14 @@ test("`latchkey schema` gives editors the type's keys", async () => {
   assert.deepEqual(definition.required, ["id", "type", "of", "as"]);
 });
 
-test("the file in docs/custom-nodes.md is one", async () => {
+test("the files in docs/custom-nodes.md are some", async () => {
   const page = readFileSync(join(ROOT, "docs/custom-nodes.md"), "utf8");
-  await addNodeFiles([file("shout.ts", /```ts\n(.*?)```/s.exec(page)?.[1] ?? "")]);
+  const written = [...page.matchAll(/```ts\n(\/\/ nodes\/(\w+\.ts)\n.*?)```/gs)];
+  assert.deepEqual(
+    written.map(([, , name]) => name),
+    ["shout.ts", "motd.ts"],
+  );
+  await addNodeFiles(written.map(([, text = "", name = ""]) => file(name, text)));
   const line = /```yaml\n- \{ id: \w+, (.*?), from: \w+, (.*?) \}/s.exec(page);
   assert.equal(problems(`${line?.[1]}, ${line?.[2]}`), "");
 });

@@ -117,7 +117,7 @@ test("no filter reads all runs, however rare what it looks for is", async (conte
 test("a run's page, and the last hours in numbers, are as quick", async (context) => {
   const id = `run_${String(RUNS - 5).padStart(28, "0")}`;
   const looks: Readonly<Record<string, () => Promise<unknown>>> = {
-    "a run": async () => await lookAtRun(database.db, id),
+    "a run": async () => await lookAtRun(database.db, id, true),
     "a day in numbers": async () => await lookAtOverview(database.db, 24),
     "a week in numbers": async () => await lookAtOverview(database.db, 168),
   };

@@ -118,7 +118,12 @@ test("a login that the target rejects: its step, and it counts until the lock", 
   assert.deepEqual([step.node, step.status], ["login step 1 (POST /login)", "failed"]);
   assert.match(step.error, /login step 1.*401/);
   assert.deepEqual(step.log, [{ message: "asked", origin: target.url, status: 401 }]);
+  assert.deepEqual([step.answer.status, step.answer.address], [401, `${target.url}/login`]);
   assert.ok(!JSON.stringify(run).includes("wrong-pass-4711"));
+  // What a target answers is end users' data, as results are: not for those who may not see these.
+  const { browser: viewer } = await stage.signedIn("viewer");
+  const seen = (await viewer.send("GET", `/runs/${run.id}`)).body;
+  assert.deepEqual([seen.steps[0].error, seen.steps[0].answer], [step.error, null]);
   const rejections = async (): Promise<any> =>
     (await good("listCredentials", "GET", "/credentials")).body.items.find(
       ({ id }: any) => id === credential,

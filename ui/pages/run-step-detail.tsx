@@ -14,6 +14,7 @@ export function RunStepDetail({ step }: { readonly step: RunStep }) {
           {step.error}
         </Note>
       )}
+      {step.answer !== null && <Answer of={step.answer} />}
       {step.records_total === 0 && (step.records_usual ?? 0) > 0 && (
         <Note tone="waiting" title="No records this time">
           The runs before gave {step.records_usual}. Has the target changed?
@@ -34,6 +35,28 @@ export function RunStepDetail({ step }: { readonly step: RunStep }) {
       />
       <StepLog step={step} />
     </Stack>
+  );
+}
+
+/** What the target said to the request that failed. */
+function Answer({ of }: { readonly of: NonNullable<RunStep["answer"]> }) {
+  return (
+    <Note tone="quiet" title="What the target answered">
+      <Facts
+        of={[
+          ["Status", of.status],
+          ["Address", of.address],
+          ["Leads to", of.leads_to],
+          ["Type", of.content_type],
+          ["Title", of.title],
+        ]}
+      />
+      {of.begins !== "" && (
+        <pre className={styles["answer"]} aria-label="How the answer begins">
+          {of.begins}
+        </pre>
+      )}
+    </Note>
   );
 }
 

@@ -18,9 +18,11 @@ import type { Database } from "#db/pool.ts";
 import { findRunOfAnyAccount } from "#db/runs.ts";
 import { nearestName } from "#domain/config-nearest.ts";
 import { readRunReference } from "#domain/ids.ts";
+import type { Json } from "#domain/json.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound } from "#domain/problem.ts";
 import type { RunStatus } from "#domain/run.ts";
+import { readAnswerLine } from "#domain/shown-answer.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 
 export interface RunQuery {
@@ -94,8 +96,11 @@ function showListed(run: ListedRun) {
   };
 }
 
-/** Everything about one run that an operator may see: no input, no output, no secret. Throws Problem 404. */
-export async function lookAtRun(db: Database, reference: string) {
+/**
+ * Everything about one run that an operator may see: no input, no output, no secret. `seesAnswers`: whether what a target answered to a
+ * request that failed may be shown, which is end users' data as results are. Throws Problem 404.
+ */
+export async function lookAtRun(db: Database, reference: string, seesAnswers: boolean) {
   const parsed = readRunReference(reference);
   const found = parsed && (await findRunOfAnyAccount(db, parsed));
   const run = found && (await findDetailedRun(db, found.id));
@@ -124,7 +129,7 @@ export async function lookAtRun(db: Database, reference: string) {
     metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
     ignored_keys: await explainIgnored(db, run),
     steps: steps.map((step) =>
-      showStep(step, usual.find(({ nodeId }) => nodeId === step.nodeId)?.records ?? null),
+      showStep(step, usual.find(({ nodeId }) => nodeId === step.nodeId)?.records ?? null, seesAnswers),
     ),
     inputs: inputs.map((input) => ({
       ref_key: input.refKey,
@@ -147,7 +152,8 @@ export async function lookAtRun(db: Database, reference: string) {
   };
 }
 
-function showStep(step: DetailedStep, usual: number | null) {
+function showStep(step: DetailedStep, usual: number | null, seesAnswers: boolean) {
+  const lines = linesOf(step.log);
   return {
     node: step.nodeId,
     status: step.status,
@@ -160,16 +166,17 @@ function showStep(step: DetailedStep, usual: number | null) {
     records_valid: step.recordsValid,
     records_usual: usual,
     error: step.errorDetail,
-    log: linesOf(step.log),
+    answer: seesAnswers ? (lines.map(readAnswerLine).find((answer) => answer !== null) ?? null) : null,
+    log: lines.filter((line) => readAnswerLine(line) === null),
   };
 }
 
 /** A step's log is a JSON object a line; a step that had nothing to say has an empty one. */
-const linesOf = (log: Buffer | null): unknown[] =>
+const linesOf = (log: Buffer | null): Json[] =>
   (log?.toString("utf8") ?? "")
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as unknown);
+    .map((line) => JSON.parse(line) as Json);
 
 /** The run's ignored keys, each with the nearest known one (docs/api.md#triggers). */
 async function explainIgnored(db: Database, run: DetailedRun) {

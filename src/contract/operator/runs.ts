@@ -75,6 +75,19 @@ const step = closed(
       count("The median of what the node gave in the last completed runs before; `null`: there are none."),
     ),
     error: orNull(text("Why it failed, redacted.")),
+    answer: orNull(
+      closed(
+        {
+          status: count("Its status."),
+          address: text("Where it came from, after redirects; of a query the names alone."),
+          leads_to: orNull(text("Where a redirect that was not followed leads.")),
+          content_type: orNull(text("Its content type.")),
+          title: orNull(text("Of an HTML page.")),
+          begins: text("Its first 500 characters; of an HTML page those that people read."),
+        },
+        { title: "ShownAnswer" },
+      ),
+    ),
     log: Type.Array(Type.Unknown(), { description: "What it wrote down, redacted." }),
   },
   { title: "RunStep" },
