@@ -50,7 +50,10 @@ import { openServer, type Server } from "./server.ts";
 export type Role = "api" | "worker";
 
 export interface RunningService {
+  /** How it is reached: LATCHKEY_PUBLIC_URL, or where it listens. */
   readonly url: string;
+  /** Where it listens on this machine. */
+  readonly localUrl: string;
   /** Ends never, but when the service can't go on: with why. The process is to end then. */
   readonly lost: Promise<Error>;
   /** Stops taking work, hands runs back, waits for requests under way, ends. At most the configured drain. */
@@ -112,7 +115,7 @@ export async function startService(
       const quarantine = new Quarantine({ order: { environment, source: database.source }, log });
       parts.push(await startWorker(config, services, database, quarantine));
     }
-    return { url: publicUrl(), lost: database.lost, stop: closeAll };
+    return { url: publicUrl(), localUrl: listening.url, lost: database.lost, stop: closeAll };
   } catch (error) {
     await closeAll();
     throw error;

@@ -9,7 +9,7 @@ import { readAccount, readTwoPerson } from "#domain/account.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { readBranding, readLogo } from "#domain/branding.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
-import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
+import { formatProblem, quoteList, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { texts, type Json, type JsonObject } from "#domain/json.ts";
 import { describeNeed, type Need, type ProposedDocument } from "#domain/proposal.ts";
@@ -55,7 +55,7 @@ interface Refused {
 }
 
 /** `proposal`: the documents need two admins. Nothing was changed, and `changes` is empty; null: they are applied. */
-export type ApplyOutcome = (Changes<PlannedChange> & { readonly proposal: NewProposal | null }) | Refused;
+export type ApplyOutcome = (Changes<PlannedDocument> & { readonly proposal: NewProposal | null }) | Refused;
 
 /** `needs`: sentences, why `applyConfig` would propose the documents and apply none of them; empty: it would apply them. */
 export type PlanOutcome = (Changes<PlannedDocument> & { readonly needs: readonly string[] }) | Refused;
@@ -129,7 +129,7 @@ export async function takeTurnToApply(tx: Database): Promise<void> {
 }
 
 export type ConfirmedOutcome =
-  | Changes<PlannedChange>
+  | Changes<PlannedDocument>
   /** Sentences: what has changed since it was proposed. Nothing was applied. */
   | { readonly ok: false; readonly stale: readonly string[] };
 
@@ -167,9 +167,9 @@ async function applyInOrder(
   signing: Signing,
   steps: readonly Step[],
   by: { readonly actor: AuditActor; readonly proposalId: string | null },
-): Promise<readonly PlannedChange[]> {
+): Promise<readonly PlannedDocument[]> {
   for (const step of steps) if (step.change !== "unchanged") await applyDocument(tx, signing, by, step);
-  return steps.map(changeOf);
+  return steps.map(plannedOf);
 }
 
 const proposedOf = ({ before, checked: { kind, account, id, document } }: Step): ProposedDocument => ({
@@ -198,12 +198,12 @@ export async function planConfig(
   // No transaction is held open for as long as checking takes.
   const plan = await makePlan(db, await check(sources, await readKnown(db, inFile)));
   if (!plan.ok) return plan;
-  const changes = plan.changes.map((step) => ({
-    ...changeOf(step),
-    differences:
-      step.before === undefined ? [] : diffDocuments(JSON.parse(step.before) as Json, step.checked.document),
-  }));
-  return { ok: true, changes, warnings: plan.warnings, needs: plan.needs.map(describeNeed) };
+  return {
+    ok: true,
+    changes: plan.changes.map(plannedOf),
+    warnings: plan.warnings,
+    needs: plan.needs.map(describeNeed),
+  };
 }
 
 interface Step {
@@ -215,12 +215,28 @@ interface Step {
   readonly isRefused: boolean;
 }
 
-const changeOf = ({ change, checked: { kind, account, id } }: Step): PlannedChange => ({
+const plannedOf = ({ change, before, checked: { kind, account, id, document } }: Step): PlannedDocument => ({
   change,
   kind,
   account,
   id,
+  differences: before === undefined ? [] : diffDocuments(JSON.parse(before) as Json, document),
 });
+
+/** An account has no versions to go back to, and is often written anew in one line, for the sake of the documents beside it. */
+function warnOfLeftOut(steps: readonly Step[]): readonly string[] {
+  return steps.flatMap((step) => {
+    if (step.checked.kind !== "account" || step.before === undefined) return [];
+    const gone = Object.keys(JSON.parse(step.before) as JsonObject).filter(
+      (key) => !Object.hasOwn(step.checked.document, key),
+    );
+    return gone.length === 0
+      ? []
+      : [
+          `the document of the account ${step.checked.id} leaves out ${quoteList(gone)}, which it has had until now; write the whole document, or leave it out of the files`,
+        ];
+  });
+}
 
 async function makePlan(
   tx: Database,
@@ -246,7 +262,7 @@ async function makePlan(
   const ofDocuments = changes.flatMap(({ change, checked: { warnings } }) =>
     change === "unchanged" ? [] : warnings.map(formatProblem),
   );
-  const warnings = [...ofDocuments, ...(await warnOfUnreached(tx, changes))];
+  const warnings = [...ofDocuments, ...warnOfLeftOut(changes), ...(await warnOfUnreached(tx, changes))];
   return { ok: true, changes, warnings, needs: await findNeeds(tx, changes, rules) };
 }
 

@@ -42,7 +42,7 @@ async function apply(composition: Composition, paths: readonly string[], json: b
     if (json) print(JSON.stringify({ changes: [], proposal: outcome.proposal }));
     throw proposedInstead(composition, outcome.proposal);
   }
-  print(json ? JSON.stringify({ changes: outcome.changes }) : describeChanges(outcome.changes));
+  print(json ? JSON.stringify({ changes: outcome.changes }) : describePlan(outcome.changes));
 }
 
 /** What is wrong with the documents is worth saying before there is a database: nothing is known yet that could change it. */

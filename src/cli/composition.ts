@@ -56,9 +56,12 @@ export interface Composition {
   /** The way out to targets, as the settings allow it. */
   wayOut(): Promise<Gate>;
   /** `lost` ends when the service can't go on: with why. */
-  serve(
-    roles: readonly ("api" | "worker")[],
-  ): Promise<{ readonly url: string; readonly lost: Promise<Error>; stop(): Promise<void> }>;
+  serve(roles: readonly ("api" | "worker")[]): Promise<{
+    readonly url: string;
+    readonly localUrl: string;
+    readonly lost: Promise<Error>;
+    stop(): Promise<void>;
+  }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;
   /** What seals, and opens where the master key is at hand: for a command that only gives a secret. */

@@ -100,7 +100,7 @@ async function explain(error: unknown): Promise<number> {
     return error.exitCode;
   }
   const { name, code, message } = error as NodeJS.ErrnoException;
-  const remedy = REMEDIES.get(code ?? "");
+  const remedy = REMEDIES.get(code ?? "")?.(error as ListenError);
   if (error instanceof CommandFailed) {
     tell(message);
     return error.exitCode;
@@ -117,11 +117,22 @@ async function explain(error: unknown): Promise<number> {
 }
 
 /** By the codes that listening fails with. */
-const REMEDIES = new Map([
-  ["EADDRINUSE", "The port is taken. Choose another with LATCHKEY_PORT, or stop what listens there."],
+const REMEDIES: ReadonlyMap<string, (error: ListenError) => string> = new Map([
+  [
+    "EADDRINUSE",
+    ({ address = "", port }: ListenError) =>
+      `${port === undefined ? "The port" : `${address.includes(":") ? `[${address}]` : address}:${port}`} is taken. Choose another with ` +
+      "LATCHKEY_PORT (0: any free one), or stop what listens there. A process with the worker role alone listens, too.",
+  ],
   [
     "EADDRNOTAVAIL",
-    "LATCHKEY_HOST is no address of this machine. Take one of its own, 127.0.0.1, or 0.0.0.0 for all of them.",
+    () =>
+      "LATCHKEY_HOST is no address of this machine. Take one of its own, 127.0.0.1, or 0.0.0.0 for all of them.",
   ],
-  ["ENOTFOUND", "LATCHKEY_HOST is a name that can't be resolved. Take an address of this machine."],
+  ["ENOTFOUND", () => "LATCHKEY_HOST is a name that can't be resolved. Take an address of this machine."],
 ]);
+
+interface ListenError {
+  readonly address?: string;
+  readonly port?: number;
+}

@@ -1,4 +1,4 @@
-import { createWriteStream } from "node:fs";
+import { createWriteStream, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -43,6 +43,8 @@ async function writeResults(composition: Composition, id: string, options: Resul
   if (handle !== undefined && key === undefined)
     throw new CommandFailed("--handle needs --key: the refKey of its output.", 2);
   if (options.bom === true && format !== "csv") throw new CommandFailed("--bom is for csv alone.", 2);
+  if (output !== undefined && statSync(output, { throwIfNoEntry: false })?.isFile() === true)
+    throw new CommandFailed(`${output} is there already. Name another file, or remove it.`);
   if (format === "xlsx" && output === undefined && process.stdout.isTTY)
     throw new CommandFailed("A workbook is no text for a terminal. Name a file with --output.", 2);
   const { exportResults } = await import("#actions/export-results.ts");

@@ -28,6 +28,8 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   if (own.size > 0) log.info({ types: [...own.values()] }, "node types of this installation");
   const service = await composition.serve(roles);
   print(`Latchkey listens at ${service.url} (${roles.join(", ")})`);
+  if (service.localUrl !== service.url) print(`On this machine it listens at ${service.localUrl}`);
+  if (roles.includes("api")) print(`The dashboard is at ${service.url}/dashboard`);
   const lost = await Promise.race([told.come.then(() => null), service.lost]);
   if (lost === null) log.info("stopping: requests under way end, runs under way are handed back");
   else log.error(`stopping, because the service can't go on: ${lost.message}`);

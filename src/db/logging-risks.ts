@@ -8,7 +8,8 @@ export async function listLoggingRisks(db: Database): Promise<readonly string[]>
   const rows = await db.query<{ name: string; setting: string }>(
     `select name, setting from pg_settings where name in ('log_parameter_max_length', 'log_parameter_max_length_on_error',
        'log_statement', 'log_min_duration_statement', 'log_min_duration_sample', 'log_statement_sample_rate',
-       'log_transaction_sample_rate', 'log_error_verbosity')`,
+       'log_transaction_sample_rate', 'log_error_verbosity')
+     union all select 'database', quote_ident(current_database())`,
   );
   const settings = new Map(rows.map(({ name, setting }) => [name, setting]));
   const number = (name: string): number => Number(settings.get(name) ?? 0);
@@ -30,7 +31,8 @@ export async function listLoggingRisks(db: Database): Promise<readonly string[]>
     );
   if (settings.get("log_error_verbosity") !== "terse")
     risks.push(
-      "the database's log shows rows that break a constraint (DETAIL); set log_error_verbosity = terse",
+      "the database's log shows rows that break a constraint (DETAIL), which may hold names and inputs; set log_error_verbosity = terse, " +
+        `as a superuser for this database: ALTER DATABASE ${settings.get("database") ?? ""} SET log_error_verbosity = terse`,
     );
   return risks;
 }

@@ -108,10 +108,10 @@ export function fillSlots<C extends { readonly id: string; readonly strategyId: 
     const index = left.findIndex((credential) => credential.strategyId === strategyId);
     const credential = left[index];
     if (!credential) {
-      return {
-        filled,
-        problem: `The Blueprint needs a credential of strategy ${strategyId} for its slot "${slot}", and none was given.`,
-      };
+      const needs = `The Blueprint needs a credential of strategy ${strategyId} for its slot "${slot}"`;
+      const others = left.map((each) => `${each.id} is of strategy ${each.strategyId}`);
+      const given = others.length === 0 ? ", and none was given" : `; ${others.join(", ")}`;
+      return { filled, problem: `${needs}${given}.` };
     }
     left.splice(index, 1);
     filled.push({ slot, credential });

@@ -15,6 +15,13 @@ export function registerDashboard(app: FastifyInstance, services: Services): voi
   app.route({ method, url: `${PREFIX}/assets/:name`, handler: sendAsset });
   const page = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
     await sendPage(services, reply);
+  // What a person types first.
+  app.route({
+    method,
+    url: "/",
+    handler: async (_request, reply) =>
+      await reply.header("Cache-Control", "no-store").redirect(`${publicPath(services)}${PREFIX}`, 302),
+  });
   // Every address below is a page's: the program in the browser knows which.
   app.route({ method, url: PREFIX, handler: page });
   app.route({ method, url: `${PREFIX}/*`, handler: page });
@@ -48,11 +55,14 @@ const pageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
   "X-Robots-Tag": "noindex",
 });
 
+/** The path below which a proxy has the service; empty: none. */
+const publicPath = (services: Services): string => new URL(services.publicUrl()).pathname.replace(/\/$/, "");
+
 async function sendPage(services: Services, reply: FastifyReply): Promise<FastifyReply> {
   const build = await readDashboard();
   const nonce = randomBytes(NONCE_BYTES).toString("base64url");
   reply.headers(pageHeaders(nonce)).type("text/html; charset=utf-8");
-  const path = new URL(services.publicUrl()).pathname.replace(/\/$/, "");
+  const path = publicPath(services);
   if (!build) {
     reply.code(503).header("Retry-After", `${RETRY_SECONDS}`);
     return await reply.send(NOT_BUILT.replace("__ICON__", `${path}/favicon.ico`));

@@ -55,6 +55,17 @@ export async function buildSubmit(
   };
 }
 
+/** Why it may be that the form is not there. */
+async function describeForms(context: LoginContext, page: OutboundResponse): Promise<string> {
+  const queries = ["form", "script"].map((css) => ({ kind: "css", css, attr: null }) as const);
+  const answers = await readPage(page.text(), queries, context.signal);
+  if (answers === null || answers[0] !== null) return "";
+  return answers[1] === null
+    ? "; it has no form at all"
+    : "; it has no form at all, and scripts: it is made by JavaScript. See in a browser's network tab what it sends, and write that as steps " +
+        "with a `request`";
+}
+
 const LISTED_MAX = 20;
 const LISTED_CHARACTERS_MAX = 40;
 
@@ -99,5 +110,7 @@ async function findForm(
     // Written by our own thread.
     if (typeof answer === "string") return { form: JSON.parse(answer) as PageForm, page };
   }
-  throw new LoginFailure(`${place}: the page before has no form \`${shorten(css, 100)}\``);
+  const [newest] = pages;
+  const instead = newest === undefined ? "" : await describeForms(context, newest);
+  throw new LoginFailure(`${place}: the page before has no form \`${shorten(css, 100)}\`${instead}`);
 }

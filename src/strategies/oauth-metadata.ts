@@ -1,4 +1,6 @@
 import * as oauth from "oauth4webapi";
+import { shorten } from "#domain/config-problem.ts";
+import { isJsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { LoginFailure } from "./define-login.ts";
@@ -30,12 +32,26 @@ async function discover(
 ): Promise<oauth.AuthorizationServer | null> {
   const response = await oauth.discoveryRequest(issuer, { algorithm, ...options });
   if (response.status === 404) return null;
+  const copy = response.clone();
   try {
     return await oauth.processDiscoveryResponse(issuer, response);
   } catch (error) {
     if (error instanceof OutboundError) throw error;
     throw new LoginFailure(
-      `login (oauth2): the metadata document of ${issuer.host} can't be used: it is not answered with 200 and JSON, or is of another issuer`,
+      `login (oauth2): the metadata document of ${issuer.host} can't be used: ${await explainDocument(issuer, copy)}`,
     );
   }
+}
+
+/** What is wrong with it. An issuer is public, and is shown when it is an address. */
+async function explainDocument(issuer: URL, response: Response): Promise<string> {
+  if (response.status !== 200) return `it is answered with ${response.status}`;
+  const document: unknown = await response.json().catch(() => null);
+  if (!isJsonObject(document)) return "it is no JSON object";
+  const { issuer: own } = document;
+  if (typeof own !== "string" || !URL.canParse(own)) return "it names no issuer";
+  const { origin, pathname } = new URL(own);
+  return new URL(own).href === issuer.href
+    ? "it lacks what such a document must have"
+    : `it is of the issuer ${shorten(origin + pathname.replace(/\/$/, ""), 200)}; write that as \`issuer\``;
 }

@@ -211,7 +211,10 @@ describe("apply", () => {
     assert.deepEqual(await changes(), ["unchanged", "update", "unchanged"]);
     write("second.yaml", documents("Renamed", "retired: true\n"));
     const text = (await run(0, "apply", "-f", file)).stdout;
-    assert.match(text, /- retire +strategy +acme\/strat_second\n- retire +blueprint +acme\/second/);
+    assert.match(
+      text,
+      /- retire +strategy +acme\/strat_second\n {6}\+ retired: true\n- retire +blueprint +acme\/second\n {6}\+ retired: true/,
+    );
     assert.deepEqual([await session(), await trigger(key, "second")], [422, 404]);
     assert.deepEqual(await changes(), ["unchanged", "unchanged", "unchanged"]);
     write("second.yaml", documents("Renamed"));

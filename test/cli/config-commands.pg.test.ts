@@ -75,6 +75,24 @@ test("`plan` says what `apply` would change, place by place, and changes nothing
   assert.deepEqual(await versions(), before);
 });
 
+test("an account document that is written anew in one line says what it takes away", async () => {
+  await run(
+    0,
+    "apply",
+    "-f",
+    file("account: stub\nname: Stub\nallowed_origins: [https://app.stub.example]\n"),
+  );
+  const short = file("account: stub\n");
+  const says =
+    /^warning: the document of the account stub leaves out `name`, `allowed_origins`, which it has had until now/m;
+  const planned = await run(3, "plan", "-f", short);
+  assert.match(planned.stderr, says);
+  const applied = await run(0, "apply", "-f", short);
+  assert.match(applied.stderr, says);
+  assert.equal(applied.stdout, planned.stdout);
+  assert.match(applied.stdout, /^ {6}- name: "Stub"$/m);
+});
+
 test("what a document leaves to chance is printed as a warning by `validate`, `plan` and `apply`, and is no failure", async () => {
   const path = file(
     `${ACCOUNT}---\n${BLUEPRINT.replace("from: rows", "from: more")}`.replace(

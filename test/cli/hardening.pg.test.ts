@@ -53,7 +53,7 @@ test("a database whose log shows values is told at the start and by doctor", asy
   const told = [
     /statements with their values; set log_parameter_max_length = 0/,
     /statements that fail; set log_parameter_max_length_on_error = 0/,
-    /\(DETAIL\); set log_error_verbosity = terse/,
+    new RegExp(`\\(DETAIL\\).*as a superuser .*: ALTER DATABASE ${name} SET log_error_verbosity = terse`),
   ];
   const doctor = await installation.command("doctor");
   assert.equal(doctor.code, quiet.code, "advice, no fault");

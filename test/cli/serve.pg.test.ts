@@ -144,6 +144,11 @@ describe("the start", () => {
   test("LATCHKEY_PUBLIC_URL is what the first line says and hosted URLs begin with", async () => {
     const service = serve({ LATCHKEY_PUBLIC_URL: "https://connect.acme.example/vault/" });
     assert.equal(await urlOf(service), "https://connect.acme.example/vault");
+    // Where it listens, and where people go, stand behind it.
+    await service.line(/^The dashboard is at https:\/\/connect\.acme\.example\/vault\/dashboard$/);
+    const local = await service.line(/^On this machine it listens at /);
+    const home = await fetch(`${local.split(" ").at(-1)}/`, { redirect: "manual" });
+    assert.deepEqual([home.status, home.headers.get("location")], [302, "/vault/dashboard"]);
     service.child.kill("SIGTERM");
     assert.equal((await service.ended).code, 0);
   });
@@ -173,7 +178,10 @@ describe("the start", () => {
     squatter.close();
     assert.equal(result.code, 1);
     assert.equal(result.stdout, "");
-    assert.match(result.stderr, /The port is taken\. Choose another with LATCHKEY_PORT/);
+    assert.match(
+      result.stderr,
+      new RegExp(`127\\.0\\.0\\.1:${port} is taken\\. Choose another with LATCHKEY_PORT`),
+    );
     // Nothing of it lives on: no worker that takes runs.
     assert.equal((await installation.database.db.query("select 1 from worker")).length, 0);
   });
@@ -356,7 +364,7 @@ describe("the log", () => {
     service.child.kill("SIGTERM");
     const { code, stdout, stderr } = await service.ended;
     assert.equal(code, 0);
-    assert.equal(stdout.trimEnd().split("\n").length, 1, stdout);
+    assert.equal(stdout, `Latchkey listens at ${url} (api, worker)\nThe dashboard is at ${url}/dashboard\n`);
     const lines = stderr
       .trimEnd()
       .split("\n")

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changed, known } from "./blueprint-document.ts";
+import { BLUEPRINT, changed, known } from "./blueprint-document.ts";
 import { problemsOf } from "./problems-of.ts";
 
 const RULES: readonly (readonly [rule: string, from: string, to: string, problems: readonly string[]])[] = [
@@ -320,3 +320,13 @@ const ACCEPTED: readonly (readonly [what: string, from: string, to: string])[] =
 for (const [what, from, to] of ACCEPTED) {
   test(`apply accepts: ${what}`, () => assert.deepEqual(problemsOf(changed(from, to), known), []));
 }
+
+test("whether a request may have a body is not asked of a method that is refused", () => {
+  const text = BLUEPRINT.replace(
+    "request: { url: https://rates.example/today }",
+    "request: { method: PROPFINDX, url: https://rates.example/today, text: x }",
+  );
+  const problems = problemsOf(text, known);
+  assert.equal(problems.length, 1, problems.join("\n"));
+  assert.match(problems[0] ?? "", /nodes\[2\]\.request\.method must be one of `GET`/);
+});

@@ -106,3 +106,24 @@ test("a write that may have happened shows the answer that leaves it open", asyn
     /^file was answered 200 from \S+\/open \(text\/html.*title "Ticket 7"\)\n {2}Thank you$/m,
   );
 });
+
+test("a form that a script makes is said to be one", async () => {
+  bench.target.on("GET /login", { html: "<div id=app></div><script src=/app.js></script>" });
+  const id = await bench.connect("strat_form", { user: "ana", pass: "right" });
+  assert.match(
+    String((await bench.run("form", { credential_id: id })).detail),
+    /has no form `form#in`; it has no form at all, and scripts: it is made by JavaScript\. See in a browser's network tab/,
+  );
+});
+
+test("a credential of another strategy is named with the one that the slot takes", async () => {
+  const id = await bench.connect("strat_basic", { user: "ana", pass: "right" });
+  const refused = await bench.trigger("form", { credential_id: id });
+  assert.equal(refused.status, 422);
+  assert.match(
+    refused.text,
+    new RegExp(
+      `needs a credential of strategy strat_form for its slot .*it.*; ${id} is of strategy strat_basic`,
+    ),
+  );
+});

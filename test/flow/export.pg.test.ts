@@ -94,6 +94,16 @@ test(
     );
     assert.equal(csv.code, 0, csv.stderr);
     assert.equal(statSync(file("few.csv")).mode & 0o777, 0o600);
+    const again = await installation.command(
+      "runs",
+      "results",
+      id,
+      "--key",
+      "items",
+      "--output",
+      file("few.csv"),
+    );
+    assert.deepEqual([again.code, again.stderr.includes("few.csv is there already")], [1, true]);
     const text = readFileSync(file("few.csv"), "utf8");
     assert.ok(text.startsWith("\uFEFF"));
     const headings = ["n", "text", "nested", "later", "flag", "big", "is_valid", "_is_valid", "errors"];

@@ -154,7 +154,7 @@ test("a secret that is not there, and a server that is not there: nobody leaves,
 const DISCOVERED: readonly (readonly [(issuer: string, origin: string) => Answer, RegExp])[] = [
   [
     (issuer, origin) => ({ json: { ...sound(issuer, origin), issuer: `${origin}/other` } }),
-    /is of another issuer/,
+    /it is of the issuer http:\S+\/other; write that as `issuer`/,
   ],
   [
     (issuer, origin) => ({ json: { ...sound(issuer, origin), token_endpoint: `${elsewhere.url}/token` } }),
@@ -174,7 +174,7 @@ const DISCOVERED: readonly (readonly [(issuer: string, origin: string) => Answer
     (issuer, origin) => ({ json: { ...sound(issuer, origin), code_challenge_methods_supported: ["plain"] } }),
     /PKCE with S256/,
   ],
-  [() => to(`${elsewhere.url}/meta`), /not answered with 200/],
+  [() => to(`${elsewhere.url}/meta`), /it is answered with 302/],
   [() => ({ status: 404 }), /has no metadata document/],
 ];
 const sound = (issuer: string, origin: string) => ({

@@ -151,7 +151,7 @@ test("a form leads nowhere but into the hosts, and what can't be sent says so", 
   assert.equal(trap.seen.length, 0);
   await assertLoginFails(
     attempt("<p>no form</p>"),
-    /^login step 2 \(submit form\): the page before has no form `form`$/,
+    /^login step 2 \(submit form\): the page before has no form `form`; it has no form at all$/,
   );
   await assertLoginFails(attempt("<form method=post action='http://['>"), /the form's action is no address/);
   await assertLoginFails(

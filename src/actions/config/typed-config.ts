@@ -58,7 +58,19 @@ export function checkTyped(
           at,
           message: asClause(message),
         }));
-  return [...shape, ...own];
+  return [...shape, ...withoutBodies(own, shape)];
+}
+
+const BODIES: ReadonlySet<string | number> = new Set(["json", "form", "text", "multipart", "file"]);
+
+/** Whether a request may have a body is a matter of its method: of one that was refused nothing can be said. */
+function withoutBodies(
+  own: readonly ConfigFinding[],
+  refused: readonly ConfigFinding[],
+): readonly ConfigFinding[] {
+  const parentOf = ({ path }: ConfigFinding): string => JSON.stringify(path.slice(0, -1));
+  const methods = new Set(refused.filter(({ path }) => path.at(-1) === "method").map(parentOf));
+  return own.filter((finding) => !(BODIES.has(finding.path.at(-1) ?? "") && methods.has(parentOf(finding))));
 }
 
 /** Without as little as possible: the wrong parts themselves, or else the whole keys in which they stand. */
