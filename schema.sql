@@ -245,6 +245,8 @@ create table credential_session (
   slot_position integer,
   first_browser bytea,
   first_opened_at timestamp with time zone,
+  sign_in_failure text,
+  sign_in_failed_at timestamp with time zone,
   constraint credential_session_pkey PRIMARY KEY (id),
   constraint credential_session_token_lookup_key UNIQUE (token_lookup),
   constraint credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -254,7 +256,9 @@ create table credential_session (
   constraint credential_session_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
   constraint credential_session_check2 CHECK (((completed_at IS NULL) OR (completed_at < expires_at))),
   constraint credential_session_check3 CHECK (((first_browser IS NULL) = (first_opened_at IS NULL))),
+  constraint credential_session_check4 CHECK (((sign_in_failure IS NULL) = (sign_in_failed_at IS NULL))),
   constraint credential_session_first_browser_check CHECK ((octet_length(first_browser) = 32)),
+  constraint credential_session_sign_in_failure_check CHECK ((char_length(sign_in_failure) <= 500)),
   constraint credential_session_slot_check CHECK ((num_nulls(embedded_session_id, blueprint_key, slot, slot_position) = ANY (ARRAY[0, 4]))),
   constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
 );

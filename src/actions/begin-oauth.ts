@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { noteSignInFailure } from "#db/credential-sessions.ts";
 import { insertOAuthAttempt } from "#db/oauth.ts";
 import { isAnyWorkerAlive } from "#db/workers.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
@@ -87,6 +88,7 @@ export async function beginOAuth(
     if (!(error instanceof LoginFailure || error instanceof OutboundError)) throw error;
     const { id: sessionId } = session;
     services.log.warn({ sessionId, strategyId: strategy.id, detail: error.message }, "no sign-in can begin");
+    await noteSignInFailure(services.db, sessionId, error.message);
     return { kind: "failed" };
   }
   const plain = Buffer.from(writeCredential(values, credentialOrigins(strategy)), "utf8");

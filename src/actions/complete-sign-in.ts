@@ -1,4 +1,5 @@
 import { readClock } from "#db/clock.ts";
+import { noteSignInFailure } from "#db/credential-sessions.ts";
 import { recordOutcome, saveTokens, type OAuthAttempt } from "#db/oauth.ts";
 import { readCredential, writeWithOrigins } from "#domain/destination.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
@@ -44,6 +45,7 @@ export async function noteFailure(
   const reason = isRefused ? "refused" : "failed";
   // The frame that the window was opened from asks for it.
   await recordOutcome(services.db, attempt.stateHash, reason);
+  await noteSignInFailure(services.db, attempt.sessionId, error.message);
   return { kind: "retry", hosted, reason };
 }
 

@@ -29,7 +29,7 @@ async function list(composition: Composition, { json, ...query }: PageOptions): 
   }
   print(
     table(
-      ["ID", "ACCOUNT", "STRATEGY", "NAME", "CREATED", "STATE", "CREDENTIAL"],
+      ["ID", "ACCOUNT", "STRATEGY", "NAME", "CREATED", "STATE", "CREDENTIAL", "LAST FAILED SIGN-IN"],
       found.items.map((each) => [
         each.id,
         each.account,
@@ -38,6 +38,9 @@ async function list(composition: Composition, { json, ...query }: PageOptions): 
         minute(each.created_at),
         each.status === "pending" ? `pending until ${minute(each.expires_at)}` : each.status,
         each.credential_id ?? "",
+        each.sign_in_failed_at === null
+          ? ""
+          : `${minute(each.sign_in_failed_at)} ${plain(each.sign_in_failure ?? "")}`,
       ]),
     ),
   );

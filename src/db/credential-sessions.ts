@@ -172,3 +172,14 @@ export async function noteExpiredSessions(
     [limit],
   );
 }
+
+/** As the table's CHECK. */
+const FAILURE_CHARACTERS_MAX = 500;
+
+/** For operators, why a sign-in at the target's own pages came to nothing. `detail` holds no secret. */
+export async function noteSignInFailure(db: Database, sessionId: string, detail: string): Promise<void> {
+  await db.query(
+    `update credential_session set sign_in_failure = $2, sign_in_failed_at = app_now() where id = $1 and status = 'pending'`,
+    [sessionId, Array.from(detail).slice(0, FAILURE_CHARACTERS_MAX).join("")],
+  );
+}

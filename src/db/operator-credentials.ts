@@ -51,6 +51,8 @@ export interface SeenSession {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly completedAt: Date | null;
+  readonly signInFailure: string | null;
+  readonly signInFailedAt: Date | null;
 }
 
 /** A page of hosted sessions, newest first. `expired` is decided by the clock at the read. */
@@ -63,7 +65,8 @@ export async function listSeenSessions(
     `select session.id, account.slug as account, session.strategy_id as strategy, session.name,
        case when session.status = 'pending' and session.expires_at <= app_now() then 'expired' else session.status end as status,
        session.credential_id as "credentialId", session.created_at as "createdAt", session.expires_at as "expiresAt",
-       session.completed_at as "completedAt"
+       session.completed_at as "completedAt", session.sign_in_failure as "signInFailure",
+       session.sign_in_failed_at as "signInFailedAt"
      from credential_session session join account on account.id = session.account_id
      where session.embedded_session_id is null
        and ($1::text is null or session.account_id = $1) and ($2::bigint is null

@@ -197,6 +197,14 @@ for (const [name, { status, come }] of Object.entries(REFUSED)) {
       const again = name === "error=access_denied" ? "refused" : "failed";
       assert.equal(page.location, `${arrived.session.hosted_url}?again=${again}`);
       assert.match((await visitor.open(page.location ?? "")).text, /<bdi>Northwind<\/bdi> is not connected/);
+      // Operators see why, not in the log alone.
+      const { stdout } = await bench.installation.command("sessions", "list", "--json");
+      const seen = JSON.parse(stdout).items.find(({ id }: any) => id === arrived.session.id);
+      assert.match(seen.sign_in_failure, /\w/);
+      assert.ok(
+        bench.installation.logs().includes(JSON.stringify(seen.sign_in_failure)),
+        seen.sign_in_failure,
+      );
       // And the page that says so is the one to try again on.
       const back = await visitor.signIn(await visitor.leave(arrived.session.hosted_url));
       assert.equal((await visitor.open(back)).status, 200);

@@ -55,10 +55,7 @@ export function SessionListPage() {
                   },
                   {
                     title: "State",
-                    cell: ({ status }) => {
-                      const [tone, name] = STATES[status] ?? ["quiet", status];
-                      return <Mark tone={tone}>{name}</Mark>;
-                    },
+                    cell: (session) => <State of={session} />,
                   },
                   { title: "Strategy", from: "sm", cell: ({ strategy }) => strategy },
                   { title: "Account", from: "md", cell: ({ account }) => account },
@@ -75,6 +72,28 @@ export function SessionListPage() {
           )
         }
       </Reading>
+    </>
+  );
+}
+
+function State({
+  of: { status, sign_in_failure: failure, sign_in_failed_at: at },
+}: {
+  readonly of: {
+    readonly status: string;
+    readonly sign_in_failure: string | null;
+    readonly sign_in_failed_at: string | null;
+  };
+}) {
+  const [tone, name] = STATES[status] ?? ["quiet", status];
+  return (
+    <>
+      <Mark tone={tone}>{name}</Mark>
+      {failure !== null && at !== null && (
+        <Text size="xs" c="dimmed" className="any-break">
+          Sign-in failed <Time at={at} />: {failure}
+        </Text>
+      )}
     </>
   );
 }

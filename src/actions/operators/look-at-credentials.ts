@@ -56,6 +56,8 @@ export async function lookAtCredentialSessions(db: Database, query: AccountQuery
     created_at: each.createdAt.toISOString(),
     expires_at: each.expiresAt.toISOString(),
     completed_at: each.completedAt?.toISOString() ?? null,
+    sign_in_failure: each.signInFailure,
+    sign_in_failed_at: each.signInFailedAt?.toISOString() ?? null,
   }));
 }
 

@@ -99,6 +99,10 @@ export const listCredentialSessions = defineOperation({
         created_at: time("When it was made."),
         expires_at: time("When it ends."),
         completed_at: orNull(time("When it was completed.")),
+        sign_in_failure: orNull(
+          text("Why the last sign-in at the target came to nothing; `null`: none failed."),
+        ),
+        sign_in_failed_at: orNull(time("When that was.")),
       },
       { title: "CredentialSession" },
     ),
