@@ -19,6 +19,7 @@ import { CommandFailed, print, tell } from "./output.ts";
 import { readSources } from "./read-sources.ts";
 import { plain } from "./review-records.ts";
 import { USAGE, type RunOptions } from "./run.ts";
+import { openTraceFolder } from "./trace-folder.ts";
 import {
   describeNode,
   printNode,
@@ -77,8 +78,9 @@ async function carry(
   recording: Recording | null,
   folder: string,
 ): Promise<void> {
-  const [{ runLocally }, { openEvaluator }, { openLocalStore }] = await Promise.all([
+  const [{ runLocally }, { openTrace }, { openEvaluator }, { openLocalStore }] = await Promise.all([
     import("#engine/local-run.ts"),
+    import("#engine/trace.ts"),
     import("#expressions/evaluator.ts"),
     import("#blobs/local-store.ts"),
   ]);
@@ -88,6 +90,7 @@ async function carry(
     recording === null ? opened.adopt(await composition.wayOut(), async (each) => await each.close()) : null;
   const blobs = openLocalStore(join(folder, "objects"));
   const nodes: NodeReport[] = [];
+  const traced = options.trace === undefined ? null : openTraceFolder(options.trace, USAGE);
   const { outcome, leaves } = await runLocally(
     {
       gate,
@@ -97,6 +100,7 @@ async function carry(
       clientSecret: (account, reference) => composition.localSecret(account, reference),
       nowMs: () => Date.now(),
       log: await composition.log(),
+      trace: traced === null ? undefined : openTrace((exchange) => traced.keep(exchange)),
       scratchFolder: join(folder, "scratch"),
     },
     asked,
@@ -109,6 +113,7 @@ async function carry(
   const results = outcome.kind === "completed" ? await readResults(blobs, outcome.results) : {};
   if (options.json === true) print(JSON.stringify(asJson(asked, outcome, nodes, results, options.rows)));
   else printResults(results, options.rows);
+  if (traced !== null) tell(`Kept ${traced.count} exchanges in ${options.trace}.`);
   if (options.record !== undefined) {
     writeRecording(options.record, leaves.json(recordingOf(asked, results)));
     tell(`Recorded ${asked.exchanges.length} exchanges in ${options.record}.`);

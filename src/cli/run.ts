@@ -13,6 +13,7 @@ export interface RunOptions {
   credential: string[];
   record?: string;
   replay?: string;
+  trace?: string;
   check?: boolean;
   approve?: boolean;
   allowWrites?: boolean;
@@ -42,6 +43,10 @@ export function addRun(program: Command, composition: Composition): void {
     )
     .option("--record <file>", "keep what the target answered, without secrets")
     .option("--replay <file>", "let a recording answer instead of the target")
+    .option(
+      "--trace <folder>",
+      "keep every request and answer of it and its logins, without secrets, one file each",
+    )
     .option("--check", "with --replay: fail unless the results are those of the recording")
     .option("--approve", "let reviews through as they are")
     .option("--allow-writes", "send the requests of nodes that write")
@@ -70,7 +75,7 @@ function readRows(text: string): number {
   return Number(text);
 }
 
-function checkOptions({ record, replay, check, credential }: RunOptions): void {
+function checkOptions({ record, replay, check, credential, trace }: RunOptions): void {
   const wrong =
     record !== undefined && replay !== undefined
       ? "--record and --replay can't go together: a recording is made from the target."
@@ -78,6 +83,8 @@ function checkOptions({ record, replay, check, credential }: RunOptions): void {
         ? "--check goes with --replay: it compares the results with those of the recording."
         : replay !== undefined && credential.length > 0
           ? "--replay takes no --credential: nobody logs in, and nothing is sent."
-          : null;
+          : replay !== undefined && trace !== undefined
+            ? "--replay takes no --trace: nothing is sent."
+            : null;
   if (wrong !== null) throw new CommandFailed(wrong, USAGE);
 }

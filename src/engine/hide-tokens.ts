@@ -11,6 +11,7 @@ const NAMED_SECRET = new RegExp(
   `("?\\b${SECRET_NAME}"?\\s{0,5}[:=]\\s{0,5})("(?:[^"\\\\]|\\\\.){0,4000}"?|[^\\s,;&}<"]+)`,
   "gi",
 );
+const IS_SECRET_NAME = new RegExp(`^${SECRET_NAME}$`, "i");
 const JWT = /\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}/g;
 /** What no person writes: letters with digits, long and without a space. */
 const RANDOM = /[A-Za-z0-9+/_=-]{16,}/g;
@@ -28,4 +29,27 @@ export function withoutTokens(text: string, of: AnswerOf): string {
 function withoutHiddenValue(input: string): string {
   if (!/\btype\s{0,5}=\s{0,5}["']?hidden\b/i.test(input)) return input;
   return input.replace(/(\bvalue\s{0,5}=\s{0,5})("[^"]*"|'[^']*'|[^\s>]+)/gi, `$1"${HIDDEN}"`);
+}
+
+/** Whether a header's or a parameter's name says that its value is a secret. */
+export const isSecretName = (name: string): boolean => IS_SECRET_NAME.test(name);
+
+/** The redactor does not look for values that short, because they stand in ordinary text; here that does no harm. */
+const SHORT_CHARACTERS = { min: 2, max: 5 } as const;
+
+/** A text without short values of a credential, in the forms in which requests carry them. */
+export function withoutShort(text: string, values: readonly string[]): string {
+  let clean = text;
+  for (const value of values) {
+    if (value.length < SHORT_CHARACTERS.min || value.length > SHORT_CHARACTERS.max) continue;
+    const encoded = encodeURIComponent(value);
+    const forms = new Set([
+      value,
+      encoded,
+      encoded.replaceAll("%20", "+"),
+      JSON.stringify(value).slice(1, -1),
+    ]);
+    for (const form of forms) clean = clean.replaceAll(form, HIDDEN);
+  }
+  return clean;
 }

@@ -11,13 +11,21 @@ import type { TokenSet } from "#strategies/oauth-access.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/session-jar.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
-import { givenSecrets, secretsOfAllFields, secretValues, targetValues } from "./login-secrets.ts";
+import {
+  givenSecrets,
+  secretsOfAllFields,
+  secretValues,
+  sessionSecrets,
+  targetValues,
+} from "./login-secrets.ts";
 import { shownOf, withCourse } from "./login-course.ts";
 import type { LoggedIn } from "./login.ts";
 import { makeRedactor } from "./redact.ts";
 import { RunFailure } from "./run-ended.ts";
+import type { RunSecret } from "./run-secrets.ts";
 import { openTarget } from "./target-session.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
+import type { Trace } from "./trace.ts";
 
 export interface LocalLoginServices {
   readonly gate: Gate;
@@ -25,6 +33,8 @@ export interface LocalLoginServices {
   /** Of the author's own file. */
   readonly clientSecret: (account: string, reference: SecretReference) => FoundSecret;
   readonly nowMs: () => number;
+  /** Where the author wants every exchange kept. */
+  readonly trace?: Trace | undefined;
 }
 
 /** A credential for a slot. */
@@ -46,15 +56,24 @@ export async function logInLocally(
 ): Promise<LoggedIn> {
   const { type: name, ...config } = strategy.login;
   const type = must(loginTypes.get(name), `login type ${name}`);
-  const place = { strategy: { strategy }, origins: strategy.hosts, beforeHop: null };
+  const { trace } = services;
+  const place = {
+    strategy: { strategy },
+    origins: strategy.hosts,
+    beforeHop: null,
+    trace: trace && { begin: (step: string) => trace.at(step), skip: () => {}, answered: () => {} },
+  };
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.loginTimeoutMs)]);
   const means = meansOf(services, strategy.account, accessToken);
   const context = loginContext(means, place, fields, openJar(), bounded);
+  const read: RunSecret[] = [...secretsOfAllFields(strategy, fields)];
+  if (accessToken !== null) read.push(accessToken.reveal());
   try {
     const given = await type.login(context, config).catch((error: unknown) => {
       throw withCourse(error, strategy, fields, context.course());
     });
     const session = new Secret({ ...given, codes: context.codes });
+    read.push(...sessionSecrets(strategy, fields, session));
     return {
       session,
       secrets: secretValues(strategy, fields, session),
@@ -69,6 +88,9 @@ export async function logInLocally(
     const redact = makeRedactor(secretsOfAllFields(strategy, fields));
     const shown = await shownOf(error);
     throw new RunFailure("login", `${strategy.id}: ${redact.message(error.message)}`, shown);
+  } finally {
+    read.push(...sessionSecrets(strategy, fields, new Secret(context.course().session)));
+    await trace?.endLogin(read, givenSecrets(strategy, fields));
   }
 }
 

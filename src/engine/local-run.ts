@@ -122,6 +122,7 @@ export async function runLocally(
           const durationMs = performance.now() - startMs;
           await onNode({ planned, durationMs, output, failed, warnings: warnings.get(id) ?? [] });
         };
+        services.trace?.at(planned.node.id);
         try {
           await carryNode(context, planned);
         } catch (error) {
@@ -191,7 +192,7 @@ async function openTargets(
   opened: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<OpenTargets> {
-  const { gate } = services;
+  const gate = services.gate && (services.trace?.watch(services.gate) ?? services.gate);
   const hosts = asked.blueprint.hosts.map((host) => new URL(host).origin);
   if (gate === null) return replayedTargets(asked, hosts);
   const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
@@ -201,6 +202,7 @@ async function openTargets(
   for (const { slot } of asked.blueprint.credentials) {
     const credential = must(asked.credentials.get(slot), `the credential of ${slot}`);
     const { strategy, fields } = credential;
+    services.trace?.at(`login of ${slot}`);
     const loggedIn = await logInLocally({ ...services, gate }, credential, signal);
     const { session } = loggedIn;
     secrets.add(loggedIn.secrets);
@@ -218,6 +220,7 @@ async function openTargets(
     opened.defer(async () => await target.close());
     targets.set(slot, [target, strategy.hosts]);
   }
+  services.trace?.beginNodes(leaves);
   const door = openDoor(secrets, null);
   return {
     targets: new Map(

@@ -1,11 +1,13 @@
 // docs/run.md: no service is needed, and a recording has the exchanges without secrets.
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { openTarget, to, type Target } from "../documents/target.ts";
 import { formsOf, search } from "../flow/canary-search.ts";
-import { latchkey, newFolder, type Result } from "./program.ts";
+import { freePort } from "../free-port.ts";
+import { runCommand, type CommandResult } from "../service-process.ts";
+import { newFolder } from "./program.ts";
 
 const USERNAME = 'canary-user "&<ö>';
 const PASSWORD = "canary p&ss/word+=?ÿ";
@@ -108,8 +110,8 @@ nodes:
   - { id: out, type: output, refKey: notes, from: written }
 `;
 
-const run = async (exitCode: number, ...more: readonly string[]): Promise<Result> => {
-  const result = await latchkey(["run", join(folder, "documents.yaml"), ...more], {
+const run = async (exitCode: number, ...more: readonly string[]): Promise<CommandResult> => {
+  const result = await runCommand(["run", join(folder, "documents.yaml"), ...more], {
     LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8",
     LATCHKEY_LOG_FORMAT: "json",
   });
@@ -200,7 +202,7 @@ test("a replay names what differs: the results, or the request that is not in th
   const changed = join(folder, "changed.yaml");
   writeFileSync(changed, documents("number + 1").replace("- { id: seen,", "- { id: seen2,"));
   const before = target.all.length;
-  const other = await latchkey(["run", changed, "--replay", recording(), "--approve", "--check"], {});
+  const other = await runCommand(["run", changed, "--replay", recording(), "--approve", "--check"], {});
   assert.equal(other.code, 1);
   assert.match(
     other.stderr,
@@ -208,13 +210,13 @@ test("a replay names what differs: the results, or the request that is not in th
   );
 
   writeFileSync(changed, documents().replace("Not paid yet", "Not paid"));
-  const differs = await latchkey(["run", changed, "--replay", recording(), "--approve", "--check"], {});
+  const differs = await runCommand(["run", changed, "--replay", recording(), "--approve", "--check"], {});
   assert.equal(differs.code, 1);
   assert.match(differs.stderr, /^seen\.records\[1\]\.errors\[0\]\.message: "Not paid yet" → "Not paid"$/m);
   assert.match(differs.stderr, /^The results are not those of the recording\./m);
 
   writeFileSync(changed, documents("$number($string(paid))"));
-  const failed = await latchkey(["run", changed, "--replay", recording()], {});
+  const failed = await runCommand(["run", changed, "--replay", recording()], {});
   assert.equal(failed.code, 1);
   assert.match(
     failed.stderr,
@@ -232,8 +234,85 @@ test("a request that can't be run says what is missing, with exit code 2", async
     [[...live().slice(0, 2), "--metadata", "order=1"], /`prefix` is required\. Give it with --input prefix=/],
     [[...live(), "--input", "perfix=1"], /No INPUT has the refKey perfix; did you mean `prefix`\?/],
     [["--replay", recording(), "--record", "x.json"], /--record and --replay can't go together/],
+    [["--replay", recording(), "--trace", "x"], /--replay takes no --trace/],
   ];
   for (const [options, says] of wrong) assert.match((await run(2, ...options)).stderr, says);
+});
+
+/** The files of a trace, by name, each its owner's alone. */
+function traced(at: string): ReadonlyMap<string, string> {
+  assert.equal(statSync(at).mode & 0o777, 0o700);
+  return new Map(
+    readdirSync(at)
+      .toSorted()
+      .map((name) => {
+        assert.equal(statSync(join(at, name)).mode & 0o777, 0o600, name);
+        return [name, readFileSync(join(at, name), "utf8")];
+      }),
+  );
+}
+
+test("--trace keeps every exchange in its order, logins too, and no value of the credential or the session, in no form", async () => {
+  const at = join(folder, "trace");
+  const made = await run(0, ...live(), "--approve", "--allow-writes", "--trace", at);
+  assert.match(made.stderr, /^Kept 8 exchanges in /m);
+  const files = traced(at);
+  assert.deepEqual([...files.keys()].slice(0, 5), [
+    "0001-login-step-1-POST-login.txt",
+    "0002-items.txt",
+    "0003-items.txt",
+    "0004-scan.txt",
+    "0005-written.txt",
+  ]);
+  const login = files.get("0001-login-step-1-POST-login.txt") ?? "";
+  assert.match(login, /^# 1\. login step 1 \(POST \/login\)\n\nPOST http:\/\/127\.0\.0\.1:\d+\/login\n/);
+  assert.match(login, /^user=\S+&password=\S+&code=\S+$/m);
+  assert.match(login, /^# 302 from \S+\/login after \d+ ms$/m);
+  assert.match(login, /^set-cookie: session=…; Path=\/$/m);
+  const items = files.get("0002-items.txt") ?? "";
+  assert.match(items, /^cookie: … \(added by the login\)$/m);
+  assert.match(items, /"number":11,"paid":true/);
+  assert.match(files.get("0004-scan.txt") ?? "", /^# \d+ bytes that are no text$/m);
+  const all = [...files].map(([place, text]) => ({ place, bytes: Buffer.from(text) }));
+  for (const value of [USERNAME, PASSWORD, COOKIE, TOTP])
+    assert.deepEqual(search(all, formsOf(value)), [], value);
+  const code = new URLSearchParams(target.seen("POST /login").at(-1)?.body).get("code") ?? "no code";
+  assert.deepEqual(search(all, new Map([["code", Buffer.from(`code=${code}`)]])), []);
+});
+
+test("--trace works when the login fails or the target is away, cuts long bodies with a note, and takes a new folder alone", async () => {
+  const wrong = join(folder, "wrong.yaml");
+  writeFileSync(wrong, JSON.stringify({ user: USERNAME, password: "p1", totp: TOTP }));
+  const at = join(folder, "trace-failed");
+  const failed = await run(1, "--credential", `it=${wrong}`, ...values, "--trace", at);
+  assert.match(failed.stderr, /^The answer: 403 from \S+\/login \(text\/plain; charset=utf-8\)\n {2}no$/m);
+  const [login = ""] = traced(at).values();
+  assert.match(login, /^# 403 from [\s\S]*^no$/m);
+  assert.match(login, /password=…&/);
+  const before = target.all.length;
+  const again = await run(2, ...live(), "--trace", at);
+  assert.match(again.stderr, /--trace: \S+trace-failed is not empty\. Name a new folder\./);
+  assert.equal(target.all.length, before);
+
+  target.on("GET /long", { text: "line of text\n".repeat(30_000) });
+  const file = join(folder, "long.yaml");
+  const document = (url: string): string =>
+    `blueprint: long\naccount: acme\nhosts: ["${url}"]\nnodes:
+  - { id: long, type: http, retry: { attempts: 1 }, request: { url: "${url}/long" } }
+  - { id: rows, type: parse, from: long, format: csv }
+  - { id: out, type: output, refKey: out, from: rows }\n`;
+  const trace = async (url: string, name: string): Promise<string> => {
+    writeFileSync(file, document(url));
+    await runCommand(["run", file, "--trace", join(folder, name)], { LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8" });
+    return traced(join(folder, name)).get("0001-long.txt") ?? "";
+  };
+  const long = await trace(target.url, "trace-long");
+  assert.match(long, /line of text\n[\s\S]*^# cut here: the body has 390000 bytes$/m);
+  assert.ok(long.length < 270_000);
+  assert.match(
+    await trace(`http://127.0.0.1:${await freePort()}`, "trace-away"),
+    /^# no answer after \d+ ms: the connection to 127\.0\.0\.1:\d+ failed \(ECONNREFUSED\)$/m,
+  );
 });
 
 test("a login on the target's own pages is run with an access token of the author's, which no recording holds", async () => {
@@ -268,10 +347,10 @@ nodes:
 `,
   );
   const environment = { LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8", LATCHKEY_LOG_FORMAT: "json" };
-  const without = await latchkey(["run", file], environment);
+  const without = await runCommand(["run", file], environment);
   assert.equal(without.code, 2, without.stdout + without.stderr);
   assert.match(without.stderr, /strat_bank signs in on the target's own pages.*CREDENTIAL_BANK_ACCESS_TOKEN/);
-  const result = await latchkey(["run", file, "--record", recorded], {
+  const result = await runCommand(["run", file, "--record", recorded], {
     ...environment,
     CREDENTIAL_BANK_ACCESS_TOKEN: token,
   });
