@@ -16,7 +16,7 @@ export const COMPILED = join(tmpdir(), `latchkey-compiled-${userInfo().uid}`);
 export const RECORDS = 3;
 /** A machine ten times slower than ours. */
 const PATIENCE_MS = 120_000;
-/** docs/operations.md, How long a run may wait: the bounds hold after the last fault, whatever that was. */
+/** docs/operate.md, How long a run may wait: the bounds hold after the last fault, whatever that was. */
 const GOES_ON_MS = 60_000;
 const OTHERS_MS = 30_000;
 
@@ -34,7 +34,7 @@ export interface FaultStage extends AsyncDisposable {
   trigger(caller: Caller, way: Way): Promise<string>;
   /** The row of each run, once all have ended. */
   ended(runs: readonly string[], timeoutMs?: number): Promise<readonly EndedRow[]>;
-  /** The same when faults are over: all that was accepted ends within the bounds of docs/operations.md, and so does another account's run that comes now. */
+  /** The same when faults are over: all that was accepted ends within the bounds of docs/operate.md, and so does another account's run that comes now. */
   outlived(caller: Caller, runs: readonly string[]): Promise<readonly EndedRow[]>;
   /** What the target has seen of a run. */
   reads(run: string): readonly Seen[];

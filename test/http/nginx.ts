@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { connect } from "node:net";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +29,14 @@ const START_TRIES_MAX = 1_000;
  * be `hop:N`: the server with that index.
  */
 export async function startNginx(hops: readonly Hop[]): Promise<Nginx> {
+  const urls: string[] = [];
+  for (let index = 0; index < hops.length; index++) urls.push(`http://127.0.0.1:${await freePort()}`);
+  const running = await runNginx(serversOf(hops, urls), Number(new URL(urls[0] ?? "").port));
+  return { urls, ...running };
+}
+
+/** The same with servers as they are written; one of them listens at `port` of 127.0.0.1. */
+export async function runNginx(servers: string, port: number): Promise<AsyncDisposable> {
   const root = await unpackDebian({
     name: "nginx",
     what: "nginx, the reverse proxy of the tests,",
@@ -36,10 +45,8 @@ export async function startNginx(hops: readonly Hop[]): Promise<Nginx> {
   });
   const folder = mkdtempSync(join(tmpdir(), "latchkey-nginx-"));
   mkdirSync(join(folder, "temp"));
-  const urls: string[] = [];
-  for (let index = 0; index < hops.length; index++) urls.push(`http://127.0.0.1:${await freePort()}`);
   const config = join(folder, "nginx.conf");
-  writeFileSync(config, configOf(hops, urls));
+  writeFileSync(config, configOf(servers));
   const { loader, libraries } = placesIn(root);
   const child = spawn(
     loader,
@@ -64,7 +71,7 @@ export async function startNginx(hops: readonly Hop[]): Promise<Nginx> {
     await ended;
     rmSync(folder, { recursive: true, force: true });
   };
-  for (let tries = 0; !(await listens(urls[0] ?? "")); tries++) {
+  for (let tries = 0; !(await isListening(port)); tries++) {
     if (tries > START_TRIES_MAX || child.exitCode !== null) {
       const log = readLog(folder);
       await end();
@@ -72,17 +79,16 @@ export async function startNginx(hops: readonly Hop[]): Promise<Nginx> {
     }
     await sleep(20);
   }
-  return { urls, [Symbol.asyncDispose]: end };
+  return { [Symbol.asyncDispose]: end };
 }
 
-async function listens(url: string): Promise<boolean> {
-  return await fetch(url).then(
-    async (response) => {
-      await response.arrayBuffer();
-      return true;
-    },
-    () => false,
-  );
+/** Whether somebody listens at this port of 127.0.0.1. */
+export async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  return await new Promise<boolean>((resolve) => {
+    socket.once("connect", () => resolve(true));
+    socket.once("error", () => resolve(false));
+  }).finally(() => socket.destroy());
 }
 
 function readLog(folder: string): string {
@@ -93,7 +99,7 @@ function readLog(folder: string): string {
   }
 }
 
-function configOf(hops: readonly Hop[], urls: readonly string[]): string {
+function serversOf(hops: readonly Hop[], urls: readonly string[]): string {
   const servers = hops.map(({ to, from, directives }, index) => {
     const target = to.startsWith("hop:") ? (urls[Number(to.slice("hop:".length))] ?? "") : to;
     const port = new URL(urls[index] ?? "").port;
@@ -106,6 +112,10 @@ function configOf(hops: readonly Hop[], urls: readonly string[]): string {
     }
   }`;
   });
+  return servers.join("\n");
+}
+
+function configOf(servers: string): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
     .map((name) => `  ${name}_temp_path temp/${name};`)
     .join("\n");
@@ -117,7 +127,7 @@ events {}
 http {
   access_log off;
 ${temporary}
-${servers.join("\n")}
+${servers}
 }
 `;
 }
