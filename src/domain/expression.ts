@@ -10,6 +10,8 @@ export type ExpressionScopeKind =
   | "record"
   /** root: the response's JSON body; as `run` */
   | "response"
+  /** how the pages go on: as `response`, and `$page` */
+  | "page"
   /** a request's templates; which of the next three (or `run`, `record`) it is, the node type says by `requestScope` */
   | "request"
   /** as `run`, and `$token` */

@@ -127,6 +127,8 @@ export interface NodeType {
   effect(config: JsonObject): "none" | "read" | "write";
   /** What the templates of its requests may read; default `run`. Called with any config. */
   requestScope?(config: JsonObject): ExpressionScopeKind;
+  /** What the expressions of a scope read besides the variables of the scope. Called with any config. */
+  addsVariables?(config: JsonObject): AddedVariables;
   /**
    * A person stands there. When its `when` is false its records go through; its `timeout` is how long it waits for the person,
    * not how long it works.
@@ -142,6 +144,9 @@ export interface NodeType {
   warn?(config: JsonObject): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;
 }
+
+/** Names of variables by the scope that the schema marks. */
+export type AddedVariables = { readonly [scope in ExpressionScopeKind]?: readonly string[] };
 
 /** A JSON Schema of an object, for authors who write theirs without TypeBox. */
 interface ObjectSchema {

@@ -5,6 +5,7 @@ import { readConfig } from "#domain/read-config.ts";
 import { urlTemplateProblem } from "#domain/url-template.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
+import { paginateFindings } from "./paginate-check.ts";
 import { listPath, parseFindings } from "./parse-records.ts";
 import { isSelector } from "./read-parsed.ts";
 
@@ -42,7 +43,7 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
   if ((config.max_bytes ?? 0) > limits.wholeBytesMax && !isStreamed(config)) {
     findings.push({
       path: ["max_bytes"],
-      message: `only what is read as a stream may have more than ${limits.wholeBytesMax} bytes: \`save: file\`, ndjson, csv, and JSON whose list is at the top or at a path of names, without \`paginate.cursor\` and without texts in \`expect\``,
+      message: `only what is read as a stream may have more than ${limits.wholeBytesMax} bytes: \`save: file\`, ndjson, csv, and JSON whose list is at the top or at a path of names, without \`cursor\`, \`next_url\` and \`while\` in \`paginate\` and without texts in \`expect\``,
     });
   }
   return [
@@ -124,51 +125,6 @@ function headerFindings(
       ? [{ path, message: "a header value has no line breaks" }]
       : [];
   });
-}
-
-function paginateFindings({ paginate, records, parse }: HttpConfig): readonly ConfigFinding[] {
-  if (paginate === undefined) return [];
-  const at = (key: string, message: string): ConfigFinding => ({ path: ["paginate", key], message });
-  const findings: ConfigFinding[] = [];
-  const kinds = (["cursor", "page", "offset", "link_header"] as const).filter(
-    (key) => paginate[key] !== undefined,
-  );
-  if (kinds.length !== 1)
-    return [
-      {
-        path: ["paginate"],
-        message: "`paginate` has exactly one of `cursor`, `page`, `offset` and `link_header`",
-      },
-    ];
-  if (records === undefined && parse === undefined)
-    findings.push({
-      path: ["paginate"],
-      message: "only records have pages: give the node `records` or `parse`",
-    });
-  if (kinds[0] === "link_header") {
-    if (paginate.param !== undefined)
-      findings.push(at("param", "a link_header is a whole url; it takes no `param`"));
-  } else if (paginate.param === undefined) {
-    findings.push({
-      path: ["paginate"],
-      message: `\`${kinds[0] ?? ""}\` needs \`param\`, the query parameter that carries it`,
-    });
-  }
-  for (const key of ["size", "size_param"] as const) {
-    if (paginate[key] !== undefined && kinds[0] !== "offset")
-      findings.push(at(key, `\`${key}\` belongs to \`offset\``));
-  }
-  if (paginate.size_param !== undefined && paginate.size === undefined)
-    findings.push(at("size_param", "`size_param` sends `size`: give the node one"));
-  if (kinds[0] === "cursor" && parse !== undefined && parse.format !== "json") {
-    findings.push(
-      at(
-        "cursor",
-        "a cursor is read from a JSON body; with this format use `page`, `offset` or `link_header`",
-      ),
-    );
-  }
-  return findings;
 }
 
 function eachFindings(config: HttpConfig): readonly ConfigFinding[] {

@@ -3,6 +3,8 @@ import { answerKeys } from "#answers/expectation.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
+import type { AddedVariables } from "./define-node.ts";
+import { pageVariables } from "./page-variables.ts";
 import { listPath, parseSchema } from "./parse-records.ts";
 
 const template = (description: string) =>
@@ -58,32 +60,57 @@ const paginateSchema = Type.Object(
     cursor: Type.Optional(
       Type.String({
         minLength: 1,
-        [EXPRESSION]: "response",
+        [EXPRESSION]: "page",
         description:
-          "Over the JSON body; its value is sent as `param` for the next page. Pages end when it gives nothing, null, false or an empty text.",
+          "Over the JSON body; its value is sent as `param`, or as `$cursor` of the request, for the next page. Pages end when it gives nothing, null, false or an empty text.",
       }),
     ),
     page: Type.Optional(
       Type.Integer({
         minimum: 0,
         description:
-          "The number of the first page, sent as `param`. Pages end with one that gives no records.",
+          "The number of the first page, sent as `param`, or as `$page` of the request. Pages end with one that gives no records.",
       }),
     ),
     offset: Type.Optional(
       Type.Integer({
         minimum: 0,
         description:
-          "The first offset, sent as `param`; it grows by the records of every page. Pages end with one that gives none, or fewer than `size`.",
+          "The first offset, sent as `param`, or as `$offset` of the request; it grows by the records of every page. Pages end with one that gives none, or fewer than `size`.",
       }),
     ),
     link_header: Type.Optional(
       Type.Literal(true, { description: "Follows the Link header's rel=next (RFC 8288), within the hosts." }),
     ),
+    next_url: Type.Optional(
+      Type.String({
+        minLength: 1,
+        [EXPRESSION]: "page",
+        description:
+          "Over the JSON body; the address of the next page, within the hosts. Pages end when it gives nothing, null, false or an empty text.",
+      }),
+    ),
+    next_css: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1_000,
+        description:
+          "The link of an HTML page to the next one, within the hosts: `css` (its href) or `css@attr`. Pages end with one that has no such link.",
+      }),
+    ),
+    while: Type.Optional(
+      Type.String({
+        minLength: 1,
+        [EXPRESSION]: "page",
+        description:
+          "Over the JSON body, with `$page`, the number of its page, and `$offset`: false on the last page. With `page` and `offset` it decides in place of the number of records.",
+      }),
+    ),
     param: Type.Optional(
       Type.String({
         minLength: 1,
-        description: "The query parameter that carries the cursor, the page or the offset.",
+        description:
+          "The query parameter that carries the cursor, the page or the offset. Not needed where the request uses `$cursor`, `$page` or `$offset`.",
       }),
     ),
     size: Type.Optional(Type.Integer({ minimum: 1, description: "offset: the records of a full page." })),
@@ -104,7 +131,8 @@ const paginateSchema = Type.Object(
   },
   {
     additionalProperties: false,
-    description: "One request a page: by `cursor`, `page`, `offset` or `link_header`.",
+    description:
+      "One request a page: by `cursor`, `page`, `offset`, `link_header`, `next_url` or `next_css`.",
   },
 );
 
@@ -255,10 +283,21 @@ export function isStreamed(config: Partial<HttpConfig>): boolean {
   const { text, not_text: notText, json, css } = expect ?? {};
   const isLookedAt = [text, notText, json, css].some((key) => key !== undefined);
   if (bytesMax <= limits.responseBytesMax || isLookedAt) return false;
-  if (config.for_each !== undefined || paginate?.cursor !== undefined) return false;
+  if (config.for_each !== undefined || isAsked(paginate) || paginate?.next_css !== undefined) return false;
   if (config.save !== undefined || parse?.format === "csv" || parse?.format === "ndjson") return true;
   const isJson = config.records !== undefined || parse?.format === "json";
   return isJson && listPath(config.records ?? parse?.records) !== null;
+}
+
+/** Whether an expression over the whole body says how the pages go on. */
+export function isAsked(paginate: Paginate | undefined): boolean {
+  return [paginate?.cursor, paginate?.next_url, paginate?.while].some((source) => source !== undefined);
+}
+
+/** What expressions see besides the variables of their scope. Called with any config. */
+export function addedVariables({ paginate }: JsonObject): AddedVariables {
+  const variables = pageVariables(paginate);
+  return { request: variables, page: variables.filter((name) => name === "offset") };
 }
 
 /** Which variables the templates of a request see: the record's with `for_each`, `$token` in writes. */

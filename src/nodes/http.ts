@@ -1,13 +1,15 @@
 import { isJsonObject } from "#domain/json.ts";
-import { defineNode } from "./define-node.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import { defineNode, type NodeContext } from "./define-node.ts";
 import { httpFindings, httpWarnings } from "./http-check.ts";
-import { effectOf, httpSchema, requestScopeOf } from "./http-config.ts";
+import { addedVariables, effectOf, httpSchema, requestScopeOf, type HttpConfig } from "./http-config.ts";
 import { recordsOfEach, writeAlone } from "./http-each.ts";
 import { exchange, responseText } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
 import { fileOfResponse } from "./http-file.ts";
 import { prepareRequest } from "./http-request.ts";
 import { isPacked } from "./parse-records.ts";
+import { requireRecords } from "./require-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
 /** docs/nodes/http.md. The node's `timeout` is that of one request. */
@@ -24,6 +26,7 @@ export const node = defineNode({
       ? "value"
       : "records",
   requestScope: requestScopeOf,
+  addsVariables: addedVariables,
   effect: (config) => effectOf(readConfig(httpSchema, config)),
   unpacks: ({ parse }) => isJsonObject(parse) && isPacked(parse["format"]),
   check: httpFindings,
@@ -32,11 +35,10 @@ export const node = defineNode({
     const config = readConfig(httpSchema, raw);
     if (config.for_each !== undefined) return { kind: "records", batches: recordsOfEach(context, config) };
     if (effectOf(config) === "write") return await writeAlone(context, config);
+    const place = `${config.request.method ?? "GET"} ${config.request.url}`;
+    if (config.records !== undefined || config.parse !== undefined)
+      return { kind: "records", batches: recordsOfOne(context, config, place) };
     const request = await prepareRequest(context, config.request);
-    if (config.records !== undefined || config.parse !== undefined) {
-      return { kind: "records", batches: recordsOfPages(context, config, request) };
-    }
-    const place = `${request.method} ${config.request.url}`;
     const response = await exchange(context, config, request, place);
     context.log("response", {
       status: response.status,
@@ -46,3 +48,12 @@ export const node = defineNode({
     return { kind: "value", value: { form: "text", text: responseText(response, place) } };
   },
 });
+
+async function* recordsOfOne(context: NodeContext, config: HttpConfig, place: string): RecordBatches {
+  let total = 0;
+  for await (const batch of recordsOfPages(context, config, { scope: {}, seen: {}, place })) {
+    total += batch.length;
+    yield batch;
+  }
+  requireRecords(config, total);
+}

@@ -2,10 +2,10 @@ import { createHash, type Hash } from "node:crypto";
 import type { DataRecord } from "#domain/record.ts";
 import { NodeFailure } from "./define-node.ts";
 
-/** What leads from one page to the next: its document says which. */
+/** What leads from one page to the next: its document says which. `asked`: what asks for it. */
 export type PageLead =
-  | { readonly kind: "cursor"; readonly value: string; readonly param: string }
-  | { readonly kind: "number"; readonly param: string }
+  | { readonly kind: "cursor"; readonly value: string; readonly asked: string }
+  | { readonly kind: "number"; readonly asked: string }
   | { readonly kind: "address"; readonly url: string };
 
 /** Records of a page that are compared: enough to tell two pages apart, and little work for a long one. */
@@ -43,12 +43,13 @@ export class PageRepeats {
     this.#records = createHash("sha256");
     [this.#compared, this.#count] = [0, 0];
     if (lead.kind === "number") {
-      // A page without records is the last one.
-      if (digest === previous)
-        throw new NodeFailure(
-          `${place} has the records of page ${number - 1} again: does the target read the parameter \`${lead.param}\`?`,
-        );
-      return;
+      if (digest !== previous) return;
+      // A page without records is the last one, unless the target says that there are more.
+      throw new NodeFailure(
+        count === 0
+          ? `${place} has no records, as page ${number - 1}, and paginate.while is true for both.`
+          : `${place} has the records of page ${number - 1} again: does the target read ${lead.asked}?`,
+      );
     }
     const key = lead.kind === "address" ? `a ${lead.url}` : `c ${lead.value} ${digest}`;
     const name = createHash("sha256").update(key).digest("base64");
@@ -57,7 +58,7 @@ export class PageRepeats {
       throw new NodeFailure(
         lead.kind === "address"
           ? `${place}: the next page is the one that page ${first} named already.`
-          : `${place} gave the cursor and the records of page ${first} again: does the target read the parameter \`${lead.param}\`?`,
+          : `${place} gave the cursor and the records of page ${first} again: does the target read ${lead.asked}?`,
       );
     this.#seen.set(name, number);
   }

@@ -14,6 +14,7 @@ export interface BlueprintNames {
 const RUN_PARTS = ["id", "key", "name"];
 const COUNTS_PARTS = ["total", "valid", "invalid"];
 const EVERYWHERE = ["inputs", "metadata", "run", "nodes"];
+const PER_PAGE = ["page", "cursor", "offset"];
 const PER_RECORD = ["index", "isValid", "errors"];
 
 const VARIABLES: Readonly<Record<ExpressionScopeKind, readonly string[]>> = {
@@ -21,6 +22,7 @@ const VARIABLES: Readonly<Record<ExpressionScopeKind, readonly string[]>> = {
   counts: [...EVERYWHERE, "counts"],
   record: [...EVERYWHERE, ...PER_RECORD],
   response: EVERYWHERE,
+  page: [...EVERYWHERE, "page"],
   request: EVERYWHERE,
   write: [...EVERYWHERE, "token"],
   "record-write": [...EVERYWHERE, ...PER_RECORD, "token"],
@@ -40,8 +42,8 @@ export function checkBlueprintVariables(
   });
 }
 
-function explainUse({ name, parts, scope }: LocatedUse, names: BlueprintNames): string | null {
-  const variables = VARIABLES[scope];
+function explainUse({ name, parts, scope, added }: LocatedUse, names: BlueprintNames): string | null {
+  const variables = [...VARIABLES[scope], ...added];
   if (!variables.includes(name)) return explainAbsent(name, variables);
   const part = parts[0];
   switch (name) {
@@ -69,6 +71,8 @@ function explainAbsent(name: string, variables: readonly string[]): string {
     return "secrets are never in scope in a Blueprint; only a strategy's `login` sees `$credential`";
   if (name === "counts") return "`$counts` exists only in `when`";
   if (PER_RECORD.includes(name)) return `\`$${name}\` exists only where a node works per record`;
+  if (PER_PAGE.includes(name))
+    return `\`$${name}\` exists only in a request whose \`paginate\` has \`${name}\`, and in its \`while\``;
   if (name === "token") return "`$token` exists only in writes, one per record";
   return `unknown variable \`$${name}\`${suggestion(
     `$${name}`,

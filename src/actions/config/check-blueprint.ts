@@ -33,7 +33,10 @@ export function checkBlueprint(
   const drafts = readNodes(document["nodes"]);
   const read = drafts.map((draft) => {
     const schema = draft.nodeType === null ? untypedNode : withCommonKeys(commonNodeKeys, draft.nodeType);
-    return { draft, ...readExpressions(schema, draft.value, draft.path, draft.requestScope) };
+    return {
+      draft,
+      ...readExpressions(schema, draft.value, draft.path, draft.requestScope, draft.addedVariables),
+    };
   });
   const ofNodes = checkNodes(document["nodes"], drafts);
   const ofRequests = [

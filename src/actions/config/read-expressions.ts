@@ -3,6 +3,7 @@ import type { ExpressionScopeKind } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { findExpressions } from "#domain/config-expressions.ts";
 import { quote, shorten, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
+import type { AddedVariables } from "#nodes/define-node.ts";
 import { analyseExpression, analyseTemplate } from "#expressions/analyse.ts";
 
 /** One variable that an expression of the document reads: `$inputs.period.from` is `inputs` and `["period", "from"]`. */
@@ -11,17 +12,20 @@ export interface LocatedUse {
   readonly scope: ExpressionScopeKind;
   readonly name: string;
   readonly parts: readonly string[];
+  /** Variables that the node type adds to those of the scope. */
+  readonly added: readonly string[];
 }
 
 /**
  * Compiles every expression of a value, found by its schema's annotations, and lists the variables that they read.
- * `requestScope` is what the scope `request` means here.
+ * `requestScope` is what the scope `request` means here, and `added` what a scope has besides its own variables.
  */
 export function readExpressions(
   schema: TSchema,
   value: Json,
   path: ConfigPath,
   requestScope: ExpressionScopeKind = "run",
+  added: AddedVariables = {},
 ): { readonly uses: readonly LocatedUse[]; readonly findings: readonly ConfigFinding[] } {
   const uses: LocatedUse[] = [];
   const findings: ConfigFinding[] = [];
@@ -40,7 +44,7 @@ export function readExpressions(
       }
       for (const use of analysis.uses) {
         const scope = place.scope === "request" ? requestScope : place.scope;
-        uses.push({ path: at, scope, name: use.name, parts: use.path });
+        uses.push({ path: at, scope, name: use.name, parts: use.path, added: added[place.scope] ?? [] });
       }
     }
   }

@@ -5,6 +5,7 @@ import type { ConfigPath } from "#domain/config-problem.ts";
 import { commonNodeKeys } from "#domain/config-schema.ts";
 import {
   namedSources,
+  type AddedVariables,
   type CheckedCommon,
   type FlowKind,
   type NamedSource,
@@ -28,6 +29,7 @@ export interface DraftNode {
   /** Null when that can't be known. */
   readonly gives: FlowKind | "results" | null;
   readonly requestScope: ExpressionScopeKind;
+  readonly addedVariables: AddedVariables;
 }
 
 export function readNodes(nodes: Json | undefined): readonly DraftNode[] {
@@ -53,6 +55,7 @@ function readNode(value: JsonObject, path: ConfigPath): DraftNode {
     sources,
     gives: readGives(nodeType, config),
     requestScope: nodeType?.requestScope?.(config) ?? "run",
+    addedVariables: nodeType?.addsVariables?.(config) ?? {},
   };
 }
 
