@@ -25,7 +25,7 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
   paginate: { cursor: next, param: cursor, max_pages: 200 }
   records: items`,
     gives:
-      "Records with `records`, `parse` or `for_each`; with `save: file` a file; else the text of the answer as a value. Its output is kept in the journal: after a crash it is not asked again.",
+      "Records with `records`, `parse` or `for_each`; with `save: file` a file (with `for_each` one in each record); else the text of the answer as a value. Its output is kept in the journal: after a crash it is not asked again.",
     errors: [
       "An answer that `expect` does not take, after the node's retries (connection errors, 429, 502, 503, 504, for reads).",
       "The egress gate refuses the request, a redirect leaves the hosts, or an answer is longer than `max_bytes`: never tried again.",

@@ -223,7 +223,7 @@ export function namedSources({
       return [
         ...named(config["for_each"], ["for_each"], "records"),
         ...namedFiles(config["request"]).flatMap(({ path, file }) =>
-          named(file, ["request", ...path], "value"),
+          named(file, ["request", ...path], file === config["for_each"] ? "records" : "value"),
         ),
       ];
     case "browser":

@@ -4,6 +4,7 @@ import { randomBase62 } from "#lib/new-id.ts";
 import { flowFrom, NodeFailure, type NodeContext } from "./define-node.ts";
 import { kindOf } from "./expression-value.ts";
 import type { HttpRequest } from "./http-config.ts";
+import { fileIn } from "./record-file.ts";
 
 /** A request's body with its content type. */
 export interface Body {
@@ -22,12 +23,14 @@ const UNKNOWN_TYPE = "application/octet-stream";
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;[\t\u0020-\u007e]*)?$/;
 
 /** The bytes of the node that `file` names; null: the request has no such body. Throws NodeFailure. */
-export function fileBody(context: NodeContext, { file }: HttpRequest): Body | null {
+export function fileBody(context: NodeContext, { file }: HttpRequest, record?: Json): Body | null {
   if (file === undefined) return null;
-  const given = fileOf(context, file);
+  const given = fileOf(context, file, record);
   if (given === null)
     throw new NodeFailure(
-      `request.file: the node "${file}" gives nothing; a \`when\` could leave this node out.`,
+      file === context.node.config["for_each"]
+        ? "request.file: the record has no file; a `filter` could leave it out."
+        : `request.file: the node "${file}" gives nothing; a \`when\` could leave this node out.`,
     );
   return { type: typeOf(given), content: given };
 }
@@ -45,16 +48,22 @@ export function partsTemplate({ multipart }: HttpRequest): JsonObject | undefine
 }
 
 /** A multipart/form-data body (RFC 7578), streamed; null: the request has none. `values` are its rendered templates. */
-export function partsBody(context: NodeContext, { multipart }: HttpRequest, values: JsonObject): Body | null {
+export function partsBody(
+  context: NodeContext,
+  { multipart }: HttpRequest,
+  values: JsonObject,
+  record?: Json,
+): Body | null {
   if (multipart === undefined) return null;
   const rendered = isJsonObject(values["multipart"]) ? values["multipart"] : {};
   const boundary = `latchkey-${randomBase62(24)}`;
   const sections = Object.entries(multipart).flatMap(([name, written]) => {
     const given = rendered[name];
-    if (!Array.isArray(written)) return partSections(context, { name, written, rendered: given, boundary });
+    if (!Array.isArray(written))
+      return partSections(context, { name, written, rendered: given, boundary, record });
     return written.flatMap((part: Json, index: number) => {
       const item = isJsonObject(given) ? given[String(index)] : undefined;
-      return partSections(context, { name, written: part, rendered: item, boundary });
+      return partSections(context, { name, written: part, rendered: item, boundary, record });
     });
   });
   const chunks = [...sections, Buffer.from(`--${boundary}--\r\n`)];
@@ -84,6 +93,7 @@ interface Part {
   readonly written: Json;
   readonly rendered: Json | undefined;
   readonly boundary: string;
+  readonly record: Json | undefined;
 }
 
 function partSections(context: NodeContext, part: Part): readonly Section[] {
@@ -95,7 +105,7 @@ function partSections(context: NodeContext, part: Part): readonly Section[] {
 
 function fileSections(context: NodeContext, part: Part, begin: string): readonly Section[] {
   const { file } = part.written as { readonly file: string };
-  const given = fileOf(context, file);
+  const given = fileOf(context, file, part.record);
   if (given === null) return [];
   const { filename, type } = isJsonObject(part.rendered) ? part.rendered : {};
   const place = `request.multipart.${part.name}`;
@@ -128,8 +138,9 @@ function typeOf({ contentType }: GivenFile): string {
   return contentType !== null && MEDIA_TYPE.test(contentType) ? contentType : UNKNOWN_TYPE;
 }
 
-/** Null: the node gives nothing. A text and a JSON value are files as well. */
-function fileOf(context: NodeContext, source: string): GivenFile | null {
+/** Null: the node gives nothing. A text and a JSON value are files as well. Of `for_each` it is the file in the record. */
+function fileOf(context: NodeContext, source: string, record: Json | undefined): GivenFile | null {
+  if (source === context.node.config["for_each"]) return fileIn(record, "The request");
   const flow = flowFrom(context, source);
   if (flow.kind === "records" || flow.value.form === "absent") return null;
   const { value } = flow;

@@ -129,12 +129,14 @@ function headerFindings(
 
 function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
   const findings: ConfigFinding[] = [];
-  if (config.for_each !== undefined && config.save !== undefined)
-    findings.push({ path: ["save"], message: "a node with `for_each` gives records, and no file" });
+  const { max_bytes: bytesMax = 0 } = config;
+  if (config.for_each !== undefined && config.save !== undefined && bytesMax > limits.responseBytesMax)
+    findings.push({
+      path: ["max_bytes"],
+      message: `a file for each record is part of the record and has at most ${limits.responseBytesMax} bytes; without \`for_each\` it may be longer`,
+    });
   if (config.for_each === undefined && config.concurrency !== undefined)
     findings.push({ path: ["concurrency"], message: "`concurrency` belongs to `for_each`" });
-  if (config.for_each !== undefined && config.paginate !== undefined)
-    findings.push({ path: ["paginate"], message: "a node with `for_each` has no pages of its own" });
   const per = config.throttle === undefined ? undefined : parseDuration(config.throttle.per);
   if (config.throttle !== undefined && (per === undefined || per === 0 || per > THROTTLE_MS_MAX))
     findings.push({ path: ["throttle", "per"], message: "`per` is a duration from 1ms to 1h, e.g. 1s" });

@@ -36,7 +36,11 @@ const requestSchema = Type.Object(
       "A multipart/form-data body: for each name a text, `{ file: <node>, filename, type }` for what a node gives as a file, or a list of these. What gives nothing is left out.",
     ),
     file: Type.Optional(
-      Type.String({ minLength: 1, description: "A node that gives a file: its bytes as the body." }),
+      Type.String({
+        minLength: 1,
+        description:
+          "A node that gives a file: its bytes as the body. The node of `for_each`: the file in the record.",
+      }),
     ),
   },
   {
@@ -198,7 +202,7 @@ export const httpSchema = Type.Object(
       Type.String({
         minLength: 1,
         description:
-          "A node that gives records: one request for each. The record is the root of the request's templates. Gives the `records` of every response, or the record itself with `status`.",
+          "A node that gives records: one request for each, or its pages. The record is the root of the request's templates, and `$record` in expressions over the answer. Gives the records of every answer, or the record itself with `status`, and with `save: file` with `file`.",
       }),
     ),
     concurrency: Type.Optional(
@@ -253,7 +257,10 @@ export const httpSchema = Type.Object(
       }),
     ),
     save: Type.Optional(
-      Type.Literal("file", { description: "Gives the response as a file, whatever its bytes are." }),
+      Type.Literal("file", {
+        description:
+          "Gives the response as a file, whatever its bytes are; with `for_each` as the field `file` of each record.",
+      }),
     ),
   },
   { additionalProperties: false },
@@ -295,9 +302,15 @@ export function isAsked(paginate: Paginate | undefined): boolean {
 }
 
 /** What expressions see besides the variables of their scope. Called with any config. */
-export function addedVariables({ paginate }: JsonObject): AddedVariables {
+export function addedVariables({ paginate, for_each: each }: JsonObject): AddedVariables {
   const variables = pageVariables(paginate);
-  return { request: variables, page: variables.filter((name) => name === "offset") };
+  const record = each === undefined ? [] : ["record"];
+  return {
+    request: variables,
+    page: [...record, ...variables.filter((name) => name === "offset")],
+    response: record,
+    verify: record,
+  };
 }
 
 /** Which variables the templates of a request see: the record's with `for_each`, `$token` in writes. */

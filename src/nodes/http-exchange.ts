@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { findMiss, isAnswer, type AnswerTools } from "#answers/expectation.ts";
+import type { Scope } from "#domain/expression.ts";
 import {
   OutboundError,
   PASSING_FAILURES,
@@ -8,6 +9,7 @@ import {
   type OutboundResponse,
 } from "#domain/http-exchange.ts";
 import { parseDuration } from "#domain/duration.ts";
+import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { retryAfterMs, retryDelayMs } from "#lib/retry-delay.ts";
@@ -17,12 +19,26 @@ import { kindOf, valueOf } from "./expression-value.ts";
 import { effectOf, isStreamed, type HttpConfig } from "./http-config.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 
-/** Sends a request, again where that may help, and gives the response that the node expects. Throws NodeFailure. `place` begins its messages. */
+/** What a request is about. */
+export interface Subject {
+  /** Begins the messages about it. */
+  readonly place: string;
+  /** What expressions over its answer see besides the run's variables: `$record`. */
+  readonly seen: JsonObject;
+}
+
+/** What a request is made for. */
+export interface Asked extends Subject {
+  /** What its templates see. */
+  readonly scope: Scope;
+}
+
+/** Sends a request, again where that may help, and gives the response that the node expects. Throws NodeFailure. */
 export async function exchange(
   context: NodeContext,
   config: HttpConfig,
   request: Pick<PreparedRequest, "method" | "url" | "headers" | "body"> & { readonly query: Pairs },
-  place: string,
+  subject: Subject,
 ): Promise<OutboundResponse> {
   const { retry, timeoutMs } = context.node;
   const attempts = effectOf(config) === "read" ? Math.max(1, retry.attempts) : 1;
@@ -40,9 +56,9 @@ export async function exchange(
     const isRetried =
       answer instanceof OutboundError ? PASSING_FAILURES.has(answer.failure) : isPassing(answer, config);
     if (!isRetried || attempt >= attempts)
-      return await expected(context, config, answer, place, triesText(attempt));
+      return await expected(context, config, answer, subject, triesText(attempt));
     if (!(await context.takeRetry()))
-      return await expected(context, config, answer, place, triesText(attempt, NO_RETRIES));
+      return await expected(context, config, answer, subject, triesText(attempt, NO_RETRIES));
     const waitMs = delayMs(
       context,
       attempt,
@@ -97,12 +113,13 @@ async function expected(
   context: NodeContext,
   config: HttpConfig,
   answer: OutboundResponse | OutboundError,
-  place: string,
+  subject: Subject,
   tries: string,
 ): Promise<OutboundResponse> {
+  const { place } = subject;
   if (answer instanceof OutboundError)
     throw new NodeFailure(`${place}: ${answer.message}${tries}`, { cause: answer });
-  const problem = await mismatch(context, config, answer, place);
+  const problem = await mismatch(context, config, answer, subject);
   if (problem !== null) throw new NodeFailure(`${place}${problem}${tries}.`, { answer });
   return answer;
 }
@@ -112,9 +129,9 @@ export async function mismatch(
   context: NodeContext,
   { expect }: HttpConfig,
   response: OutboundResponse,
-  place: string,
+  subject: Subject,
 ): Promise<string | null> {
-  const miss = await findMiss(answerTools(context, place), expect, response);
+  const miss = await findMiss(answerTools(context, subject), expect, response);
   if (miss === null) return null;
   if (miss.kind === "content") return `: ${miss.phrase}`;
   const wanted = miss.listed?.join(", ") ?? "200 to 299";
@@ -132,21 +149,22 @@ export async function isRefusal(
   context: NodeContext,
   { refused = [] }: HttpConfig,
   response: OutboundResponse,
-  place: string,
+  { place, seen }: Subject,
 ): Promise<boolean> {
   for (const refusal of Array.isArray(refused) ? refused : [refused])
-    if (await isAnswer(answerTools(context, `${place}: refused`), refusal, response)) return true;
+    if (await isAnswer(answerTools(context, { place: `${place}: refused`, seen }), refusal, response))
+      return true;
   return false;
 }
 
-function answerTools({ expressions, signal }: NodeContext, place: string): AnswerTools {
+function answerTools({ expressions, signal }: NodeContext, { place, seen }: Subject): AnswerTools {
   const fail = (message: string): NodeFailure => new NodeFailure(`${message}.`);
   return {
     signal,
     place,
     fail,
     isTrue: async (condition, root) => {
-      const [outcomes] = await expressions.evaluateBatch([condition], [root]);
+      const [outcomes] = await expressions.evaluateBatch([condition], [{ ...root, variables: seen }]);
       const value = valueOf(outcomes?.[0], `${place}: json`);
       if (value === undefined || value === null) return false;
       if (typeof value === "boolean") return value;

@@ -1,26 +1,14 @@
-import type { Scope } from "#domain/expression.ts";
-import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { exchange } from "./http-exchange.ts";
+import { exchange, type Asked } from "./http-exchange.ts";
 import { prepareRequest, type PreparedRequest } from "./http-request.ts";
 import { tellMissing } from "./missing-records.ts";
 import { firstPage, leadTo, nextPage, type PageAt } from "./next-page.ts";
 import { PageRepeats } from "./page-repeats.ts";
 import { readPageVariables } from "./page-variables.ts";
 import { readPage } from "./read-page.ts";
-
-/** What a request is made for. */
-export interface Asked {
-  /** What its templates see. */
-  readonly scope: Scope;
-  /** What expressions over its answer see besides the run's variables. */
-  readonly seen: JsonObject;
-  /** Begins the messages about it. */
-  readonly place: string;
-}
 
 /** The records of every page, page by page. Throws NodeFailure when there is more to come after `max_pages`. */
 export async function* recordsOfPages(context: NodeContext, config: HttpConfig, asked: Asked): RecordBatches {
@@ -31,7 +19,7 @@ export async function* recordsOfPages(context: NodeContext, config: HttpConfig, 
   let at = firstPage(paginate);
   for (let number = 1; ; number += 1) {
     const place = `${asked.place}${paginate === undefined ? "" : `, page ${number}`}`;
-    const response = await exchange(context, config, await requestAt(at), place);
+    const response = await exchange(context, config, await requestAt(at), { place, seen: asked.seen });
     // Later pages may be without: most kinds end with one that is.
     const missing = number === 1 ? tellMissing(context, config, place) : undefined;
     const variables = { ...asked.seen, ...at.variables };
@@ -53,7 +41,9 @@ export async function* recordsOfPages(context: NodeContext, config: HttpConfig, 
     if (next === null) return;
     repeats?.endPage(number, leadTo(next, paginate), place);
     if (number === pagesMax)
-      throw new NodeFailure(`There are more pages than max_pages (${pagesMax}) allows.`);
+      throw new NodeFailure(
+        `${config.for_each === undefined ? "There" : `${place}: there`} are more pages than max_pages (${pagesMax}) allows.`,
+      );
     at = next;
   }
 }

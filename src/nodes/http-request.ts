@@ -39,7 +39,9 @@ export async function prepareRequest(
   };
   const rendered = await context.expressions.render(template, scope);
   const values = isJsonObject(rendered) ? rendered : {};
-  const body = fileBody(context, config) ?? partsBody(context, config, values) ?? bodyOf(values);
+  const record = scope?.root;
+  const body =
+    fileBody(context, config, record) ?? partsBody(context, config, values, record) ?? bodyOf(values);
   const sentHeaders = headerPairs(values["headers"], context.node.credential !== null);
   const hasType = sentHeaders.some(([name]) => name.toLowerCase() === "content-type");
   return {

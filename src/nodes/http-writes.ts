@@ -11,6 +11,7 @@ import {
   NO_RETRIES,
   responseText,
   triesText,
+  type Subject,
   waitForSlot,
 } from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
@@ -19,8 +20,7 @@ import type { PreparedRequest } from "./http-request.ts";
 export interface Write {
   readonly ordinal: number;
   readonly request: PreparedRequest;
-  /** Begins its messages. */
-  readonly place: string;
+  readonly subject: Subject;
   /** What the answer gives, as JSON: it is kept, and given again after a crash. */
   read(response: OutboundResponse): Promise<Json>;
   /** What is given for a write that was looked up, or that the operator knows of: its answer is lost. */
@@ -44,7 +44,8 @@ export async function carryWrite(
 ): Promise<Written> {
   // Null: its answer was lost, and the operator said that it happened.
   if (known?.status === "done") return { gave: known.outcome ?? write.whenFound };
-  if (known?.status === "refused") throw new NodeFailure(`${write.place} was refused by the target before.`);
+  if (known?.status === "refused")
+    throw new NodeFailure(`${write.subject.place} was refused by the target before.`);
   if (known?.status === "in_doubt") {
     const settled = await settle(context, config, write, "the worker went away while it was under way");
     if (settled !== "not_there") return settled;
@@ -61,15 +62,17 @@ export async function carryWrite(
     if (sent.kind === "refused" || sent.kind === "unlikely") {
       // What was looked up is ruled out already.
       if (sent.kind === "refused") await context.writes.refuse(write.ordinal);
-      throw new NodeFailure(`${write.place}${sent.why}.`, { answer: sent.answer });
+      throw new NodeFailure(`${write.subject.place}${sent.why}.`, { answer: sent.answer });
     }
     const isLast = attempt >= attempts;
     if (isLast || !(await context.takeRetry())) {
       const tries = triesText(attempt, isLast ? undefined : NO_RETRIES);
       if (sent.kind === "doubt")
-        throw new NodeFailure(`${write.place}: ${sent.why}; it was looked up and is not there${tries}.`);
+        throw new NodeFailure(
+          `${write.subject.place}: ${sent.why}; it was looked up and is not there${tries}.`,
+        );
       await context.writes.refuse(write.ordinal);
-      throw new NodeFailure(`${write.place}${sent.why}${tries}.`);
+      throw new NodeFailure(`${write.subject.place}${sent.why}${tries}.`);
     }
     const waitMs = delayMs(context, attempt, sent.kind === "later" ? sent.askedMs : null);
     context.log("retry", { attempt, waitMs });
@@ -104,7 +107,7 @@ async function sendOnce(context: NodeContext, config: HttpConfig, write: Write):
     if (error.failure === "unreachable") return { kind: "later", why: `: ${error.message}`, askedMs: null };
     if (error.failure === "refused") {
       await context.writes.refuse(write.ordinal);
-      throw new NodeFailure(`${write.place}: ${error.message}`, { cause: error });
+      throw new NodeFailure(`${write.subject.place}: ${error.message}`, { cause: error });
     }
     return { kind: "doubt", why: error.message };
   }
@@ -119,12 +122,12 @@ async function sendOnce(context: NodeContext, config: HttpConfig, write: Write):
 async function judge(
   context: NodeContext,
   config: HttpConfig,
-  { place }: Write,
+  { subject }: Write,
   response: OutboundResponse,
 ): Promise<Sent> {
-  if (await isRefusal(context, config, response, place))
+  if (await isRefusal(context, config, response, subject))
     return { kind: "refused", why: `: the target refused it (${response.status})`, answer: response };
-  const why = await mismatch(context, config, response, place);
+  const why = await mismatch(context, config, response, subject);
   if (why === null) return { kind: "done", response };
   if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response.headers) };
   if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
@@ -182,7 +185,9 @@ async function settle(
   }
   await context.writes.doubt(write.ordinal, why, write.request);
   if (config.on_unknown === "fail")
-    throw new NodeFailure(`${write.place} may have happened: ${why}. The node says \`on_unknown: fail\`.`);
+    throw new NodeFailure(
+      `${write.subject.place} may have happened: ${why}. The node says \`on_unknown: fail\`.`,
+    );
   return "in_doubt";
 }
 

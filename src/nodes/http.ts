@@ -3,7 +3,8 @@ import type { RecordBatches } from "#domain/record.ts";
 import { defineNode, type NodeContext } from "./define-node.ts";
 import { httpFindings, httpWarnings } from "./http-check.ts";
 import { addedVariables, effectOf, httpSchema, requestScopeOf, type HttpConfig } from "./http-config.ts";
-import { recordsOfEach, writeAlone } from "./http-each.ts";
+import { recordsOfEachRead } from "./http-each-reads.ts";
+import { recordsOfEachWrite, writeAlone } from "./http-each-writes.ts";
 import { exchange, responseText } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
 import { fileOfResponse } from "./http-file.ts";
@@ -33,13 +34,17 @@ export const node = defineNode({
   warn: httpWarnings,
   run: async (context, raw) => {
     const config = readConfig(httpSchema, raw);
-    if (config.for_each !== undefined) return { kind: "records", batches: recordsOfEach(context, config) };
-    if (effectOf(config) === "write") return await writeAlone(context, config);
+    const isWrite = effectOf(config) === "write";
+    if (config.for_each !== undefined) {
+      const batches = isWrite ? recordsOfEachWrite(context, config) : recordsOfEachRead(context, config);
+      return { kind: "records", batches };
+    }
+    if (isWrite) return await writeAlone(context, config);
     const place = `${config.request.method ?? "GET"} ${config.request.url}`;
     if (config.records !== undefined || config.parse !== undefined)
       return { kind: "records", batches: recordsOfOne(context, config, place) };
     const request = await prepareRequest(context, config.request);
-    const response = await exchange(context, config, request, place);
+    const response = await exchange(context, config, request, { place, seen: {} });
     context.log("response", {
       status: response.status,
       bytes: response.kept?.sizeBytes ?? response.body.byteLength,

@@ -7,11 +7,51 @@ import type { Handler, Target } from "./target.ts";
 
 let bench: Bench;
 
+const IDS = [{ id: 1 }, { id: 2 }, { id: 3 }];
+
 const OUT = "- { id: out, type: output, refKey: o, from: x }";
 const wanted = (key: string, nodes: string, more = "hosts: ['{TARGET}']"): string =>
   blueprint(key, nodes.replaceAll("http://127.0.0.1:24172", "{TARGET}"), more);
 
 const DOCUMENTS: readonly string[] = [
+  wanted(
+    "w-foreach-pages",
+    `- { id: parents, type: http, request: { url: "http://127.0.0.1:24172/orders?_limit=2" }, records: $ }
+- id: children
+  type: http
+  for_each: parents
+  request: { url: "http://127.0.0.1:24172/orders", query: { _page: 1, _limit: 10 } }
+  paginate: { link_header: true }
+  records: $
+- { id: out, type: output, refKey: o, from: children }`,
+  ),
+  wanted(
+    "w-foreach-parent",
+    `- { id: x, type: http, request: { url: "http://127.0.0.1:24172/nested" }, records: data.items }
+- { id: y, type: http, for_each: x, request: { url: "http://127.0.0.1:24172/nested?i={{ id }}" }, records: "data.items.{ 'parent': $record.id, 'id': id }" }
+- { id: out, type: output, refKey: o, from: y }`,
+  ),
+  wanted(
+    "w-foreach-file",
+    `- { id: orders, type: http, request: { url: "http://127.0.0.1:24172/orders?_limit=3" }, records: $ }
+- { id: each, type: http, for_each: orders, save: file, request: { url: "http://127.0.0.1:24172/orders/{{ id }}" } }
+- { id: sent, type: http, for_each: each, request: { method: POST, url: "http://127.0.0.1:24172/archive", multipart: { number: "{{ id }}", order: { file: each, filename: "order-{{ id }}.json" } } } }
+- { id: out, type: output, refKey: o, from: each }`,
+  ),
+  wanted(
+    "w-write-parent",
+    `- { id: given, type: input, refKey: rows, accepts: json }
+- { id: rows, type: parse, from: given, format: json }
+- id: x
+  type: http
+  for_each: rows
+  request: { method: POST, url: "http://127.0.0.1:24172/echo", json: { id: "{{ id }}", lost: "{{ lost }}" } }
+  expect: { json: "id = $record.id" }
+  refused: { json: "no = $record.id" }
+  verify: { request: { url: "http://127.0.0.1:24172/echo/{{ id }}" }, when: "id = $record.id" }
+  records: "{ 'sent': $record.id, 'got': id }"
+${OUT}`,
+  ),
   wanted(
     "w-next-url",
     `- { id: x, type: http, request: { url: "http://127.0.0.1:24172/nested" }, paginate: { next_url: data.page.next }, records: data.items }
@@ -46,6 +86,20 @@ ${OUT}`,
 
 /** Three pages, and a 404 behind them. */
 const ROUTES = (target: Target): Readonly<Record<string, Handler>> => ({
+  // Three orders, two a page.
+  "GET /orders": ({ query }) => {
+    const [limit, page] = [Number(query.get("_limit")), Number(query.get("_page") ?? 1)];
+    if (limit !== 10) return { json: IDS.slice(0, limit) };
+    const link = page === 1 ? { link: `<${target.url}/orders?_page=2&_limit=10>; rel="next"` } : {};
+    return { json: page === 1 ? IDS.slice(0, 2) : IDS.slice(2), headers: link };
+  },
+  ...Object.fromEntries(IDS.map(({ id }) => [`GET /orders/${id}`, { json: { id, total: id * 10 } }])),
+  "POST /archive": { json: {} },
+  "POST /echo": ({ body }) => {
+    const { id, lost } = JSON.parse(body) as { id: number; lost?: string };
+    return lost === "answer" ? { drop: true } : { json: lost === "no" ? { no: id } : { id } };
+  },
+  "GET /echo/3": { json: { id: 3 } },
   "GET /nested": ({ query }) => {
     const page = Number(query.get("p") ?? 1);
     const next = page === 1 ? "?p=2" : page === 2 ? `${target.url}/nested?p=3` : null;
@@ -73,8 +127,6 @@ before(async () => {
 });
 after(() => bench?.[Symbol.asyncDispose]());
 
-const IDS = [{ id: 1 }, { id: 2 }, { id: 3 }];
-
 test("pages: the next address in the body or in a link, the page in the body of a POST, and an end that the body says", async () => {
   const gave = async (key: string) => dataOf(await bench.run(key), "o");
   assert.deepEqual(await gave("w-next-url"), IDS);
@@ -89,6 +141,45 @@ test("pages: the next address in the body or in a link, the page in the body of 
     bench.target.seen("GET /total").map(({ query }) => query.get("page")),
     ["1", "2", "3"],
   );
+});
+
+test("for each record: its pages, its answer beside it, its file", async () => {
+  assert.deepEqual(dataOf(await bench.run("w-foreach-pages"), "o"), [...IDS, ...IDS]);
+  // The first page alone: `paginate` is not there.
+  assert.deepEqual(dataOf(await bench.run("w-foreach-parent"), "o"), [{ parent: 1, id: 1 }]);
+  const files = await bench.run("w-foreach-file");
+  const text = (id: number) => JSON.stringify({ id, total: id * 10 });
+  assert.deepEqual(
+    dataOf(files, "o"),
+    IDS.map(({ id }) => ({
+      id,
+      status: 200,
+      file: {
+        filename: null,
+        content_type: "application/json",
+        size_bytes: text(id).length,
+        base64: Buffer.from(text(id)).toString("base64"),
+      },
+    })),
+  );
+  const sent = bench.target.seen("POST /archive").map(({ body }) => body);
+  assert.equal(sent.length, 3);
+  assert.ok(
+    sent[2]?.includes(`filename="order-3.json"\r\nContent-Type: application/json\r\n\r\n${text(3)}\r\n`),
+  );
+});
+
+test("a write is held against the record that it was made for", async () => {
+  const run = async (...rows: readonly object[]) => await bench.run("w-write-parent", { rows });
+  assert.deepEqual(dataOf(await run({ id: 1 }, { id: 2 }), "o"), [
+    { sent: 1, got: 1 },
+    { sent: 2, got: 2 },
+  ]);
+  const refused = await run({ id: 1, lost: "no" });
+  assert.match(String(refused.detail), /record 0: the target refused it/);
+  // Its answer is lost, and it is looked up.
+  const found = await run({ id: 3, lost: "answer" });
+  assert.deepEqual(dataOf(found, "o"), [{ id: 3, lost: "answer", status: "found" }]);
 });
 
 test("a 200 with `errors`, and a page that has changed, fail the run", async () => {
@@ -123,9 +214,13 @@ const MISTAKES: readonly (readonly [node: string, problem: RegExp])[] = [
     "request: { url: '{TARGET}/a' }, paginate: { next_url: n }, parse: { format: html, rows: a, columns: { b: c } }",
     /nodes\[0\]\.paginate\.next_url .*`next_css`/,
   ],
+  [
+    "request: { url: '{TARGET}/a' }, records: '$record.id'",
+    /nodes\[0\]\.records `\$record` exists only in expressions over an answer of a node with `for_each`/,
+  ],
 ];
 
-test("mistakes in pages are refused by place, with the remedy", async () => {
+test("mistakes in pages and in `for_each` are refused by place, with the remedy", async () => {
   const problems = await bench.refusals(
     ...MISTAKES.map(([rest], index) => wanted(`wrong-${index}`, node(rest))),
   );

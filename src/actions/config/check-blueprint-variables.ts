@@ -71,6 +71,8 @@ function explainAbsent(name: string, variables: readonly string[]): string {
     return "secrets are never in scope in a Blueprint; only a strategy's `login` sees `$credential`";
   if (name === "counts") return "`$counts` exists only in `when`";
   if (PER_RECORD.includes(name)) return `\`$${name}\` exists only where a node works per record`;
+  if (name === "record")
+    return "`$record` exists only in expressions over an answer of a node with `for_each`; elsewhere the record is the root, so write its fields";
   if (PER_PAGE.includes(name))
     return `\`$${name}\` exists only in a request whose \`paginate\` has \`${name}\`, and in its \`while\``;
   if (name === "token") return "`$token` exists only in writes, one per record";

@@ -7,43 +7,35 @@ import { validRecord, type DataRecord, type RecordBatches } from "#domain/record
 import { must } from "#lib/assert.ts";
 import { flowFrom, NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
-import { effectOf, type HttpConfig } from "./http-config.ts";
-import { exchange, mediaType, responseText } from "./http-exchange.ts";
+import type { HttpConfig } from "./http-config.ts";
+import { exchange, mediaType, responseText, type Subject } from "./http-exchange.ts";
 import { prepareRequest, type PreparedRequest } from "./http-request.ts";
 import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
-import { lookAtMissing, tellMissing } from "./missing-records.ts";
-import { requireRecords } from "./require-records.ts";
-import { listPath } from "./parse-records.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "./record-flow.ts";
 
-/** One request of a node: for one record of `for_each`, or the node's only one. */
-interface Item {
+/** One write of a node: for one record of `for_each`, or the node's only one. */
+interface Item extends Subject {
   readonly ordinal: number;
   readonly record: DataRecord | null;
   readonly scope: Scope;
-  readonly place: string;
 }
 
-/** `for_each` (docs/nodes/http.md): one request per record, some at once, what they give in the order of the records. */
-export async function* recordsOfEach(context: NodeContext, config: HttpConfig): RecordBatches {
-  const isWrite = effectOf(config) === "write";
+/** `for_each` of a node that writes (docs/nodes/http.md): what the writes give, in the order of the records. */
+export async function* recordsOfEachWrite(context: NodeContext, config: HttpConfig): RecordBatches {
   const source = must(config.for_each, "the node of for_each");
-  let total = 0;
   for await (const { first, batch } of indexedBatches([flowFrom(context, source)])) {
     const items = recordScopes(batch, first).map((scope, index) =>
       itemOf(context, config, { ordinal: first + index, record: must(batch[index], "the record"), scope }),
     );
-    const known = isWrite ? await context.writes.known(first, batch.length) : new Map<number, KnownWrite>();
-    const given = await several(context, items, config.concurrency ?? 1, async (item) =>
-      isWrite
-        ? await writeItem(context, config, item, known.get(item.ordinal))
-        : { gave: await readItem(context, config, item) },
+    const known = await context.writes.known(first, batch.length);
+    const given = await several(
+      context,
+      items,
+      config.concurrency ?? 1,
+      async (item) => await writeItem(context, config, item, known.get(item.ordinal)),
     );
-    const records = given.flatMap((json, index) => recordsGiven(json, batch[index]));
-    total += records.length;
-    yield* inBatches(records);
+    yield* inBatches(given.flatMap((json, index) => recordsGiven(json, batch[index])));
   }
-  if (!isWrite) requireRecords(config, total);
 }
 
 /** A node's only write: its records, or the answer's text. */
@@ -69,14 +61,14 @@ export async function writeAlone(context: NodeContext, config: HttpConfig): Prom
 function itemOf(
   context: NodeContext,
   config: HttpConfig,
-  { ordinal, record, scope }: Omit<Item, "place">,
+  { ordinal, record, scope }: Omit<Item, "place" | "seen">,
 ): Item {
   const { method = "GET", url } = config.request;
-  const token = effectOf(config) === "write" ? { token: context.writes.token(ordinal) } : {};
   return {
     ordinal,
     record,
-    scope: { ...scope, variables: { ...scope.variables, ...token } },
+    scope: { ...scope, variables: { ...scope.variables, token: context.writes.token(ordinal) } },
+    seen: record === null ? {} : { record: record.data },
     place: `${method} ${url}${record === null ? "" : `, record ${ordinal}`}`,
   };
 }
@@ -112,12 +104,6 @@ async function several(
   return given;
 }
 
-async function readItem(context: NodeContext, config: HttpConfig, item: Item): Promise<Json> {
-  const request = await prepareRequest(context, config.request, item.scope);
-  const response = await exchange(context, config, request, item.place);
-  return await readAnswer(context, config, item, response);
-}
-
 async function writeItem(
   context: NodeContext,
   config: HttpConfig,
@@ -128,7 +114,7 @@ async function writeItem(
   const write: Write = {
     ordinal: item.ordinal,
     request: await prepareRequest(context, config.request, item.scope),
-    place: item.place,
+    subject: item,
     read: async (response) => await readAnswer(context, config, item, response),
     whenFound: foundOutcome(config, item),
     lookUp: verify === undefined ? null : async () => await isThere(context, verify, item),
@@ -149,22 +135,17 @@ async function isThere(
     effect: "read",
     expect: { status: VERIFY_STATUSES },
   };
-  const response = await exchange(context, reading, request, place);
+  const response = await exchange(context, reading, request, { place, seen: item.seen });
   if (response.status === 404 || response.status === 204) return false;
   const there = await withJson(context, response, place, async (root) => {
-    const scope = { ...root, ...only(item.scope, "token") };
-    return await context.expressions.evaluate(verify.when, scope);
+    const { token = "" } = item.scope.variables ?? {};
+    return await context.expressions.evaluate(verify.when, { ...root, variables: { ...item.seen, token } });
   });
   if (typeof there === "boolean") return there;
   throw new NodeFailure(`${place}: \`when\` must give true or false.`);
 }
 
 const VERIFY_STATUSES = [200, 201, 202, 203, 204, 206, 404];
-
-function only({ variables }: Scope, name: string): Scope {
-  const value = variables?.[name];
-  return value === undefined ? {} : { variables: { [name]: value } };
-}
 
 /** What an answer gives: `records` over its JSON, or the record itself with `status`, or its text. */
 async function readAnswer(
@@ -174,7 +155,7 @@ async function readAnswer(
   response: OutboundResponse,
 ): Promise<Json> {
   const source = config.records ?? config.parse?.records;
-  const { place, record } = item;
+  const { place, record, seen } = item;
   context.log("response", { status: response.status, bytes: response.body.byteLength });
   if (config.records === undefined && config.parse === undefined) {
     return record === null ? textOutcome(response, place) : { ...record.data, status: response.status };
@@ -182,13 +163,9 @@ async function readAnswer(
   if (response.status === 204) return [];
   return await withJson(context, response, place, async (root) => {
     if (source === undefined && root.root !== undefined) return root.root;
-    const [outcomes] = await context.expressions.evaluateBatch([source ?? "$"], [root]);
-    const value = valueOf(outcomes?.[0], `${place}: records`) ?? null;
-    const path = listPath(source);
-    // What a write gave is no reason to fail it: it has happened.
-    if (value === null && path !== null && effectOf(config) === "read")
-      await lookAtMissing(context.expressions, root, path, tellMissing(context, config, place));
-    return value;
+    const scope = { ...root, variables: seen };
+    const [outcomes] = await context.expressions.evaluateBatch([source ?? "$"], [scope]);
+    return valueOf(outcomes?.[0], `${place}: records`) ?? null;
   });
 }
 
