@@ -59,7 +59,8 @@ export const LAYERS = [
   { folder: "strategies", holds: "login types, one file each", mayImport: ["answers", "domain", "lib"] },
   {
     folder: "answers",
-    holds: "what a target's answer is held against, and how its pages are read, for nodes and logins alike",
+    holds:
+      "what a target's answer is held against, how its pages are read and its forms filled in, for nodes and logins alike",
     mayImport: ["domain", "lib"],
   },
   {

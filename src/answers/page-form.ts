@@ -9,6 +9,10 @@ export interface PageForm {
   readonly method: string;
   readonly encoding: string;
   readonly pairs: readonly (readonly [name: string, value: string])[];
+  /** Which of the pairs is that of the button that is pressed by default; null: it has none. */
+  readonly pressedPair: number | null;
+  /** The buttons that send the form, with where each leads. */
+  readonly buttons: readonly { readonly name: string; readonly action: string }[];
   /** All that have a name, each once: also those that are not sent as the page stands. */
   readonly controls: readonly PageControl[];
 }
@@ -36,12 +40,22 @@ export function readPageForm(page: CheerioAPI, css: string): PageForm | null {
     .filter(isOwn);
   const controls = all.filter((control) => !isDisabled(control));
   const pressed = controls.find(isSubmit);
+  const actionOf = (button: Element | undefined): string =>
+    (button?.attr("formaction") ?? form.attr("action") ?? "").trim();
+  const sent = controls.flatMap((control) =>
+    pairsOf(page, control, control === pressed).map((pair) => ({ pair, isPressed: control === pressed })),
+  );
+  const pressedPair = sent.findIndex(({ isPressed }) => isPressed);
   return {
-    action: (pressed?.attr("formaction") ?? form.attr("action") ?? "").trim(),
+    action: actionOf(pressed),
     base: page("base[href]").first().attr("href") ?? "",
     method: (form.attr("method") ?? "get").trim().toLowerCase(),
     encoding: (form.attr("enctype") ?? "application/x-www-form-urlencoded").trim().toLowerCase(),
-    pairs: controls.flatMap((control) => pairsOf(page, control, control === pressed)),
+    pairs: sent.map(({ pair }) => pair),
+    pressedPair: pressedPair === -1 ? null : pressedPair,
+    buttons: controls
+      .filter(isSubmit)
+      .map((button) => ({ name: button.attr("name") ?? "", action: actionOf(button) })),
     controls: describeControls(page, all),
   };
 }

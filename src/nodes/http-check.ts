@@ -1,3 +1,6 @@
+import { extractFindings } from "#answers/extract.ts";
+import { isSelector } from "#answers/is-selector.ts";
+import { submitFindings } from "#answers/submit.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -7,7 +10,6 @@ import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
 import { paginateFindings } from "./paginate-check.ts";
 import { listPath, parseFindings } from "./parse-records.ts";
-import { isSelector } from "./read-parsed.ts";
 
 const THROTTLE_MS_MAX = 3_600_000;
 const BODIES = ["json", "form", "text", "multipart", "file"] as const;
@@ -32,9 +34,11 @@ const RESERVED_HEADERS = new Set([
 export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined): readonly ConfigFinding[] {
   const config = readConfig(httpSchema, raw);
   const findings: ConfigFinding[] = [];
-  const results = [config.records, config.parse, config.save].filter((key) => key !== undefined);
+  const results = [config.records, config.parse, config.extract, config.save].filter(
+    (key) => key !== undefined,
+  );
   if (results.length > 1)
-    findings.push({ path: [], message: "an http node has one of `records`, `parse` and `save`" });
+    findings.push({ path: [], message: "an http node has one of `records`, `parse`, `extract` and `save`" });
   if (config.parse !== undefined) {
     findings.push(
       ...parseFindings(config.parse).map(({ path, message }) => ({ path: ["parse", ...path], message })),
@@ -51,6 +55,7 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     ...requestFindings(config),
     ...headerFindings(config, common),
     ...paginateFindings(config),
+    ...formFindings(config),
     ...eachFindings(config),
     ...recordFindings(config),
     ...selectorFindings(config),
@@ -125,6 +130,29 @@ function headerFindings(
       ? [{ path, message: "a header value has no line breaks" }]
       : [];
   });
+}
+
+/** Of `submit` and `extract`, which logins have as well. */
+function formFindings({ request, submit, extract = {}, paginate }: HttpConfig): readonly ConfigFinding[] {
+  const findings = Object.entries(extract).flatMap(([name, each]) =>
+    extractFindings(each, ["css", "json", "regex", "header"], ["extract", name]),
+  );
+  if (submit === undefined) return findings;
+  if (request.method !== undefined && request.method !== "GET")
+    return [
+      ...findings,
+      {
+        path: ["request", "method"],
+        message:
+          "with `submit` the request asks for the page of the form, by GET; how the form is sent is said by the page",
+      },
+    ];
+  if (paginate !== undefined)
+    findings.push({
+      path: ["paginate"],
+      message: "a form is sent once and has no pages; send what it sends as a `request`, without `submit`",
+    });
+  return [...findings, ...submitFindings(submit, ["submit"])];
 }
 
 function eachFindings(config: HttpConfig): readonly ConfigFinding[] {

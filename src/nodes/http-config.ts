@@ -1,5 +1,8 @@
 import { Type, type Static } from "typebox";
 import { answerKeys } from "#answers/expectation.ts";
+import { extractKeys } from "#answers/extract.ts";
+import { submitSchema } from "#answers/submit.ts";
+import { shorten } from "#domain/config-problem.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -170,6 +173,12 @@ const refusalSchema = Type.Object(refusalKeys, {
 export const httpSchema = Type.Object(
   {
     request: requestSchema,
+    submit: Type.Optional(
+      submitSchema(
+        "request",
+        "Sends a form of the page that `request` asks for, with its hidden inputs. A write, unless `effect: read` says otherwise.",
+      ),
+    ),
     follow: Type.Optional(
       Type.Boolean({
         default: true,
@@ -186,8 +195,21 @@ export const httpSchema = Type.Object(
       }),
     ),
     parse: Type.Optional(parseSchema),
+    extract: Type.Optional(
+      Type.Record(
+        Type.String({ minLength: 1 }),
+        Type.Object(extractKeys("response"), { additionalProperties: false }),
+        {
+          minProperties: 1,
+          description:
+            "A record with these fields, each with where its value is found in the answer. With `for_each` the record of the request, with `status` and these fields.",
+        },
+      ),
+    ),
     effect: Type.Optional(
-      Type.Enum(["read", "write"], { description: "Default: read for GET and HEAD, else write." }),
+      Type.Enum(["read", "write"], {
+        description: "Default: read for GET and HEAD without `submit`, else write.",
+      }),
     ),
     max_bytes: Type.Optional(
       Type.Integer({
@@ -275,8 +297,10 @@ export type Paginate = Static<typeof paginateSchema>;
 export function effectOf(config: {
   readonly effect?: unknown;
   readonly request?: unknown;
+  readonly submit?: unknown;
 }): "read" | "write" {
   if (config.effect === "read" || config.effect === "write") return config.effect;
+  if (config.submit !== undefined) return "write";
   const { method = "GET" } = (config.request ?? {}) as { readonly method?: unknown };
   return method === "GET" || method === "HEAD" ? "read" : "write";
 }
@@ -294,6 +318,11 @@ export function isStreamed(config: Partial<HttpConfig>): boolean {
   if (config.save !== undefined || parse?.format === "csv" || parse?.format === "ndjson") return true;
   const isJson = config.records !== undefined || parse?.format === "json";
   return isJson && listPath(config.records ?? parse?.records) !== null;
+}
+
+/** A request as messages name it. */
+export function describeRequest({ request: { method = "GET", url }, submit }: HttpConfig): string {
+  return submit === undefined ? `${method} ${url}` : `submit ${shorten(submit.form, 100)} of ${url}`;
 }
 
 /** Whether an expression over the whole body says how the pages go on. */

@@ -2,11 +2,11 @@ import type { Scope } from "#domain/expression.ts";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
 import { flowFrom, type NodeContext } from "./define-node.ts";
-import type { HttpConfig } from "./http-config.ts";
+import { describeRequest, type HttpConfig } from "./http-config.ts";
 import { exchange, type Asked } from "./http-exchange.ts";
 import { fileOfResponse } from "./http-file.ts";
 import { recordsOfPages } from "./http-pages.ts";
-import { prepareRequest } from "./http-request.ts";
+import { extractFields, prepareAsked } from "./http-submit.ts";
 import { fuller, inOrder } from "./in-order.ts";
 import { indexedBatches, recordScopes } from "./record-flow.ts";
 import { withFile } from "./record-file.ts";
@@ -32,7 +32,6 @@ export async function* recordsOfEachRead(context: NodeContext, config: HttpConfi
 }
 
 async function* itemsOf(context: NodeContext, config: HttpConfig): AsyncGenerator<Item> {
-  const { method = "GET", url } = config.request;
   const source = flowFrom(context, must(config.for_each, "the node of for_each"));
   for await (const { first, batch } of indexedBatches([source])) {
     const scopes: readonly Scope[] = recordScopes(batch, first);
@@ -41,7 +40,7 @@ async function* itemsOf(context: NodeContext, config: HttpConfig): AsyncGenerato
         record,
         scope: must(scopes[index], "the scope of the record"),
         seen: { record: record.data },
-        place: `${method} ${url}, record ${first + index}`,
+        place: `${describeRequest(config)}, record ${first + index}`,
       };
   }
 }
@@ -54,11 +53,12 @@ async function* recordsOfItem(context: NodeContext, config: HttpConfig, item: It
       yield batch.map(({ data }) => ({ ...record, data }));
     return;
   }
-  const request = await prepareRequest(context, config.request, item.scope);
+  const request = await prepareAsked(context, config, item);
   const response = await exchange(context, config, request, item);
   const { status, body } = response;
   context.log("response", { status, bytes: body.byteLength });
-  const data = { ...record.data, status };
+  const extracted = config.extract && (await extractFields(context, config.extract, response, item));
+  const data = { ...record.data, status, ...extracted };
   yield [
     {
       ...record,

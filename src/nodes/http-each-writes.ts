@@ -7,17 +7,17 @@ import { validRecord, type DataRecord, type RecordBatches } from "#domain/record
 import { must } from "#lib/assert.ts";
 import { flowFrom, NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
-import type { HttpConfig } from "./http-config.ts";
-import { exchange, mediaType, responseText, type Subject } from "./http-exchange.ts";
+import { describeRequest, type HttpConfig } from "./http-config.ts";
+import { exchange, mediaType, responseText, type Asked } from "./http-exchange.ts";
 import { prepareRequest, type PreparedRequest } from "./http-request.ts";
+import { extractFields, prepareAsked } from "./http-submit.ts";
 import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "./record-flow.ts";
 
 /** One write of a node: for one record of `for_each`, or the node's only one. */
-interface Item extends Subject {
+interface Item extends Asked {
   readonly ordinal: number;
   readonly record: DataRecord | null;
-  readonly scope: Scope;
 }
 
 /** `for_each` of a node that writes (docs/nodes/http.md): what the writes give, in the order of the records. */
@@ -48,7 +48,7 @@ export async function writeAlone(context: NodeContext, config: HttpConfig): Prom
     1,
     async () => await writeItem(context, config, item, known.get(0)),
   );
-  if (config.records === undefined && config.parse === undefined) {
+  if (!givesRecords(config)) {
     const text = isJsonObject(json) ? json["text"] : undefined;
     return { kind: "value", value: typeof text === "string" ? { form: "text", text } : { form: "absent" } };
   }
@@ -63,13 +63,12 @@ function itemOf(
   config: HttpConfig,
   { ordinal, record, scope }: Omit<Item, "place" | "seen">,
 ): Item {
-  const { method = "GET", url } = config.request;
   return {
     ordinal,
     record,
     scope: { ...scope, variables: { ...scope.variables, token: context.writes.token(ordinal) } },
     seen: record === null ? {} : { record: record.data },
-    place: `${method} ${url}${record === null ? "" : `, record ${ordinal}`}`,
+    place: `${describeRequest(config)}${record === null ? "" : `, record ${ordinal}`}`,
   };
 }
 
@@ -113,7 +112,7 @@ async function writeItem(
   const { verify } = config;
   const write: Write = {
     ordinal: item.ordinal,
-    request: await prepareRequest(context, config.request, item.scope),
+    prepare: async () => await prepareAsked(context, config, item),
     subject: item,
     read: async (response) => await readAnswer(context, config, item, response),
     whenFound: foundOutcome(config, item),
@@ -157,6 +156,10 @@ async function readAnswer(
   const source = config.records ?? config.parse?.records;
   const { place, record, seen } = item;
   context.log("response", { status: response.status, bytes: response.body.byteLength });
+  if (config.extract !== undefined) {
+    const extracted = await extractFields(context, config.extract, response, item);
+    return record === null ? extracted : { ...record.data, status: response.status, ...extracted };
+  }
   if (config.records === undefined && config.parse === undefined) {
     return record === null ? textOutcome(response, place) : { ...record.data, status: response.status };
   }
@@ -194,9 +197,13 @@ async function withJson<T>(
 
 /** The answer of such a write is lost: a record goes on as it was, with `status` saying how it is known. */
 function foundOutcome(config: HttpConfig, { record }: Item): Json {
-  if (record === null) return config.records === undefined && config.parse === undefined ? { text: "" } : [];
+  if (record === null) return givesRecords(config) ? [] : { text: "" };
   return { ...record.data, status: "found" };
 }
+
+/** Whether the answer of a node without `for_each` is read as records. */
+const givesRecords = ({ records, parse, extract }: HttpConfig): boolean =>
+  [records, parse, extract].some((key) => key !== undefined);
 
 /** A record keeps its `errors` and `isValid`, and so do all that are made of it. */
 function recordsGiven(json: Json | undefined, record: DataRecord | undefined): readonly DataRecord[] {

@@ -3,7 +3,8 @@ import type { RecordBatches } from "#domain/record.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { exchange, type Asked } from "./http-exchange.ts";
-import { prepareRequest, type PreparedRequest } from "./http-request.ts";
+import type { PreparedRequest } from "./http-request.ts";
+import { prepareAsked } from "./http-submit.ts";
 import { tellMissing } from "./missing-records.ts";
 import { firstPage, leadTo, nextPage, type PageAt } from "./next-page.ts";
 import { PageRepeats } from "./page-repeats.ts";
@@ -51,16 +52,17 @@ export async function* recordsOfPages(context: NodeContext, config: HttpConfig, 
 /** Gives the request of a page. Its templates are rendered once, unless they say which page is wanted. */
 function requestsOf(
   context: NodeContext,
-  { request, paginate }: HttpConfig,
-  { scope }: Asked,
+  config: HttpConfig,
+  asked: Asked,
 ): (at: PageAt) => Promise<PreparedRequest> {
-  const isAnew = readPageVariables(request, paginate).length > 0;
+  const { scope } = asked;
+  const isAnew = readPageVariables(config.request, config.paginate).length > 0;
   let once: PreparedRequest | null = null;
   return async (at) => {
     if (isAnew || once === null)
-      once = await prepareRequest(context, request, {
-        ...scope,
-        variables: { ...scope.variables, ...at.variables },
+      once = await prepareAsked(context, config, {
+        ...asked,
+        scope: { ...scope, variables: { ...scope.variables, ...at.variables } },
       });
     return pageRequest(once, at);
   };

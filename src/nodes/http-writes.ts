@@ -19,7 +19,8 @@ import type { PreparedRequest } from "./http-request.ts";
 /** One write of a node. */
 export interface Write {
   readonly ordinal: number;
-  readonly request: PreparedRequest;
+  /** Its request, of which nothing is sent yet. Of a form it asks for the page anew. */
+  prepare(): Promise<PreparedRequest>;
   readonly subject: Subject;
   /** What the answer gives, as JSON: it is kept, and given again after a crash. */
   read(response: OutboundResponse): Promise<Json>;
@@ -91,7 +92,7 @@ type Sent =
 /** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the request was refused here. */
 async function sendOnce(context: NodeContext, config: HttpConfig, write: Write): Promise<Sent> {
   const outbound: OutboundRequest = {
-    ...write.request,
+    ...(await write.prepare()),
     maxBytes: config.max_bytes ?? limits.responseBytesMax,
     redirectsMax: config.follow === false ? 0 : limits.redirectsMax,
     timeoutMs: context.node.timeoutMs ?? limits.requestTimeoutMs,

@@ -1,14 +1,21 @@
 import { isJsonObject } from "#domain/json.ts";
-import type { RecordBatches } from "#domain/record.ts";
+import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
 import { defineNode, type NodeContext } from "./define-node.ts";
 import { httpFindings, httpWarnings } from "./http-check.ts";
-import { addedVariables, effectOf, httpSchema, requestScopeOf, type HttpConfig } from "./http-config.ts";
+import {
+  addedVariables,
+  describeRequest,
+  effectOf,
+  httpSchema,
+  requestScopeOf,
+  type HttpConfig,
+} from "./http-config.ts";
 import { recordsOfEachRead } from "./http-each-reads.ts";
 import { recordsOfEachWrite, writeAlone } from "./http-each-writes.ts";
-import { exchange, responseText } from "./http-exchange.ts";
+import { exchange, responseText, type Asked } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
 import { fileOfResponse } from "./http-file.ts";
-import { prepareRequest } from "./http-request.ts";
+import { extractFields, prepareAsked } from "./http-submit.ts";
 import { isPacked } from "./parse-records.ts";
 import { requireRecords } from "./require-records.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -23,9 +30,9 @@ export const node = defineNode({
   usesCredential: true,
   timesRequests: true,
   gives: (config) =>
-    config["for_each"] === undefined && config["records"] === undefined && config["parse"] === undefined
-      ? "value"
-      : "records",
+    ["for_each", "records", "parse", "extract"].some((key) => config[key] !== undefined)
+      ? "records"
+      : "value",
   requestScope: requestScopeOf,
   addsVariables: addedVariables,
   effect: (config) => effectOf(readConfig(httpSchema, config)),
@@ -40,23 +47,32 @@ export const node = defineNode({
       return { kind: "records", batches };
     }
     if (isWrite) return await writeAlone(context, config);
-    const place = `${config.request.method ?? "GET"} ${config.request.url}`;
+    const asked: Asked = { scope: {}, seen: {}, place: describeRequest(config) };
+    const { place } = asked;
     if (config.records !== undefined || config.parse !== undefined)
-      return { kind: "records", batches: recordsOfOne(context, config, place) };
-    const request = await prepareRequest(context, config.request);
-    const response = await exchange(context, config, request, { place, seen: {} });
+      return { kind: "records", batches: recordsOfOne(context, config, asked) };
+    const request = await prepareAsked(context, config, asked);
+    const response = await exchange(context, config, request, asked);
     context.log("response", {
       status: response.status,
       bytes: response.kept?.sizeBytes ?? response.body.byteLength,
     });
+    if (config.extract !== undefined) {
+      const data = await extractFields(context, config.extract, response, asked);
+      return { kind: "records", batches: one(validRecord(data)) };
+    }
     if (config.save !== undefined) return { kind: "value", value: fileOfResponse(response) };
     return { kind: "value", value: { form: "text", text: responseText(response, place) } };
   },
 });
 
-async function* recordsOfOne(context: NodeContext, config: HttpConfig, place: string): RecordBatches {
+async function* one(record: DataRecord): RecordBatches {
+  yield [record];
+}
+
+async function* recordsOfOne(context: NodeContext, config: HttpConfig, asked: Asked): RecordBatches {
   let total = 0;
-  for await (const batch of recordsOfPages(context, config, { scope: {}, seen: {}, place })) {
+  for await (const batch of recordsOfPages(context, config, asked)) {
     total += batch.length;
     yield batch;
   }

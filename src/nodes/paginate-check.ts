@@ -1,7 +1,8 @@
+import { isSelector } from "#answers/is-selector.ts";
 import type { ConfigFinding } from "./define-node.ts";
 import type { HttpConfig, Paginate } from "./http-config.ts";
 import { readPageVariables } from "./page-variables.ts";
-import { isSelector, readColumn } from "./read-parsed.ts";
+import { readColumn } from "./read-parsed.ts";
 
 const KINDS = ["cursor", "page", "offset", "link_header", "next_url", "next_css"] as const;
 type Kind = (typeof KINDS)[number];

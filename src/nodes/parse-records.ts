@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { isSelector } from "#answers/is-selector.ts";
 import { EXPRESSION, NoJson, type BoundExpressions, type Scope } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { takeJsonRoom } from "#domain/json-room.ts";
@@ -11,7 +12,7 @@ import { valueOf } from "./expression-value.ts";
 import { readCsv } from "./read-csv.ts";
 import { readNdjson } from "./read-ndjson.ts";
 import { compileRows, groupsOf } from "./match-rows.ts";
-import { isSelector, readColumn, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
+import { readColumn, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
 import { lookAtMissing, type TellMissing } from "./missing-records.ts";
 import { batchesFromJson } from "./record-flow.ts";
 import { streamList, type ListPath } from "./stream-json.ts";

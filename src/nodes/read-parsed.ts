@@ -1,4 +1,3 @@
-import { load } from "cheerio/slim";
 import { quote } from "#domain/config-problem.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { validRecord, type RecordBatches } from "#domain/record.ts";
@@ -85,14 +84,4 @@ export function readColumn(name: string, text: string, format: "html" | "xml"): 
     // Upper and lower case are one in HTML, and two in XML.
     attribute: format === "html" ? (attribute?.toLowerCase() ?? null) : attribute,
   };
-}
-
-/** Whether cheerio takes the selector. */
-export function isSelector(css: string): boolean {
-  try {
-    load("<p></p>").root().find(css);
-    return true;
-  } catch {
-    return false;
-  }
 }

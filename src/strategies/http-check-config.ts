@@ -1,8 +1,9 @@
-import { load } from "cheerio/slim";
-import { RE2JS } from "re2js";
+import { extractFindings } from "#answers/extract.ts";
+import { isSelector } from "#answers/is-selector.ts";
+import { submitFindings } from "#answers/submit.ts";
 import { quote, quoteList } from "#domain/config-problem.ts";
 import type { ConfigFinding } from "./define-login.ts";
-import type { ExpectConfig, ExtractConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
+import type { ExpectConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
 import { checkHeaderNames } from "./login-headers.ts";
 import { urlTemplateProblem } from "#domain/url-template.ts";
 
@@ -58,7 +59,7 @@ function checkStep(step: StepConfig, index: number): readonly ConfigFinding[] {
     ...checkExpect(step.expect, [...path, "expect"]),
     ...(step.request === undefined ? [] : checkRequest(step.request, [...path, "request"])),
     ...extracts.flatMap(([name]) => checkName(name, [...path, "extract", name])),
-    ...extracts.flatMap(([name, extract]) => checkExtract(extract, [...path, "extract", name])),
+    ...extracts.flatMap(([name, extract]) => extractFindings(extract, KINDS, [...path, "extract", name])),
   ];
 }
 
@@ -74,9 +75,7 @@ function checkAction({ request, submit }: StepConfig, index: number, path: Path)
     return [
       { path: at, at: "key", message: "there is no page before the first step; request the form first" },
     ];
-  return isSelector(submit.form)
-    ? []
-    : [{ path: [...at, "form"], message: `${quote(submit.form)} is no CSS selector` }];
+  return submitFindings(submit, at);
 }
 
 export function checkExpect(expect: ExpectConfig | undefined, path: Path): readonly ConfigFinding[] {
@@ -114,48 +113,4 @@ function checkName(name: string, path: Path): readonly ConfigFinding[] {
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
     return finding(`${quote(name)} is no variable name; letters, digits and _ are`);
   return [];
-}
-
-function checkExtract(extract: ExtractConfig, path: Path): readonly ConfigFinding[] {
-  const kinds = KINDS.filter((kind) => extract[kind] !== undefined);
-  if (kinds.length !== 1) return [{ path, message: `an extract has exactly one of ${quoteList(KINDS)}` }];
-  const findings: ConfigFinding[] = [];
-  if (extract.attr !== undefined && extract.css === undefined)
-    findings.push({ path: [...path, "attr"], at: "key", message: "`attr` goes with `css`" });
-  if (extract.group !== undefined && extract.regex === undefined)
-    findings.push({ path: [...path, "group"], at: "key", message: "`group` goes with `regex`" });
-  if (extract.css !== undefined && !isSelector(extract.css))
-    findings.push({ path: [...path, "css"], message: `${quote(extract.css)} is no CSS selector` });
-  if (extract.regex !== undefined) findings.push(...checkRegex(extract.regex, extract.group ?? 0, path));
-  return findings;
-}
-
-function isSelector(css: string): boolean {
-  try {
-    load("<p></p>")(css);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function checkRegex(regex: string, group: number, path: Path): readonly ConfigFinding[] {
-  let groups: number;
-  try {
-    groups = RE2JS.compile(regex).groupCount();
-  } catch (error) {
-    // RE2 knows neither look-around nor back references: they are what makes a regular expression hang.
-    const reason = error instanceof Error ? error.message : "it does not compile";
-    return [
-      { path: [...path, "regex"], message: `${quote(regex)} is no RE2 regular expression (${reason})` },
-    ];
-  }
-  return group <= groups
-    ? []
-    : [
-        {
-          path: [...path, "group"],
-          message: `the regular expression has ${groups} ${groups === 1 ? "group" : "groups"}`,
-        },
-      ];
 }

@@ -1,5 +1,7 @@
 import { Type, type Static } from "typebox";
 import { answerKeys } from "#answers/expectation.ts";
+import { extractKeys } from "#answers/extract.ts";
+import { submitSchema } from "#answers/submit.ts";
 import { EXPRESSION, TEMPLATE } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 
@@ -48,34 +50,8 @@ const expect = Type.Object(
 
 const extract = Type.Object(
   {
-    css: Type.Optional(
-      Type.String({ minLength: 1, description: "The first element of the HTML body that matches." }),
-    ),
-    attr: Type.Optional(
-      Type.String({ minLength: 1, description: "With `css`: the attribute; its text unless given." }),
-    ),
-    json: Type.Optional(
-      Type.String({
-        minLength: 1,
-        [EXPRESSION]: "login-response",
-        description: "What it gives of the JSON body.",
-      }),
-    ),
-    regex: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 1000, description: "The first match in the body, RE2 syntax." }),
-    ),
-    group: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 99,
-        description: "With `regex`: the group; unless given the first, or the whole match if there is none.",
-      }),
-    ),
-    header: Type.Optional(Type.String({ minLength: 1, description: "A header of the response." })),
+    ...extractKeys("login-response"),
     cookie: Type.Optional(Type.String({ minLength: 1, description: "A cookie of the session." })),
-    required: Type.Optional(
-      Type.Boolean({ description: "Unless false, the login fails when nothing is found." }),
-    ),
     secret: Type.Optional(
       Type.Boolean({
         description:
@@ -86,30 +62,7 @@ const extract = Type.Object(
   closed,
 );
 
-const submit = Type.Object(
-  {
-    form: Type.String({
-      minLength: 1,
-      maxLength: 1_000,
-      description: "A CSS selector: the first form of the page before that matches.",
-    }),
-    fields: Type.Record(Type.String({ minLength: 1 }), Type.Unknown(), {
-      minProperties: 1,
-      [TEMPLATE]: "login",
-      description:
-        "What is filled in, by the controls' names; the rest is sent as it stands in the page. A name that the form does not have, or a value that is no option of its `select` or radio buttons, fails the login.",
-    }),
-    add: Type.Optional(
-      Type.Record(Type.String({ minLength: 1 }), Type.Unknown(), {
-        minProperties: 1,
-        [TEMPLATE]: "login",
-        description:
-          "What is sent besides, under names that the form does not have: what a script of the page would add.",
-      }),
-    ),
-  },
-  { ...closed, description: "Sends a form of the page before, with its hidden inputs." },
-);
+const submit = submitSchema("login", "Sends a form of the page before, with its hidden inputs.");
 
 const step = Type.Object(
   {
@@ -180,7 +133,5 @@ export const keptHttpSchema = Type.Object(
 export type HttpLogin = Static<typeof httpSchema>;
 export type CheckConfig = NonNullable<HttpLogin["check"]>;
 export type RequestConfig = Static<typeof request>;
-export type SubmitConfig = Static<typeof submit>;
 export type ExpectConfig = Static<typeof expect>;
-export type ExtractConfig = Static<typeof extract>;
 export type StepConfig = Static<typeof step>;

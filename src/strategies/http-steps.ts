@@ -1,13 +1,14 @@
+import { buildSubmit, type SubmitTools } from "#answers/submit.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { LoginFailure, type ExtractedTexts, type LoginContext, type LoginSession } from "./define-login.ts";
 import { buildRequest, describeRequest, describeStep } from "./http-request.ts";
-import { extractAll, findMiss, leavesOf } from "./http-response.ts";
+import { extractOfStep, findMiss, leavesOf } from "./http-response.ts";
 import type { CheckConfig, StepConfig } from "./http-schema.ts";
-import { buildSubmit } from "./http-submit.ts";
 import { sendPatiently } from "./send-patiently.ts";
-import { isTrueAt, type Variables } from "./login-expressions.ts";
+import { isTrueAt, renderAt, type Variables } from "./login-expressions.ts";
 
 /** How far a login has come. */
 export interface LoginProgress {
@@ -62,7 +63,7 @@ export async function runStep(
   const rejected = sent && isVerdict(response);
   if (miss !== null) throw new LoginFailure(`${place}: ${miss}`, { rejected });
   const extracts = Object.entries(step.extract ?? {});
-  const extracted = await extractAll(context, extracts, response, variables, { place, rejected });
+  const extracted = await extractOfStep(context, extracts, response, variables, { place, rejected });
   return {
     variables: { ...variables, ...extracted },
     extracted: withTexts(progress.extracted, step, extracted),
@@ -90,7 +91,17 @@ async function requestOf(
   variables: Variables,
   place: string,
 ): Promise<OutboundRequest> {
-  if (submit !== undefined) return await buildSubmit(context, submit, pages, variables, follow, place);
+  if (submit !== undefined) {
+    const tools: SubmitTools = {
+      signal: context.signal,
+      place,
+      fail: (message) => new LoginFailure(message),
+      render: async (template) =>
+        await renderAt(context.expressions, `${place}: fields`, template, { variables }),
+      isStrict: context.strategy.edition >= 2,
+    };
+    return { ...(await buildSubmit(tools, submit, pages)), redirectsMax: follow ? limits.redirectsMax : 0 };
+  }
   return await buildRequest(context, must(request, "the step's request"), variables, follow, place);
 }
 

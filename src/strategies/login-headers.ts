@@ -1,7 +1,8 @@
+import { textPairs as textPairsOf, type TextPairs } from "#answers/text-pairs.ts";
 import { quote } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import { belongsToConnection, isHeaderName, isHeaderValue } from "#domain/header-names.ts";
-import { isJsonObject, type Json } from "#domain/json.ts";
+import type { Json } from "#domain/json.ts";
 import type { FieldType } from "#domain/strategy.ts";
 import { LoginFailure, type CheckedStrategy, type ConfigFinding } from "./define-login.ts";
 
@@ -57,27 +58,9 @@ export function headerValue(value: string, name: string, place: string): string 
   return value;
 }
 
-/**
- * Names and values of a rendered `query`, `form` or `headers`: a list gives its name several times, null and nothing leave
- * it out. Throws LoginFailure for an object.
- */
-export function textPairs(
-  rendered: Json | undefined,
-  place: string,
-): readonly (readonly [name: string, value: string])[] {
-  if (!isJsonObject(rendered)) return [];
-  return Object.entries(rendered).flatMap(([name, value]) => {
-    const values: readonly Json[] = Array.isArray(value) ? value : [value];
-    return values
-      .filter((each) => each !== null && each !== undefined)
-      .map((each) => {
-        if (typeof each === "object")
-          throw new LoginFailure(
-            `${place}.${name} gives an object; it must give a text, a number, true or false`,
-          );
-        return [name, String(each)] as const;
-      });
-  });
+/** Names and values of a rendered `query`, `form` or `headers`. Throws LoginFailure for an object. */
+export function textPairs(rendered: Json | undefined, place: string): TextPairs {
+  return textPairsOf(rendered, place, (message) => new LoginFailure(message));
 }
 
 /** Rendered headers as a session keeps them: lower-case names, one value each. */

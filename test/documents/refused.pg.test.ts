@@ -60,7 +60,7 @@ test("every key of an http node that is not built, `$token` in a read, and the f
     `- { id: n, type: http, credential: it, request: { url: /x${request} }, ${rest} }`;
   const cases: readonly (readonly [node: string, at: string, says: RegExp])[] = [
     [http("save: text"), "nodes[1].save", /file/],
-    [http("save: file, records: $"), "nodes[1]", /one of `records`, `parse` and `save`/],
+    [http("save: file, records: $"), "nodes[1]", /one of `records`, `parse`, `extract` and `save`/],
     [http("save: file, for_each: list, max_bytes: 20000000"), "nodes[1].max_bytes", /part of the record/],
     [http("save: file, effect: write"), "nodes[1].save", /the answer of a write is no file/],
     [

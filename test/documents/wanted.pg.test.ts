@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
-import type { Handler, Target } from "./target.ts";
+import { to, type Handler, type Target } from "./target.ts";
 
 let bench: Bench;
 
@@ -13,7 +13,52 @@ const OUT = "- { id: out, type: output, refKey: o, from: x }";
 const wanted = (key: string, nodes: string, more = "hosts: ['{TARGET}']"): string =>
   blueprint(key, nodes.replaceAll("http://127.0.0.1:24172", "{TARGET}"), more);
 
+const FOSSIL = "credentials: { repo: { strategy: strat_fossil } }";
+const TICKET = "title: One, type: Code_Defect, severity: Minor, icomment: x, mutype: Plain Text";
+const FILED = `${OUT.replace("from: x", "from: filed")}`;
+
 const DOCUMENTS: readonly string[] = [
+  `strategy: strat_fossil
+account: acme
+hosts: ["{TARGET}"]
+fields: [{ key: user, type: text }, { key: pass, type: password }]
+login:
+  type: http
+  steps:
+    - request: { url: /login }
+    - submit: { form: form, fields: { u: "{{ $credential.user }}", p: "{{ $credential.pass }}" } }
+      expect: { status: [302] }`,
+  blueprint(
+    "w-write-redirect",
+    `- id: form
+  type: http
+  credential: repo
+  request: { url: /tktnew }
+  parse: { format: html, rows: "form", columns: { csrf: "input[name=csrf]@value" } }
+- id: filed
+  type: http
+  credential: repo
+  for_each: form
+  follow: false
+  request: { method: POST, url: /tktnew, headers: { Referer: "{TARGET}/tktnew" }, form: { csrf: "{{ csrf }}", ${TICKET}, submit: Submit } }
+  expect: { status: [302], url: /tktview/ }
+${FILED}`,
+    FOSSIL,
+  ),
+  blueprint(
+    "w-write-form",
+    `- id: filed
+  type: http
+  credential: repo
+  follow: false
+  request: { url: /tktnew }
+  submit: { form: form, fields: { ${TICKET}, submit: Submit } }
+  expect: { status: [302], url: /tktview/ }
+  refused: { status: [200], css: .error }
+  extract: { ticket: { header: location } }
+${FILED}`,
+    FOSSIL,
+  ),
   wanted(
     "w-foreach-pages",
     `- { id: parents, type: http, request: { url: "http://127.0.0.1:24172/orders?_limit=2" }, records: $ }
@@ -84,8 +129,27 @@ ${OUT}`,
   ),
 ];
 
+const SESSION = "A0B1C2D3E4F5A6B7C8D9";
+/** As Fossil's: the token is made of the login's cookie, and the first button is not the one that files. */
+const TICKET_FORM = `<form method=post action="/tktnew"><input type=hidden name=csrf value=${SESSION}>
+<input name=title><select name=type><option>Code_Defect<option>Documentation</select>
+<select name=severity><option>Critical<option>Minor</select><textarea name=icomment></textarea>
+<select name=mutype><option>Wiki<option>Plain Text</select>
+<input type=submit name=preview value=Preview><input type=submit name=submit value=Submit></form>`;
+
 /** Three pages, and a 404 behind them. */
 const ROUTES = (target: Target): Readonly<Record<string, Handler>> => ({
+  "GET /login": { html: "<form method=post><input name=u><input name=p type=password></form>" },
+  "POST /login": { status: 302, headers: { location: "/", "set-cookie": `fossil=${SESSION}; Path=/` } },
+  "GET /tktnew": ({ headers }) =>
+    headers.cookie === `fossil=${SESSION}` ? { html: TICKET_FORM } : { html: "<p>Please log in" },
+  "POST /tktnew": (seen) => {
+    const form = new URLSearchParams(seen.body);
+    const isOwn = seen.headers.referer === `${target.url}/tktnew` && form.get("csrf") === SESSION;
+    if (!isOwn || form.has("preview") || form.get("severity") !== "Minor")
+      return { html: `<p class=error>No.</p>${TICKET_FORM}` };
+    return form.get("title") === "lost" ? { drop: true } : to("/tktview/4f2a");
+  },
   // Three orders, two a page.
   "GET /orders": ({ query }) => {
     const [limit, page] = [Number(query.get("_limit")), Number(query.get("_page") ?? 1)];
@@ -180,6 +244,53 @@ test("a write is held against the record that it was made for", async () => {
   // Its answer is lost, and it is looked up.
   const found = await run({ id: 3, lost: "answer" });
   assert.deepEqual(dataOf(found, "o"), [{ id: 3, lost: "answer", status: "found" }]);
+});
+
+test("a form is filed: by its own hidden values by hand, and by `submit` without naming them", async () => {
+  const credential = await bench.connect("strat_fossil", { user: "ana", pass: "anything but this" });
+  const run = async (key: string) => {
+    const { body } = await bench.trigger(key, { credential_id: credential });
+    return await bench.ended(body.id);
+  };
+  const byHand = await run("w-write-redirect");
+  assert.equal(dataOf(byHand, "o")[0].status, 302);
+  assert.deepEqual(dataOf(await run("w-write-form"), "o"), [{ ticket: "/tktview/4f2a" }]);
+  const [first, second] = bench.target.seen("POST /tktnew").map(({ body }) => new URLSearchParams(body));
+  assert.deepEqual(Object.fromEntries(second ?? []), Object.fromEntries(first ?? []));
+  assert.equal(bench.target.seen("POST /tktnew").length, 2);
+});
+
+test("a form that may have been filed is sent once, and an operator is asked; one that is not there begins no write", async () => {
+  const node = (title: string, form: string) => `- id: filed
+  type: http
+  credential: repo
+  request: { url: /tktnew }
+  submit: { form: "${form}", fields: { ${TICKET.replace("One", title)}, submit: Submit } }
+  on_unknown: fail
+  extract: { ticket: { css: h1 } }
+${FILED}`;
+  await bench.apply(
+    blueprint("w-form-lost", node("lost", "form"), FOSSIL),
+    blueprint("w-form-gone", node("lost", "form#ticket"), FOSSIL),
+  );
+  const credential = await bench.connect("strat_fossil", { user: "ben", pass: "anything but that" });
+  const before = bench.target.seen("POST /tktnew").length;
+  const end = async (key: string) => {
+    const { body } = await bench.trigger(key, { credential_id: credential });
+    const run = await bench.ended(body.id);
+    const writes = await bench.installation.database.db.query<{ status: string }>(
+      "select status from run_write where run_id = $1",
+      [run.id],
+    );
+    return [String(run.detail), writes.map(({ status }) => status)] as const;
+  };
+  const [lost, kept] = await end("w-form-lost");
+  assert.match(lost, /submit form of \/tktnew may have happened: .*on_unknown: fail/);
+  assert.deepEqual(kept, ["in_doubt"]);
+  const [gone, none] = await end("w-form-gone");
+  assert.match(gone, /submit form#ticket of \/tktnew: the page before has no form `form#ticket`/);
+  assert.deepEqual(none, []);
+  assert.equal(bench.target.seen("POST /tktnew").length - before, 1);
 });
 
 test("a 200 with `errors`, and a page that has changed, fail the run", async () => {

@@ -104,6 +104,24 @@ test("a control that the form does not have, or a value that is no option, fails
   assert.match(target.seen.at(-1)?.body ?? "", /user=dana/);
 });
 
+test("a button that is filled in is the one that is pressed, and the page is named as browsers name it; versions in force send what they sent", async (t) => {
+  const target = await startTarget(t, ({ method }, response) =>
+    response.setHeader("content-type", "text/html").end(method === "GET" ? PAGE : "welcome"),
+  );
+  const sent = async (edition?: 1) => {
+    await logIn(t, "http", steps({ form: "#login", fields: { ...fields, other: "x" } }), {
+      hosts: [target.origin],
+      credential: { username: "u", password: "w" },
+      edition,
+    });
+    const { body = "", headers } = target.seen.at(-1) ?? {};
+    const names = [...new URLSearchParams(body).keys()].filter((name) => ["go", "other"].includes(name));
+    return [names, headers?.referer];
+  };
+  assert.deepEqual(await sent(), [["other"], `${target.origin}/start`]);
+  assert.deepEqual(await sent(1), [["go", "other"], undefined]);
+});
+
 test("two pages: the user name on the first, the password on the next, whose hidden inputs are picked up anew", async (t) => {
   const page = (token: string, name: string) =>
     `<form method=post action=""><input type=hidden name=t value=${token}><input name=${name}></form>`;

@@ -1,0 +1,25 @@
+import { isJsonObject, type Json } from "#domain/json.ts";
+
+export type TextPairs = readonly (readonly [name: string, value: string])[];
+
+/**
+ * Names and values of a rendered `query`, `form` or `headers`: a list gives its name several times, null and nothing leave
+ * it out. Throws what `fail` makes of a message for an object.
+ */
+export function textPairs(
+  rendered: Json | undefined,
+  place: string,
+  fail: (message: string) => Error,
+): TextPairs {
+  if (!isJsonObject(rendered)) return [];
+  return Object.entries(rendered).flatMap(([name, value]) => {
+    const values: readonly Json[] = Array.isArray(value) ? value : [value];
+    return values
+      .filter((each) => each !== null && each !== undefined)
+      .map((each) => {
+        if (typeof each === "object")
+          throw fail(`${place}.${name} gives an object; it must give a text, a number, true or false`);
+        return [name, String(each)] as const;
+      });
+  });
+}
