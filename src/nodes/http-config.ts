@@ -336,7 +336,7 @@ export function addedVariables({ paginate, for_each: each }: JsonObject): AddedV
   const record = each === undefined ? [] : ["record"];
   return {
     request: variables,
-    page: [...record, ...variables.filter((name) => name === "offset")],
+    page: [...record, ...variables.filter((name) => name !== "page")],
     response: record,
     verify: record,
   };

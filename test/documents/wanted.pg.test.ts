@@ -45,6 +45,11 @@ login:
 ${FILED}`,
     FOSSIL,
   ),
+  wanted(
+    "w-cursor-while",
+    `- { id: x, type: http, request: { url: "http://127.0.0.1:24172/nested" }, paginate: { cursor: data.page.cursor, param: p, while: "$not($cursor = 2)" }, records: data.items }
+${OUT}`,
+  ),
   blueprint(
     "w-write-form",
     `- id: filed
@@ -167,7 +172,7 @@ const ROUTES = (target: Target): Readonly<Record<string, Handler>> => ({
   "GET /nested": ({ query }) => {
     const page = Number(query.get("p") ?? 1);
     const next = page === 1 ? "?p=2" : page === 2 ? `${target.url}/nested?p=3` : null;
-    return { json: { data: { items: [{ id: page }], page: { next } } } };
+    return { json: { data: { items: [{ id: page }], page: { next, cursor: page + 1 } } } };
   },
   "GET /html": ({ query }) => {
     const page = Number(query.get("p") ?? 1);
@@ -201,6 +206,7 @@ test("pages: the next address in the body or in a link, the page in the body of 
   assert.deepEqual(await gave("w-body-page"), IDS);
   assert.equal(bench.target.seen("POST /bodypage").length, 4);
   assert.deepEqual(await gave("w-until"), IDS);
+  assert.deepEqual(await gave("w-cursor-while"), IDS.slice(0, 2));
   assert.deepEqual(
     bench.target.seen("GET /total").map(({ query }) => query.get("page")),
     ["1", "2", "3"],

@@ -74,7 +74,7 @@ function explainAbsent(name: string, variables: readonly string[]): string {
   if (name === "record")
     return "`$record` exists only in expressions over an answer of a node with `for_each`; elsewhere the record is the root, so write its fields";
   if (PER_PAGE.includes(name))
-    return `\`$${name}\` exists only in a request whose \`paginate\` has \`${name}\`, and in its \`while\``;
+    return `\`$${name}\` exists only in a request whose \`paginate\` has \`${name}\`, and in its expressions`;
   if (name === "token") return "`$token` exists only in writes, one per record";
   return `unknown variable \`$${name}\`${suggestion(
     `$${name}`,
