@@ -252,7 +252,14 @@ function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
           : "the answer of a write is read as JSON: use `records`; say `effect: read` if this request only reads",
     });
   if (config.verify !== undefined) {
-    const { request } = config.verify;
+    const { request, when, text, css } = config.verify;
+    if (when === undefined && text === undefined && css === undefined)
+      findings.push({
+        path: ["verify"],
+        message: "say what the answer looks like when the write is there, in `when`, `text` or `css`",
+      });
+    if (css !== undefined && !isSelector(css))
+      findings.push({ path: ["verify", "css"], message: `\`${css}\` is not a CSS selector` });
     findings.push(
       ...requestFindings({ request }).map(({ path, message }) => ({ path: ["verify", ...path], message })),
     );

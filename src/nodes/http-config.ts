@@ -252,11 +252,27 @@ export const httpSchema = Type.Object(
       Type.Object(
         {
           request: verifyRequestSchema,
-          when: Type.String({
-            minLength: 1,
-            [EXPRESSION]: "verify",
-            description: "Over the JSON body: true when the write is there.",
-          }),
+          when: Type.Optional(
+            Type.String({
+              minLength: 1,
+              [EXPRESSION]: "verify",
+              description: "Over the JSON body: true when the write is there.",
+            }),
+          ),
+          text: Type.Optional(
+            Type.String({
+              minLength: 1,
+              [TEMPLATE]: "request",
+              description: "The body contains this when the write is there.",
+            }),
+          ),
+          css: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: 1_000,
+              description: "The HTML body has such an element when the write is there.",
+            }),
+          ),
         },
         {
           additionalProperties: false,

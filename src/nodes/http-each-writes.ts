@@ -8,7 +8,7 @@ import { must } from "#lib/assert.ts";
 import { flowFrom, NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { describeRequest, type HttpConfig } from "./http-config.ts";
-import { exchange, mediaType, responseText, type Asked } from "./http-exchange.ts";
+import { exchange, isLike, mediaType, responseText, type Asked } from "./http-exchange.ts";
 import { prepareRequest, type PreparedRequest } from "./http-request.ts";
 import { extractFields, prepareAsked } from "./http-submit.ts";
 import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
@@ -136,13 +136,24 @@ async function isThere(
   };
   const response = await exchange(context, reading, request, { place, seen: item.seen });
   if (response.status === 404 || response.status === 204) return false;
-  const there = await withJson(context, response, place, async (root) => {
-    const { token = "" } = item.scope.variables ?? {};
-    return await context.expressions.evaluate(verify.when, { ...root, variables: { ...item.seen, token } });
-  });
-  if (typeof there === "boolean") return there;
-  throw new NodeFailure(`${place}: \`when\` must give true or false.`);
+  const { when, text, css } = verify;
+  if (when !== undefined) {
+    const there = await withJson(context, response, place, async (root) => {
+      const { token = "" } = item.scope.variables ?? {};
+      return await context.expressions.evaluate(when, { ...root, variables: { ...item.seen, token } });
+    });
+    if (typeof there !== "boolean") throw new NodeFailure(`${place}: \`when\` must give true or false.`);
+    if (!there) return false;
+  }
+  const wanted = text === undefined ? undefined : await context.expressions.render(text, item.scope);
+  // Every body contains an empty text.
+  if (text !== undefined && (wanted === undefined || wanted === null || wanted === ""))
+    throw new NodeFailure(`${place}: \`text\` gives nothing.`);
+  const answer = { ...(wanted !== undefined && { text: textOf(wanted) }), ...(css !== undefined && { css }) };
+  return await isLike(context, answer, response, { place, seen: item.seen });
 }
+
+const textOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 const VERIFY_STATUSES = [200, 201, 202, 203, 204, 206, 404];
 

@@ -7,6 +7,8 @@ import { to, type Handler, type Target } from "./target.ts";
 
 let bench: Bench;
 
+/** The tokens of tickets that the target has. */
+const filed = new Set<string>();
 const IDS = [{ id: 1 }, { id: 2 }, { id: 3 }];
 
 const OUT = "- { id: out, type: output, refKey: o, from: x }";
@@ -42,6 +44,31 @@ login:
   follow: false
   request: { method: POST, url: /tktnew, headers: { Referer: "{TARGET}/tktnew" }, form: { csrf: "{{ csrf }}", ${TICKET}, submit: Submit } }
   expect: { status: [302], url: /tktview/ }
+${FILED}`,
+    FOSSIL,
+  ),
+  blueprint(
+    "w-verify-html",
+    `- { id: given, type: input, refKey: tickets, accepts: json, required: true }
+- { id: rows, type: parse, from: given, format: json }
+- id: filed
+  type: http
+  credential: repo
+  for_each: rows
+  request: { method: POST, url: /lossy, form: { title: "{{ title }}", icomment: "{{ $token }}" } }
+  verify: { request: { url: /search, query: { s: "{{ $token }}" } }, text: "{{ $token }}", css: li }
+${FILED}`,
+    FOSSIL,
+  ),
+  blueprint(
+    "w-verify-nothing",
+    `- id: filed
+  type: http
+  credential: repo
+  request: { method: POST, url: /lossy, form: { title: kept, icomment: "{{ $token }}" } }
+  verify: { request: { url: /search }, text: "{{ $inputs.gone }}" }
+  records: $
+- { id: gone, type: input, refKey: gone }
 ${FILED}`,
     FOSSIL,
   ),
@@ -155,6 +182,16 @@ const ROUTES = (target: Target): Readonly<Record<string, Handler>> => ({
       return { html: `<p class=error>No.</p>${TICKET_FORM}` };
     return form.get("title") === "lost" ? { drop: true } : to("/tktview/4f2a");
   },
+  // Every answer is lost; `kept` is filed all the same, and anything else the next time.
+  "POST /lossy": ({ body }, before) => {
+    const form = new URLSearchParams(body);
+    if (form.get("title") === "kept" || before > 1) filed.add(String(form.get("icomment")));
+    return { drop: true };
+  },
+  "GET /search": ({ query }) => {
+    const asked = String(query.get("s"));
+    return { html: `<h1>Search</h1>${filed.has(asked) ? `<li>${asked}` : ""}` };
+  },
   // Three orders, two a page.
   "GET /orders": ({ query }) => {
     const [limit, page] = [Number(query.get("_limit")), Number(query.get("_page") ?? 1)];
@@ -215,7 +252,6 @@ test("pages: the next address in the body or in a link, the page in the body of 
 
 test("for each record: its pages, its answer beside it, its file", async () => {
   assert.deepEqual(dataOf(await bench.run("w-foreach-pages"), "o"), [...IDS, ...IDS]);
-  // The first page alone: `paginate` is not there.
   assert.deepEqual(dataOf(await bench.run("w-foreach-parent"), "o"), [{ parent: 1, id: 1 }]);
   const files = await bench.run("w-foreach-file");
   const text = (id: number) => JSON.stringify({ id, total: id * 10 });
@@ -247,7 +283,6 @@ test("a write is held against the record that it was made for", async () => {
   ]);
   const refused = await run({ id: 1, lost: "no" });
   assert.match(String(refused.detail), /record 0: the target refused it/);
-  // Its answer is lost, and it is looked up.
   const found = await run({ id: 3, lost: "answer" });
   assert.deepEqual(dataOf(found, "o"), [{ id: 3, lost: "answer", status: "found" }]);
 });
@@ -297,6 +332,23 @@ ${FILED}`;
   assert.match(gone, /submit form#ticket of \/tktnew: the page before has no form `form#ticket`/);
   assert.deepEqual(none, []);
   assert.equal(bench.target.seen("POST /tktnew").length - before, 1);
+});
+
+test("a write is looked up in an HTML page, and sent again when it is not there", async () => {
+  const credential = await bench.connect("strat_fossil", { user: "eve", pass: "anything at all" });
+  const run = async (title: string) => {
+    const { body } = await bench.trigger("w-verify-html", {
+      credential_id: credential,
+      tickets: [{ title }],
+    });
+    return dataOf(await bench.ended(body.id), "o");
+  };
+  assert.deepEqual(await run("kept"), [{ title: "kept", status: "found" }]);
+  assert.equal(bench.target.seen("POST /lossy").length, 1);
+  assert.deepEqual(await run("lost once"), [{ title: "lost once", status: "found" }]);
+  assert.equal(bench.target.seen("POST /lossy").length, 3);
+  const { body } = await bench.trigger("w-verify-nothing", { credential_id: credential });
+  assert.match(String((await bench.ended(body.id)).detail), /: verify: `text` gives nothing\.$/);
 });
 
 test("a 200 with `errors`, and a page that has changed, fail the run", async () => {
