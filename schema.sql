@@ -688,6 +688,22 @@ create table run_input (
 );
 CREATE INDEX run_input_blob ON public.run_input USING btree (blob_key) WHERE (blob_key IS NOT NULL);
 
+create table run_poll (
+  account_id text not null,
+  run_id text not null,
+  node_id text not null,
+  ordinal integer not null,
+  began_at timestamp with time zone default app_now() not null,
+  asked_at timestamp with time zone default app_now() not null,
+  asks integer default 1 not null,
+  wakes_at timestamp with time zone,
+  constraint run_poll_pkey PRIMARY KEY (run_id, node_id, ordinal),
+  constraint run_poll_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_poll_asks_check CHECK ((asks > 0)),
+  constraint run_poll_ordinal_check CHECK ((ordinal >= 0))
+);
+CREATE INDEX run_poll_wakes ON public.run_poll USING btree (wakes_at) WHERE (wakes_at IS NOT NULL);
+
 create table run_result (
   account_id text not null,
   run_id text not null,

@@ -30,6 +30,7 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
       "An answer that `expect` does not take, after the node's retries (connection errors, 429, 502, 503, 504, for reads).",
       "The egress gate refuses the request, a redirect leaves the hosts, or an answer is longer than `max_bytes`: never tried again.",
       "More pages than `max_pages`, pages that go round in a circle, or a `while` that gives neither true nor false.",
+      "With `until`: no answer that will do for as long as `for`; the message says what the last one was.",
       "With `submit`: a page without the form, a control that the form does not have, or a value that is no option of one. Nothing is sent then.",
       "A list that is not there at all, or fewer records than `expect.min_records`.",
       "A write whose end nobody knows, and that can't be looked up: the operator is asked, or with `on_unknown: fail` the run fails.",

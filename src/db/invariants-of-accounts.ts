@@ -40,6 +40,7 @@ const ofCredential = (child: string): Belonging => ({
 const BELONGINGS: readonly Belonging[] = [
   ofRun("run_step", "node_id"),
   ofRun("run_write", "node_id", "ordinal"),
+  ofRun("run_poll", "node_id", "ordinal"),
   ofRun("run_input", "ref_key"),
   ofRun("run_result", "ordinal"),
   ofRun("run_credential", "slot"),

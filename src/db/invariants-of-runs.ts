@@ -5,6 +5,7 @@ import {
   RUN_STEPS,
   TERMINAL_RUN_STATUSES,
 } from "#domain/run.ts";
+import { CLOCK } from "./polls.ts";
 import { NOT_BY_US, type RowCheck } from "./row-check.ts";
 
 const list = (values: readonly string[]): string => values.map((value) => `'${value}'`).join(", ");
@@ -85,6 +86,14 @@ export const RUN_CHECKS: readonly RowCheck[] = [
     ofRuns(`ended_at is null and parked_at is not null and line is null
       and not exists (select from review where review.run_id = run.id and review.status = 'open')
       and not exists (select from run_write where run_write.run_id = run.id and run_write.status = 'in_doubt')`),
+    "latchkey runs cancel <run>",
+  ),
+  check(
+    "V2",
+    "run_parked_unwoken",
+    "it waits until it asks a target again, and no time is set: it would wait forever",
+    ofRuns(`ended_at is null and parked_at is not null and line = '${CLOCK}'
+      and not exists (select from run_poll where run_poll.run_id = run.id and wakes_at is not null)`),
     "latchkey runs cancel <run>",
   ),
   check(
@@ -221,6 +230,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
       or metadata <> convert_to('{}', 'UTF8') or ignored_keys <> convert_to('[]', 'UTF8')
       or exists (select from run_input where run_id = run.id) or exists (select from run_result where run_id = run.id)
       or exists (select from run_step where run_id = run.id) or exists (select from run_write where run_id = run.id)
+      or exists (select from run_poll where run_id = run.id)
       or exists (select from review where run_id = run.id) or exists (select from blob where run_id = run.id))`),
     "if a backup was restored, purge it again: update run set purged_at = null where id = …; the worker does the rest",
   ),

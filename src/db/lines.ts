@@ -10,7 +10,7 @@ export const STANDS_FOR = (line: string): string =>
 export const LOGIN_IS_FREE = "(login_run_id is null or login_until <= app_now())";
 
 /** Its time has stood still since it stood in line; of those that wait for a place, it has waited the longest. */
-const CALLED = `parked_at = null, resumed_at = app_now(), deadline_at = run.deadline_at + (app_now() - run.parked_at)`;
+export const GOES_ON = `parked_at = null, resumed_at = app_now(), deadline_at = run.deadline_at + (app_now() - run.parked_at)`;
 
 /**
  * Of the credentials `free` (id), whose rows are locked: the first run in the line of each is called, and has the right to log in until it
@@ -21,7 +21,7 @@ export const CALL_TO_LOG_IN = (turnMs: string): string => `head as (
       select id from run where ${STANDS_FOR("free.id")} order by created_at, id limit 1 for no key update skip locked
     ) first
   ), called as (
-    update run set line = null, ${CALLED} from head where run.id = head.run_id and run.parked_at is not null
+    update run set line = null, ${GOES_ON} from head where run.id = head.run_id and run.parked_at is not null
     returning run.id, run.account_id, head.credential_id
   ), handed as (
     update credential set login_run_id = called.id, login_until = app_now() + ${turnMs}::bigint * interval '1 ms'
@@ -98,7 +98,7 @@ async function callOrphans(db: Database, lines: readonly string[]): Promise<read
   return accountsOf(
     await db.query<Called>({
       name: "call_orphans",
-      text: `update run set line = null, ${CALLED}
+      text: `update run set line = null, ${GOES_ON}
         where run.id in (
           select waiting.id from unnest($1::text[]) as given (line)
           cross join lateral (
@@ -142,7 +142,7 @@ async function callToThrottles(db: Database, lines: readonly string[]): Promise<
             limit greatest(slot.places - under_way.runs, 0) for no key update skip locked
           ) first
         )
-        update run set ${CALLED} from next where run.id = next.id and run.parked_at is not null
+        update run set ${GOES_ON} from next where run.id = next.id and run.parked_at is not null
         returning run.account_id as "accountId"`,
       values: [
         throttles,

@@ -1,5 +1,6 @@
 import type { PageRequest } from "#domain/page-cursor.ts";
 import type { RunStatus } from "#domain/run.ts";
+import { CLOCK } from "./polls.ts";
 import type { Database } from "./pool.ts";
 
 /** Null: whatever it is. */
@@ -153,6 +154,8 @@ export interface DetailedRun extends ListedRun {
   readonly purgeReason: "retention" | "operator" | null;
   readonly parkedAt: Date | null;
   readonly deadlineAt: Date | null;
+  /** When it asks a target again. */
+  readonly wakesAt: Date | null;
   readonly waitsFor: string | null;
   readonly retries: number;
   readonly lostLeases: number;
@@ -165,6 +168,8 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
        array(select id from run later where later.again_of = run.id order by id desc limit 20) as "repeatedBy", run.metadata,
        run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason",
        case when run.line is null then run.parked_at end as "parkedAt", run.deadline_at as "deadlineAt",
+       case when run.line = '${CLOCK}' and run.ended_at is null
+         then (select min(wakes_at) from run_poll where run_poll.run_id = run.id) end as "wakesAt",
        case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
          else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases"
      from ${TABLES} where run.id = $1`,

@@ -1,3 +1,4 @@
+import { CLOCK } from "./polls.ts";
 import type { Database } from "./pool.ts";
 
 export interface SeenWorker {
@@ -32,12 +33,13 @@ export interface WaitingRuns {
   readonly oldestAt: Date;
 }
 
-export type WaitingReason = "place" | "credential" | "review" | "write" | "worker" | "nothing";
+export type WaitingReason = "place" | "credential" | "review" | "write" | "target" | "worker" | "nothing";
 
-/** `place`: its turn. `worker`: admitted, and nobody carries it. `nothing`: it is carried. */
+/** `place`: its turn. `target`: the time to ask a target again. `worker`: admitted, and nobody carries it. `nothing`: it is carried. */
 export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
-    `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential' else 'place' end
+    `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
+         when line = '${CLOCK}' then 'target' else 'place' end
          when parked_at is not null and exists (select from run_write write where write.run_id = run.id
            and write.status = 'in_doubt') then 'write'
          when parked_at is not null then 'review'

@@ -101,6 +101,12 @@ export const limits = {
   /** In place, for a slot of a throttle; and for the first one of a run that was called to it. */
   slotPatienceMs: 500,
   calledPatienceMs: 60_000,
+  /** docs/nodes/http.md: `until`. The shortest time between two asks, and the longest that a read may ask for. */
+  pollEveryMsMin: 1_000,
+  pollForMsMax: 7 * 86_400_000,
+  /** How long a read that asks again waits in place, in all; after that its run is handed back, and the asks are at least so far apart. */
+  pollInPlaceMs: 30_000,
+  pollApartMs: 5_000,
   requestTimeoutMs: 30_000,
   /** What waits for a second admin: how long, how many of an account, and the characters of one. */
   proposalMs: 7 * 86_400_000,

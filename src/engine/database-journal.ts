@@ -4,6 +4,7 @@ import { findReviewOfNode } from "#db/reviews.ts";
 import { failStep, findStepSource, finishStep, noteStep, saveStepSource, startStep } from "#db/run-steps.ts";
 import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs.ts";
+import { askAgainOf } from "./ask-again.ts";
 import { outlastLocks } from "./outlast-locks.ts";
 import { reviewRecords } from "./review-gate.ts";
 import type { RunClock } from "./run-clock.ts";
@@ -44,6 +45,7 @@ export function databaseJournal(
       await outlastLocks(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
     endWrite: async (write) => await outlastLocks(async () => await endWrite(db, lease, write)),
     takeSlot: slotTaker({ db, news, paces }, run, lease, clock),
+    askAgain: askAgainOf({ db }, run, lease, clock),
     takeRetry: async (retriesMax) => await outlastLocks(async () => await takeRetry(db, lease, retriesMax)),
     isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,
     review: async (context, planned, records, ask) => await reviewRecords(db, context, planned, records, ask),

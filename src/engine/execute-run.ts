@@ -13,6 +13,7 @@ import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { resultKeysOf } from "#nodes/output.ts";
+import { waitOutside } from "./ask-again.ts";
 import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { openDoor, type Door } from "./door.ts";
@@ -23,7 +24,7 @@ import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
 import { redactorOf } from "./redact.ts";
 import { RunClock } from "./run-clock.ts";
-import { RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
+import { RunAsksLater, RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { Scratch } from "./spool.ts";
 import { stand } from "./stand-in-line.ts";
@@ -33,7 +34,7 @@ import { openTarget, type TargetSession } from "./target-session.ts";
 export type RunOutcome =
   /** Terminal: its account may admit the next. */
   | { readonly kind: "ended"; readonly accountId: string }
-  /** It waits for a person or for its turn, and holds nothing: its account may admit the next. */
+  /** It waits for a person, for its turn or for the time to ask again, and holds nothing: its account may admit the next. */
   | { readonly kind: "parked"; readonly accountId: string }
   /** Handed back at a drain: another worker may take it. */
   | { readonly kind: "released"; readonly accountId: string }
@@ -118,6 +119,12 @@ async function end(
   if (error instanceof RunInLine) {
     const stands = await stand(services, run, lease, error);
     return stands ? { kind: "parked", accountId: run.accountId } : { kind: "skipped" };
+  }
+  if (error instanceof RunAsksLater) {
+    await failpoint("run.before_park");
+    const waits = await waitOutside(services, lease, error);
+    await failpoint("run.after_park");
+    return waits ? { kind: "parked", accountId: run.accountId } : { kind: "skipped" };
   }
   if (error instanceof RunParked) {
     await failpoint("run.before_park");

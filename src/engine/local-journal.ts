@@ -28,6 +28,7 @@ export function localJournal(rules: LocalRules): RunJournal {
   const sources = new Map<string, string>();
   const writes = new Map<string, StoredWrite>();
   const nextFreeMs = new Map<string, number>();
+  const askedSinceMs = new Map<string, number>();
   let retries = 0;
   const place = (nodeId: string, ordinal: number): string => JSON.stringify([nodeId, ordinal]);
   return {
@@ -65,6 +66,16 @@ export function localJournal(rules: LocalRules): RunJournal {
       const atMs = Math.max(nextFreeMs.get(nodeId) ?? 0, nowMs);
       nextFreeMs.set(nodeId, atMs + spacingMs);
       await sleep(atMs - nowMs, undefined, { signal });
+    },
+    askAgain: async ({ nodeId, ordinal }, { everyMs, forMs }, signal) => {
+      if (rules.isReplayed) return true;
+      const nowMs = performance.now();
+      const sinceMs = askedSinceMs.get(place(nodeId, ordinal)) ?? nowMs;
+      askedSinceMs.set(place(nodeId, ordinal), sinceMs);
+      const leftMs = forMs - (nowMs - sinceMs);
+      if (leftMs <= 0) return false;
+      await sleep(Math.min(everyMs, leftMs), undefined, { signal });
+      return true;
     },
     takeRetry: async (retriesMax) => ++retries <= retriesMax,
     isReviewAsked: async () => false,

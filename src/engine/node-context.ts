@@ -47,6 +47,7 @@ export function nodeContext(
       return await run.journal.review(run, planned, records, ask);
     },
     takeSlot: async (spacingMs) => await run.journal.takeSlot(node.id, spacingMs, signal),
+    askAgain: async (times) => await run.journal.askAgain({ nodeId: node.id, ordinal: 0 }, times, signal),
     takeRetry: async () => {
       const isGranted = await run.journal.takeRetry(limits.retriesMax);
       if (isGranted === undefined) throw new RunStopped("lease_lost");

@@ -1,4 +1,5 @@
 import type { Lease } from "#db/lease.ts";
+import type { PollPlace } from "#db/polls.ts";
 import type { FinishedStep } from "#db/run-steps.ts";
 import type { EndedWrite, StoredWrite } from "#db/run-writes.ts";
 import type { ClaimedRun } from "#db/runs.ts";
@@ -54,6 +55,12 @@ export interface RunContext {
   readonly onWarning?: (nodeId: string, message: string) => void;
 }
 
+/** How far apart a read asks, and for how long at most. */
+export interface PollTimes {
+  readonly everyMs: number;
+  readonly forMs: number;
+}
+
 type StepSource = { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };
 
 /**
@@ -81,6 +88,8 @@ export interface RunJournal {
   endWrite(write: EndedWrite): Promise<boolean>;
   /** Waits for the node's next free moment, one every `spacingMs`. Throws RunInLine, or what aborts the signal. */
   takeSlot(nodeId: string, spacingMs: number, signal: AbortSignal): Promise<void>;
+  /** A read's answer would not do: waits until it may ask again. False: its time is over. Throws RunAsksLater, or what aborts the signal. */
+  askAgain(place: PollPlace, times: PollTimes, signal: AbortSignal): Promise<boolean>;
   /** Takes one of the run's retries. False: they are used up. */
   takeRetry(retriesMax: number): Promise<boolean | undefined>;
   /** Whether a person was asked at this node already. */

@@ -1,3 +1,4 @@
+import type { PollPlace } from "#db/polls.ts";
 import type { Database } from "#db/pool.ts";
 import type { RunErrorKind } from "#domain/run.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
@@ -53,6 +54,19 @@ export class RunParked extends Error {
   constructor(ask: (tx: Database) => Promise<void> = async () => {}) {
     super();
     this.ask = ask;
+  }
+}
+
+/** Not an end: the run waits until a read asks again, and holds nothing meanwhile. */
+export class RunAsksLater extends RunParked {
+  override readonly name = "RunAsksLater";
+  readonly place: PollPlace;
+  readonly waitMs: number;
+
+  constructor(place: PollPlace, waitMs: number) {
+    super();
+    this.place = place;
+    this.waitMs = waitMs;
   }
 }
 

@@ -43,6 +43,11 @@ export interface NodeContext {
   review(records: RecordBatches, ask: () => Promise<ReviewQuestion>): Promise<RecordBatches>;
   /** Waits for this node's next free moment, among all runs and workers: one every `spacingMs`. */
   takeSlot(spacingMs: number): Promise<void>;
+  /**
+   * A read's answer would not do yet: waits until it may ask again. False: it has asked for as long as it may. A wait that lasts hands the run
+   * back, by a throw: it holds nothing meanwhile, and this node is carried anew when its time has come.
+   */
+  askAgain(times: { readonly everyMs: number; readonly forMs: number }): Promise<boolean>;
   /** Takes one of the run's retries, which all its nodes share. False: they are used up, and what failed fails at once. */
   takeRetry(): Promise<boolean>;
   /** Waits, and ends early with a throw when `signal` aborts. */

@@ -10,6 +10,7 @@ import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
 import { paginateFindings } from "./paginate-check.ts";
 import { listPath, parseFindings } from "./parse-records.ts";
+import { untilFindings } from "./http-until.ts";
 
 const THROTTLE_MS_MAX = 3_600_000;
 const BODIES = ["json", "form", "text", "multipart", "file"] as const;
@@ -47,7 +48,7 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
   if ((config.max_bytes ?? 0) > limits.wholeBytesMax && !isStreamed(config)) {
     findings.push({
       path: ["max_bytes"],
-      message: `only what is read as a stream may have more than ${limits.wholeBytesMax} bytes: \`save: file\`, ndjson, csv, and JSON whose list is at the top or at a path of names, without \`cursor\`, \`next_url\` and \`while\` in \`paginate\` and without texts in \`expect\``,
+      message: `only what is read as a stream may have more than ${limits.wholeBytesMax} bytes: \`save: file\`, ndjson, csv, and JSON whose list is at the top or at a path of names, without \`cursor\`, \`next_url\` and \`while\` in \`paginate\` and without texts in \`expect\` and \`until\``,
     });
   }
   return [
@@ -56,6 +57,7 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     ...headerFindings(config, common),
     ...paginateFindings(config),
     ...formFindings(config),
+    ...untilFindings(config),
     ...eachFindings(config),
     ...recordFindings(config),
     ...selectorFindings(config),
@@ -171,9 +173,10 @@ function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
   return findings;
 }
 
-function selectorFindings({ expect, refused = [] }: HttpConfig): readonly ConfigFinding[] {
+function selectorFindings({ expect, until, refused = [] }: HttpConfig): readonly ConfigFinding[] {
   const places = [
     { path: ["expect", "css"], css: expect?.css },
+    { path: ["until", "css"], css: until?.css },
     ...(Array.isArray(refused)
       ? refused.map(({ css }, index) => ({ path: ["refused", index, "css"], css }))
       : [{ path: ["refused", "css"], css: refused.css }]),

@@ -143,9 +143,11 @@ const paginateSchema = Type.Object(
   },
 );
 
+const answerShape = answerKeys("response");
+
 const expectSchema = Type.Object(
   {
-    ...answerKeys("response"),
+    ...answerShape,
     status: Type.Optional(
       Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
         minItems: 1,
@@ -163,12 +165,40 @@ const expectSchema = Type.Object(
   { additionalProperties: false, description: "What the answer must be, or the node fails." },
 );
 
-const { not_text: _notText, ...refusalKeys } = answerKeys("response");
+const { not_text: _notText, ...refusalKeys } = answerShape;
 const refusalSchema = Type.Object(refusalKeys, {
   additionalProperties: false,
   minProperties: 1,
   description: "An answer that has all of it is the target's no: nothing was written.",
 });
+
+const untilSchema = Type.Object(
+  {
+    when: Type.Optional(
+      Type.String({
+        minLength: 1,
+        [EXPRESSION]: "response",
+        description: "Over the JSON body: true of the last answer.",
+      }),
+    ),
+    status: answerShape.status,
+    text: answerShape.text,
+    css: answerShape.css,
+    every: Type.String({
+      description:
+        "A duration, at least 1s: the time between an answer and the next request. Of a run that was handed back, at least 5s.",
+    }),
+    for: Type.String({
+      description:
+        "A duration, at most 7d: how long it asks, from the first answer that will not do. After that the node fails.",
+    }),
+  },
+  {
+    additionalProperties: false,
+    description:
+      "Of a read: sends the request again until the answer has all that is named here. What lasts longer than 30 seconds holds no worker and no place of the account between two requests.",
+  },
+);
 
 export const httpSchema = Type.Object(
   {
@@ -187,6 +217,7 @@ export const httpSchema = Type.Object(
     ),
     paginate: Type.Optional(paginateSchema),
     expect: Type.Optional(expectSchema),
+    until: Type.Optional(untilSchema),
     records: Type.Optional(
       Type.String({
         minLength: 1,
@@ -308,6 +339,7 @@ export type HttpConfig = Static<typeof httpSchema>;
 /** Of a node, or of its `verify`, which has no files. */
 export type HttpRequest = HttpConfig["request"];
 export type Paginate = Static<typeof paginateSchema>;
+export type Until = Static<typeof untilSchema>;
 
 /** Called with any config: of a broken one it says what can be said. */
 export function effectOf(config: {
@@ -323,12 +355,14 @@ export function effectOf(config: {
 
 /**
  * Whether responses go to a file while they come: those that may be longer than usual, and are files or read as a stream. What
- * looks at the text (`expect.text`) or at the whole of it (a cursor, an expression) has it in memory.
+ * looks at the text (`expect.text`, `until.when`) or at the whole of it (a cursor, an expression) has it in memory.
  */
 export function isStreamed(config: Partial<HttpConfig>): boolean {
-  const { max_bytes: bytesMax = 0, expect, paginate, parse } = config;
+  const { max_bytes: bytesMax = 0, expect, until, paginate, parse } = config;
   const { text, not_text: notText, json, css } = expect ?? {};
-  const isLookedAt = [text, notText, json, css].some((key) => key !== undefined);
+  const isLookedAt = [text, notText, json, css, until?.when, until?.text, until?.css].some(
+    (key) => key !== undefined,
+  );
   if (bytesMax <= limits.responseBytesMax || isLookedAt) return false;
   if (config.for_each !== undefined || isAsked(paginate) || paginate?.next_css !== undefined) return false;
   if (config.save !== undefined || parse?.format === "csv" || parse?.format === "ndjson") return true;

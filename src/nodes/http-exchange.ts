@@ -167,7 +167,12 @@ export async function isLike(
   return await isAnswer(answerTools(context, subject), answer, response);
 }
 
-function answerTools({ expressions, signal }: NodeContext, { place, seen }: Subject): AnswerTools {
+/** `key`: the key of the document that holds the condition, for messages. */
+export function answerTools(
+  { expressions, signal }: NodeContext,
+  { place, seen }: Subject,
+  key: "json" | "when" = "json",
+): AnswerTools {
   const fail = (message: string): NodeFailure => new NodeFailure(`${message}.`);
   return {
     signal,
@@ -175,10 +180,10 @@ function answerTools({ expressions, signal }: NodeContext, { place, seen }: Subj
     fail,
     isTrue: async (condition, root) => {
       const [outcomes] = await expressions.evaluateBatch([condition], [{ ...root, variables: seen }]);
-      const value = valueOf(outcomes?.[0], `${place}: json`);
+      const value = valueOf(outcomes?.[0], `${place}: ${key}`);
       if (value === undefined || value === null) return false;
       if (typeof value === "boolean") return value;
-      throw fail(`${place}: \`json\` gives ${kindOf(value)}; write a comparison, or \`$boolean(…)\``);
+      throw fail(`${place}: \`${key}\` gives ${kindOf(value)}; write a comparison, or \`$boolean(…)\``);
     },
   };
 }

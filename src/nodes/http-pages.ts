@@ -5,6 +5,7 @@ import type { HttpConfig } from "./http-config.ts";
 import { exchange, type Asked } from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
 import { prepareAsked } from "./http-submit.ts";
+import { exchangeUntil } from "./http-until.ts";
 import { tellMissing } from "./missing-records.ts";
 import { firstPage, leadTo, nextPage, type PageAt } from "./next-page.ts";
 import { PageRepeats } from "./page-repeats.ts";
@@ -20,7 +21,9 @@ export async function* recordsOfPages(context: NodeContext, config: HttpConfig, 
   let at = firstPage(paginate);
   for (let number = 1; ; number += 1) {
     const place = `${asked.place}${paginate === undefined ? "" : `, page ${number}`}`;
-    const response = await exchange(context, config, await requestAt(at), { place, seen: asked.seen });
+    // `until` is about the first page: what it names is done by then.
+    const send = number === 1 ? exchangeUntil : exchange;
+    const response = await send(context, config, await requestAt(at), { place, seen: asked.seen });
     // Later pages may be without: most kinds end with one that is.
     const missing = number === 1 ? tellMissing(context, config, place) : undefined;
     const variables = { ...asked.seen, ...at.variables };

@@ -12,10 +12,11 @@ import {
 } from "./http-config.ts";
 import { recordsOfEachRead } from "./http-each-reads.ts";
 import { recordsOfEachWrite, writeAlone } from "./http-each-writes.ts";
-import { exchange, responseText, type Asked } from "./http-exchange.ts";
+import { responseText, type Asked } from "./http-exchange.ts";
 import { recordsOfPages } from "./http-pages.ts";
 import { fileOfResponse } from "./http-file.ts";
 import { extractFields, prepareAsked } from "./http-submit.ts";
+import { exchangeUntil } from "./http-until.ts";
 import { isPacked } from "./parse-records.ts";
 import { requireRecords } from "./require-records.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -52,7 +53,7 @@ export const node = defineNode({
     if (config.records !== undefined || config.parse !== undefined)
       return { kind: "records", batches: recordsOfOne(context, config, asked) };
     const request = await prepareAsked(context, config, asked);
-    const response = await exchange(context, config, request, asked);
+    const response = await exchangeUntil(context, config, request, asked);
     context.log("response", {
       status: response.status,
       bytes: response.kept?.sizeBytes ?? response.body.byteLength,

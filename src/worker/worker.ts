@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { timeOutReviews } from "#actions/time-out-reviews.ts";
 import { listAccountsToServe } from "#db/admission.ts";
 import { callOverdue } from "#db/lines.ts";
+import { wakePolls } from "#db/polls.ts";
 import type { DatabaseSource } from "#db/pool.ts";
 import type { NewsListener } from "#db/run-news.ts";
 import type { ClaimedRun } from "#db/runs.ts";
@@ -31,6 +32,7 @@ const TAKE_OVER_EVERY_MS = 250;
 const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
+const WAKE_POLLS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
 /** Looks in a row that find no suspect, after which a process in quarantine ends. */
@@ -107,6 +109,7 @@ export class Worker {
     await worker.#chores.start(finishSignIn);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
+    worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wakePolls());
     await worker.#takeRuns();
     // At the start and then seldom: the folder is this machine's, and a chore may be another's.
     void worker.#quietly(() => sweepScratch(services));
@@ -298,6 +301,12 @@ export class Worker {
     await freeRunsOfNobody(db);
     await this.#chores.freeLeft();
     await callOverdue(db);
+  }
+
+  /** Runs whose time to ask a target again has come. */
+  async #wakePolls(): Promise<void> {
+    const accountIds = await wakePolls(this.#services.db);
+    if (accountIds.length > 0) this.#services.news.tellOfWaiting(accountIds);
   }
 
   #lookIdle(isWanted: boolean): void {

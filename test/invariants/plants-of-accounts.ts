@@ -30,6 +30,13 @@ export function ofAccounts({ completed, failed, approved, credential, decided }:
     otherAccount("run_step", "run_id", ofRun(completed)),
     belongs("run_step", "run_id", ofRun(failed)),
     belongs("run_write", "run_id", `${ofRun(decided)} and ordinal = 0`),
+    {
+      check: "account_run_poll_run_id",
+      place: "run_poll none items 0",
+      sql: [
+        `insert into run_poll (account_id, run_id, node_id, ordinal) select id, 'none', 'items', 0 from account where slug = 'other'`,
+      ],
+    },
     belongs("run_input", "run_id", ofRun(completed)),
     {
       check: "account_run_result_run_id",

@@ -61,6 +61,14 @@ function ofRuns(left: Left): readonly Plant[] {
       sql: [`delete from review where run_id = '${parked}'`],
     },
     {
+      check: "run_parked_unwoken",
+      place: `run ${parked}`,
+      sql: [
+        `update review set status = 'closed' where run_id = '${parked}'`,
+        `update run set line = 'clock', progress_step = 'running' where id = '${parked}'`,
+      ],
+    },
+    {
       check: "review_open_unparked",
       place: `of run ${parked}`,
       sql: [`update run set parked_at = null, progress_step = 'running' where id = '${parked}'`],
@@ -149,6 +157,13 @@ function ofRuns(left: Left): readonly Plant[] {
       purged,
       "status = 'running', progress_step = 'running', ended_at = null, response_bytes = null",
     ),
+    {
+      check: "run_purged_data",
+      place: `run ${purged}`,
+      sql: [
+        `insert into run_poll (account_id, run_id, node_id, ordinal) select account_id, id, 'items', 0 from run where id = '${purged}'`,
+      ],
+    },
     run("run_purged_data", purged, "error_detail = 'the story'"),
     run("run_purged_data", purged, `metadata = '{"a":"b"}'`),
     {

@@ -82,6 +82,7 @@ export async function runNode(
     writes: noWrites,
     review: () => Promise.reject(new Error("nobody to ask")),
     takeSlot: () => Promise.resolve(),
+    askAgain: () => Promise.resolve(true),
     takeRetry: () => Promise.resolve(true),
     sleep: (ms) => {
       seen.slept.push(ms);

@@ -116,6 +116,7 @@ const REASONS: Readonly<Record<Overview["waiting"][number]["waits_for"], string>
   credential: "Another run with the same credential",
   review: "A person's review",
   write: "A decision on a write",
+  target: "The time to ask a target again",
   worker: "A worker",
   nothing: "Nothing: running",
 };

@@ -80,6 +80,12 @@ function RunNotes({ run }: { readonly run: Run }) {
           Runs with the credential {run.waits_for} take turns; this one begins when the other has ended.
         </Note>
       )}
+      {run.asks_again_at !== null && (
+        <Note tone="waiting" title="It waits for a target">
+          A node asks until its answer will do; it asks again <Time at={run.asks_again_at} />. The run holds
+          nothing meanwhile.
+        </Note>
+      )}
       {run.purged_at !== null && (
         <Note tone="quiet" title="Data purged">
           Inputs, results and what the steps gave are gone since <Time at={run.purged_at} isExact />.

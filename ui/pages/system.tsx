@@ -19,6 +19,7 @@ const WAITS: Readonly<Record<System["queue"][number]["waits_for"], string>> = {
   credential: "Wait for another run's login",
   review: "Wait for a review",
   write: "Wait for a decision on a write",
+  target: "Wait until they ask a target again",
   worker: "Wait for a worker to carry them",
   nothing: "Are carried",
 };

@@ -123,6 +123,7 @@ export async function lookAtRun(db: Database, reference: string, seesAnswers: bo
     purge_reason: run.purgeReason,
     waits_for: run.waitsFor,
     parked_at: iso(run.parkedAt),
+    asks_again_at: iso(run.wakesAt),
     deadline_at: iso(run.deadlineAt),
     retries: run.retries,
     lost_leases: run.lostLeases,

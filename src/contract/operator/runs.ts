@@ -117,6 +117,9 @@ export const readRun = defineOperation({
       ),
       waits_for: orNull(text("The credential that it waits for.")),
       parked_at: orNull(time("When it began to wait for a person.")),
+      asks_again_at: orNull(
+        time("When a node with `until` asks its target again, of a run that waits for that."),
+      ),
       deadline_at: orNull(time("When its timeout is over.")),
       retries: count("Requests that were sent again."),
       lost_leases: count("Workers that it has lost."),

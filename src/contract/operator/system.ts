@@ -5,8 +5,8 @@ import { defineOperation } from "./operation.ts";
 const waiting = Type.Array(
   closed({
     waits_for: oneOf(
-      ["place", "credential", "review", "write", "worker", "nothing"],
-      "Its turn, another run's login, a review, a decision on a write, somebody to carry it; `nothing`: it is carried.",
+      ["place", "credential", "review", "write", "target", "worker", "nothing"],
+      "Its turn, another run's login, a review, a decision on a write, the time to ask a target again, somebody to carry it; `nothing`: it is carried.",
     ),
     runs: count("How many."),
     oldest_at: time("When the oldest began to wait."),
