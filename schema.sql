@@ -739,6 +739,7 @@ create table run_step (
   output bytea,
   filename bytea,
   content_type bytea,
+  turns_total bigint,
   constraint run_step_pkey PRIMARY KEY (run_id, node_id),
   constraint run_step_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_step_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
@@ -751,6 +752,27 @@ create table run_step (
 );
 CREATE INDEX run_step_blob ON public.run_step USING btree (blob_key) WHERE (blob_key IS NOT NULL);
 CREATE INDEX run_step_source_blob ON public.run_step USING btree (source_blob_key) WHERE (source_blob_key IS NOT NULL);
+
+create table run_turn (
+  account_id text not null,
+  run_id text not null,
+  node_id text not null,
+  ordinal integer not null,
+  epoch integer not null,
+  ended_at timestamp with time zone default app_now() not null,
+  output_kind text not null,
+  output bytea,
+  blob_key text,
+  filename bytea,
+  content_type bytea,
+  constraint run_turn_pkey PRIMARY KEY (run_id, node_id, ordinal),
+  constraint run_turn_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_turn_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key) ON DELETE CASCADE,
+  constraint run_turn_check CHECK ((num_nonnulls(output, blob_key) = ((output_kind <> 'absent'::text))::integer)),
+  constraint run_turn_ordinal_check CHECK ((ordinal >= 0)),
+  constraint run_turn_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text])))
+);
+CREATE INDEX run_turn_blob ON public.run_turn USING btree (blob_key) WHERE (blob_key IS NOT NULL);
 
 create table run_write (
   account_id text not null,

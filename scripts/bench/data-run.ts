@@ -120,6 +120,18 @@ ${name === "join" ? "  - { id: others, type: map, from: rows, fields: { id: id, 
   - { id: out, type: output, refKey: out, from: ordered }`;
 }
 
+/** A turn for each record, and a request in each tenth. */
+const looping = (targetUrl: string): string => `${heading("loop", targetUrl)}
+${source(targetUrl, "ndjson")}
+  - id: turns
+    type: loop
+    for_each: rows
+    concurrency: 10
+    steps:
+      - { id: one, type: http, when: $index % 10 = 0, request: { url: "${targetUrl}/json", query: { records: 1 } }, records: items }
+    gives: "{ 'number': number, 'other': $steps.one.number }"
+  - { id: out, type: output, refKey: out, from: turns }`;
+
 export async function openDataStage(targetUrl: string): Promise<DataStage> {
   await using opened = new AsyncDisposableStack();
   const installation = opened.use(await install({ LATCHKEY_LOG_LEVEL: "warn" }));
@@ -130,6 +142,7 @@ export async function openDataStage(targetUrl: string): Promise<DataStage> {
     strategy(targetUrl),
     pipeline(targetUrl, "json", "simple", WITH_SECRETS),
     ...(["sort", "dedupe", "join"] as const).map((name) => ordering(targetUrl, name)),
+    looping(targetUrl),
   );
   const apiKey = await installation.createKey("acme");
   const api = await installation.serveProcess({}, ["api"]);

@@ -36,7 +36,7 @@ const TAKES = {
 
 function nodePage(type: NodeType): string {
   const { example, gives, errors } = must(NODE_TEXTS[type.type], `the text of node type ${type.type}`);
-  const isHttp = type.type === "http";
+  const isHttp = type.type === "http" || type.hasTurns === true;
   return page(`\`${type.type}\``, type.description, [
     ["Keys", keyTable(type.schema, "common")],
     [

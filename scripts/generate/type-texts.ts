@@ -36,6 +36,25 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
       "A write whose end nobody knows, and that can't be looked up: the operator is asked, or with `on_unknown: fail` the run fails.",
     ],
   },
+  loop: {
+    example: `- id: sent
+  type: loop
+  for_each: rows
+  steps:
+    - { id: found, type: http, request: { url: "https://data.example.com/invoices/{{ number }}" }, records: $ }
+    - id: posted
+      type: http
+      when: $steps.found.state = "open"
+      request: { method: POST, url: "https://data.example.com/ledger", json: { number: "{{ number }}", total: "{{ $steps.found.total }}" } }
+      records: $
+  gives: "{ 'number': number, 'entry': $steps.posted.id }"`,
+    gives:
+      "What `gives` makes of each record, in their order; without it the records as they are. What each step gave is kept in the journal: after a crash no step that was done is asked again, and no write is sent twice.",
+    errors: [
+      "A step fails, as its `http` node would: the message names the step and the record, and the run fails with it. The writes of the turns before stay in the target.",
+      "`gives` gives something that is no object, and no list of objects.",
+    ],
+  },
   parse: {
     example: `- { id: parsed, type: parse, from: words, format: json, records: items }`,
     gives:

@@ -1,8 +1,8 @@
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Of one folder, in memory at a time: some 10 MB. A larger one is read again for the next ones. */
-const NAMES_MAX = 100_000;
+/** Of one folder, in memory at a time: some 40 MB. A larger one is read again for the next ones. */
+const NAMES_MAX = 50_000;
 
 /**
  * The files below `prefix` (`results/acct_1/`; empty: all) of a folder whose path from it comes after `after`, in the order of these

@@ -138,6 +138,7 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ["again as", list_(run.repeated_by)],
     ["started", run.started_at && second(run.started_at)],
     ["ended", run.ended_at && second(run.ended_at)],
+    ["asks again", run.asks_again_at && second(run.asks_again_at)],
     ["error", run.failure_story],
     ["purged", run.purged_at && `${second(run.purged_at)}${PURGED_BY[run.purge_reason ?? "unknown"]}`],
     ["metadata", list_(Object.entries(run.metadata).map(([name, value]) => `${name}=${value}`))],
@@ -160,13 +161,19 @@ function stepTable({ steps }: ShownRun): string {
         step.status,
         String(step.attempts),
         second(step.started_at),
-        records === null ? "" : `${records}${records === 0 && (usual ?? 0) > 0 ? " (!)" : ""}`,
+        records === null ? turnsOf(step) : `${records}${records === 0 && (usual ?? 0) > 0 ? " (!)" : ""}`,
         usual === null ? "" : String(usual),
         records === null || valid === null ? "" : String(records - valid),
         plain(step.error ?? ""),
       ];
     }),
   );
+}
+
+/** How far a loop is that has given nothing yet. */
+function turnsOf({ turns_begun: begun, turns_total: total }: ShownRun["steps"][number]): string {
+  if (begun === null) return "";
+  return total === null ? `at ${begun}` : `at ${begun} of ${total}`;
 }
 
 async function watch(composition: Composition, reference: string): Promise<void> {

@@ -29,6 +29,9 @@ const ofWrites = (where: string): string =>
   `select 'run_write ' || run_write.run_id || ' ' || run_write.node_id || ' ' || ordinal as place
    from run_write join run on run.id = run_write.run_id where ${where}`;
 
+/** Of a write and an entry of the journal: a step in a loop is `<loop>.<step>`, and the loop has the entry. */
+const IS_ITS_STEP = "step.node_id = split_part(run_write.node_id, '.', 1)";
+
 /** Invariants V2 to V5, V13 and V14: runs, their journal and their results. */
 export const RUN_CHECKS: readonly RowCheck[] = [
   check(
@@ -117,7 +120,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
     "write_without_step",
     "a write is recorded, and the journal has no such node",
     ofWrites(
-      `not exists (select from run_step step where step.run_id = run_write.run_id and step.node_id = run_write.node_id)`,
+      `not exists (select from run_step step where step.run_id = run_write.run_id and ${IS_ITS_STEP})`,
     ),
   ),
   check(
@@ -125,7 +128,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
     "write_unsettled_step",
     "its node is done, and nobody knows whether this write happened",
     ofWrites(`run_write.status in ('started', 'in_doubt', 'ruled_out') and exists (select from run_step step
-      where step.run_id = run_write.run_id and step.node_id = run_write.node_id and step.status = 'done')`),
+      where step.run_id = run_write.run_id and ${IS_ITS_STEP} and step.status = 'done')`),
     "ask the target whether it has the record; nothing sends it again",
   ),
   check(
@@ -134,7 +137,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
     "its run is completed, and nobody knows whether this write happened",
     ofWrites(`run_write.status in ('started', 'in_doubt', 'ruled_out') and run.status = 'completed'
       and not exists (select from run_step step where step.run_id = run_write.run_id
-        and step.node_id = run_write.node_id and step.status = 'done')`),
+        and ${IS_ITS_STEP} and step.status = 'done')`),
     "ask the target whether it has the record; nothing sends it again",
   ),
   check(
@@ -230,7 +233,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
       or metadata <> convert_to('{}', 'UTF8') or ignored_keys <> convert_to('[]', 'UTF8')
       or exists (select from run_input where run_id = run.id) or exists (select from run_result where run_id = run.id)
       or exists (select from run_step where run_id = run.id) or exists (select from run_write where run_id = run.id)
-      or exists (select from run_poll where run_id = run.id)
+      or exists (select from run_poll where run_id = run.id) or exists (select from run_turn where run_id = run.id)
       or exists (select from review where run_id = run.id) or exists (select from blob where run_id = run.id))`),
     "if a backup was restored, purge it again: update run set purged_at = null where id = …; the worker does the rest",
   ),

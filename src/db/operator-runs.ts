@@ -189,6 +189,8 @@ export interface DetailedStep {
   readonly recordsValid: number | null;
   readonly errorDetail: string | null;
   readonly log: Buffer | null;
+  /** Of a loop: the records that it goes through, where that is known. */
+  readonly turnsTotal: number | null;
 }
 
 /** In the order in which they ended: a node ends before those that need it begin, which its start, a difference, need not show. */
@@ -196,8 +198,30 @@ export async function listDetailedSteps(db: Database, runId: string): Promise<re
   return await db.query<DetailedStep>(
     `select node_id as "nodeId", status, attempts, started_at as "startedAt", ended_at as "endedAt",
        output_kind as "outputKind", records_total as "recordsTotal", records_valid as "recordsValid",
-       error_detail as "errorDetail", log
+       error_detail as "errorDetail", log, turns_total::float8 as "turnsTotal"
      from run_step where run_id = $1 order by ended_at nulls last, started_at, node_id`,
+    [runId],
+  );
+}
+
+/** How many records each loop of a run has come to. */
+export async function listTurnsBegun(
+  db: Database,
+  runId: string,
+): Promise<readonly { readonly nodeId: string; readonly turns: number }[]> {
+  return await db.query(
+    // Step by step, by the index: how many turns each has kept costs nothing.
+    `with recursive step (node_id) as (
+       (select node_id from run_turn where run_id = $1 order by node_id limit 1)
+       union all
+       select (select node_id from run_turn where run_id = $1 and node_id > step.node_id order by node_id limit 1)
+       from step where step.node_id is not null
+     )
+     select split_part(step.node_id, '.', 1) as "nodeId", max(last.ordinal)::int + 1 as turns
+     from step cross join lateral (
+       select ordinal from run_turn where run_id = $1 and node_id = step.node_id order by ordinal desc limit 1
+     ) last
+     group by 1`,
     [runId],
   );
 }

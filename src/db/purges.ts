@@ -33,6 +33,8 @@ const purge = (due: string): string => `with due as (
     delete from review using due where run_id = due.id
   ), write as (
     delete from run_write using due where run_id = due.id
+  ), turn as (
+    delete from run_turn using due where run_id = due.id
   ), poll as (
     delete from run_poll using due where run_id = due.id
   ), step as (

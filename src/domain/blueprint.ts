@@ -95,7 +95,8 @@ export function readBlueprint(document: JsonObject): Blueprint {
   };
 }
 
-function readNode(node: JsonObject, edition: Edition): BlueprintNode {
+/** One node, or a step of a loop, as written. */
+export function readNode(node: JsonObject, edition: Edition): BlueprintNode {
   const from = node["from"];
   const retry = object(node["retry"]);
   const common = new Set<string>(COMMON_NODE_KEYS);

@@ -319,7 +319,7 @@ export const commonNodeKeys = {
         initial: duration("Wait before the second attempt; default 500ms"),
         max: duration("Longest wait between attempts; default 5s"),
       },
-      closed,
+      { ...closed, description: "When and how often a failed attempt is repeated" },
     ),
   ),
 } satisfies Record<string, TSchema>;

@@ -128,8 +128,11 @@ export const limits = {
   wholeBytesMax: 100_000_000,
   streamedBytesMax: 10_000_000_000,
   pagesMax: 10_000,
-  /** Of a node with `for_each`. */
+  /** Of a node with `for_each`, and turns of a loop. */
   requestsAtOnceMax: 20,
+  /** Of a loop: its steps, and the records of one that `$steps` shows. */
+  loopStepsMax: 20,
+  stepVariableRecordsMax: 1_000,
   /** How long a write that was sent may go on after its run was stopped; less than the drain. */
   writeGraceMs: 5_000,
 

@@ -9,7 +9,7 @@ import { must } from "#lib/assert.ts";
 import { describeError } from "#lib/log.ts";
 import { NodeFailure, type Flow } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
-import { fixSource } from "./fix-source.ts";
+import { fixSource, noteTotal } from "./fix-source.ts";
 import { checkpoint, noteFailure, noteWaiting } from "./journal.ts";
 import { nodeContext } from "./node-context.ts";
 import { expressionsOf } from "./node-expressions.ts";
@@ -36,6 +36,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     await show(run, node.milestone ?? "running");
     const carry = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
+      await noteTotal(run, planned);
       const flow = await type.run(await open(run, planned, signal, notes), planned.config);
       // The door could not look into it before.
       return flow?.kind === "records" && type.unpacks?.(planned.config) === true

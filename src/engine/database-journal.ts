@@ -2,6 +2,7 @@ import type { Lease } from "#db/lease.ts";
 import { takeRetry } from "#db/retry-budget.ts";
 import { findReviewOfNode } from "#db/reviews.ts";
 import { failStep, findStepSource, finishStep, noteStep, saveStepSource, startStep } from "#db/run-steps.ts";
+import { keepTurn, listTurns, noteTurns } from "#db/run-turns.ts";
 import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs.ts";
 import { askAgainOf } from "./ask-again.ts";
@@ -15,7 +16,7 @@ import { slotTaker } from "./take-slot.ts";
 /** The journal of a run of the service: every write carries its lease. */
 export function databaseJournal(
   { db, news, fence, paces }: Pick<EngineServices, "db" | "news" | "fence" | "paces">,
-  run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases">,
+  run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases" | "epoch">,
   lease: Lease,
   clock: RunClock,
 ): RunJournal {
@@ -40,6 +41,12 @@ export function databaseJournal(
     saveSource: async (nodeId, blob) =>
       await outlastLocks(async () => await saveStepSource(db, lease, accountId, nodeId, blob)),
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
+    // Nothing of it can be there when nobody has carried the run before.
+    listTurns: async (nodeIds, first, count) =>
+      run.epoch === 1 ? [] : await listTurns(db, run.id, nodeIds, first, count),
+    keepTurn: async (turn) => await outlastLocks(async () => await keepTurn(db, lease, accountId, turn)),
+    noteTurns: async (nodeId, total) =>
+      await outlastLocks(async () => await noteTurns(db, lease, nodeId, total)),
     mayWrite: () => fence.check(lease),
     beginWrite: async (nodeId, ordinal) =>
       await outlastLocks(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),

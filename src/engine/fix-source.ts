@@ -8,30 +8,42 @@ import type { PlannedNode, RunContext } from "./run-context.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
 
 /**
- * The records that a node writes one by one are kept before the first is written: after a crash each must have its old place,
+ * The records that a node writes or carries one by one are kept before the first is written: after a crash each must have its old place,
  * also when what made them is recomputed and gives something else (`$now()`). What the journal holds is fixed already.
  */
 export async function fixSource(run: RunContext, planned: PlannedNode): Promise<void> {
   const source = planned.node.config["for_each"];
-  if (typeof source !== "string" || planned.type.effect(planned.config) !== "write") return;
+  if (typeof source !== "string") return;
+  if (planned.type.hasTurns !== true && planned.type.effect(planned.config) !== "write") return;
   const maker = must(
     run.plan.nodes.find(({ node }) => node.id === source),
     "the node of for_each",
   );
   if (maker.type.effect(maker.config) !== "none") return;
   const { blobs } = run.services;
-  const key = (await run.journal.findSource(planned.node.id)) ?? (await keep(run, planned, source));
-  run.outputs.set(source, { kind: "records", open: () => decodeRecords(blobs.open(key)), counts: null });
+  const found = await run.journal.findSource(planned.node.id);
+  const { key, counts } = found === null ? await keep(run, planned, source) : { key: found, counts: null };
+  run.outputs.set(source, { kind: "records", open: () => decodeRecords(blobs.open(key)), counts });
 }
 
-async function keep(run: RunContext, planned: PlannedNode, source: string): Promise<string> {
+/** Notes for the operator how many records a loop goes through, where that is known. */
+export async function noteTotal(run: RunContext, { node, type }: PlannedNode): Promise<void> {
+  const source = node.config["for_each"];
+  const output = type.hasTurns === true && typeof source === "string" ? run.outputs.get(source) : undefined;
+  if (output?.kind === "records" && output.counts) await run.journal.noteTurns(node.id, output.counts.total);
+}
+
+async function keep(
+  run: RunContext,
+  planned: PlannedNode,
+  source: string,
+): Promise<{ readonly key: string; readonly counts: RecordCounts }> {
   const output = must(run.outputs.get(source), "the records of for_each");
-  const { key } = await keepSource(
+  return await keepSource(
     run,
     planned,
     output.kind === "records" ? output.open() : (async function* () {})(),
   );
-  return key;
 }
 
 /** Stores the records that a node begins with, under its own entry of the journal. Throws RunStopped. */

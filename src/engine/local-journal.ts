@@ -44,6 +44,9 @@ export function localJournal(rules: LocalRules): RunJournal {
     },
     listWrites: async (nodeId, first, count) =>
       Array.from({ length: count }, (_none, index) => writes.get(place(nodeId, first + index)) ?? []).flat(),
+    listTurns: async () => [],
+    keepTurn: async () => true,
+    noteTurns: async () => {},
     // Nobody else carries it.
     mayWrite: () => {},
     beginWrite: async (nodeId, ordinal) => {

@@ -5,6 +5,7 @@ import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/output.ts";
+import { loopTurns } from "./loop-turns.ts";
 import { nodeWrites } from "./node-writes.ts";
 import { writeResult } from "./record-outputs.ts";
 import { RunStopped } from "./run-ended.ts";
@@ -41,13 +42,18 @@ export function nodeContext(
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) =>
       await target.send(request, signal, async (bytes) => await run.scratch.keep(bytes)),
+    turns:
+      planned.type.hasTurns === true
+        ? loopTurns(run, planned, (inner, step) => nodeContext(inner, step, expressions, signal, notes))
+        : null,
     writes: nodeWrites(run, node.id, target, signal),
     review: async (records, ask) => {
       if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
       return await run.journal.review(run, planned, records, ask);
     },
     takeSlot: async (spacingMs) => await run.journal.takeSlot(node.id, spacingMs, signal),
-    askAgain: async (times) => await run.journal.askAgain({ nodeId: node.id, ordinal: 0 }, times, signal),
+    askAgain: async ({ ordinal = 0, ...times }) =>
+      await run.journal.askAgain({ nodeId: node.id, ordinal }, times, signal),
     takeRetry: async () => {
       const isGranted = await run.journal.takeRetry(limits.retriesMax);
       if (isGranted === undefined) throw new RunStopped("lease_lost");
@@ -55,21 +61,7 @@ export function nodeContext(
     },
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
     random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
-    writeResult: async (handle, batches) => {
-      if (planned.gives !== "results") throw new NodeFailure("only an `output` node may write results.");
-      const { key } = must(
-        resultKeysOf(node).find((result) => result.handle === handle),
-        "a handle of the output",
-      );
-      const result = await writeResult(
-        run.services,
-        { accountId: run.run.accountId, runId: run.run.id },
-        key,
-        batches,
-        run.redact,
-      );
-      run.results.set(key, result);
-    },
+    writeResult: resultWriter(run, planned),
     spill: async (batches) => {
       const records = encodeRecords(abortableBatches(batches, signal), run.redact, { total: 0, valid: 0 });
       const reopen = await run.scratch.keep(records);
@@ -81,6 +73,24 @@ export function nodeContext(
       note(message);
       run.onWarning?.(node.id, run.redact.message(message));
     },
+  };
+}
+
+function resultWriter(run: RunContext, { node, gives }: PlannedNode): NodeContext["writeResult"] {
+  return async (handle, batches) => {
+    if (gives !== "results") throw new NodeFailure("only an `output` node may write results.");
+    const { key } = must(
+      resultKeysOf(node).find((result) => result.handle === handle),
+      "a handle of the output",
+    );
+    const result = await writeResult(
+      run.services,
+      { accountId: run.run.accountId, runId: run.run.id },
+      key,
+      batches,
+      run.redact,
+    );
+    run.results.set(key, result);
   };
 }
 

@@ -21,7 +21,7 @@ export function nodeWrites(
   const end = async (
     ordinal: number,
     status: Exclude<WriteStatus, "started">,
-    more: { readonly outcome?: string; readonly detail?: string; readonly sent?: string } = {},
+    more: { readonly outcome?: string; readonly detail?: string; readonly sent?: string | null } = {},
   ): Promise<void> => {
     const epoch = earlier.get(ordinal) ?? run.lease.epoch;
     const { outcome = null, detail = null, sent = null } = more;
@@ -73,7 +73,7 @@ export function nodeWrites(
     doubt: async (ordinal, detail, request) =>
       await end(ordinal, "in_doubt", {
         detail: run.redact.message(detail),
-        sent: run.redact.message(describeRequest(request)).slice(0, limits.sentCharactersMax),
+        sent: request && run.redact.message(describeRequest(request)).slice(0, limits.sentCharactersMax),
       }),
     askOperator: () => {
       throw new RunParked();

@@ -17,6 +17,8 @@ export interface PlannedNode {
   readonly edges: readonly string[];
   /** The `<id>` of every `$nodes.<id>` in its expressions. */
   readonly readsNodes: readonly string[];
+  /** Of a loop: the `<id>` of every `$steps.<id>`. */
+  readonly readsSteps: readonly string[];
   /** Its `when` asks `$counts` of its `from`. */
   readonly asksCounts: boolean;
   /** Its records are kept for the length of the run: read more than once, or counted before they are used. */
@@ -49,9 +51,8 @@ function planRun(blueprint: Blueprint): RunPlan {
       config: node.config,
       gives: type.gives(node.config),
       edges: edgesOf(node),
-      readsNodes: [
-        ...new Set(uses.filter((use) => use.name === "nodes").flatMap((use) => use.path.slice(0, 1))),
-      ],
+      readsNodes: namesIn(uses, "nodes"),
+      readsSteps: namesIn(uses, "steps"),
       asksCounts: uses.some((use) => use.name === "counts"),
     };
   });
@@ -77,6 +78,11 @@ function planRun(blueprint: Blueprint): RunPlan {
   });
   return { nodes, blueprint };
 }
+
+/** The first names behind a variable, each once. */
+const namesIn = (uses: readonly VariableUse[], variable: string): readonly string[] => [
+  ...new Set(uses.filter(({ name }) => name === variable).flatMap(({ path }) => path.slice(0, 1))),
+];
 
 /** What was applied had a type; an operator's own may be missing where the run is carried. */
 function typeOf({ id, type }: BlueprintNode): NodeType {

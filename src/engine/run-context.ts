@@ -1,6 +1,7 @@
 import type { Lease } from "#db/lease.ts";
 import type { PollPlace } from "#db/polls.ts";
 import type { FinishedStep } from "#db/run-steps.ts";
+import type { FinishedTurn, StoredTurn } from "#db/run-turns.ts";
 import type { EndedWrite, StoredWrite } from "#db/run-writes.ts";
 import type { ClaimedRun } from "#db/runs.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
@@ -81,6 +82,11 @@ export interface RunJournal {
   saveSource(nodeId: string, blob: StepSource): Promise<boolean>;
   /** The writes of a node with these places, as far as they were begun. */
   listWrites(nodeId: string, first: number, count: number): Promise<readonly StoredWrite[]>;
+  /** What these steps of a loop have given for the records at these places. */
+  listTurns(nodeIds: readonly string[], first: number, count: number): Promise<readonly StoredTurn[]>;
+  keepTurn(turn: FinishedTurn): Promise<boolean>;
+  /** How many records a loop goes through, for the operator. */
+  noteTurns(nodeId: string, total: number): Promise<void>;
   /** Throws RunStopped when others may carry the run by now. */
   mayWrite(): void;
   /** The intent, before the request is sent. */

@@ -14,6 +14,8 @@ export const FAILPOINTS = [
   "write.after_intent",
   "write.after_effect",
   "write.after_outcome",
+  "turn.before_keep",
+  "turn.after_keep",
   "run.before_admit",
   "run.before_claim",
   "run.after_claim",

@@ -1,6 +1,6 @@
 import { must } from "#lib/assert.ts";
 import { Type, type TObject, type TProperties } from "typebox";
-import type { BoundExpressions, ExpressionScopeKind } from "#domain/expression.ts";
+import type { BoundExpressions, ExpressionScopeKind, Scope } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordBatches } from "#domain/record.ts";
@@ -34,6 +34,8 @@ export interface NodeContext {
   input(refKey: string): Value;
   /** Through the egress gate, with the node's credential applied, restricted to its hosts. Throws OutboundError. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
+  /** Of a loop alone. */
+  readonly turns: LoopTurns | null;
   /** The writes of a node whose effect is `write`. */
   readonly writes: NodeWrites;
   /**
@@ -47,7 +49,12 @@ export interface NodeContext {
    * A read's answer would not do yet: waits until it may ask again. False: it has asked for as long as it may. A wait that lasts hands the run
    * back, by a throw: it holds nothing meanwhile, and this node is carried anew when its time has come.
    */
-  askAgain(times: { readonly everyMs: number; readonly forMs: number }): Promise<boolean>;
+  askAgain(times: {
+    readonly everyMs: number;
+    readonly forMs: number;
+    /** Of a step in a loop. */
+    readonly ordinal?: number;
+  }): Promise<boolean>;
   /** Takes one of the run's retries, which all its nodes share. False: they are used up, and what failed fails at once. */
   takeRetry(): Promise<boolean>;
   /** Waits, and ends early with a throw when `signal` aborts. */
@@ -68,6 +75,31 @@ export interface NodeContext {
   log(message: string, fields?: Record<string, number | string | boolean>): void;
   /** The same, for what is probably not as the author meant it: an author's own run shows it, too. */
   warn(message: string): void;
+}
+
+/** What a step of a loop has given for one record; records are opened anew by each reader. */
+export type StepOutput =
+  | { readonly kind: "value"; readonly value: Value }
+  | { readonly kind: "records"; readonly open: () => RecordBatches };
+
+/** What steps of a turn have given before, by step. */
+export type KnownSteps = ReadonlyMap<string, () => Promise<StepOutput>>;
+
+/** The turns of a loop, one a record, by its place. What a step has given is kept before the next one is carried. */
+export interface LoopTurns {
+  /** Whether an expression reads what this step gave. */
+  isRead(step: string): boolean;
+  /** What the steps of these turns have given already, by place; none of it is read yet. */
+  known(first: number, count: number): Promise<ReadonlyMap<number, KnownSteps>>;
+  /** Carries a step for one record. `scope` is the root of its templates and its variables; `given`: what its requests may send as files. */
+  carry(
+    step: BlueprintNode,
+    turn: {
+      readonly ordinal: number;
+      readonly scope: Scope;
+      readonly given: ReadonlyMap<string, StepOutput>;
+    },
+  ): Promise<StepOutput>;
 }
 
 /** What is known of a write from before. */
@@ -100,8 +132,8 @@ export interface NodeWrites {
   /** It did not happen: the target refused it, or it was looked up and isn't there. */
   refuse(ordinal: number): Promise<void>;
   ruleOut(ordinal: number): Promise<void>;
-  /** It may have happened. `detail`: why, for the operator, who is shown the request as well. */
-  doubt(ordinal: number, detail: string, request: OutboundRequest): Promise<void>;
+  /** It may have happened. `detail`: why, for the operator, who is shown the request as well, where it is known. */
+  doubt(ordinal: number, detail: string, request: OutboundRequest | null): Promise<void>;
   /** The run waits for the operator's decision on writes in doubt. Always throws. */
   askOperator(): never;
 }
@@ -141,6 +173,8 @@ export interface NodeType {
   readonly isGate?: true;
   /** Its `timeout` is that of each request that it sends, so that one that hangs can be tried again. */
   readonly timesRequests?: true;
+  /** It works through the records of its `for_each` one by one, and keeps each turn in the journal: their places are fixed before the first. */
+  readonly hasTurns?: true;
   /** Its records hold texts that can't be read in the bytes of a response: it unpacks them. They are cleaned of secrets once more. */
   unpacks?(config: JsonObject): boolean;
   /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
@@ -231,6 +265,8 @@ export function namedSources({
           named(file, ["request", ...path], file === config["for_each"] ? "records" : "value"),
         ),
       ];
+    case "loop":
+      return [...named(config["for_each"], ["for_each"], "records"), ...filesOfSteps(config["steps"])];
     case "browser":
       return named(config["for_each"], ["for_each"], "records");
     case "join":
@@ -238,6 +274,19 @@ export function namedSources({
     default:
       return [];
   }
+}
+
+/** Files that the steps of a loop send and that no step gives: they are a node's. */
+function filesOfSteps(steps: Json | undefined): readonly NamedSource[] {
+  const all = (Array.isArray(steps) ? steps : []).flatMap((step: Json, index: number) =>
+    isJsonObject(step) ? [{ step, index }] : [],
+  );
+  const ids = new Set(all.map(({ step }) => step["id"]));
+  return all.flatMap(({ step, index }) =>
+    namedSources({ type: "http", config: { request: step["request"] ?? null } })
+      .filter(({ source }) => !ids.has(source))
+      .map(({ path, ...named }) => ({ ...named, path: ["steps", index, ...path] })),
+  );
 }
 
 /** Where a request names nodes that give files: `file`, and `multipart.<name>.file`, or of an item of its list. */

@@ -44,7 +44,11 @@ async function missedOf(
   if (status !== undefined && !status.includes(response.status))
     return `expected status ${status.join(" or ")}`;
   const named: Expectation = { ...pick({ json: when, text, css }), status: [response.status] };
-  const miss = await findMiss(answerTools(context, { place: `${place}: until`, seen }, "when"), named, response);
+  const miss = await findMiss(
+    answerTools(context, { place: `${place}: until`, seen }, "when"),
+    named,
+    response,
+  );
   return miss?.kind === "content" ? miss.phrase : null;
 }
 
@@ -75,7 +79,8 @@ export function untilFindings(config: HttpConfig): readonly ConfigFinding[] {
     return [
       {
         path: ["until"],
-        message: "a node with `for_each` asks once for each record; `until` belongs to a node without it",
+        message:
+          "a node with `for_each` asks once for each record; use a `loop`, whose steps may have `until`",
       },
     ];
   if (submit !== undefined)

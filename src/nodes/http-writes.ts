@@ -48,16 +48,20 @@ export async function carryWrite(
   if (known?.status === "refused")
     throw new NodeFailure(`${write.subject.place} was refused by the target before.`);
   if (known?.status === "in_doubt") {
-    const settled = await settle(context, config, write, "the worker went away while it was under way");
+    // A form's request would be another one by now.
+    const request = write.lookUp === null && config.submit === undefined ? await write.prepare() : null;
+    const why = "the worker went away while it was under way";
+    const settled = await settle(context, config, write, { why, request });
     if (settled !== "not_there") return settled;
   }
   const attempts = Math.max(1, context.node.retry.attempts);
   for (let attempt = 1; ; attempt += 1) {
     context.signal.throwIfAborted();
-    const sent = await sendOnce(context, config, write);
+    const request = await write.prepare();
+    const sent = await sendOnce(context, config, write, request);
     if (sent.kind === "done") return { gave: await finish(context, write, sent.response) };
     if (sent.kind === "doubt" || sent.kind === "unlikely") {
-      const settled = await settle(context, config, write, sent.why);
+      const settled = await settle(context, config, write, { why: sent.why, request });
       if (settled !== "not_there") return settled;
     }
     if (sent.kind === "refused" || sent.kind === "unlikely") {
@@ -90,9 +94,14 @@ type Sent =
   | { readonly kind: "refused" | "unlikely"; readonly why: string; readonly answer: OutboundResponse };
 
 /** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the request was refused here. */
-async function sendOnce(context: NodeContext, config: HttpConfig, write: Write): Promise<Sent> {
+async function sendOnce(
+  context: NodeContext,
+  config: HttpConfig,
+  write: Write,
+  request: PreparedRequest,
+): Promise<Sent> {
   const outbound: OutboundRequest = {
-    ...(await write.prepare()),
+    ...request,
     maxBytes: config.max_bytes ?? limits.responseBytesMax,
     redirectsMax: config.follow === false ? 0 : limits.redirectsMax,
     timeoutMs: context.node.timeoutMs ?? limits.requestTimeoutMs,
@@ -174,7 +183,7 @@ async function settle(
   context: NodeContext,
   config: HttpConfig,
   write: Write,
-  why: string,
+  { why, request }: { readonly why: string; readonly request: PreparedRequest | null },
 ): Promise<Written | "not_there"> {
   if (write.lookUp !== null) {
     if (!(await write.lookUp())) {
@@ -184,7 +193,7 @@ async function settle(
     await context.writes.finish(write.ordinal, write.whenFound);
     return { gave: write.whenFound };
   }
-  await context.writes.doubt(write.ordinal, why, write.request);
+  await context.writes.doubt(write.ordinal, why, request);
   if (config.on_unknown === "fail")
     throw new NodeFailure(
       `${write.subject.place} may have happened: ${why}. The node says \`on_unknown: fail\`.`,

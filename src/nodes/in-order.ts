@@ -44,6 +44,7 @@ export async function* inOrder<Item>(
         entry.held = await hold(inner, recordsOf(inner, item));
       } catch (error) {
         failures.push(error);
+        // The others stop also while nobody asks for records.
         stop.abort(error);
       }
       entry.isDone = true;
@@ -54,17 +55,17 @@ export async function* inOrder<Item>(
     waiting.push(entry);
   };
   try {
-    for (let isOver = false; ;) {
-      while (!isOver && failures.length === 0 && underWay < atOnce && waiting.length < WAITING_MAX) {
+    for (let isOver = false; failures.length === 0;) {
+      while (!isOver && underWay < atOnce && waiting.length < WAITING_MAX) {
         const step = await source.next();
         if (step.done === true) isOver = true;
         else begin(step.value);
       }
       const [first] = waiting;
-      if (first === undefined || failures.length > 0) break;
+      if (first === undefined) break;
       freed = Promise.withResolvers();
       if (!first.isDone) await Promise.race([first.ended, freed.promise]);
-      if (!first.isDone || first.held === null) continue;
+      if (first.held === null) continue;
       waiting.shift();
       yield* first.held();
     }

@@ -72,13 +72,14 @@ function checkName(type: unknown, file: string): readonly string[] {
     : [`it defines the type \`${type}\`, so its name must be ${type}${extname(file)}; rename one of the two`];
 }
 
-function checkParts({ schema, run, gives, isGate }: Partial<NodeDefinition>): readonly string[] {
+function checkParts({ schema, run, gives, isGate, hasTurns }: Partial<NodeDefinition>): readonly string[] {
   const problems: string[] = [];
   if (typeof run !== "function") problems.push(`the node has no function \`run\`; ${EXAMPLE}`);
   // What only `output` and `review` can do is tied to them.
   if (givesResults(gives))
     problems.push("only the built-in `output` gives results; give records, which an `output` node takes");
   if (isGate !== undefined) problems.push("only the built-in `review` is a gate; remove `isGate`");
+  if (hasTurns !== undefined) problems.push("only the built-in `loop` keeps turns; remove `hasTurns`");
   return [...problems, ...checkSchema(schema)];
 }
 

@@ -7,8 +7,10 @@ import { after, before, test } from "node:test";
 import type { Lease } from "#db/lease.ts";
 import type { Database } from "#db/pool.ts";
 import { leaveLine, standInLine } from "#db/lines.ts";
+import { notePoll, waitToAsk } from "#db/polls.ts";
 import { takeRetry } from "#db/retry-budget.ts";
-import { failStep, finishStep, saveStepSource, startStep } from "#db/run-steps.ts";
+import { failStep, finishStep, noteStep, saveStepSource, startStep } from "#db/run-steps.ts";
+import { keepTurn, noteTurns } from "#db/run-turns.ts";
 import { beginWrite, endWrite } from "#db/run-writes.ts";
 import { completeRun } from "#db/run-results.ts";
 import { failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs.ts";
@@ -18,13 +20,23 @@ const FOLDER = resolve(import.meta.dirname, "../../src/db");
 const ACCOUNT = "acct_fences";
 const NODE = "node_a";
 const EPOCH = 5;
-const TABLES = ["run", "run_step", "run_write", "run_result", "blob", "review", "worker"];
+const TABLES = [
+  "run",
+  "run_step",
+  "run_turn",
+  "run_poll",
+  "run_write",
+  "run_result",
+  "blob",
+  "review",
+  "worker",
+];
 
 interface Case {
   /** Other than a run that is running, with nothing in its journal. */
   readonly run?: "queued" | "running";
   /** The entry that the function changes, begun under the lease. */
-  readonly entry?: "run_step" | "run_write";
+  readonly entry?: "run_step" | "run_poll" | "run_write";
   /** Only the entry's own epoch fences it: its truth does not depend on who has the run now. */
   readonly fencedByEntryAlone?: true;
   readonly call: (db: Database, lease: Lease, unique: string) => Promise<unknown>;
@@ -73,6 +85,28 @@ const CASES: Readonly<Record<string, Case>> = {
   saveStepSource: {
     entry: "run_step",
     call: async (db, lease, unique) => await saveStepSource(db, lease, ACCOUNT, NODE, blob(unique)),
+  },
+  noteStep: { entry: "run_step", call: async (db, lease) => await noteStep(db, lease, NODE, "a line") },
+  noteTurns: { entry: "run_step", call: async (db, lease) => await noteTurns(db, lease, NODE, 7) },
+  keepTurn: {
+    call: async (db, lease, unique) =>
+      await keepTurn(db, lease, ACCOUNT, {
+        nodeId: NODE,
+        ordinal: 0,
+        outputKind: "json",
+        output: null,
+        blob: blob(unique),
+        filename: null,
+        contentType: null,
+      }),
+  },
+  notePoll: {
+    call: async (db, lease) =>
+      (await notePoll(db, lease, { accountId: ACCOUNT, nodeId: NODE, ordinal: 0 })) !== undefined,
+  },
+  waitToAsk: {
+    entry: "run_poll",
+    call: async (db, lease) => await waitToAsk(db, lease, { nodeId: NODE, ordinal: 0, waitMs: 5_000 }),
   },
   beginWrite: {
     entry: "run_write",
@@ -151,6 +185,12 @@ async function plant({ run: status = "running", entry }: Case): Promise<Lease> {
         `insert into run_step (account_id, run_id, node_id, status, epoch) values ($1, $2, $3, 'started', $4)`,
         [ACCOUNT, lease.runId, NODE, lease.epoch],
       );
+    if (entry === "run_poll")
+      await tx.query(`insert into run_poll (account_id, run_id, node_id, ordinal) values ($1, $2, $3, 0)`, [
+        ACCOUNT,
+        lease.runId,
+        NODE,
+      ]);
     if (entry === "run_write")
       await tx.query(
         `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch) values ($1, $2, $3, 0, 'started', $4)`,
@@ -204,7 +244,8 @@ for (const [name, fenced] of Object.entries(CASES)) {
   }
 
   const { entry } = fenced;
-  if (entry) {
+  // A poll has no epoch of its own: what it says, when the first answer would not do, is the same whoever has the run.
+  if (entry !== undefined && entry !== "run_poll") {
     test(`${name} leaves an entry alone that another lease has begun`, async () => {
       const lease = await plant(fenced);
       await database.db.query(`update ${entry} set epoch = epoch + 1 where run_id = $1`, [lease.runId]);

@@ -111,7 +111,7 @@ test("the node of docs/custom-nodes.md that sends: its answer as a text, and a r
   const gone = await run();
   assert.match(
     gone.stderr,
-    /^Node word: GET \S+\/motd answered 410; expected is 200\.\nThe answer: 410 from \S+\/motd \(text\/plain; charset=utf-8\)\n {2}No words any more\.$/m,
+    /^Node word: GET \S+\/motd answered 410; expected is 200\.\nThe answer: 410 from \S+\/motd\?lang=… \(text\/plain; charset=utf-8\)\n {2}No words any more\.$/m,
   );
   rmSync(folder, { recursive: true });
 });

@@ -10,6 +10,11 @@ export interface Plant {
   readonly also?: RegExp;
 }
 
+/** A step of a loop of the other account. */
+const TURN = (run: string, blob: string): string =>
+  `insert into run_turn (account_id, run_id, node_id, ordinal, epoch, output_kind, blob_key)
+   select id, ${run}, 'each.open', 0, 1, 'absent', ${blob} from account where slug = 'other'`;
+
 /** V15: each row that names another, as another account's, or naming nothing. */
 export function ofAccounts({ completed, failed, approved, credential, decided }: Left): readonly Plant[] {
   const also = /^account_/;
@@ -36,6 +41,17 @@ export function ofAccounts({ completed, failed, approved, credential, decided }:
       sql: [
         `insert into run_poll (account_id, run_id, node_id, ordinal) select id, 'none', 'items', 0 from account where slug = 'other'`,
       ],
+    },
+    {
+      check: "account_run_turn_run_id",
+      place: "run_turn none each.open 0",
+      sql: [TURN("'none'", "null")],
+    },
+    {
+      check: "account_run_turn_blob_key",
+      place: "each.open 0",
+      sql: [TURN(`'${failed}'`, `(select key from blob where run_id = '${completed}' limit 1)`)],
+      also,
     },
     belongs("run_input", "run_id", ofRun(completed)),
     {

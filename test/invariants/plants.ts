@@ -11,6 +11,13 @@ const underWay = (run: string, more: string): readonly string[] => [
   `update run set parked_at = null, progress_step = 'running', ${more} where id = '${run}'`,
 ];
 
+/** A row of a run that is left after its purge. */
+const leftOf = (run: string, columns: string, values: string): Plant => ({
+  check: "run_purged_data",
+  place: `run ${run}`,
+  sql: [`insert into ${columns} select account_id, id, ${values} from run where id = '${run}'`],
+});
+
 /** An entry of the audit log like another of its action, about something else. */
 const entry = (action: string, subject: string, run = "null"): string =>
   `insert into audit_entry (id, account_id, occurred_at, actor_kind, actor_id, action, subject_id, run_id, detail, seal)
@@ -157,22 +164,15 @@ function ofRuns(left: Left): readonly Plant[] {
       purged,
       "status = 'running', progress_step = 'running', ended_at = null, response_bytes = null",
     ),
-    {
-      check: "run_purged_data",
-      place: `run ${purged}`,
-      sql: [
-        `insert into run_poll (account_id, run_id, node_id, ordinal) select account_id, id, 'items', 0 from run where id = '${purged}'`,
-      ],
-    },
+    leftOf(
+      purged,
+      "run_turn (account_id, run_id, node_id, ordinal, epoch, output_kind)",
+      "'each.open', 0, 1, 'absent'",
+    ),
+    leftOf(purged, "run_poll (account_id, run_id, node_id, ordinal)", "'items', 0"),
     run("run_purged_data", purged, "error_detail = 'the story'"),
     run("run_purged_data", purged, `metadata = '{"a":"b"}'`),
-    {
-      check: "run_purged_data",
-      place: `run ${purged}`,
-      sql: [
-        `insert into run_input (account_id, run_id, ref_key, kind, content) select account_id, id, 'k', 'text', '' from run where id = '${purged}'`,
-      ],
-    },
+    leftOf(purged, "run_input (account_id, run_id, ref_key, kind, content)", "'k', 'text', ''"),
     {
       check: "run_unpurged",
       place: `run ${failed}`,

@@ -115,6 +115,35 @@ test("after one fails no other is begun, those under way end at their next page,
   assert(urls.length <= 3, urls.join(" "));
 });
 
+test("a failure stops the others also while nobody asks for records", async (t) => {
+  const failed = Promise.withResolvers<void>();
+  const { send, urls } = await target(t, (_request, response, url) => {
+    const [order = 0, page = 0] = ["o", "p"].map((name) => Number(url.searchParams.get(name)));
+    if (order === 1 && page === 2) {
+      response.writeHead(404).end();
+      return void setTimeout(failed.resolve, 20);
+    }
+    const text = `${page}`.repeat(order === 0 ? 300_000 : 1);
+    const answer = json(order === 0 && page > 3 ? [] : [{ text, page }]);
+    // The one that fails does so while the first one's records are read.
+    return void setTimeout(() => response.end(answer), order === 1 ? 100 : 3);
+  });
+  const node = http(
+    { url: "/l?o={{ id }}" },
+    { records: "$", paginate: { page: 1, param: "p" }, concurrency: 3 },
+  );
+  const { flow } = await runNode(node, { from: [recordFlow(ids(3))], send });
+  assert(flow?.kind === "records");
+  await assert.rejects(async () => {
+    for await (const _ of flow.batches) {
+      await failed.promise;
+      const before = urls.length;
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      assert.equal(urls.length, before);
+    }
+  }, /record 1, page 2 answered 404/);
+});
+
 test("a run that is stopped ends what is under way", async (t) => {
   const { send, urls } = await target(t, (_request, response, url) =>
     response.end(json([{ page: url.searchParams.get("p") }])),

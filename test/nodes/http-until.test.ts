@@ -110,7 +110,10 @@ test("mistakes are refused where they stand", () => {
     String(at(DONE, { request: { method: "POST", url: "http://a.example/" } })),
     /^until,a write is sent once/,
   );
-  assert.match(String(at(DONE, { for_each: "rows" })), /^until,a node with `for_each` asks once/);
+  assert.match(
+    String(at(DONE, { for_each: "rows" })),
+    /^until,a node with `for_each` asks once for each record; use a `loop`/,
+  );
   assert.match(String(at({ ...DONE, every: "10ms" })), /^until\.every,`every` is a duration of 1s or more/);
   assert.match(String(at({ ...DONE, every: 5 })), /^until\.every/);
   assert.match(String(at({ ...DONE, for: "8d" })), /^until\.for,`for` is a duration from 1s to 7d/);

@@ -99,7 +99,20 @@ test("input: check refuses a schema on a file, one that doesn't compile, and a d
 test("the registry has every built type, each annotated schema is closed, and the unbuilt ones are named", () => {
   assert.deepEqual(
     [...nodeTypes.keys()],
-    ["dedupe", "filter", "http", "input", "join", "map", "output", "parse", "review", "sort", "validate"],
+    [
+      "dedupe",
+      "filter",
+      "http",
+      "input",
+      "join",
+      "loop",
+      "map",
+      "output",
+      "parse",
+      "review",
+      "sort",
+      "validate",
+    ],
   );
   assert.deepEqual([...UNBUILT_NODE_TYPES], ["browser"]);
   for (const type of nodeTypes.values())
@@ -109,8 +122,8 @@ test("the registry has every built type, each annotated schema is closed, and th
       new RegExp(`"(${EXPRESSION}|${TEMPLATE})":"[a-z]+"`, "g"),
     )?.length;
   assert.deepEqual(
-    ["filter", "map", "validate", "output", "parse", "http", "review"].map(annotations),
-    [1, 2, 1, 1, 1, 21, 2],
+    ["filter", "map", "validate", "output", "parse", "http", "loop", "review"].map(annotations),
+    [1, 2, 1, 1, 1, 27, 29, 2],
   );
 });
 

@@ -157,7 +157,7 @@ const BLINDLY: readonly [JsonObject, JsonObject, string][] = [
 for (const [paginate, body, message] of BLINDLY)
   test(`a target that does not read what asks for the next page is asked twice: ${json(paginate)}`, async (t) => {
     const { send, urls } = await target(t, (_request, response) =>
-      response.end(json({ items: [{ n: 1 }], next: "/?p=2", cursor: "again" })),
+      response.end(json({ items: [{ n: 1 }], next: `/?p=2#${urls.length}`, cursor: "again" })),
     );
     const request = { method: "POST", url: "/", json: body };
     const { flow } = await runNode(http(request, { effect: "read", records: "items", paginate }), { send });

@@ -91,6 +91,10 @@ test("every mistake of the files is named with its file and the remedy, all at o
       /only the built-in `review` is a gate; remove `isGate`/,
     ],
     [
+      file("turns.js", plain("turns", "{}", ", hasTurns: true")),
+      /only the built-in `loop` keeps turns; remove `hasTurns`/,
+    ],
+    [
       file("final.js", plain("final", "{}", ', gives: "results"')),
       /only the built-in `output` gives results/,
     ],

@@ -27,6 +27,7 @@ export function RunStepDetail({ step }: { readonly step: RunStep }) {
           ["Gave", step.output],
           ["Records", step.records_total],
           ["Usually", step.records_usual],
+          ["Turns", turnsOf(step)],
           [
             "With errors",
             step.records_total === null ? null : step.records_total - (step.records_valid ?? 0),
@@ -58,6 +59,12 @@ function Answer({ of }: { readonly of: NonNullable<RunStep["answer"]> }) {
       )}
     </Note>
   );
+}
+
+/** How far a loop is. */
+function turnsOf({ turns_begun: begun, turns_total: total }: RunStep): string | null {
+  if (begun === null && total === null) return null;
+  return total === null ? String(begun) : `${begun ?? 0} of ${total}`;
 }
 
 function StepLog({ step }: { readonly step: RunStep }) {

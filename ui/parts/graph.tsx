@@ -86,13 +86,13 @@ export function GraphDrawing({ graph }: { readonly graph: Graph }) {
               className={styles["node"]}
               data-type={node.type}
             >
-              <title>{node.name ?? node.id}</title>
+              <title>{[node.name ?? node.id, ...node.steps].join("\n")}</title>
               <rect width={NODE.width} height={NODE.height} rx="10" />
               <text x="14" y="24" className={styles["name"]}>
                 {shown(node.name ?? node.id)}
               </text>
               <text x="14" y="43" className={styles["type"]}>
-                {shown([node.type, node.credential && `as ${node.credential}`].filter(Boolean).join(" · "))}
+                {shown(aboutOf(node))}
               </text>
               {node.when !== null && <circle cx={NODE.width - 14} cy="14" r="4" className={styles["when"]} />}
             </g>
@@ -100,9 +100,10 @@ export function GraphDrawing({ graph }: { readonly graph: Graph }) {
         </svg>
       </Box>
       <ul className={styles["heard"]}>
-        {graph.nodes.map(({ id, type, when }) => (
+        {graph.nodes.map(({ id, type, when, steps }) => (
           <li key={id}>
             {id}, {type}
+            {steps.length === 0 ? "" : ` of ${steps.join(", ")}`}
             {sourcesOf(graph, id)}
             {when === null ? "" : `, when ${when}`}
           </li>
@@ -110,6 +111,12 @@ export function GraphDrawing({ graph }: { readonly graph: Graph }) {
       </ul>
     </>
   );
+}
+
+/** Its type, and whom it acts as; of a loop its steps. */
+function aboutOf({ type, credential, steps }: Graph["nodes"][number]): string {
+  if (steps.length > 0) return `${type}: ${steps.join(", ")}`;
+  return [type, credential && `as ${credential}`].filter(Boolean).join(" · ");
 }
 
 function sourcesOf({ edges }: Graph, id: string): string {

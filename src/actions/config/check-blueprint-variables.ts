@@ -72,7 +72,8 @@ function explainAbsent(name: string, variables: readonly string[]): string {
   if (name === "counts") return "`$counts` exists only in `when`";
   if (PER_RECORD.includes(name)) return `\`$${name}\` exists only where a node works per record`;
   if (name === "record")
-    return "`$record` exists only in expressions over an answer of a node with `for_each`; elsewhere the record is the root, so write its fields";
+    return "`$record` exists only in expressions over an answer of a node with `for_each`, and in a loop; elsewhere the record is the root, so write its fields";
+  if (name === "steps") return "`$steps` exists only in a loop: in its steps and in its `gives`";
   if (PER_PAGE.includes(name))
     return `\`$${name}\` exists only in a request whose \`paginate\` has \`${name}\`, and in its expressions`;
   if (name === "token") return "`$token` exists only in writes, one per record";

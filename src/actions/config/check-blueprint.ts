@@ -5,6 +5,7 @@ import { blueprintSchema, commonNodeKeys, configLimits } from "#domain/config-sc
 import Type from "typebox";
 import { checkBlueprintVariables, type BlueprintNames } from "./check-blueprint-variables.ts";
 import { checkGraph } from "./check-graph.ts";
+import { checkSteps, readStepExpressions, stepDrafts, withoutSteps } from "./check-steps.ts";
 import { checkNodes } from "./check-nodes.ts";
 import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkCredentialUrls, checkPublicUrls, findRequestUrls } from "./check-request-urls.ts";
@@ -33,15 +34,26 @@ export function checkBlueprint(
   const drafts = readNodes(document["nodes"]);
   const read = drafts.map((draft) => {
     const schema = draft.nodeType === null ? untypedNode : withCommonKeys(commonNodeKeys, draft.nodeType);
+    const own = readExpressions(
+      schema,
+      withoutSteps(draft),
+      draft.path,
+      draft.requestScope,
+      draft.addedVariables,
+    );
+    const inside = readStepExpressions(draft);
     return {
       draft,
-      ...readExpressions(schema, draft.value, draft.path, draft.requestScope, draft.addedVariables),
+      uses: [...own.uses, ...inside.uses],
+      findings: [...own.findings, ...inside.findings, ...checkSteps(draft, drafts, own.uses)],
     };
   });
   const ofNodes = checkNodes(document["nodes"], drafts);
   const ofRequests = [
     ...read.flatMap(({ findings }) => findings),
-    ...drafts.flatMap((draft) => checkCredential(draft, document, strategies)),
+    ...drafts.flatMap((draft) =>
+      [draft, ...stepDrafts(draft)].flatMap((each) => checkCredential(each, document, strategies)),
+    ),
   ];
   const usesOf: ReadonlyMap<DraftNode, readonly LocatedUse[]> = new Map(
     read.map(({ draft, uses }) => [draft, uses]),

@@ -54,7 +54,8 @@ function explainType(type: string): string {
   return `unknown node type ${quote(type)}${near}${near.includes("did you mean") ? "" : `; ${OWN_TYPE_REMEDY}`}`;
 }
 
-function checkCommon({ value, path, nodeType }: DraftNode): readonly ConfigFinding[] {
+/** The keys that every node has, and a step of a loop. */
+export function checkCommon({ value, path, nodeType }: DraftNode): readonly ConfigFinding[] {
   const milestone = value["milestone"];
   const retry = isJsonObject(value["retry"]) ? value["retry"] : {};
   const delays = { maxMs: configLimits.retryDelayMsMax, zero: true };

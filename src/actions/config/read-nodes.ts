@@ -40,7 +40,7 @@ export function readNodes(nodes: Json | undefined): readonly DraftNode[] {
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 
-function readNode(value: JsonObject, path: ConfigPath): DraftNode {
+export function readNode(value: JsonObject, path: ConfigPath): DraftNode {
   const type = text(value["type"]);
   const nodeType = (type === null ? undefined : nodeTypes.get(type)) ?? null;
   const config = ownKeys(value, commonNodeKeys);

@@ -5,6 +5,7 @@ import { commonNodeKeys } from "#domain/config-schema.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { edgesOf, refKeyOf } from "#nodes/define-node.ts";
 import { inputRulesOf } from "#nodes/input.ts";
+import { stepIds } from "#nodes/loop-steps.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 
 /** What a checked Blueprint takes and how its nodes are connected, for a form and for a drawing. */
@@ -38,6 +39,7 @@ const showNode = (node: BlueprintNode) => ({
   when: node.when,
   credential: node.credential,
   milestone: node.milestone,
+  steps: [...stepIds(node.type === "loop" ? node.config : {})],
 });
 
 /** `flow`: what a node takes with `from`. `reads`: what its expressions read with `$nodes`. */

@@ -8,6 +8,7 @@ import {
   listInputSizes,
   listResultSizes,
   listReviewsOfRun,
+  listTurnsBegun,
   listUsualRecords,
   listRuns,
   type DetailedRun,
@@ -105,8 +106,9 @@ export async function lookAtRun(db: Database, reference: string, seesAnswers: bo
   const found = parsed && (await findRunOfAnyAccount(db, parsed));
   const run = found && (await findDetailedRun(db, found.id));
   if (!run) throw notFound("Run");
-  const [steps, usual, inputs, credentials, results, reviews] = await Promise.all([
+  const [steps, turns, usual, inputs, credentials, results, reviews] = await Promise.all([
     listDetailedSteps(db, run.id),
+    listTurnsBegun(db, run.id),
     listUsualRecords(db, run.id),
     listInputSizes(db, run.id),
     listCredentialsOfRun(db, run.id),
@@ -130,7 +132,11 @@ export async function lookAtRun(db: Database, reference: string, seesAnswers: bo
     metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
     ignored_keys: await explainIgnored(db, run),
     steps: steps.map((step) =>
-      showStep(step, usual.find(({ nodeId }) => nodeId === step.nodeId)?.records ?? null, seesAnswers),
+      showStep(step, {
+        usual: usual.find(({ nodeId }) => nodeId === step.nodeId)?.records ?? null,
+        turns: turns.find(({ nodeId }) => nodeId === step.nodeId)?.turns ?? null,
+        seesAnswers,
+      }),
     ),
     inputs: inputs.map((input) => ({
       ref_key: input.refKey,
@@ -153,7 +159,14 @@ export async function lookAtRun(db: Database, reference: string, seesAnswers: bo
   };
 }
 
-function showStep(step: DetailedStep, usual: number | null, seesAnswers: boolean) {
+/** `usual`: the records that the step gives in other runs; `turns`: those that a loop has come to. */
+interface ShownWith {
+  readonly usual: number | null;
+  readonly turns: number | null;
+  readonly seesAnswers: boolean;
+}
+
+function showStep(step: DetailedStep, { usual, turns, seesAnswers }: ShownWith) {
   const lines = linesOf(step.log);
   return {
     node: step.nodeId,
@@ -166,6 +179,8 @@ function showStep(step: DetailedStep, usual: number | null, seesAnswers: boolean
     records_total: step.recordsTotal,
     records_valid: step.recordsValid,
     records_usual: usual,
+    turns_begun: turns,
+    turns_total: step.turnsTotal,
     error: step.errorDetail,
     answer: seesAnswers ? (lines.map(readAnswerLine).find((answer) => answer !== null) ?? null) : null,
     log: lines.filter((line) => readAnswerLine(line) === null),

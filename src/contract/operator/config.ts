@@ -94,6 +94,7 @@ export const graph = closed(
         when: orNull(text("On what condition it is executed.")),
         credential: orNull(text("The slot of the credential that it uses.")),
         milestone: orNull(text("What callers are told when it begins.")),
+        steps: Type.Array(text("Of a loop: the id of a step, in their order.")),
       }),
     ),
     edges: Type.Array(

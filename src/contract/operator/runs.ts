@@ -74,6 +74,8 @@ const step = closed(
     records_usual: orNull(
       count("The median of what the node gave in the last completed runs before; `null`: there are none."),
     ),
+    turns_begun: orNull(count("Of a loop: the records that it has come to.")),
+    turns_total: orNull(count("Of a loop: the records that it goes through, where that is known.")),
     error: orNull(text("Why it failed, redacted.")),
     answer: orNull(
       closed(
