@@ -127,6 +127,9 @@ export const limits = {
   /** Of what a node says by `max_bytes`: of a response that is read whole, and of one that is read as a stream. */
   wholeBytesMax: 100_000_000,
   streamedBytesMax: 10_000_000_000,
+  /** Of a text that becomes a field of a record, and of the lines before the header of a CSV. */
+  textFieldCharactersMax: 10_000_000,
+  skippedLinesMax: 10_000,
   pagesMax: 10_000,
   /** Of a node with `for_each`, and turns of a loop. */
   requestsAtOnceMax: 20,

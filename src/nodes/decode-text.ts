@@ -2,6 +2,23 @@ import { isUtf8 } from "node:buffer";
 import { TextDecoder } from "node:util";
 import { NodeFailure } from "./define-node.ts";
 
+/** Those that can be read, by the names of the WHATWG's Encoding Standard, which has more names for most of them. */
+export const CHARSETS: readonly string[] = [
+  ...["utf-8", "utf-16le", "utf-16be", "iso-8859-1", "windows-1252"],
+  ...[2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16].map((part) => `iso-8859-${part}`),
+  ...[1250, 1251, 1253, 1254, 1255, 1256, 1257, 1258, 874].map((page) => `windows-${page}`),
+  ...["ibm866", "koi8-r", "koi8-u", "macintosh", "x-mac-cyrillic"],
+  ...["big5", "euc-jp", "euc-kr", "gb18030", "gbk", "iso-2022-jp", "shift_jis"],
+];
+
+export function isCharset(name: string): boolean {
+  try {
+    return CHARSETS.includes(name.toLowerCase()) || new TextDecoder(name).encoding !== "";
+  } catch {
+    return false;
+  }
+}
+
 /** The charset that a content type names, lower case, or null. */
 export function charsetOf(contentType: string | null | undefined): string | null {
   const match = /;\s*charset\s*=\s*"?([\w.:-]{1,40})"?/i.exec(contentType ?? "");
@@ -48,7 +65,9 @@ function decoderFor(charset: string, place: string): TextDecoder {
   try {
     return new TextDecoder(charset, { fatal: true });
   } catch {
-    throw new NodeFailure(`${place} has a charset that is not known: ${charset}.`);
+    throw new NodeFailure(
+      `${place} has a charset that is not known: ${charset}. \`charset\` of the format says the right one.`,
+    );
   }
 }
 
@@ -57,7 +76,7 @@ function decoded(decode: () => string, charset: string, place: string): string {
     return decode();
   } catch {
     throw new NodeFailure(
-      `${place} is not ${charset} text. A file that isn't text can't be parsed; text in another charset must say so in its content type.`,
+      `${place} is not ${charset} text. A file that isn't text can't be parsed; text in another charset says so in its content type, or by \`charset\` of the format.`,
     );
   }
 }

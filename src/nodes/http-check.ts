@@ -9,7 +9,8 @@ import { urlTemplateProblem } from "#domain/url-template.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
 import { paginateFindings } from "./paginate-check.ts";
-import { listPath, parseFindings } from "./parse-records.ts";
+import { parseFindings } from "./parse-config.ts";
+import { listPath } from "./parse-records.ts";
 import { untilFindings } from "./http-until.ts";
 
 const THROTTLE_MS_MAX = 3_600_000;

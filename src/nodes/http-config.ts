@@ -8,7 +8,8 @@ import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import type { AddedVariables } from "./define-node.ts";
 import { pageVariables } from "./page-variables.ts";
-import { listPath, parseSchema } from "./parse-records.ts";
+import { parseSchema } from "./parse-config.ts";
+import { listPath } from "./parse-records.ts";
 
 const template = (description: string) =>
   Type.Optional(Type.Unsafe<Json>({ [TEMPLATE]: "request", description }));

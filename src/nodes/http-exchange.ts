@@ -13,7 +13,7 @@ import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { retryAfterMs, retryDelayMs } from "#lib/retry-delay.ts";
-import { charsetOf } from "./decode-text.ts";
+import { charsetOf, decodeWhole } from "./decode-text.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";
 import { kindOf, valueOf } from "./expression-value.ts";
 import { effectOf, isStreamed, type HttpConfig } from "./http-config.ts";
@@ -188,8 +188,12 @@ export function answerTools(
   };
 }
 
-/** The body as text. Bytes that aren't text (a PDF, an image) are a NodeFailure, never mangled. */
-export function responseText(response: OutboundResponse, place: string): string {
+/**
+ * The body as text. Bytes that aren't text (a PDF, an image) are a NodeFailure, never mangled. `named`: the charset that the document
+ * says, whatever the answer does.
+ */
+export function responseText(response: OutboundResponse, place: string, named?: string): string {
+  if (named !== undefined) return decodeWhole(response.body, named, `${place}: the response`);
   const contentType = response.headers.get("content-type");
   const charset = charsetOf(contentType);
   if ((charset === null || charset === "utf-8" || charset === "utf8") && !isUtf8(response.body)) {

@@ -17,7 +17,7 @@ import { recordsOfPages } from "./http-pages.ts";
 import { fileOfResponse } from "./http-file.ts";
 import { extractFields, prepareAsked } from "./http-submit.ts";
 import { exchangeUntil } from "./http-until.ts";
-import { isPacked } from "./parse-records.ts";
+import { isUnpacked } from "./parse-config.ts";
 import { requireRecords } from "./require-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
@@ -37,7 +37,7 @@ export const node = defineNode({
   requestScope: requestScopeOf,
   addsVariables: addedVariables,
   effect: (config) => effectOf(readConfig(httpSchema, config)),
-  unpacks: ({ parse }) => isJsonObject(parse) && isPacked(parse["format"]),
+  unpacks: ({ parse }) => isJsonObject(parse) && isUnpacked(parse),
   check: httpFindings,
   warn: httpWarnings,
   run: async (context, raw) => {

@@ -1,96 +1,21 @@
-import { Type, type Static } from "typebox";
-import { isSelector } from "#answers/is-selector.ts";
-import { EXPRESSION, NoJson, type BoundExpressions, type Scope } from "#domain/expression.ts";
+import { NoJson, type BoundExpressions, type Scope } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { takeJsonRoom } from "#domain/json-room.ts";
+import { limits } from "#domain/limits.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { must } from "#lib/assert.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { decodeChunks, decodeHtml, decodeWhole, decodeXml } from "./decode-text.ts";
-import { NodeFailure, type ConfigFinding } from "./define-node.ts";
+import { NodeFailure } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { readCsv } from "./read-csv.ts";
 import { readNdjson } from "./read-ndjson.ts";
-import { compileRows, groupsOf } from "./match-rows.ts";
-import { readColumn, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
+import type { ParseConfig } from "./parse-config.ts";
+import { readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
+import { readWholeText } from "./read-text.ts";
 import { lookAtMissing, type TellMissing } from "./missing-records.ts";
 import { batchesFromJson } from "./record-flow.ts";
 import { streamList, type ListPath } from "./stream-json.ts";
-
-/** The keys of a `parse` node, and of `parse` in an `http` node. */
-export const parseSchema = Type.Object(
-  {
-    format: Type.Enum(["json", "ndjson", "csv", "xlsx", "html", "xml", "pdf"], {
-      description: "What the text or the file is.",
-    }),
-    records: Type.Optional(
-      Type.String({
-        minLength: 1,
-        [EXPRESSION]: "response",
-        description: "json: an expression over it that gives a list of objects, or one. Default: the whole.",
-      }),
-    ),
-    rows: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description:
-          "html, xml: a CSS selector; every element that it finds is a record. pdf: a regular expression with named groups; every match on a page is a record of them.",
-      }),
-    ),
-    columns: Type.Optional(
-      Type.Record(Type.String(), Type.String({ minLength: 1 }), {
-        minProperties: 1,
-        description:
-          "html, xml: field to `css` (trimmed text of the first match in the row), `css@attr`, or `@attr` of the row itself.",
-      }),
-    ),
-    within: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description:
-          "html, xml: a CSS selector of the list or table that holds the rows. Where it is there without rows, there are none; a page without it fails the node.",
-      }),
-    ),
-    empty: Type.Optional(
-      Type.Object(
-        {
-          css: Type.Optional(
-            Type.String({ minLength: 1, description: "An element that only a page without rows has." }),
-          ),
-          text: Type.Optional(
-            Type.String({ minLength: 1, description: "A text that only a page without rows has." }),
-          ),
-        },
-        {
-          additionalProperties: false,
-          minProperties: 1,
-          description:
-            "html: how a page without rows says so. A page without rows, `within` and this fails the node: it may have changed.",
-        },
-      ),
-    ),
-    delimiter: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 1,
-        default: ",",
-        description: "csv: what stands between two values.",
-      }),
-    ),
-    sheet: Type.Optional(
-      Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 1 })], {
-        default: 1,
-        description: "xlsx: the sheet, by its name or its number.",
-      }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    description: "The keys of a `parse` node: how the text or the file is read.",
-  },
-);
-
-export type ParseConfig = Static<typeof parseSchema>;
 
 /** What a text comes as. `charset`: what its content type says, or null. */
 export type ParseSource =
@@ -113,73 +38,14 @@ export interface ParseTools {
   readonly missing?: TellMissing | undefined;
 }
 
-const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>> = {
-  json: ["records"],
-  ndjson: [],
-  csv: ["delimiter"],
-  xlsx: ["sheet"],
-  html: ["rows", "columns", "within", "empty"],
-  xml: ["rows", "columns", "within"],
-  pdf: ["rows"],
-};
-
-/** Formats of which a text is not what its bytes are: packed, or in a charset that the content itself says. */
-export const isPacked = (format: unknown): boolean =>
-  format === "xlsx" || format === "pdf" || format === "html" || format === "xml";
-
-/** Mistakes that the schema can't express. */
-export function parseFindings(config: ParseConfig): readonly ConfigFinding[] {
-  const { format } = config;
-  const own = KEYS_OF_FORMAT[format];
-  const findings: ConfigFinding[] = Object.keys(config)
-    .filter((key) => key !== "format" && !own.includes(key))
-    .map((key) => ({ path: [key], message: `\`${key}\` is not a key of the format ${format}` }));
-  if (config.delimiter !== undefined && /["\r\n]/.test(config.delimiter)) {
-    findings.push({ path: ["delimiter"], message: "a delimiter can't be a quote or a line break" });
-  }
-  if (format === "html" || format === "xml") findings.push(...selectorFindings(config, format));
-  if (format === "pdf" && config.rows !== undefined) findings.push(...patternFindings(config.rows));
-  return findings;
-}
-
-function selectorFindings(config: ParseConfig, format: "html" | "xml"): readonly ConfigFinding[] {
-  if (config.rows === undefined || config.columns === undefined)
-    return [{ path: [], message: `the format ${format} needs \`rows\` and \`columns\`` }];
-  const columns = Object.entries(config.columns).map(([name, text]) => ({
-    path: ["columns", name],
-    css: readColumn(name, text, format).css,
-  }));
-  const places = [
-    { path: ["within"], css: config.within ?? null },
-    { path: ["empty", "css"], css: config.empty?.css ?? null },
-  ];
-  return [{ path: ["rows"], css: config.rows }, ...places, ...columns].flatMap(({ path, css }) =>
-    css === null || isSelector(css) ? [] : [{ path, message: `\`${css}\` is not a CSS selector` }],
-  );
-}
-
-function patternFindings(rows: string): readonly ConfigFinding[] {
-  try {
-    if (groupsOf(compileRows(rows)).length > 0) return [];
-    return [
-      {
-        path: ["rows"],
-        message: "the expression has no named group: `(?<total>[0-9.]+)` gives a field `total`",
-      },
-    ];
-  } catch {
-    const message =
-      "not a regular expression that can be used (they run in linear time: no look-ahead, no back-references)";
-    return [{ path: ["rows"], message }];
-  }
-}
-
 /** The records of a text, in batches. Throws NodeFailure where the text is not what the config says. */
 export async function* parseRecords(
-  source: ParseSource,
+  given: ParseSource,
   config: ParseConfig,
   tools: ParseTools,
 ): RecordBatches {
+  // What the document says of the bytes stands above what they come with.
+  const source = given.form === "bytes" ? { ...given, charset: config.charset ?? given.charset } : given;
   if (config.format === "json") {
     yield* jsonRecords(source, config.records, tools);
     return;
@@ -190,20 +56,19 @@ export async function* parseRecords(
     );
   }
   const { format } = config;
+  if (format === "text") {
+    yield* readWholeText(textOf(source, tools), config.field ?? "text", tools.place);
+    return;
+  }
   if (format === "csv" || format === "ndjson") {
-    const text =
-      source.form === "text" ? one(source.text) : decodeChunks(source.open(), source.charset, tools.place);
+    const text = textOf(source, tools);
     yield* format === "csv"
-      ? readCsv(text, config.delimiter ?? ",", tools.place, tools.signal)
+      ? readCsv(text, { delimiter: config.delimiter ?? ",", skip: config.skip ?? 0 }, tools)
       : readNdjson(text, tools.place, tools.signal);
     return;
   }
   if (format === "html" || format === "xml") {
-    const decode = format === "html" ? decodeHtml : decodeXml;
-    const text =
-      source.form === "text"
-        ? source.text
-        : decode(await collect(source.open()), source.charset, tools.place);
+    const text = await wholeTextOf(source, format === "html" ? decodeHtml : decodeXml, tools);
     const { rows, columns, within = null, empty = null } = config;
     const markup = { format, rows: must(rows, "rows"), columns: must(columns, "columns"), within, empty };
     yield* readMarkup(text, markup, tools);
@@ -211,11 +76,24 @@ export async function* parseRecords(
   }
   if (source.form === "text")
     throw new NodeFailure(`${tools.place} is a text; the format ${format} takes a file.`);
-  const bytes = await collect(source.open());
+  const bytes = await collect(source.open(), tools.place);
   yield* format === "xlsx"
     ? readXlsx(bytes, config.sheet ?? 1, tools)
     : readPdf(bytes, config.rows ?? null, tools);
 }
+
+const textOf = (
+  source: Exclude<ParseSource, { form: "json" }>,
+  { place }: ParseTools,
+): AsyncIterable<string> =>
+  source.form === "text" ? one(source.text) : decodeChunks(source.open(), source.charset, place);
+
+const wholeTextOf = async (
+  source: Exclude<ParseSource, { form: "json" }>,
+  decode: typeof decodeWhole,
+  { place }: ParseTools,
+): Promise<string> =>
+  source.form === "text" ? source.text : decode(await collect(source.open(), place), source.charset, place);
 
 /** A list, or one that a path of names leads to, is read as a stream; anything else is read whole, and asked afterwards. */
 async function* jsonRecords(
@@ -277,7 +155,7 @@ async function recordsOfRoot(
  */
 async function recordsOfWhole(source: ParseSource, expression: string | undefined, tools: ParseTools) {
   if (source.form === "json") return await recordsOfRoot({ root: source.json }, expression, tools);
-  const content = source.form === "text" ? source.text : await collect(source.open());
+  const content = source.form === "text" ? source.text : await collect(source.open(), tools.place);
   const release = await takeJsonRoom(content, tools.signal);
   try {
     const text =
@@ -292,8 +170,19 @@ async function recordsOfWhole(source: ParseSource, expression: string | undefine
   }
 }
 
-async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  return Buffer.concat(await Array.fromAsync(chunks));
+/** A file that came as a stream may be far larger than what can be read at once. */
+async function collect(chunks: AsyncIterable<Uint8Array>, place: string): Promise<Uint8Array> {
+  const collected: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (bytes > limits.wholeBytesMax)
+      throw new NodeFailure(
+        `${place} is larger than ${limits.wholeBytesMax} bytes, the most that this format reads.`,
+      );
+    collected.push(chunk);
+  }
+  return Buffer.concat(collected);
 }
 
 async function* one(text: string): AsyncIterable<string> {

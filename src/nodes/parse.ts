@@ -4,14 +4,8 @@ import { assert } from "#lib/assert.ts";
 import { charsetOf } from "./decode-text.ts";
 import { defineNode, type NodeContext } from "./define-node.ts";
 import { tellMissing } from "./missing-records.ts";
-import {
-  isPacked,
-  parseFindings,
-  parseRecords,
-  parseSchema,
-  type ParseConfig,
-  type ParseSource,
-} from "./parse-records.ts";
+import { isUnpacked, parseFindings, parseSchema, type ParseConfig } from "./parse-config.ts";
+import { parseRecords, type ParseSource } from "./parse-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
 /** docs/nodes/parse.md. */
@@ -23,7 +17,7 @@ export const node = defineNode({
   usesCredential: false,
   gives: () => "records",
   effect: () => "none",
-  unpacks: ({ format }) => isPacked(format),
+  unpacks: isUnpacked,
   check: (config) => parseFindings(readConfig(parseSchema, config)),
   run: (context, config) =>
     Promise.resolve({ kind: "records", batches: parsed(context, readConfig(parseSchema, config)) }),

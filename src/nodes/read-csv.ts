@@ -19,15 +19,20 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   CSV_MAX_RECORD_SIZE: `a row is longer than ${RECORD_CHARACTERS_MAX} characters (or a quote is never closed)`,
 };
 
+export interface CsvShape {
+  readonly delimiter: string;
+  /** Lines before the header. They are no CSV: a quote in one of them means nothing. */
+  readonly skip: number;
+}
+
 /**
  * Rows of a CSV text as records, streamed. The first row names the columns (an empty name becomes `column_<n>`); values stay
  * texts; empty lines are skipped. Throws NodeFailure with the line for a text that isn't CSV or a row of the wrong length.
  */
 export async function* readCsv(
   text: AsyncIterable<string>,
-  delimiter: string,
-  place: string,
-  signal: AbortSignal,
+  { delimiter, skip }: CsvShape,
+  { place, signal }: { readonly place: string; readonly signal: AbortSignal },
 ): RecordBatches {
   const parser = parse({
     bom: true,
@@ -40,14 +45,14 @@ export async function* readCsv(
     skip_empty_lines: true,
   });
   // Whatever fails destroys the parser with that error, and the loop below throws it.
-  const flowing = pipeline(slices(text), parser, { signal }).catch(() => undefined);
+  const flowing = pipeline(slices(skipLines(text, skip, place)), parser, { signal }).catch(() => undefined);
   try {
-    yield* batchesOf(parser, place);
+    yield* batchesOf(parser, place, skip);
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const line: unknown = error["lines"];
     throw new NodeFailure(
-      `${place}, line ${typeof line === "number" ? line : "?"}: ${PROBLEMS[error.code] ?? `is not CSV (${error.code})`}.`,
+      `${place}, line ${typeof line === "number" ? line + skip : "?"}: ${PROBLEMS[error.code] ?? `is not CSV (${error.code})`}.`,
     );
   } finally {
     parser.destroy();
@@ -61,18 +66,18 @@ interface Row {
   readonly info: { readonly lines: number };
 }
 
-async function* batchesOf(rows: AsyncIterable<Row>, place: string): RecordBatches {
+async function* batchesOf(rows: AsyncIterable<Row>, place: string, skip: number): RecordBatches {
   let header: readonly string[] | null = null;
   let batch: DataRecord[] = [];
   let characters = 0;
   for await (const { record: row, info } of rows) {
     if (header === null) {
-      header = columnNames(row, `${place}, line 1`);
+      header = columnNames(row, `${place}, line ${info.lines + skip}`);
       continue;
     }
     if (row.length !== header.length) {
       throw new NodeFailure(
-        `${place}, line ${info.lines}: the row has ${row.length} values, and the header names ${header.length} columns.`,
+        `${place}, line ${info.lines + skip}: the row has ${row.length} values, and the header names ${header.length} columns.`,
       );
     }
     batch.push(validRecord(Object.fromEntries(header.map((name, index) => [name, row[index] ?? ""]))));
@@ -83,6 +88,37 @@ async function* batchesOf(rows: AsyncIterable<Row>, place: string): RecordBatche
     characters = 0;
   }
   if (batch.length > 0) yield batch;
+}
+
+/** The text behind so many lines. Throws NodeFailure when it has fewer; an empty text has none, and stays empty. */
+async function* skipLines(text: AsyncIterable<string>, skip: number, place: string): AsyncIterable<string> {
+  let left = skip;
+  let isBegun = false;
+  let afterReturn = false;
+  for await (const given of text) {
+    let piece = given;
+    isBegun ||= piece !== "";
+    // A line break of two characters may stand in two pieces.
+    if (afterReturn && piece !== "") {
+      if (piece.startsWith("\n")) piece = piece.slice(1);
+      afterReturn = false;
+    }
+    while (left > 0 && piece !== "") {
+      const end = /\r\n?|\n/.exec(piece);
+      if (end === null) {
+        piece = "";
+        break;
+      }
+      piece = piece.slice(end.index + end[0].length);
+      left -= 1;
+      afterReturn = piece === "" && end[0] === "\r";
+    }
+    if (left === 0 && piece !== "") yield piece;
+  }
+  if (left > 0 && isBegun)
+    throw new NodeFailure(
+      `${place} has fewer than the ${skip} lines that \`skip\` passes over: there is no header.`,
+    );
 }
 
 /** Short pieces, with a turn of the event loop between them: a long text in memory would keep it from everything else. */

@@ -13,7 +13,8 @@ import { isAsked, type HttpConfig } from "./http-config.ts";
 import { mediaType, responseText } from "./http-exchange.ts";
 import { lookAtMissing, type TellMissing } from "./missing-records.ts";
 import { readWhile, type PageSays } from "./next-page.ts";
-import { listPath, parseRecords, type ParseConfig, type ParseSource } from "./parse-records.ts";
+import type { ParseConfig } from "./parse-config.ts";
+import { listPath, parseRecords, type ParseSource } from "./parse-records.ts";
 import { readColumn } from "./read-parsed.ts";
 import { batchesFromJson } from "./record-flow.ts";
 
@@ -46,6 +47,13 @@ export async function readPage(
 ): Promise<Page> {
   const { parse, paginate } = config;
   const { place } = at;
+  // RFC 9110, 15.3.5: 204 has no content, so no records either, and no further pages.
+  if (response.status === 204)
+    return {
+      ...SAYS_NOTHING,
+      isMore: paginate?.while === undefined ? null : false,
+      batches: batched(batchesFromJson(null, place)),
+    };
   if (response.kept !== null || isListRead(config, response))
     return { ...SAYS_NOTHING, batches: listRecords(context, config, response, at) };
   if (parse !== undefined && parse.format !== "json") {
@@ -63,13 +71,6 @@ export async function readPage(
       batches: parseRecords(source, parse, { ...at, expressions, signal }),
     };
   }
-  // RFC 9110, 15.3.5: 204 has no content, so no records either, and no further pages.
-  if (response.status === 204)
-    return {
-      ...SAYS_NOTHING,
-      isMore: paginate?.while === undefined ? null : false,
-      batches: batched(batchesFromJson(null, place)),
-    };
   const release = await takeJsonRoom(response.body, context.signal);
   try {
     return { ...(await readWhole(context, config, response, at)), release };
@@ -90,7 +91,7 @@ async function readWhole(
     new NodeFailure(
       `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${problem}.`,
     );
-  const body = readRoot(responseText(response, place));
+  const body = readRoot(responseText(response, place, parse?.charset));
   if (!body.ok) throw fail(body.problem);
   const records = own ?? parse?.records ?? "$";
   const lead = paginate?.cursor ?? paginate?.next_url;

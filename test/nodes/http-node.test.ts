@@ -25,6 +25,18 @@ test("a response that is no text fails, and is never mangled", async (t) => {
   });
 });
 
+test("`parse: { format: text }` gives the text as a field; 204 gives no record", async (t) => {
+  const { send } = await target(t, (_request, response, url) => {
+    if (url.pathname === "/none") response.writeHead(204).end();
+    else response.setHeader("content-type", "text/plain; charset=utf-8").end(Buffer.from("h\xe4", "latin1"));
+  });
+  const read = async (url: string, parse: JsonObject): Promise<Json[]> =>
+    await dataOf((await runNode(http({ url }, { parse: { format: "text", ...parse } }), { send })).flow);
+  assert.deepEqual(await read("/a", { charset: "latin1", field: "page" }), [{ page: "hä" }]);
+  assert.deepEqual(await read("/none", {}), []);
+  await assert.rejects(read("/a", {}), /^NodeFailure: GET \/a is not utf-8 text/);
+});
+
 test("query, headers and url are templates; what gives nothing leaves its key out; a list repeats it", async (t) => {
   const { send } = await target(t, (request, response, url) =>
     response.end(

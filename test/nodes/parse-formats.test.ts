@@ -48,7 +48,7 @@ test("ndjson: what is no object is named by its line, without the data; rows bef
   await fails(
     NDJSON,
     Buffer.from([0xff, 0x0a]),
-    "The file is not utf-8 text. A file that isn't text can't be parsed; text in another charset must say so in its content type.",
+    "The file is not utf-8 text. A file that isn't text can't be parsed; text in another charset says so in its content type, or by `charset` of the format.",
   );
   await fails(
     NDJSON,

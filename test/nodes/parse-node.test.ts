@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { Value } from "#domain/value.ts";
 import type { Flow } from "#nodes/define-node.ts";
+import { CHARSETS } from "#nodes/decode-text.ts";
+import { node as parseType } from "#nodes/parse.ts";
 import { check, dataOf, fileValue, recordsOf, runNode } from "./node-context.ts";
 import { watchTurns } from "../event-loop.ts";
 
@@ -86,6 +88,99 @@ test("csv: line ends may be mixed, a byte order mark is no part of the first nam
     { ä: "3", b: "4" },
     { ä: "5", b: "6" },
   ]);
+});
+
+test("csv: `skip` passes over lines before the header, whatever is in them, and lines are counted with them", async () => {
+  const text = 'Export of "7 Nov\r\nAccount;DE12\n\rno;total\n1;"2\n3"\n';
+  assert.deepEqual(await csv(text, { delimiter: ";", skip: 3 }), [{ no: "1", total: "2\n3" }]);
+  for (const chunk of [1, 2, 3])
+    assert.deepEqual(await csv(fileValue(Buffer.from(text), null, chunk), { delimiter: ";", skip: 3 }), [
+      { no: "1", total: "2\n3" },
+    ]);
+  await assert.rejects(csv("x\ny\na,b\n1,2\n3\n", { skip: 2 }), {
+    message: "The value, line 5: the row has 1 values, and the header names 2 columns.",
+  });
+  await assert.rejects(csv('x\na,b\n1,"2\n', { skip: 1 }), /line 3: a quoted value is never closed/);
+  await assert.rejects(csv("x\na,a\n", { skip: 1 }), /^NodeFailure: The value, line 2: the columns 1 and 2/);
+  await assert.rejects(csv("x\ny", { skip: 2 }), {
+    message: "The value has fewer than the 2 lines that `skip` passes over: there is no header.",
+  });
+  assert.deepEqual(await csv("", { skip: 2 }), []);
+  assert.deepEqual(await csv("x\ny\n", { skip: 2 }), []);
+});
+
+test("`charset` stands above what the content type and the text say; a name that is none is refused with the list", async () => {
+  const latin = { ...fileValue(Buffer.from("a\n\xe4\n", "latin1")), contentType: "text/csv; charset=utf-8" };
+  assert.deepEqual(await csv(latin, { charset: "ISO-8859-1" }), [{ a: "ä" }]);
+  assert.deepEqual(await csv(fileValue(Buffer.from("a\nä\n", "utf16le")), { charset: "utf-16le" }), [
+    { a: "ä" },
+  ]);
+  const page = '<?xml version="1.0" encoding="utf-8"?><r><i>\xe4</i></r>';
+  const rows = { format: "xml", rows: "i", columns: { a: ":scope" }, charset: "windows-1252" };
+  assert.deepEqual(await parse(rows, fileValue(Buffer.from(page, "latin1"))), [{ a: "ä" }]);
+  for (const format of ["json", "ndjson"])
+    assert.deepEqual(
+      await parse({ format, charset: "latin1" }, fileValue(Buffer.from('{"a":"\xe4"}', "latin1"))),
+      [{ a: "ä" }],
+    );
+  const messages = (charset: string): readonly string[] =>
+    check({ type: "parse", from: "x", format: "csv", charset }).map(
+      ({ path, message }) => `${path.join(".")}: ${message}`,
+    );
+  for (const name of CHARSETS) assert.deepEqual(messages(name), [], name);
+  for (const name of CHARSETS) assert.doesNotThrow(() => new TextDecoder(name), name);
+  assert.match(
+    messages("klingon")[0] ?? "",
+    /^charset: `klingon` is not a charset that can be read; there are: utf-8, .*iso-8859-15, .*shift_jis$/,
+  );
+  // What a named charset gives can't be found in the bytes by what they say of themselves, so it is cleaned once more.
+  assert.equal(parseType.unpacks?.({ format: "csv", charset: "utf-16le" }), true);
+  assert.equal(parseType.unpacks?.({ format: "csv" }), false);
+});
+
+test("text: the whole is one record, in a field; nothing gives none, and what is too long for a field fails", async () => {
+  const text = { format: "text" };
+  assert.deepEqual(await parse(text, "BEGIN\r\nä\n"), [{ text: "BEGIN\r\nä\n" }]);
+  assert.deepEqual(await parse({ ...text, field: "wiki" }, bytes("\ufeffä")), [{ wiki: "ä" }]);
+  assert.deepEqual(
+    await parse(text, {
+      ...fileValue(Buffer.from("\xe4", "latin1")),
+      contentType: "text/plain; charset=latin1",
+    }),
+    [{ text: "ä" }],
+  );
+  assert.deepEqual(await parse({ ...text, charset: "latin1" }, bytes([0xe4])), [{ text: "ä" }]);
+  assert.deepEqual(await parse(text, ""), [{ text: "" }]);
+  assert.deepEqual(await parse(text, { form: "absent" }), []);
+  await assert.rejects(parse(text, bytes([0xe4])), /^NodeFailure: The file is not utf-8 text/);
+  await assert.rejects(parse(text, { form: "json", json: {} }), /is JSON already/);
+  let opened = 0;
+  const open = async function* () {
+    for (; opened < 100_000_000; opened += 1_000_000) yield Buffer.alloc(1_000_000, "x");
+  };
+  await assert.rejects(
+    parse(text, { form: "file", filename: null, contentType: null, sizeBytes: 100_000_000, open }),
+    /The file is longer than 10000000 characters, the most that a field takes/,
+  );
+  assert(opened < 12_000_000, String(opened));
+  assert.match(
+    check({ type: "parse", from: "x", format: "csv", field: "a" })[0]?.message ?? "",
+    /`field` is not a key of the format csv/,
+  );
+});
+
+test("a file that is larger than a format reads at once fails early, and is never in memory whole", async () => {
+  for (const config of [{ format: "xml", rows: "i", columns: { a: ":scope" } }, { format: "pdf" }]) {
+    let opened = 0;
+    const open = async function* () {
+      for (; opened < 1_000_000_000; opened += 1_000_000) yield Buffer.alloc(1_000_000);
+    };
+    await assert.rejects(
+      parse(config, { form: "file", filename: null, contentType: null, sizeBytes: 1_000_000_000, open }),
+      /The file is larger than 100000000 bytes, the most that this format reads/,
+    );
+    assert(opened <= 101_000_000, String(opened));
+  }
 });
 
 test("csv: a ragged row, an open quote and a stray one are named by their line, without the data", async () => {
