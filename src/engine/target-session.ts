@@ -5,6 +5,7 @@ import {
   type OutboundResponse,
   type SendOutbound,
 } from "#domain/http-exchange.ts";
+import { hasDestination } from "#domain/http-methods.ts";
 import { limits } from "#domain/limits.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
@@ -47,6 +48,7 @@ export function openTarget(
   const send: SendOutbound = async (asked, signal, keep, mayLeave) => {
     const request = door?.leave(asked, absoluteUrl({ url: asked.url }, origins)) ?? asked;
     const url = absoluteUrl(request, origins);
+    requireDestination(request, url, origins);
     const keeping = request.toFile === true && keep !== undefined ? keepBehind(door, keep, url) : null;
     const response = await (own ?? gate).send(
       {
@@ -165,6 +167,21 @@ export function absoluteUrl(
   const url = new URL(request.url, origins[0]);
   for (const [name, value] of request.query ?? []) url.searchParams.append(name, value);
   return url;
+}
+
+/** COPY and MOVE have the target send its data on: to a place within the hosts, as whatever else the data says where to. */
+function requireDestination(
+  { method, headers = [] }: OutboundRequest,
+  url: URL,
+  origins: readonly string[],
+): void {
+  if (!hasDestination(method)) return;
+  for (const [name, value] of headers)
+    if (name.toLowerCase() === "destination" && !origins.includes(URL.parse(value, url.href)?.origin ?? ""))
+      throw new OutboundError(
+        "refused",
+        `${url.host}: the header Destination leads out of the allowed hosts (${origins.join(", ")})`,
+      );
 }
 
 /** The gate's errors in the words of the domain: it lives below it and can't know them. */

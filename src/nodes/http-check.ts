@@ -2,6 +2,7 @@ import { extractFindings } from "#answers/extract.ts";
 import { isSelector } from "#answers/is-selector.ts";
 import { submitFindings } from "#answers/submit.ts";
 import { parseDuration } from "#domain/duration.ts";
+import { hasDestination, hasNoBody } from "#domain/http-methods.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -79,12 +80,18 @@ function requestFindings({ request }: { readonly request: HttpRequest }): readon
   }
   findings.push(...partFindings(request.multipart));
   const method = request.method ?? "GET";
-  if (body !== undefined && (method === "GET" || method === "HEAD")) {
+  if (body !== undefined && hasNoBody(method)) {
     findings.push({
       path: ["request", body],
       message: `a ${method} request has no body; for a search by POST say \`method: POST\` and \`effect: read\``,
     });
   }
+  const names = Object.keys(request.headers ?? {}).map((name) => name.toLowerCase());
+  if (hasDestination(method) && !names.includes("destination"))
+    findings.push({
+      path: ["request", "headers"],
+      message: `a ${method} says where to in the header \`Destination\`: a path, or a url within the hosts`,
+    });
   return findings;
 }
 

@@ -4,6 +4,7 @@ import { extractKeys } from "#answers/extract.ts";
 import { submitSchema } from "#answers/submit.ts";
 import { shorten } from "#domain/config-problem.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
+import { HTTP_METHODS, isReadMethod, LOOK_UP_METHODS } from "#domain/http-methods.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import type { AddedVariables } from "./define-node.ts";
@@ -19,10 +20,7 @@ const pairs = (description: string) =>
 const requestSchema = Type.Object(
   {
     method: Type.Optional(
-      Type.Enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], {
-        default: "GET",
-        description: "The HTTP method.",
-      }),
+      Type.Enum([...HTTP_METHODS], { default: "GET", description: "The method of HTTP or WebDAV." }),
     ),
     url: Type.String({
       minLength: 1,
@@ -56,7 +54,7 @@ const requestSchema = Type.Object(
 const verifyRequestSchema = Type.Object(
   {
     method: Type.Optional(
-      Type.Enum(["GET", "HEAD", "POST"], { default: "GET", description: "The HTTP method." }),
+      Type.Enum([...LOOK_UP_METHODS], { default: "GET", description: "The method of HTTP or WebDAV." }),
     ),
     ...Type.Omit(requestSchema, ["method", "multipart", "file"]).properties,
   },
@@ -240,7 +238,7 @@ export const httpSchema = Type.Object(
     ),
     effect: Type.Optional(
       Type.Enum(["read", "write"], {
-        description: "Default: read for GET and HEAD without `submit`, else write.",
+        description: "Default: read for GET, HEAD, PROPFIND and REPORT without `submit`, else write.",
       }),
     ),
     max_bytes: Type.Optional(
@@ -351,7 +349,7 @@ export function effectOf(config: {
   if (config.effect === "read" || config.effect === "write") return config.effect;
   if (config.submit !== undefined) return "write";
   const { method = "GET" } = (config.request ?? {}) as { readonly method?: unknown };
-  return method === "GET" || method === "HEAD" ? "read" : "write";
+  return isReadMethod(method) ? "read" : "write";
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from "#domain/http-exchange.ts";
+import { hasDestination } from "#domain/http-methods.ts";
 import { parseDuration } from "#domain/duration.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -124,13 +125,18 @@ async function expected(
   return answer;
 }
 
-/** Why a response is not what the node expects, to stand right behind the place; null: it is. */
+/**
+ * Why a response is not what the node expects, to stand right behind the place; null: it is. RFC 4918, 9.8.5 and 9.9.4: a COPY or MOVE
+ * that was done is answered 201 or 204, and 207 where a part of it failed.
+ */
 export async function mismatch(
   context: NodeContext,
-  { expect }: HttpConfig,
+  { expect, request }: HttpConfig,
   response: OutboundResponse,
   subject: Subject,
 ): Promise<string | null> {
+  if (response.status === 207 && expect?.status === undefined && hasDestination(request.method))
+    return " answered 207: not all of it was done";
   const miss = await findMiss(answerTools(context, subject), expect, response);
   if (miss === null) return null;
   if (miss.kind === "content") return `: ${miss.phrase}`;

@@ -5,6 +5,7 @@ import { quote, quoteList } from "#domain/config-problem.ts";
 import type { ConfigFinding } from "./define-login.ts";
 import type { ExpectConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
 import { checkHeaderNames } from "./login-headers.ts";
+import { hasNoBody } from "#domain/http-methods.ts";
 import { urlTemplateProblem } from "#domain/url-template.ts";
 
 type Path = ConfigFinding["path"];
@@ -96,7 +97,7 @@ export function checkRequest(request: RequestConfig | undefined, path: Path): re
       at: "key",
       message: `a request has one body; leave out all but one of ${quoteList(bodies)}`,
     });
-  if (first !== undefined && ["GET", "HEAD"].includes(request.method ?? "GET")) {
+  if (first !== undefined && hasNoBody(request.method ?? "GET")) {
     const message =
       request.method === undefined
         ? "a request with a body needs a `method`, e.g. POST"

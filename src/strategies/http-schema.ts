@@ -3,15 +3,14 @@ import { answerKeys } from "#answers/expectation.ts";
 import { extractKeys } from "#answers/extract.ts";
 import { submitSchema } from "#answers/submit.ts";
 import { EXPRESSION, TEMPLATE } from "#domain/expression.ts";
+import { HTTP_METHODS } from "#domain/http-methods.ts";
 import { limits } from "#domain/limits.ts";
 
 const closed = { additionalProperties: false } as const;
 
 const request = Type.Object(
   {
-    method: Type.Optional(
-      Type.Enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], { description: "GET unless given." }),
-    ),
+    method: Type.Optional(Type.Enum([...HTTP_METHODS], { description: "GET unless given." })),
     url: Type.String({
       minLength: 1,
       [TEMPLATE]: "login",

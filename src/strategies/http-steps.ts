@@ -1,5 +1,6 @@
 import { buildSubmit, type SubmitTools } from "#answers/submit.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
+import { isReadMethod } from "#domain/http-methods.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
@@ -138,7 +139,7 @@ export async function runCheck(
   const own = (request.headers ?? []).filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()));
   const asked = { ...request, headers: [...own, ...Object.entries(headers)] };
   const response = await sendPatiently(context, asked, {
-    isRepeatable: request.method === "GET" || request.method === "HEAD",
+    isRepeatable: isReadMethod(request.method),
     expected: check.expect?.status ?? [],
   });
   const miss = await findMiss(context, check.expect, response, {}, place);
