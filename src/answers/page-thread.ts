@@ -16,6 +16,7 @@ function readJob({ text, queries }: PageJob): PageAnswers {
   let page: CheerioAPI | null = null;
   return queries.map((query) => {
     if (query.kind === "regex") return firstMatch(text, query);
+    if (query.kind === "visible") return visibleText(text);
     page ??= load(text);
     if (query.kind === "form") {
       const form = readPageForm(page, query.css);
@@ -25,6 +26,13 @@ function readJob({ text, queries }: PageJob): PageAnswers {
     if (element.length === 0) return null;
     return query.attr === null ? element.text().trim() : (element.attr(query.attr) ?? null);
   });
+}
+
+/** Of a page of its own: it is changed. */
+function visibleText(text: string): string {
+  const page = load(text);
+  page("head, script, style, template, noscript, textarea, select").remove();
+  return page.root().text();
 }
 
 function firstMatch(text: string, { regex, group }: Extract<PageQuery, { kind: "regex" }>): string | null {

@@ -6,7 +6,7 @@ import { hasDestination, hasNoBody } from "#domain/http-methods.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { readConfig } from "#domain/read-config.ts";
-import { urlTemplateProblem } from "#domain/url-template.ts";
+import { splitUrlTemplate, urlTemplateProblem } from "#domain/url-template.ts";
 import type { CheckedCommon, ConfigFinding } from "./define-node.ts";
 import { effectOf, httpSchema, isStreamed, type HttpConfig, type HttpRequest } from "./http-config.ts";
 import { paginateFindings } from "./paginate-check.ts";
@@ -181,10 +181,11 @@ function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
   return findings;
 }
 
-function selectorFindings({ expect, until, refused = [] }: HttpConfig): readonly ConfigFinding[] {
+function selectorFindings({ expect, until, verify, refused = [] }: HttpConfig): readonly ConfigFinding[] {
   const places = [
     { path: ["expect", "css"], css: expect?.css },
     { path: ["until", "css"], css: until?.css },
+    { path: ["verify", "expect", "css"], css: verify?.expect?.css },
     ...(Array.isArray(refused)
       ? refused.map(({ css }, index) => ({ path: ["refused", index, "css"], css }))
       : [{ path: ["refused", "css"], css: refused.css }]),
@@ -211,6 +212,25 @@ export function httpWarnings(raw: JsonObject): readonly ConfigFinding[] {
 }
 
 function writeWarnings({ expect, refused, verify }: HttpConfig): readonly ConfigFinding[] {
+  if (verify !== undefined && verify.when === undefined && verify.expect === undefined)
+    return [
+      {
+        path: ["verify"],
+        message:
+          "a sign-in page or an error of status 200 does not have it either, and the write would be sent again; say in `verify.expect` what the page of the look-up always has",
+      },
+    ];
+  if (
+    verify?.text !== undefined &&
+    JSON.stringify(verify.request).includes(JSON.stringify(verify.text).slice(1, -1))
+  )
+    return [
+      {
+        path: ["verify", "text"],
+        message:
+          "the look-up sends this text, and a page that repeats what was asked for (`no results for …`) has it, too: the write would count as done; name the element of a result in `css`, with `:contains(…)`",
+      },
+    ];
   if (expect === undefined || refused !== undefined || verify !== undefined) return [];
   return [
     {
@@ -262,18 +282,28 @@ function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
           ? "the answer of a write is read as JSON: use `records`, or a later `parse` node; say `effect: read` if this request only reads"
           : "the answer of a write is read as JSON: use `records`; say `effect: read` if this request only reads",
     });
-  if (config.verify !== undefined) {
-    const { request, when, text, css } = config.verify;
-    if (when === undefined && text === undefined && css === undefined)
-      findings.push({
-        path: ["verify"],
-        message: "say what the answer looks like when the write is there, in `when`, `text` or `css`",
-      });
-    if (css !== undefined && !isSelector(css))
+  return config.verify === undefined ? findings : [...findings, ...verifyFindings(config.verify)];
+}
+
+function verifyFindings(verify: NonNullable<HttpConfig["verify"]>): readonly ConfigFinding[] {
+  const { request, css } = verify;
+  const findings = requestFindings({ request }).map(({ path, message }) => ({
+    path: ["verify", ...path],
+    message,
+  }));
+  if (verify.when === undefined && verify.text === undefined && css === undefined)
+    findings.push({
+      path: ["verify"],
+      message:
+        "say how the answer tells that the write is there, in `when` (over a JSON body), `text` or `css`",
+    });
+  const parts = css === undefined ? [] : splitUrlTemplate(css);
+  if (parts === null)
+    findings.push({ path: ["verify", "css"], message: "a `{{` of the selector is never closed by `}}`" });
+  else if (css !== undefined) {
+    const shape = parts.map((part) => (part.kind === "literal" ? part.text : "x")).join("");
+    if (!isSelector(shape))
       findings.push({ path: ["verify", "css"], message: `\`${css}\` is not a CSS selector` });
-    findings.push(
-      ...requestFindings({ request }).map(({ path, message }) => ({ path: ["verify", ...path], message })),
-    );
   }
   return findings;
 }

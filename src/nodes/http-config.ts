@@ -293,14 +293,25 @@ export const httpSchema = Type.Object(
             Type.String({
               minLength: 1,
               [TEMPLATE]: "request",
-              description: "The body contains this when the write is there.",
+              description:
+                "The write is there when the answer contains this, e.g. `{{ $token }}`; of an HTML page: the text that a reader sees.",
             }),
           ),
           css: Type.Optional(
             Type.String({
               minLength: 1,
               maxLength: 1_000,
-              description: "The HTML body has such an element when the write is there.",
+              [TEMPLATE]: "request",
+              description:
+                'The write is there when the HTML page has such an element, e.g. `tr[data-ref="{{ number }}"]`. Values are escaped.',
+            }),
+          ),
+          expect: Type.Optional(
+            Type.Object(answerKeys("response"), {
+              additionalProperties: false,
+              minProperties: 1,
+              description:
+                "What the answer must be to be believed, with or without the write; otherwise the node fails. Default: 200 to 206, 404.",
             }),
           ),
         },

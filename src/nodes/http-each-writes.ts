@@ -1,16 +1,14 @@
-import { NoJson, type Scope } from "#domain/expression.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
-import { takeJsonRoom } from "#domain/json-room.ts";
-import { readRoot } from "#domain/read-json.ts";
 import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
-import { flowFrom, NodeFailure, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
+import { flowFrom, type Flow, type KnownWrite, type NodeContext } from "./define-node.ts";
 import { valueOf } from "./expression-value.ts";
 import { describeRequest, type HttpConfig } from "./http-config.ts";
-import { exchange, isLike, mediaType, responseText, type Asked } from "./http-exchange.ts";
-import { prepareRequest, type PreparedRequest } from "./http-request.ts";
+import type { Asked } from "./http-exchange.ts";
+import { withJson } from "./http-json.ts";
 import { extractFields, prepareAsked } from "./http-submit.ts";
+import { isThere } from "./http-verify.ts";
 import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "./record-flow.ts";
 
@@ -121,42 +119,6 @@ async function writeItem(
   return await carryWrite(context, config, write, known);
 }
 
-/** `verify`: true when the write is there. A 404 says that it is not. Throws NodeFailure when the look-up itself fails. */
-async function isThere(
-  context: NodeContext,
-  verify: NonNullable<HttpConfig["verify"]>,
-  item: Item,
-): Promise<boolean> {
-  const place = `${item.place}: verify`;
-  const request: PreparedRequest = await prepareRequest(context, verify.request, item.scope);
-  const reading: HttpConfig = {
-    request: verify.request,
-    effect: "read",
-    expect: { status: VERIFY_STATUSES },
-  };
-  const response = await exchange(context, reading, request, { place, seen: item.seen });
-  if (response.status === 404 || response.status === 204) return false;
-  const { when, text, css } = verify;
-  if (when !== undefined) {
-    const there = await withJson(context, response, place, async (root) => {
-      const { token = "" } = item.scope.variables ?? {};
-      return await context.expressions.evaluate(when, { ...root, variables: { ...item.seen, token } });
-    });
-    if (typeof there !== "boolean") throw new NodeFailure(`${place}: \`when\` must give true or false.`);
-    if (!there) return false;
-  }
-  const wanted = text === undefined ? undefined : await context.expressions.render(text, item.scope);
-  // Every body contains an empty text.
-  if (text !== undefined && (wanted === undefined || wanted === null || wanted === ""))
-    throw new NodeFailure(`${place}: \`text\` gives nothing.`);
-  const answer = { ...(wanted !== undefined && { text: textOf(wanted) }), ...(css !== undefined && { css }) };
-  return await isLike(context, answer, response, { place, seen: item.seen });
-}
-
-const textOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
-
-const VERIFY_STATUSES = [200, 201, 202, 203, 204, 206, 404];
-
 /** What an answer gives: `records` over its JSON, or the record itself with `status`, or its text. */
 async function readAnswer(
   context: NodeContext,
@@ -175,35 +137,18 @@ async function readAnswer(
     return record === null ? textOutcome(response, place) : { ...record.data, status: response.status };
   }
   if (response.status === 204) return [];
-  return await withJson(context, response, place, async (root) => {
-    if (source === undefined && root.root !== undefined) return root.root;
-    const scope = { ...root, variables: seen };
-    const [outcomes] = await context.expressions.evaluateBatch([source ?? "$"], [scope]);
-    return valueOf(outcomes?.[0], `${place}: records`) ?? null;
-  });
-}
-
-/** Works on the JSON of an answer, as the root of expressions, while there is room for it. */
-async function withJson<T>(
-  { signal }: NodeContext,
-  response: OutboundResponse,
-  place: string,
-  work: (root: Pick<Scope, "root" | "rootText">) => Promise<T>,
-): Promise<T> {
-  const fail = (problem: string): NodeFailure =>
-    new NodeFailure(
-      `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${problem}.`,
-    );
-  const release = await takeJsonRoom(response.body, signal);
-  try {
-    const body = readRoot(responseText(response, place));
-    if (!body.ok) throw fail(body.problem);
-    return await work(body.root);
-  } catch (error) {
-    throw error instanceof NoJson ? fail(error.message) : error;
-  } finally {
-    release();
-  }
+  return await withJson(
+    context,
+    response,
+    place,
+    async (root) => {
+      if (source === undefined && root.root !== undefined) return root.root;
+      const scope = { ...root, variables: seen };
+      const [outcomes] = await context.expressions.evaluateBatch([source ?? "$"], [scope]);
+      return valueOf(outcomes?.[0], `${place}: records`) ?? null;
+    },
+    config.parse?.charset,
+  );
 }
 
 /** The answer of such a write is lost: a record goes on as it was, with `status` saying how it is known. */

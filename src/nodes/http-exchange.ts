@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { findMiss, isAnswer, type AnswerTools, type Expectation } from "#answers/expectation.ts";
+import { findMiss, isAnswer, type AnswerTools } from "#answers/expectation.ts";
 import type { Scope } from "#domain/expression.ts";
 import {
   OutboundError,
@@ -161,16 +161,6 @@ export async function isRefusal(
     if (await isAnswer(answerTools(context, { place: `${place}: refused`, seen }), refusal, response))
       return true;
   return false;
-}
-
-/** Whether a response has this text and this element. */
-export async function isLike(
-  context: NodeContext,
-  answer: Pick<Expectation, "text" | "css">,
-  response: OutboundResponse,
-  subject: Subject,
-): Promise<boolean> {
-  return await isAnswer(answerTools(context, subject), answer, response);
 }
 
 /** `key`: the key of the document that holds the condition, for messages. */
