@@ -58,12 +58,12 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
   parse: {
     example: `- { id: parsed, type: parse, from: words, format: json, records: items }`,
     gives:
-      "Records: one a row of a table, one a match, one an item of a list; of `text` one that holds it. Values of csv and of markup are texts.",
+      "Records: one a row of a table, one a match, one an item of a list; of `text` one that holds it; of a calendar or an address book one an entry or a card. Values of csv and of markup are texts.",
     errors: [
       "The text or the file is not of this format; the message has the line, the row or the page.",
       "Of html: nothing matches `rows`, and neither `within` nor `empty` says that there are none.",
       "csv: the text has fewer lines than `skip` passes over.",
-      "The value is larger than a format may be that must be read whole (text, xlsx, html, xml, pdf).",
+      "The value is larger than a format may be that must be read whole (text, xlsx, html, xml, pdf, icalendar, vcard).",
     ],
   },
   map: {

@@ -10,7 +10,7 @@ import { readColumn } from "./read-parsed.ts";
 /** The keys of a `parse` node, and of `parse` in an `http` node. */
 export const parseSchema = Type.Object(
   {
-    format: Type.Enum(["json", "ndjson", "csv", "xlsx", "html", "xml", "pdf", "text"], {
+    format: Type.Enum(["json", "ndjson", "csv", "xlsx", "html", "xml", "pdf", "icalendar", "vcard", "text"], {
       description: "What the text or the file is.",
     }),
     records: Type.Optional(
@@ -89,6 +89,11 @@ export const parseSchema = Type.Object(
         description: "text: the field of the record that holds the whole text.",
       }),
     ),
+    component: Type.Optional(
+      Type.Enum(["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"], {
+        description: "icalendar: the entries that are records. Default: all of them.",
+      }),
+    ),
     sheet: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 1 })], {
         default: 1,
@@ -113,13 +118,15 @@ const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>>
   html: ["rows", "columns", "within", "empty", "charset"],
   xml: ["rows", "columns", "within", "charset"],
   pdf: ["rows"],
+  icalendar: ["component", "charset"],
+  vcard: ["charset"],
 };
 
-const PACKED: ReadonlySet<unknown> = new Set(["xlsx", "pdf", "html", "xml"]);
+const PACKED: ReadonlySet<unknown> = new Set(["xlsx", "pdf", "html", "xml", "icalendar", "vcard"]);
 
 /**
- * Whether its records hold texts that are not what the bytes are, by their content type: packed, or in a charset that the content or
- * the document says. Called with any config.
+ * Whether its records hold texts that are not what the bytes are, by their content type: packed, folded into lines, or in a charset that
+ * the content or the document says. Called with any config.
  */
 export const isUnpacked = ({
   format,

@@ -1,5 +1,7 @@
+import type { JsonObject } from "#domain/json.ts";
+
 /** What the thread that parses is asked. */
-export type ParseJob = MarkupJob | SheetJob | PdfJob;
+export type ParseJob = MarkupJob | SheetJob | PdfJob | CalendarJob;
 
 /** One column of a row: the first element that `css` finds in it (null: the row itself), its attribute or its text. */
 export interface MarkupColumn {
@@ -33,6 +35,13 @@ export interface PdfJob {
   readonly rows: string | null;
 }
 
+export interface CalendarJob {
+  readonly format: "icalendar" | "vcard";
+  readonly text: string;
+  /** icalendar: the name of the components that are records; absent: all that are entries. */
+  readonly component?: string | undefined;
+}
+
 export type Cell = string | number | boolean | null;
 
 /** Rows of values under their names; or what is wrong, to follow `the HTML` and the like. Holds nothing of the data. */
@@ -40,6 +49,8 @@ export type ParseReply =
   | {
       readonly names: readonly string[];
       readonly rows: readonly (readonly Cell[])[];
+      /** Instead of rows, where records are more than values under names. */
+      readonly records?: readonly JsonObject[];
       /** There are no rows, and nothing says that there are none: what the page is instead. */
       readonly missing?: string;
     }

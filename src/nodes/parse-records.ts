@@ -11,7 +11,7 @@ import { valueOf } from "./expression-value.ts";
 import { readCsv } from "./read-csv.ts";
 import { readNdjson } from "./read-ndjson.ts";
 import type { ParseConfig } from "./parse-config.ts";
-import { readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
+import { readCalendar, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
 import { readWholeText } from "./read-text.ts";
 import { lookAtMissing, type TellMissing } from "./missing-records.ts";
 import { batchesFromJson } from "./record-flow.ts";
@@ -65,6 +65,11 @@ export async function* parseRecords(
     yield* format === "csv"
       ? readCsv(text, { delimiter: config.delimiter ?? ",", skip: config.skip ?? 0 }, tools)
       : readNdjson(text, tools.place, tools.signal);
+    return;
+  }
+  if (format === "icalendar" || format === "vcard") {
+    const text = await wholeTextOf(source, decodeWhole, tools);
+    yield* readCalendar({ format, text, component: config.component }, tools);
     return;
   }
   if (format === "html" || format === "xml") {

@@ -16,6 +16,11 @@ async function parse(job: ParseJob): Promise<ParseReply> {
     freezeOnce();
     return await parsePdf(job);
   }
+  if (!("columns" in job)) {
+    const { parseCalendar } = await import("./parse-calendar.ts");
+    freezeOnce();
+    return parseCalendar(job);
+  }
   const { parseMarkup } = await import("./parse-markup.ts");
   freezeOnce();
   return parseMarkup(job);

@@ -3,7 +3,7 @@ import type { JsonObject } from "#domain/json.ts";
 import { validRecord, type RecordBatches } from "#domain/record.ts";
 import { columnNames } from "./column-names.ts";
 import type { TellMissing } from "./missing-records.ts";
-import type { MarkupColumn, MarkupJob } from "./parse-jobs.ts";
+import type { CalendarJob, MarkupColumn, MarkupJob } from "./parse-jobs.ts";
 import { inBatches } from "./record-flow.ts";
 import { runParseJob } from "./run-parse-job.ts";
 
@@ -55,6 +55,13 @@ export async function* readPdf(
 ): RecordBatches {
   const reply = await runParseJob({ format: "pdf", bytes, rows }, `${place}: the PDF`, signal);
   yield* recordsOf(reply.names, reply.rows);
+}
+
+/** The entries of a calendar, or the cards of an address book. */
+export async function* readCalendar(job: CalendarJob, { place, signal }: ParsePlace): RecordBatches {
+  const what = job.format === "vcard" ? "vCard" : "iCalendar";
+  const { records = [] } = await runParseJob(job, `${place}: the ${what}`, signal);
+  for (const batch of inBatches(records)) yield batch.map(validRecord);
 }
 
 function* batchesOf(

@@ -114,7 +114,7 @@ async function runInThread(
   });
 }
 
-const isShared = ({ format }: ParseJob): boolean => format === "html" || format === "xml";
+const isShared = ({ format }: ParseJob): boolean => format !== "xlsx" && format !== "pdf";
 
 function timeOf(job: ParseJob): number {
   const bytes = "text" in job ? job.text.length : job.bytes.byteLength;

@@ -18,6 +18,7 @@ const HTML: ParseJob = {
   empty: null,
 };
 const XLSX: ParseJob = { format: "xlsx", bytes: xlsx({ One: [textCell("A1", "name")] }), sheet: 1 };
+const CALENDAR: ParseJob = { format: "icalendar", text: "BEGIN:VCALENDAR\nEND:VCALENDAR\n" };
 const PDF: ParseJob = { format: "pdf", bytes: pdf([["one"]]), rows: null };
 
 const parse = async (job: ParseJob): Promise<unknown> =>
@@ -62,7 +63,7 @@ test("code in a parse thread writes nothing, starts nothing, and reads no file o
   }
 });
 
-for (const job of [HTML, XLSX, PDF])
+for (const job of [HTML, XLSX, PDF, CALENDAR])
   test(`once the parser of ${job.format} is loaded, nothing that others use can be changed`, async () => {
     const thread = new URL("../../src/nodes/parse-thread.ts", import.meta.url).href;
     const code = `import { parentPort } from "node:worker_threads"; import ${JSON.stringify(thread)};
