@@ -133,6 +133,14 @@ const MISSING = "The end user left an optional field empty that the login needs.
 
 export const LOGIN_TEXTS: Readonly<Record<string, LoginText>> = {
   basic: { gives: "An `Authorization: Basic` header on every request to the hosts.", errors: [MISSING] },
+  digest: {
+    gives:
+      "An `Authorization: Digest` header (RFC 7616) on every request to the hosts, once the target has asked for one: MD5, SHA-256 and SHA-512-256, each also as `-sess`, with `qop=auth`; the strongest that the target offers. A nonce is used again with its count, and renewed when it is over.",
+    errors: [
+      MISSING,
+      "The target asks for another algorithm, or for no `qop=auth`: the request fails, and the message says so.",
+    ],
+  },
   bearer: { gives: "An `Authorization: Bearer` header on every request to the hosts.", errors: [MISSING] },
   headers: {
     gives:

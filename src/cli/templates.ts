@@ -33,6 +33,17 @@ login:
   # How a test login asks whether the target takes it.
   check: { request: { url: /api/me } }
 `,
+  digest: `fields:
+  - { key: username, label: Username, type: text, autocomplete: username }
+  - { key: password, label: Password, type: password }
+# Authorization: Digest, which proves the password and does not hold it.
+login:
+  type: digest
+  username: username
+  password: password
+  # How a test login asks whether the target takes it.
+  check: { request: { url: /api/me } }
+`,
   bearer: `fields:
   - { key: token, label: API token, type: password, help: Made under Settings → API. }
 # Authorization: Bearer, with the value of this field.

@@ -10,6 +10,7 @@ import { limits } from "#domain/limits.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import { openDigest, type DigestExchange } from "./digest-session.ts";
 import type { Door } from "./door.ts";
 import {
   type SessionQuery,
@@ -19,6 +20,8 @@ import {
 } from "./session-query.ts";
 import { openJar, type SessionJar } from "#strategies/session-jar.ts";
 import type { BeforeHop } from "./record-use.ts";
+
+type SendRest = Parameters<SendOutbound> extends [OutboundRequest, ...infer Rest] ? Rest : never;
 
 /** A way to one target: its origins, and what a login gave (nothing for a node without a credential). */
 export interface TargetSession {
@@ -43,48 +46,18 @@ export function openTarget(
   beforeHop: BeforeHop | null = null,
   door: Door | null = null,
 ): TargetSession {
-  const { query = [], certificate } = login?.reveal() ?? {};
+  const { query = [], certificate, digest } = login?.reveal() ?? {};
   const own = certificate === undefined ? null : gate.present(certificate);
-  const send: SendOutbound = async (asked, signal, keep, mayLeave) => {
+  const prove = digest === undefined ? null : openDigest(digest);
+  const way: Way = { gate: own ?? gate, origins, login, jar, beforeHop, door, query };
+  const send: SendOutbound = async (asked, ...rest) => {
     const request = door?.leave(asked, absoluteUrl({ url: asked.url }, origins)) ?? asked;
     const url = absoluteUrl(request, origins);
     requireDestination(request, url, origins);
-    const keeping = request.toFile === true && keep !== undefined ? keepBehind(door, keep, url) : null;
-    const response = await (own ?? gate).send(
-      {
-        method: request.method,
-        url,
-        headers: request.headers ?? [],
-        ...(request.body === undefined ? {} : { body: request.body }),
-      },
-      {
-        origins,
-        redirectsMax: request.redirectsMax ?? 0,
-        maxBytes: request.maxBytes ?? limits.responseBytesMax,
-        timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
-        prepareHop: async (hop, { sameOriginAsFirst }) => {
-          // What is at another origin than the first, a redirect has led to.
-          await beforeHop?.(hop, sameOriginAsFirst).catch((error: unknown) => {
-            throw sameOriginAsFirst ? error : afterFirstHop(error);
-          });
-          return hopHeaders(hop, sameOriginAsFirst, login, jar);
-        },
-        prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
-        absorb: (hop, setCookies) => {
-          keeping?.comesFrom(hop);
-          const values = jar.absorb(hop, setCookies);
-          if (values.length > 0) door?.learn(values);
-        },
-        keep: keeping?.keep ?? null,
-        ...(mayLeave && { mayLeave }),
-      },
-      signal,
-    );
-    // The request was sent, whatever becomes of its answer.
-    if (jar.overflow !== null) throw new OutboundError("unreadable", jar.overflow);
-    const kept =
-      response.kept && keeping ? { ...response.kept, sizeBytes: keeping.sizeBytes } : response.kept;
-    const given = withoutQuery({ ...response, kept }, query);
+    const proof = prove?.(request.method) ?? null;
+    let response = await sendOnce(way, request, url, proof, rest);
+    while (proof?.mustRepeat(response) === true) response = await sendOnce(way, request, url, proof, rest);
+    const given = withoutQuery(response, query);
     return door === null ? given : await door.enter(given);
   };
   return {
@@ -93,6 +66,65 @@ export function openTarget(
     jar,
     close: async () => await own?.close(),
   };
+}
+
+/** What all requests of a session share. */
+interface Way {
+  readonly gate: Gate;
+  readonly origins: readonly string[];
+  readonly login: Secret<LoginSession> | null;
+  readonly jar: SessionJar;
+  readonly beforeHop: BeforeHop | null;
+  readonly door: Door | null;
+  readonly query: SessionQuery;
+}
+
+async function sendOnce(
+  { gate, origins, login, jar, beforeHop, door, query }: Way,
+  request: OutboundRequest,
+  url: URL,
+  proof: DigestExchange | null,
+  [signal, keep, mayLeave]: SendRest,
+): Promise<OutboundResponse> {
+  const keeping = request.toFile === true && keep !== undefined ? keepBehind(door, keep, url) : null;
+  const response = await gate.send(
+    {
+      method: request.method,
+      url,
+      headers: request.headers ?? [],
+      ...(request.body === undefined ? {} : { body: request.body }),
+    },
+    {
+      origins,
+      redirectsMax: request.redirectsMax ?? 0,
+      maxBytes: request.maxBytes ?? limits.responseBytesMax,
+      timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
+      prepareHop: async (hop, { sameOriginAsFirst, method }) => {
+        // What is at another origin than the first, a redirect has led to.
+        await beforeHop?.(hop, sameOriginAsFirst).catch((error: unknown) => {
+          throw sameOriginAsFirst ? error : afterFirstHop(error);
+        });
+        const proven = sameOriginAsFirst ? (proof?.authorize(hop, method) ?? null) : null;
+        return [
+          ...hopHeaders(hop, sameOriginAsFirst, login, jar),
+          ...(proven === null ? [] : [["authorization", proven] as const]),
+        ];
+      },
+      prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
+      absorb: (hop, setCookies) => {
+        keeping?.comesFrom(hop);
+        const values = jar.absorb(hop, setCookies);
+        if (values.length > 0) door?.learn(values);
+      },
+      keep: keeping?.keep ?? null,
+      ...(mayLeave && { mayLeave }),
+    },
+    signal,
+  );
+  // The request was sent, whatever becomes of its answer.
+  if (jar.overflow !== null) throw new OutboundError("unreadable", jar.overflow);
+  const kept = response.kept && keeping ? { ...response.kept, sizeBytes: keeping.sizeBytes } : response.kept;
+  return { ...response, kept };
 }
 
 /** The request itself was sent before: that this hop is refused says nothing about it. */

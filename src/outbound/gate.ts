@@ -33,7 +33,7 @@ export interface GatePolicy {
   /** More headers for one hop: its cookies, and the session's where it may have them. They win over the request's own. */
   prepareHop?(
     url: URL,
-    info: { readonly sameOriginAsFirst: boolean },
+    info: { readonly sameOriginAsFirst: boolean; readonly method: string },
   ): readonly Header[] | Promise<readonly Header[]>;
   /** The URL of one hop as it is sent: with parameters that only the first origin may see. Same origin, same path. */
   prepareUrl?(url: URL, info: { readonly sameOriginAsFirst: boolean }): URL;
@@ -147,7 +147,7 @@ async function follow(
   for (let followed = 0; ; followed++) {
     const { url } = hop;
     const sameOriginAsFirst = url.origin === origin;
-    const added = (await policy.prepareHop?.(url, { sameOriginAsFirst })) ?? [];
+    const added = (await policy.prepareHop?.(url, { sameOriginAsFirst, method: hop.method })) ?? [];
     const sent = { ...hop, url: policy.prepareUrl?.(url, { sameOriginAsFirst }) ?? url };
     assert(sent.url.origin === url.origin, "a hop keeps the origin that was checked");
     await failpoint("gate.before_hop");

@@ -4,6 +4,7 @@ import type { FormIssue } from "#domain/form-issue.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
+import type { DigestUser } from "./digest-auth.ts";
 import type { OAuthLogin } from "./oauth-access.ts";
 
 /** What a login gives, and all that later requests need: secret, serialisable (it is sealed when it is cached). */
@@ -14,6 +15,8 @@ export interface LoginSession {
   readonly query?: readonly (readonly [name: string, value: string])[] | undefined;
   /** Presented to the strategy's hosts when a connection is made. PEM. */
   readonly certificate?: { readonly certificate: string; readonly key: string } | undefined;
+  /** What requests prove when the target asks for a digest: it is never sent itself. */
+  readonly digest?: DigestUser | undefined;
   /** A serialised cookie jar, or null. */
   readonly cookies: JsonObject | null;
   /** What the login read in the target's answers. */

@@ -27,7 +27,7 @@ test("every login type that is not built", async () => {
   );
   const problems = await bench.refusals(...documents);
   // Each document has five lines and a separator; `login` is the fifth.
-  const built = "built: `basic`, `bearer`, `headers`, `http`, `mtls`, `none`, `oauth2`, `query`";
+  const built = "built: `basic`, `bearer`, `digest`, `headers`, `http`, `mtls`, `none`, `oauth2`, `query`";
   assert.deepEqual(
     problems,
     ["browser"].map(

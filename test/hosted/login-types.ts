@@ -1,5 +1,5 @@
 /** Every login type with fields to fill in and a target that says what it was sent: the same table for page and frame. */
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { Secret, TOTP } from "otpauth";
 import { must } from "#lib/assert.ts";
 import type { Answer, Seen, Target } from "../documents/target.ts";
@@ -42,6 +42,7 @@ export interface LoginCase {
   readonly wanted: (values: Values) => unknown;
 }
 
+const sha256 = (given: string): string => createHash("sha256").update(given, "utf8").digest("hex");
 const text = (key: string) => ({ key, type: "text" });
 const secret = (key: string) => ({ key, type: "password" });
 const user = () => `ada-${randomUUID()}`;
@@ -76,6 +77,24 @@ export const LOGIN_CASES: Readonly<Record<string, LoginCase>> = {
     arrived: (arrived) =>
       Buffer.from(String(header("authorization")(arrived)).replace(/^Basic /, ""), "base64").toString("utf8"),
     wanted: ({ user: name, pass }) => `${name}:${pass}`,
+  },
+  "digest, proven to its check": {
+    fields: [text("user"), secret("pass")],
+    login: () => ({
+      type: "digest",
+      username: "user",
+      password: "pass",
+      check: { request: { url: "/digest" } },
+    }),
+    values: login,
+    arrived: ({ requests }, { user: name = "", pass = "" }) => {
+      const given = requests.findLast(({ path }) => path === "/digest")?.headers.authorization ?? "";
+      const part = (key: string): string => new RegExp(`\\b${key}="?([^",]*)`).exec(given)?.[1] ?? "";
+      const key = sha256(`${name}:portal:${pass}`);
+      const proof = `${key}:once:${part("nc")}:${part("cnonce")}:auth:${sha256("GET:/digest")}`;
+      return [part("username"), part("response") === sha256(proof)];
+    },
+    wanted: ({ user: name }) => [name, true],
   },
   bearer: {
     fields: [secret("token")],
@@ -216,6 +235,16 @@ export function answerLogins(target: Target): void {
   target.on("GET /api/read", { json: [{ ok: true }] });
   const form = `<form method="post" action="/login"><input type="hidden" name="hidden" value="of the page">
     <input name="user"><input name="pass" type="password"><input name="code"></form>`;
+  target.on("GET /digest", ({ headers }) =>
+    headers.authorization === undefined
+      ? {
+          status: 401,
+          headers: {
+            "www-authenticate": 'Digest realm="portal", nonce="once", qop="auth", algorithm=SHA-256',
+          },
+        }
+      : { text: "ok" },
+  );
   target.on("GET /login", { html: form });
   target.on("POST /login", {
     html: "<p>Welcome",

@@ -14,7 +14,7 @@ const hosts = ["http://127.0.0.1:1"];
 test("the registry has every built type by its file's name, and the unbuilt ones by name only", () => {
   assert.deepEqual(
     [...loginTypes.keys()],
-    ["basic", "bearer", "headers", "http", "mtls", "none", "oauth2", "query"],
+    ["basic", "bearer", "digest", "headers", "http", "mtls", "none", "oauth2", "query"],
   );
   for (const [name, { type }] of loginTypes) assert.equal(type, name);
   for (const name of UNBUILT_LOGIN_TYPES) assert.equal(loginTypes.has(name), false);
