@@ -1,4 +1,5 @@
-import { OutboundError, type OutboundResponse } from "#domain/http-exchange.ts";
+import { OutboundError } from "#domain/http-exchange.ts";
+import { isReadMethod } from "#domain/http-methods.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 import type { SessionJar } from "#strategies/session-jar.ts";
@@ -36,10 +37,12 @@ export function openRenewingTarget(
     send: async (request, signal, keep, mayLeave) => {
       const used = holding;
       const response = await used.target.send(request, signal, keep, mayLeave);
-      if (!isRefused(response)) {
+      if (response.status !== 401) {
         used.mayRenew = true;
         return response;
       }
+      // A write that was redirected was processed: it is the next page that refuses.
+      if (response.isRedirected && !isReadMethod(request.method)) return response;
       if (used === holding) {
         if (!used.mayRenew) return response;
         await (renewing ??= renewOnce(signal).catch(asOutbound));
@@ -50,8 +53,6 @@ export function openRenewingTarget(
     close: async () => await holding.target.close(),
   };
 }
-
-const isRefused = (response: OutboundResponse): boolean => response.status === 401;
 
 /** Nothing was processed, and no other try will help: what a node makes of a refusal (for a write: it did not happen). */
 function asOutbound(error: unknown): never {
