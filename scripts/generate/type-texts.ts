@@ -87,6 +87,20 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
     gives: "The first record of each value of `by`, in their order.",
     errors: [EXPRESSION_FAILS],
   },
+  group: {
+    example: `- id: totals
+  type: group
+  from: rows
+  by: customer
+  fields: { invoices: { count: true }, total: { sum: amount }, latest: { max: date } }`,
+    gives:
+      "One record for each group, in the order of their first records: the fields of `by`, then `fields`. Any number of records and groups: what does not fit into memory is sorted on disk.",
+    errors: [
+      EXPRESSION_FAILS,
+      "`sum` meets what is no number and no decimal as a text, or a sum that no number can hold.",
+      "`collect` has more than 10,000 values, or 4 million characters, in one group.",
+    ],
+  },
   join: {
     example: `- { id: orders, type: parse, from: words, format: json, records: orders }
 - { id: matched, type: join, from: rows, with: orders, on: { left: order, right: number }, kind: left }`,

@@ -148,6 +148,9 @@ export const limits = {
   /** docs/blueprints.md#expressions: `$nodes.<id>` for sets up to this many records. */
   nodesVariableRecordsMax: 10_000,
   recordBatchSizeMax: 500,
+  /** Of a group, for each field that collects. */
+  collectedValuesMax: 10_000,
+  collectedCharactersMax: 4_000_000,
   /** Levels of JSON that a target or a file may give. */
   dataDepthMax: 500,
   /** Values of JSON that is parsed whole; and memory, by an estimate, that such JSON may take at once in a process. */

@@ -150,7 +150,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "type: validate",
     "type: browser",
     [
-      "27:11 nodes[5].type node type `browser` is not built yet; built: `dedupe`, `filter`, `http`, `input`, `join`, `loop`, `map`, `output`, `parse`, `review`, `sort`, `validate`",
+      "27:11 nodes[5].type node type `browser` is not built yet; built: `dedupe`, `filter`, `group`, `http`, `input`, `join`, `loop`, `map`, `output`, `parse`, `review`, `sort`, `validate`",
     ],
   ],
   [

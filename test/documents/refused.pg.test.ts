@@ -46,7 +46,7 @@ test("every node type that is not built, with keys of its own", async () => {
     blueprint("new", nodes, "credentials: { it: { strategy: strat_known } }"),
   ]);
   const built =
-    "built: `dedupe`, `filter`, `http`, `input`, `join`, `loop`, `map`, `output`, `parse`, `review`, `sort`, `validate`";
+    "built: `dedupe`, `filter`, `group`, `http`, `input`, `join`, `loop`, `map`, `output`, `parse`, `review`, `sort`, `validate`";
   assert.deepEqual(
     problems,
     ["browser"].map(

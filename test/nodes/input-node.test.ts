@@ -102,6 +102,7 @@ test("the registry has every built type, each annotated schema is closed, and th
     [
       "dedupe",
       "filter",
+      "group",
       "http",
       "input",
       "join",
