@@ -32,6 +32,10 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "how long others wait during each attack; instead the limits that bound it (http/large-bodies, flow/target-json, operator/typed-documents)",
   "test/cli/demo.pg.test.ts":
     "the README's first command, whole; instead the demo of all examples, of which it is the first (cli/demo-examples)",
+  "test/applications/webdav.pg.test.ts":
+    "lighttpd and Radicale, 120 MB unpacked; instead targets that check every request (strategies/digest, nodes/http-methods)",
+  "test/applications/services.pg.test.ts":
+    "Transmission and etcd, 130 MB unpacked; instead logins and writes against targets of the tests (strategies/http-login, documents/write-answers)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 

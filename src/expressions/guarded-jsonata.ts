@@ -115,8 +115,8 @@ interface BuiltIn {
 }
 
 /**
- * Changes two built-in functions in place and makes the check of `fenceTransform`:
- * `$clone` remembers what it made, `$replace` (the one that adds up text by `+`) checks the length.
+ * Changes three built-in functions in place and makes the check of `fenceTransform`:
+ * `$clone` remembers what it made, `$replace` (the one that adds up text by `+`) checks the length, `$base64encode` refuses what it can't encode.
  */
 async function fenceBuiltIns(charactersMax: number): Promise<object> {
   const copies = new WeakSet<object>();
@@ -141,6 +141,14 @@ async function fenceBuiltIns(charactersMax: number): Promise<object> {
       refuse(`makes a text of more than ${charactersMax} characters`);
     }
     return text;
+  };
+  const encode = await builtIn("base64encode");
+  const originalEncode = encode.implementation as (this: unknown, str: unknown) => unknown;
+  encode.implementation = function (this: unknown, str: unknown): unknown {
+    // jsonata would cut their bytes off: another text, and in a login another password.
+    if (typeof str === "string" && /[^\u0000-\u00ff]/.test(str))
+      refuse("base64encode takes characters up to U+00FF alone; there is a character beyond it");
+    return originalEncode.call(this, str);
   };
   const onlyCopies = (matches: unknown): unknown => {
     for (const match of Array.isArray(matches) ? matches : [matches]) {

@@ -281,6 +281,15 @@ test("regular expressions are RE2's and work as jsonata's do", async () => {
   assert.match(await reason("$replace('abc', /x*/, '-')"), /matches nothing/);
 });
 
+test("base64encode refuses characters whose bytes jsonata would cut off", async () => {
+  // In a login it would be another password.
+  assert.match(
+    await reason("$base64encode('s3cret €')"),
+    /base64encode takes characters up to U\+00FF alone/,
+  );
+  assert.equal(await bound.evaluate("$base64encode('ä')"), "5A==");
+});
+
 test("bindings don't see each other, and nothing stays behind in the thread", async () => {
   const others = Array.from({ length: 40 }, (_, index) =>
     evaluator.bind({ [`mine${index}`]: index, who: index }),
