@@ -49,14 +49,14 @@ async function withDatabase<T>(
   // For tests of decisions that die half-way; `serve` says so in its log.
   armFailpoints(settings.failpoints);
   // An embedded server that was started for this command is stopped again, also after Ctrl-C.
-  const told = stopSignal(["SIGINT", "SIGTERM"]);
+  const interrupt = stopSignal(["SIGINT", "SIGTERM"]);
   const { openDatabase } = await import("./open-database.ts");
   const opening = openDatabase(settings, await log(), { olderSchema: migrates ? "migrate" : "refuse" });
   const database = await withProgress("Opening the database", opening);
   const { settleRows } = await import("#db/signed-rows.ts");
   try {
     await verifyRows(settings, database.db, await log());
-    return await told.orEarlier(work(database.db));
+    return await interrupt.race(work(database.db));
   } finally {
     await settleRows(database.db);
     await database.close();
@@ -118,7 +118,7 @@ function compose(environment: Environment): Composition {
         ? { kind: "missing" }
         : { kind: "found", value: given.value.reveal(), origins: given.origins };
     },
-    wayOut: async () => {
+    openEgressGate: async () => {
       const { openGate } = await import("#outbound/gate.ts");
       return openGate({ allow: config().egressAllow });
     },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BlobStore } from "#blobs/store.ts";
-import { keepBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedBlueprintVersion } from "#db/config-documents.ts";
 import {
   findIncompleteResults,
   findPlaces,
@@ -122,7 +122,7 @@ function findingsOf({ check, places, total }: FoundPlaces): readonly InvariantFi
 async function checkManifests(tx: Database): Promise<readonly InvariantFinding[]> {
   const expected = [];
   for (const { blueprintId, version } of await listVersionsWithResults(tx)) {
-    const blueprint = must(await keepBlueprintVersion(tx, blueprintId, version), "a run's Blueprint");
+    const blueprint = must(await findCachedBlueprintVersion(tx, blueprintId, version), "a run's Blueprint");
     const keys = blueprint.nodes
       .filter((node) => node.type === "output")
       .flatMap((node) => resultKeysOf(node).map(({ key }) => key));

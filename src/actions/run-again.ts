@@ -1,6 +1,10 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { findAccountById, type BrandedAccount } from "#db/accounts.ts";
-import { findBlueprintByKey, keepBlueprintVersion, type BlueprintVersion } from "#db/config-documents.ts";
+import {
+  findBlueprintByKey,
+  findCachedBlueprintVersion,
+  type BlueprintVersion,
+} from "#db/config-documents.ts";
 import { lookUpCredential } from "#db/credentials.ts";
 import { findDetailedRun, listCredentialsOfRun, type DetailedRun } from "#db/operator-runs.ts";
 import type { Database } from "#db/pool.ts";
@@ -34,7 +38,7 @@ export interface Again {
 }
 
 /** By `run_…` id or run key, of whatever account. Throws OperatorError. */
-export async function planAgain(db: Database, reference: string): Promise<Again> {
+export async function planRerun(db: Database, reference: string): Promise<Again> {
   const { id } = await requireRun(db, reference);
   const run = must(await findDetailedRun(db, id), "the run");
   const account = must(await findAccountById(db, run.accountId), "the run's account");
@@ -62,7 +66,7 @@ async function credentialsInOrder(db: Database, run: DetailedRun): Promise<reado
   const used = await listCredentialsOfRun(db, run.id);
   if (run.blueprintId === null || run.blueprintVersion === null) return used.map((each) => each.credentialId);
   const then = must(
-    await keepBlueprintVersion(db, run.blueprintId, run.blueprintVersion),
+    await findCachedBlueprintVersion(db, run.blueprintId, run.blueprintVersion),
     "the run's Blueprint",
   );
   return then.credentials.flatMap(({ slot }) => {
@@ -89,7 +93,7 @@ async function findObstacle(
   return null;
 }
 
-export interface AgainWish {
+export interface RerunRequest {
   /** The version that somebody has seen to be in force. */
   readonly version: number | null;
   /** What writes to other systems may do so once more. */
@@ -107,10 +111,10 @@ export async function runAgain(
   services: Pick<Services, "db" | "blobs" | "signing">,
   by: { readonly actor: AuditActor; readonly operatorId?: string },
   reference: string,
-  wish: AgainWish,
+  wish: RerunRequest,
   within: Within,
 ): Promise<Answer> {
-  const again = await planAgain(services.db, reference);
+  const again = await planRerun(services.db, reference);
   refuse(again, wish);
   const { run, account } = again;
   const version = must(again.version, "the version in force");
@@ -140,7 +144,7 @@ export async function runAgain(
 }
 
 /** Throws Problem 409. */
-function refuse({ obstacle, version, writes }: Again, wish: AgainWish): void {
+function refuse({ obstacle, version, writes }: Again, wish: RerunRequest): void {
   if (obstacle !== null) throw new Problem("conflict", obstacle);
   if (wish.version !== null && wish.version !== version?.version)
     throw new Problem(

@@ -33,7 +33,7 @@ import type { Answer, Claim } from "./replay-or-run.ts";
 import type { Caller, Services } from "./services.ts";
 
 /** Whose run it will be: of an API key's caller, or of an operator who tries a Blueprint or repeats a run. */
-export interface Triggerer extends Pick<Caller, "account"> {
+export interface Initiator extends Pick<Caller, "account"> {
   readonly keyId: string | null;
   readonly operatorId?: string | undefined;
   readonly againOf?: string;
@@ -68,7 +68,7 @@ const inputNodes = (version: BlueprintVersion) =>
  */
 export async function triggerRun(
   tx: Database,
-  caller: Triggerer,
+  caller: Initiator,
   version: BlueprintVersion,
   body: TriggerBody,
   place: Place | null = null,
@@ -128,7 +128,7 @@ interface Sources {
 
 /** The run that a body asks for. Throws Problem 400, 422 (docs/api.md#order-of-checks). */
 async function planRun(
-  caller: Triggerer,
+  caller: Initiator,
   version: BlueprintVersion,
   body: TriggerBody,
   sources: Sources,

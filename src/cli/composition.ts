@@ -54,7 +54,7 @@ export interface Composition {
    */
   loadNodeTypes(): Promise<ReadonlyMap<string, string>>;
   /** The way out to targets, as the settings allow it. */
-  wayOut(): Promise<Gate>;
+  openEgressGate(): Promise<Gate>;
   /** `lost` ends when the service can't go on: with why. */
   serve(roles: readonly ("api" | "worker")[]): Promise<{
     readonly url: string;

@@ -87,7 +87,9 @@ async function carry(
   await using opened = new AsyncDisposableStack();
   const evaluator = () => opened.adopt(openEvaluator({ threads: 1 }), async (each) => await each.close());
   const gate =
-    recording === null ? opened.adopt(await composition.wayOut(), async (each) => await each.close()) : null;
+    recording === null
+      ? opened.adopt(await composition.openEgressGate(), async (each) => await each.close())
+      : null;
   const blobs = openLocalStore(join(folder, "objects"));
   const nodes: NodeReport[] = [];
   const traced = options.trace === undefined ? null : openTraceFolder(options.trace, USAGE);

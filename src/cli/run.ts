@@ -59,11 +59,11 @@ export function addRun(program: Command, composition: Composition): void {
     )
     .action(async (paths: string[], options: RunOptions) => {
       checkOptions(options);
-      const told = stopSignal(["SIGINT", "SIGTERM"]);
+      const interrupt = stopSignal(["SIGINT", "SIGTERM"]);
       const folder = mkdtempSync(join(tmpdir(), "latchkey-run-"));
       try {
         const { runBlueprint } = await import("./run-blueprint.ts");
-        await told.orEarlier(runBlueprint(composition, paths, options, folder));
+        await interrupt.race(runBlueprint(composition, paths, options, folder));
       } finally {
         rmSync(folder, { recursive: true, force: true });
       }

@@ -22,7 +22,7 @@ export function addServe(program: Command, composition: Composition): void {
 
 async function serve(composition: Composition, roles: readonly Role[]): Promise<void> {
   // From the first moment: a signal during the start stops the service as soon as it is up.
-  const told = stopSignal(["SIGTERM", "SIGINT"]);
+  const interrupt = stopSignal(["SIGTERM", "SIGINT"]);
   const [drainMs, log] = [composition.drainMs(), await composition.log()];
   const own = await composition.loadNodeTypes();
   if (own.size > 0) log.info({ types: [...own.values()] }, "node types of this installation");
@@ -30,7 +30,7 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   print(`Latchkey listens at ${service.url} (${roles.join(", ")})`);
   if (service.localUrl !== service.url) print(`On this machine it listens at ${service.localUrl}`);
   if (roles.includes("api")) print(`The dashboard is at ${service.url}/dashboard`);
-  const lost = await Promise.race([told.come.then(() => null), service.lost]);
+  const lost = await Promise.race([interrupt.come.then(() => null), service.lost]);
   if (lost === null) log.info("stopping: requests under way end, runs under way are handed back");
   else log.error(`stopping, because the service can't go on: ${lost.message}`);
   // The process ends all the same: its runs go on elsewhere, from their journal.

@@ -17,7 +17,7 @@ export interface StopSignal {
   /** Aborted, with an Interrupted as its reason, by the first of the signals. */
   readonly signal: AbortSignal;
   /** What the work gives; throws Interrupted when the signal comes earlier. */
-  orEarlier<T>(work: Promise<T>): Promise<T>;
+  race<T>(work: Promise<T>): Promise<T>;
   /** Resolves when the signal has come. */
   readonly come: Promise<void>;
 }
@@ -47,7 +47,7 @@ export function stopSignal(signals: readonly Signal[]): StopSignal {
   return {
     signal: aborted,
     come,
-    orEarlier: async (work) => {
+    race: async (work) => {
       const stopped = come.then(() => {
         throw aborted.reason;
       });

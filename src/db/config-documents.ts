@@ -207,7 +207,7 @@ const lookUpStrategyInForce = lookUpInForce("strategy", "id");
 /** Documents of versions, which never change, as they were read from this database. */
 const kept = new WeakMap<Database, Map<string, Strategy | Blueprint>>();
 
-async function keepVersion<T extends Strategy | Blueprint>(
+async function findCached<T extends Strategy | Blueprint>(
   db: Database,
   name: string,
   read: () => Promise<T | undefined>,
@@ -224,26 +224,26 @@ async function keepVersion<T extends Strategy | Blueprint>(
 }
 
 /** The document of a version, read and verified only once. Not in a transaction. Throws RowRefused. */
-export async function keepBlueprintVersion(
+export async function findCachedBlueprintVersion(
   db: Database,
   id: string,
   version: number,
 ): Promise<Blueprint | undefined> {
-  return await keepVersion(
+  return await findCached(
     db,
     `blueprint/${id}/${version}`,
     async () => await findBlueprintVersion(db, id, version),
   );
 }
 
-/** As keepBlueprintVersion. */
-export async function keepStrategyVersion(
+/** As findCachedBlueprintVersion. */
+export async function findCachedStrategyVersion(
   db: Database,
   accountId: string,
   id: string,
   version: number,
 ): Promise<Strategy | undefined> {
-  return await keepVersion(
+  return await findCached(
     db,
     `strategy/${accountId}/${id}/${version}`,
     async () => await findStrategyVersion(db, accountId, id, version),
@@ -260,7 +260,7 @@ export async function findBlueprintByKey(
   const inForce = await lookUpBlueprint(db, { accountId, name: key });
   if (!inForce) return undefined;
   const { id, version, retired } = inForce;
-  const blueprint = await keepBlueprintVersion(db, id, version);
+  const blueprint = await findCachedBlueprintVersion(db, id, version);
   return blueprint && { id, accountId, version, retired, blueprint };
 }
 
@@ -273,7 +273,7 @@ export async function lookUpStrategy(
   const inForce = await lookUpStrategyInForce(db, { accountId, name: id });
   if (!inForce) return undefined;
   const { version, retired } = inForce;
-  const strategy = await keepStrategyVersion(db, accountId, id, version);
+  const strategy = await findCachedStrategyVersion(db, accountId, id, version);
   return strategy && { accountId, version, retired, strategy };
 }
 

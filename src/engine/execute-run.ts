@@ -1,5 +1,5 @@
 import { StoreFailed } from "#blobs/store.ts";
-import { keepBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedBlueprintVersion } from "#db/config-documents.ts";
 import { isConnectionLost, isLockedOut } from "#db/database-errors.ts";
 import type { Lease } from "#db/lease.ts";
 import { completeRun, type NewResult } from "#db/run-results.ts";
@@ -14,7 +14,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { resultKeysOf } from "#nodes/output.ts";
 import { waitOutside } from "./ask-again.ts";
-import { carryNodes, type UnboundRun } from "./carry-nodes.ts";
+import { executeNodes, type UnboundRun } from "./execute-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { openDoor, type Door } from "./door.ts";
 import { readJournal } from "./journal.ts";
@@ -43,10 +43,10 @@ export type RunOutcome =
   /** Not ours: terminal already, or with another worker. */
   | { readonly kind: "skipped" }
   /** The database went away, or stayed locked: the worker's reconciler frees the run when it is back. */
-  | { readonly kind: "adrift" };
+  | { readonly kind: "connection_lost" };
 
-/** Carries one run from claimed to terminal. */
-export async function carryRun(
+/** Executes one run, from claimed to terminal. */
+export async function executeRun(
   services: EngineServices,
   claimed: ClaimedRun,
   workerId: string,
@@ -67,7 +67,7 @@ export async function carryRun(
     await carry(services, claimed, lease, clock, stop.signal);
     return { kind: "ended", accountId: claimed.accountId };
   } catch (error) {
-    if (isConnectionLost(error) || isLockedOut(error)) return { kind: "adrift" };
+    if (isConnectionLost(error) || isLockedOut(error)) return { kind: "connection_lost" };
     // Whatever stopped the run comes before what the store said to that.
     if (error instanceof StoreFailed && !stop.signal.aborted)
       return await handBack(services, claimed, lease, error);
@@ -235,7 +235,7 @@ async function carry(
   };
   let mayBeComplete = false;
   try {
-    await carryNodes(context);
+    await executeNodes(context);
     mayBeComplete = true;
     await complete(services, run, lease, plan, context.results);
   } catch (error) {
@@ -264,7 +264,10 @@ function openPublicTarget({ gate }: EngineServices, { blueprint }: RunPlan, door
 async function blueprintOf(services: EngineServices, run: ClaimedRun): Promise<Blueprint> {
   const { blueprintId, blueprintVersion } = run;
   if (blueprintId === null || blueprintVersion === null) return TEST_LOGIN;
-  return must(await keepBlueprintVersion(services.db, blueprintId, blueprintVersion), "the run's Blueprint");
+  return must(
+    await findCachedBlueprintVersion(services.db, blueprintId, blueprintVersion),
+    "the run's Blueprint",
+  );
 }
 
 /** The results and the terminal state are one transaction: `completed` means that every result is there. */

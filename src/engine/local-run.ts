@@ -11,8 +11,8 @@ import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { openJar } from "#strategies/session-jar.ts";
-import { carryNode } from "./carry-node.ts";
-import { carryNodes } from "./carry-nodes.ts";
+import { executeNode } from "./execute-node.ts";
+import { executeNodes } from "./execute-nodes.ts";
 import { namesOf } from "./document-names.ts";
 import { localJournal, type LocalRules } from "./local-journal.ts";
 import { logInLocally, type LocalCredential, type LocalLoginServices } from "./local-login.ts";
@@ -94,7 +94,7 @@ export async function runLocally(
     const bindings: { release(): void }[] = [];
     const warnings = new Map<string, string[]>();
     opened.defer(async () => bindings.forEach((binding) => binding.release()));
-    await carryNodes(
+    await executeNodes(
       {
         services,
         journal: localJournal(asked.rules),
@@ -124,7 +124,7 @@ export async function runLocally(
         };
         services.trace?.at(planned.node.id);
         try {
-          await carryNode(context, planned);
+          await executeNode(context, planned);
         } catch (error) {
           await tell(true);
           throw error;

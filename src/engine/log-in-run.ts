@@ -1,4 +1,4 @@
-import { keepStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
+import { findCachedStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
 import type { Lease } from "#db/lease.ts";
 import { failStep } from "#db/run-steps.ts";
 import type { ClaimedRun } from "#db/runs.ts";
@@ -84,7 +84,7 @@ export async function logIn(
   for (const credential of run.credentials) {
     const { strategyId, strategyVersion } = credential;
     const strategy = must(
-      await keepStrategyVersion(services.db, run.accountId, strategyId, strategyVersion),
+      await findCachedStrategyVersion(services.db, run.accountId, strategyId, strategyVersion),
       "the credential's strategy",
     );
     const used = { accountId: run.accountId, credentialId: credential.credentialId, runId: run.id };

@@ -2,7 +2,7 @@ import { ExpressionError, type Outcome, type Scope } from "#domain/expression.ts
 import type { Json } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
 import type { PlainExpression } from "./plain-expression.ts";
-import { ELSEWHERE, type PlainValue } from "./plain-functions.ts";
+import { NEEDS_SANDBOX, type PlainValue } from "./plain-functions.ts";
 import type { Cell } from "./thread-messages.ts";
 
 /** Expressions for the rows of a batch; those that are plain, compiled. */
@@ -50,8 +50,8 @@ function evaluateHere({ expressions, rows, bound }: Rows): {
   const outcomes = rows.map(({ root, variables: own }, index) => {
     const scope = { root, own, bound };
     return expressions.map((expression, column): Outcome => {
-      const value: PlainValue = expression === null ? ELSEWHERE : expression(scope);
-      if (value !== ELSEWHERE) return { ok: true, value };
+      const value: PlainValue = expression === null ? NEEDS_SANDBOX : expression(scope);
+      if (value !== NEEDS_SANDBOX) return { ok: true, value };
       if (expression !== null) {
         columns.add(column);
         indexes.add(index);

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { compileExpression } from "./compile.ts";
 import { isTreeNode, type TreeNode } from "./free-variables.ts";
 import {
-  ELSEWHERE,
+  NEEDS_SANDBOX,
   finite,
   PLAIN_FUNCTIONS,
   TEXT_CHARACTERS_MAX,
@@ -15,7 +15,7 @@ import {
  * Most expressions are a path, a comparison or a call of a small function. Those are evaluated here, without a thread: each of
  * their steps takes a bounded time and gives a bounded value, so they can neither hang nor grow. What they give is what JSONata
  * gives (test/expressions/plain-expression.test.ts compares the two); wherever that isn't certain (a list in the way, a wrong
- * type, an error) it is `ELSEWHERE`, and a thread evaluates the expression on that record and decides.
+ * type, an error) it is `NEEDS_SANDBOX`, and a thread evaluates the expression on that record and decides.
  */
 export interface PlainScope {
   readonly root: Json | undefined;
@@ -90,7 +90,7 @@ function variable(name: unknown): PlainExpression | null {
   if (typeof name !== "string" || name === "" || name === "$") return null;
   return ({ own, bound }) => {
     if (own !== undefined && Object.hasOwn(own, name)) return own[name];
-    return Object.hasOwn(bound, name) ? bound[name] : ELSEWHERE;
+    return Object.hasOwn(bound, name) ? bound[name] : NEEDS_SANDBOX;
   };
 }
 
@@ -106,10 +106,10 @@ function path(steps: unknown): PlainExpression | null {
   if (names.includes(null)) return null;
   return (scope) => {
     let value: PlainValue = start === null ? scope.root : start(scope);
-    if (start === null && !isJsonObject(value)) return ELSEWHERE;
+    if (start === null && !isJsonObject(value)) return NEEDS_SANDBOX;
     for (const name of names) {
       // A list is mapped over, and flattened.
-      if (value === ELSEWHERE || Array.isArray(value)) return ELSEWHERE;
+      if (value === NEEDS_SANDBOX || Array.isArray(value)) return NEEDS_SANDBOX;
       if (!isJsonObject(value)) return undefined;
       value = field(value, name ?? "");
     }
@@ -124,9 +124,9 @@ function nameOf(step: unknown): string | null {
 
 /** An object with one of these marks is a function to jsonata; what objects inherit here a thread knows better. */
 function field(value: JsonObject, name: string): PlainValue {
-  if ("_jsonata_function" in value || "_jsonata_lambda" in value) return ELSEWHERE;
+  if ("_jsonata_function" in value || "_jsonata_lambda" in value) return NEEDS_SANDBOX;
   if (Object.hasOwn(value, name)) return value[name];
-  return name in value ? ELSEWHERE : undefined;
+  return name in value ? NEEDS_SANDBOX : undefined;
 }
 
 function negative(expression: PlainExpression | null): PlainExpression | null {
@@ -135,7 +135,7 @@ function negative(expression: PlainExpression | null): PlainExpression | null {
     ((scope) => {
       const value = expression(scope);
       if (value === undefined) return undefined;
-      return typeof value === "number" ? finite(-value) : ELSEWHERE;
+      return typeof value === "number" ? finite(-value) : NEEDS_SANDBOX;
     })
   );
 }
@@ -146,8 +146,8 @@ function condition(node: TreeNode, inner: Inner): PlainExpression | null {
   if (asked === null || then === null || otherwise === null) return null;
   return (scope) => {
     const value = asked(scope);
-    const known = value === ELSEWHERE ? ELSEWHERE : truth(value);
-    if (known === ELSEWHERE) return ELSEWHERE;
+    const known = value === NEEDS_SANDBOX ? NEEDS_SANDBOX : truth(value);
+    if (known === NEEDS_SANDBOX) return NEEDS_SANDBOX;
     return known ? then(scope) : otherwise(scope);
   };
 }
@@ -164,18 +164,18 @@ function call(node: TreeNode, inner: Inner): PlainExpression | null {
     (own !== undefined && Object.hasOwn(own, name)) || Object.hasOwn(bound, name);
   if (name === "exists" && values.length === 1)
     return (scope) => {
-      const value = hides(scope) ? ELSEWHERE : first(scope);
-      return value === ELSEWHERE ? ELSEWHERE : value !== undefined;
+      const value = hides(scope) ? NEEDS_SANDBOX : first(scope);
+      return value === NEEDS_SANDBOX ? NEEDS_SANDBOX : value !== undefined;
     };
   const apply = PLAIN_FUNCTIONS.get(`${name}/${values.length}`);
   if (apply === undefined) return null;
   return (scope) => {
-    const value = hides(scope) ? ELSEWHERE : first(scope);
-    if (value === ELSEWHERE) return ELSEWHERE;
+    const value = hides(scope) ? NEEDS_SANDBOX : first(scope);
+    if (value === NEEDS_SANDBOX) return NEEDS_SANDBOX;
     if (second === undefined) return value === undefined ? undefined : apply(value);
     const other = second(scope);
     // A wrong type beside nothing is an error all the same.
-    return value === undefined || other === undefined ? ELSEWHERE : apply(value, other);
+    return value === undefined || other === undefined ? NEEDS_SANDBOX : apply(value, other);
   };
 }
 
@@ -188,24 +188,24 @@ function binary(node: TreeNode, inner: Inner): PlainExpression | null {
   if (list !== null)
     return (scope) => {
       const value = left(scope);
-      return value === ELSEWHERE ? ELSEWHERE : list.has(value);
+      return value === NEEDS_SANDBOX ? NEEDS_SANDBOX : list.has(value);
     };
   if (operator === "and" || operator === "or") {
     return (scope) => {
       const value = left(scope);
-      const known = value === ELSEWHERE ? ELSEWHERE : truth(value);
-      if (known === ELSEWHERE || known === (operator === "or")) return known;
+      const known = value === NEEDS_SANDBOX ? NEEDS_SANDBOX : truth(value);
+      if (known === NEEDS_SANDBOX || known === (operator === "or")) return known;
       const other = right(scope);
-      return other === ELSEWHERE ? ELSEWHERE : truth(other);
+      return other === NEEDS_SANDBOX ? NEEDS_SANDBOX : truth(other);
     };
   }
   const apply = OPERATORS.get(operator);
   if (apply === undefined) return null;
   return (scope) => {
     const value = left(scope);
-    if (value === ELSEWHERE) return ELSEWHERE;
+    if (value === NEEDS_SANDBOX) return NEEDS_SANDBOX;
     const other = right(scope);
-    return other === ELSEWHERE ? ELSEWHERE : apply(value, other);
+    return other === NEEDS_SANDBOX ? NEEDS_SANDBOX : apply(value, other);
   };
 }
 
@@ -231,27 +231,27 @@ const equality =
   (wanted: boolean): Operator =>
   (left, right) => {
     if (left === undefined || right === undefined) return false;
-    return isScalar(left) && isScalar(right) ? (left === right) === wanted : ELSEWHERE;
+    return isScalar(left) && isScalar(right) ? (left === right) === wanted : NEEDS_SANDBOX;
   };
 
 const arithmetic =
   (apply: (left: number, right: number) => number): Operator =>
   (left, right) =>
-    typeof left === "number" && typeof right === "number" ? finite(apply(left, right)) : ELSEWHERE;
+    typeof left === "number" && typeof right === "number" ? finite(apply(left, right)) : NEEDS_SANDBOX;
 
 /** Texts or numbers, both of a kind. */
 const comparison =
   (apply: (left: number | string, right: number | string) => boolean): Operator =>
   (left, right) => {
     if (typeof left === "number" && typeof right === "number") return apply(left, right);
-    return typeof left === "string" && typeof right === "string" ? apply(left, right) : ELSEWHERE;
+    return typeof left === "string" && typeof right === "string" ? apply(left, right) : NEEDS_SANDBOX;
   };
 
 function joined(left: Json | undefined, right: Json | undefined): PlainValue {
   const text = left === undefined ? "" : textOf(left);
   const other = right === undefined ? "" : textOf(right);
-  if (text === ELSEWHERE || other === ELSEWHERE) return ELSEWHERE;
-  return text.length + other.length > TEXT_CHARACTERS_MAX ? ELSEWHERE : text + other;
+  if (text === NEEDS_SANDBOX || other === NEEDS_SANDBOX) return NEEDS_SANDBOX;
+  return text.length + other.length > TEXT_CHARACTERS_MAX ? NEEDS_SANDBOX : text + other;
 }
 
 const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator>([

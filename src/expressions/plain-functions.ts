@@ -1,16 +1,16 @@
 import type { Json } from "#domain/json.ts";
 
 /** What can't be told here: a thread must evaluate it. */
-export const ELSEWHERE = Symbol("elsewhere");
+export const NEEDS_SANDBOX = Symbol("elsewhere");
 
-/** A value, nothing (undefined), or `ELSEWHERE`. */
-export type PlainValue = Json | undefined | typeof ELSEWHERE;
+/** A value, nothing (undefined), or `NEEDS_SANDBOX`. */
+export type PlainValue = Json | undefined | typeof NEEDS_SANDBOX;
 
 /** A longer text is a thread's business: it has limits, and can be ended. */
 export const TEXT_CHARACTERS_MAX = 100_000;
 
 /** JSONata 2.2.2's `$boolean`, for what isn't a list or an object. */
-export function truth(value: PlainValue): boolean | typeof ELSEWHERE {
+export function truth(value: PlainValue): boolean | typeof NEEDS_SANDBOX {
   switch (typeof value) {
     case "undefined":
       return false;
@@ -21,27 +21,27 @@ export function truth(value: PlainValue): boolean | typeof ELSEWHERE {
     case "number":
       return value !== 0;
     default:
-      return value === null ? false : ELSEWHERE;
+      return value === null ? false : NEEDS_SANDBOX;
   }
 }
 
 /** JSONata 2.2.2's `$string`. */
-export function textOf(value: PlainValue): string | typeof ELSEWHERE {
+export function textOf(value: PlainValue): string | typeof NEEDS_SANDBOX {
   switch (typeof value) {
     case "string":
-      return value.length > TEXT_CHARACTERS_MAX ? ELSEWHERE : value;
+      return value.length > TEXT_CHARACTERS_MAX ? NEEDS_SANDBOX : value;
     case "number":
       return String(Number.isInteger(value) ? value : Number(value.toPrecision(15)));
     case "boolean":
       return String(value);
     default:
-      return value === null ? "null" : ELSEWHERE;
+      return value === null ? "null" : NEEDS_SANDBOX;
   }
 }
 
 /** JSON has no -0, and no number that isn't finite. */
 export function finite(value: number): PlainValue {
-  if (!Number.isFinite(value)) return ELSEWHERE;
+  if (!Number.isFinite(value)) return NEEDS_SANDBOX;
   return value === 0 ? 0 : value;
 }
 
@@ -52,7 +52,7 @@ function number(value: PlainValue): PlainValue {
   if (typeof value === "number") return value;
   return typeof value === "string" && value.length < 400 && NUMBER.test(value)
     ? finite(Number.parseFloat(value))
-    : ELSEWHERE;
+    : NEEDS_SANDBOX;
 }
 
 /** Half to even, as JSONata 2.2.2 rounds. */
@@ -72,19 +72,19 @@ type PlainFunction = (...values: readonly PlainValue[]) => PlainValue;
 const ofNumber =
   (apply: (value: number) => number): PlainFunction =>
   (value) =>
-    typeof value === "number" ? finite(apply(value)) : ELSEWHERE;
+    typeof value === "number" ? finite(apply(value)) : NEEDS_SANDBOX;
 
 const ofText =
   (apply: (text: string) => Json): PlainFunction =>
   (value) =>
-    typeof value === "string" && value.length <= TEXT_CHARACTERS_MAX ? apply(value) : ELSEWHERE;
+    typeof value === "string" && value.length <= TEXT_CHARACTERS_MAX ? apply(value) : NEEDS_SANDBOX;
 
 const ofTexts =
   (apply: (text: string, other: string) => Json): PlainFunction =>
   (value, other) =>
     typeof value === "string" && typeof other === "string" && value.length <= TEXT_CHARACTERS_MAX
       ? apply(value, other)
-      : ELSEWHERE;
+      : NEEDS_SANDBOX;
 
 const cut = (text: string, start: number, end?: number): string => text.slice(start, end);
 
@@ -100,13 +100,13 @@ export const PLAIN_FUNCTIONS: ReadonlyMap<string, PlainFunction> = new Map<strin
     "not/1",
     (value) => {
       const known = truth(value);
-      return known === ELSEWHERE ? ELSEWHERE : !known;
+      return known === NEEDS_SANDBOX ? NEEDS_SANDBOX : !known;
     },
   ],
   ["abs/1", ofNumber(Math.abs)],
   ["floor/1", ofNumber(Math.floor)],
   ["ceil/1", ofNumber(Math.ceil)],
-  ["round/1", (value) => (typeof value === "number" ? round(value, 0) : ELSEWHERE)],
+  ["round/1", (value) => (typeof value === "number" ? round(value, 0) : NEEDS_SANDBOX)],
   [
     "round/2",
     (value, precision) =>
@@ -115,7 +115,7 @@ export const PLAIN_FUNCTIONS: ReadonlyMap<string, PlainFunction> = new Map<strin
       Number.isInteger(precision) &&
       Math.abs(precision) < 100
         ? round(value, precision)
-        : ELSEWHERE,
+        : NEEDS_SANDBOX,
   ],
   ["uppercase/1", ofText((text) => text.toUpperCase())],
   ["lowercase/1", ofText((text) => text.toLowerCase())],

@@ -24,7 +24,7 @@ export const getAgain: Handler<typeof contract.readRunAgain> = async ({ services
   await again.lookAtAgain(services.db, params["runId"] ?? "");
 
 export const postAgain: Handler<typeof contract.runAgain> = async ({ services, caller }, { params, body }) =>
-  await again.runAgainOf(services, caller, params["runId"] ?? "", body);
+  await again.rerun(services, caller, params["runId"] ?? "", body);
 
 export const getGraph: Handler<typeof contract.readRunGraph> = async ({ services }, { params }) =>
   await lookAtRunGraph(services.db, params["runId"] ?? "");

@@ -37,7 +37,7 @@ export class Chores {
   }
 
   async start(finishSignIn: (stateHash: Uint8Array) => Promise<void>): Promise<void> {
-    process.on("unhandledRejection", this.#hearUnhandled);
+    process.on("unhandledRejection", this.#onUnhandledRejection);
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
       this.poolIds.push(workerPool.id);
@@ -60,7 +60,7 @@ export class Chores {
       taskList: {
         // Messages of programs of before, that a run was left: its row says so, and the reconciler goes by that.
         execute_run: async () => {},
-        housekeeping: async () => await this.#keepHouse(),
+        housekeeping: async () => await this.#runHousekeeping(),
         sweep_objects: async () => void (await sweepObjects(this.#services)),
         finish_sign_in: async (payload) =>
           await finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
@@ -79,7 +79,7 @@ export class Chores {
 
   /** After `stop`, when nothing of the worker uses the database any more. */
   close(): void {
-    process.off("unhandledRejection", this.#hearUnhandled);
+    process.off("unhandledRejection", this.#onUnhandledRejection);
   }
 
   /** Frees the chores whose end could not be written, and those that a lost worker has left. */
@@ -97,7 +97,7 @@ export class Chores {
    * The job runner does not wait for the end of a job to be written: when the database is away just then, its error is nobody's
    * and would end the process. The job stays locked in the runner's name until it is freed. Any other such error ends the process.
    */
-  readonly #hearUnhandled = (error: unknown): void => {
+  readonly #onUnhandledRejection = (error: unknown): void => {
     if (!isConnectionLost(error)) throw error;
     this.#services.log.warn(describeError(error), "the database was lost at a job's end; its lock is freed");
     this.#mustFreeJobs = true;
@@ -111,7 +111,7 @@ export class Chores {
   }
 
   /** Personal data first. What fails keeps nothing else from being done. */
-  async #keepHouse(): Promise<void> {
+  async #runHousekeeping(): Promise<void> {
     const { db, log } = this.#services;
     await quietly(log, async () => await purgeOldRuns(this.#services));
     await quietly(log, async () => await noteExpired(this.#services));

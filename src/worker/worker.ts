@@ -15,7 +15,7 @@ import {
   takeOverDeadWorkers,
   type SeenWorker,
 } from "#db/workers.ts";
-import { carryRun, delayRun, type RunOutcome } from "#engine/execute-run.ts";
+import { executeRun, delayRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/sweep-scratch.ts";
@@ -38,7 +38,7 @@ const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
 /** Looks in a row that find no suspect, after which a process in quarantine ends. */
 const IDLE_LOOKS_MAX = 3;
 /** A run that this worker carries. */
-interface Carried {
+interface ActiveRun {
   readonly accountId: string;
   readonly stop: AbortController;
   readonly over: Promise<void>;
@@ -64,7 +64,7 @@ export class Worker {
   readonly #concurrency: number;
   /** Null: this one is in quarantine itself. */
   readonly #quarantine: Quarantine | null;
-  readonly #carried = new Map<string, Carried>();
+  readonly #carried = new Map<string, ActiveRun>();
   readonly #taker: RunTaker;
   readonly #peers = new PeerWatch();
   readonly #chores: Chores;
@@ -177,7 +177,7 @@ export class Worker {
         "a run that has lost its workers without getting further is carried in quarantine",
       );
     const stop = new AbortController();
-    const over = carryRun(this.#services, run, workerId, stop)
+    const over = executeRun(this.#services, run, workerId, stop)
       .catch(async (error: unknown) => await this.#giveBack(run, workerId, error))
       .then((outcome) => this.#follow(run.id, outcome));
     this.#carried.set(run.id, { accountId: run.accountId, stop, over });
@@ -190,7 +190,7 @@ export class Worker {
     this.#services.log.error({ runId: run.id, ...describeError(error) }, "a run could not be carried");
     const lease = { runId: run.id, owner: workerId, epoch: run.epoch };
     // Else it stays leased until the reconciler finds that nobody carries it.
-    return await delayRun(this.#services, run, lease).catch((): RunOutcome => ({ kind: "adrift" }));
+    return await delayRun(this.#services, run, lease).catch((): RunOutcome => ({ kind: "connection_lost" }));
   }
 
   /** After a run was carried: whatever waits for its place may begin. */

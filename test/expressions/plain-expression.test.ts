@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { compilePlain } from "#expressions/plain-expression.ts";
-import { ELSEWHERE, PLAIN_FUNCTIONS } from "#expressions/plain-functions.ts";
+import { NEEDS_SANDBOX, PLAIN_FUNCTIONS } from "#expressions/plain-functions.ts";
 
 const BOUND = { inputs: { period: { from: "2024-01-01" }, list: [1, 2] }, metadata: { order: "A-1" } };
 
@@ -28,7 +28,7 @@ async function agrees(source: string, root: Json | undefined, own?: JsonObject):
   const plain = compilePlain(source);
   if (plain === null) return false;
   const value = plain({ root, own, bound: BOUND });
-  if (value === ELSEWHERE) return false;
+  if (value === NEEDS_SANDBOX) return false;
   assert.deepEqual(value, await there(source, root, own), `${source} of ${JSON.stringify(root)}`);
   return true;
 }
@@ -138,7 +138,7 @@ test("variables are the scope's own before those of the binding, and may hide a 
   assert.ok(await agrees("$not($isValid)", {}, { isValid: true }));
   assert.equal(await agrees("$inputs.list.n", {}), false);
   assert.equal(await agrees("$number(a)", { a: "1" }, { number: 1 }), false);
-  assert.equal(compilePlain("$sum")?.({ root: {}, own: undefined, bound: BOUND }), ELSEWHERE);
+  assert.equal(compilePlain("$sum")?.({ root: {}, own: undefined, bound: BOUND }), NEEDS_SANDBOX);
 });
 
 const leaf = fc.constantFrom("a", "b.c", "d", "1", "2.5", "'x'", "true", "null", "$index", "$metadata.order");
@@ -203,7 +203,7 @@ test("a batch mixes what is evaluated here with what a thread evaluates, cell by
 test("nothing grows here: a long text, or one made of many, is left to a thread", () => {
   const plain = (source: string, root: Json) => compilePlain(source)?.({ root, own: undefined, bound: {} });
   const long = "x".repeat(60_000);
-  assert.equal(plain("a & a", { a: long }), ELSEWHERE);
-  assert.equal(plain("$uppercase(a)", { a: long + long }), ELSEWHERE);
+  assert.equal(plain("a & a", { a: long }), NEEDS_SANDBOX);
+  assert.equal(plain("$uppercase(a)", { a: long + long }), NEEDS_SANDBOX);
   assert.equal(compilePlain(Array.from({ length: 300 }, () => "a").join(" & ")), null);
 });

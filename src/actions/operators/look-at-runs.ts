@@ -1,5 +1,5 @@
 import { findAccountBySlug } from "#db/accounts.ts";
-import { keepBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedBlueprintVersion } from "#db/config-documents.ts";
 import {
   findDetailedRun,
   listBlueprintIds,
@@ -201,7 +201,7 @@ async function explainIgnored(db: Database, run: DetailedRun) {
   const blueprint =
     run.blueprintId === null || run.blueprintVersion === null
       ? undefined
-      : await keepBlueprintVersion(db, run.blueprintId, run.blueprintVersion);
+      : await findCachedBlueprintVersion(db, run.blueprintId, run.blueprintVersion);
   const inputs = blueprint?.nodes.filter(({ type }) => type === "input") ?? [];
   const known = [
     "credential_id",

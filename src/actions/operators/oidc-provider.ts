@@ -68,7 +68,7 @@ export class OidcProvider {
   }
 
   /** Where the browser goes. Throws OidcError. */
-  async departure(trip: OidcTrip): Promise<string> {
+  async authorizationUrl(trip: OidcTrip): Promise<string> {
     const { clientId, scopes } = this.#settings;
     const { server } = await this.#find();
     const url = new URL(server.authorization_endpoint ?? "");

@@ -8,8 +8,8 @@ import type { OidcRefusal } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
 import type { OidcIdentity } from "./oidc-provider.ts";
 import {
-  arrive,
-  depart,
+  handleCallback,
+  startAuthorization,
   heldState,
   reasonOf,
   refuseTrip,
@@ -28,7 +28,7 @@ export async function beginOidcSignIn(
   returnTo: string,
 ): Promise<Departure> {
   throttleStranger(services, browser);
-  return await depart(services, { kind: "sign_in" }, returnTo);
+  return await startAuthorization(services, { kind: "sign_in" }, returnTo);
 }
 
 /**
@@ -41,7 +41,7 @@ export async function finishOidcSignIn(
   browser: NewcomerBrowser,
 ): Promise<{ readonly token: string; readonly state: string; readonly returnTo: string }> {
   throttleArrival(services, heldState(services, arrival), browser.address);
-  const trip = await arrive(services, arrival, { kind: "sign_in" });
+  const trip = await handleCallback(services, arrival, { kind: "sign_in" });
   if (trip.kind === "refused") throw await fail(services, browser, trip.reason, null);
   const { identity, state, returnTo } = trip;
   const found = await findWho(services, identity);

@@ -3,7 +3,7 @@ import { rotateOperatorSession } from "#db/operator-sessions.ts";
 import { lockOperator } from "#db/operators.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
-import { arrive, depart, refuseTrip, type Arrival, type Departure } from "./oidc-trip.ts";
+import { handleCallback, startAuthorization, refuseTrip, type Arrival, type Departure } from "./oidc-trip.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleOperator } from "./throttle-sign-in.ts";
@@ -12,7 +12,7 @@ import { throttleOperator } from "./throttle-sign-in.ts";
 export async function beginOidcStepUp(services: Services, caller: OperatorCaller): Promise<Departure> {
   requireVouched(caller);
   throttleOperator(services, caller.operatorId);
-  return await depart(services, purposeOf(caller), "/");
+  return await startAuthorization(services, purposeOf(caller), "/");
 }
 
 const purposeOf = ({ sessionId }: OperatorCaller) => ({ kind: "step_up", sessionId }) as const;
@@ -36,7 +36,7 @@ export async function finishOidcStepUp(
 ): Promise<{ readonly token: string; readonly state: string }> {
   requireVouched(caller);
   throttleOperator(services, caller.operatorId);
-  const trip = await arrive(services, arrival, purposeOf(caller));
+  const trip = await handleCallback(services, arrival, purposeOf(caller));
   if (trip.kind === "refused") throw refuseTrip(trip.reason, "step_up");
   const { issuer, subject } = trip.identity;
   const token = newSessionToken();

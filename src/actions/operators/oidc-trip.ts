@@ -54,10 +54,14 @@ function tripOf(services: Services, state: string, purpose: TripPurpose): OidcTr
 }
 
 /** Throws Problem 409 or 502. */
-export async function depart(services: Services, purpose: TripPurpose, returnTo: string): Promise<Departure> {
+export async function startAuthorization(
+  services: Services,
+  purpose: TripPurpose,
+  returnTo: string,
+): Promise<Departure> {
   const { provider } = requireOidc(services);
   const state = LETTER[purpose.kind] + randomBytes(STATE_BYTES).toString("base64url");
-  const url = await provider.departure(tripOf(services, state, purpose)).catch((error: unknown) => {
+  const url = await provider.authorizationUrl(tripOf(services, state, purpose)).catch((error: unknown) => {
     throw error instanceof OidcError ? unavailable(services) : error;
   });
   await insertOidcAttempt(services.db, {
@@ -87,7 +91,7 @@ export function heldState(services: Services, { query, cookieOf }: Arrival): str
 }
 
 /** The browser is back: the `state` is its own and counts once, then the provider is asked. Throws Problem 409 or 502. */
-export async function arrive(
+export async function handleCallback(
   services: Services,
   arrival: Arrival,
   purpose: TripPurpose,

@@ -4,7 +4,7 @@ import { requireAccount } from "#actions/operator-error.ts";
 import { readReview, readReviewRecords } from "#actions/read-review.ts";
 import type { Services } from "#actions/services.ts";
 import { findAccountDocument } from "#db/accounts.ts";
-import { keepBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedBlueprintVersion } from "#db/config-documents.ts";
 import { findDetailedRun } from "#db/operator-runs.ts";
 import type { Database } from "#db/pool.ts";
 import { listOpenReviews, type StoredReview } from "#db/reviews.ts";
@@ -125,7 +125,7 @@ async function requireFactorFor(db: Database, caller: OperatorCaller, id: string
   if (setting === "before_writes") {
     const run = must(await findDetailedRun(db, review.runId), "the review's run");
     const blueprint = must(
-      await keepBlueprintVersion(
+      await findCachedBlueprintVersion(
         db,
         must(run.blueprintId, "the run's Blueprint"),
         must(run.blueprintVersion, "the run's version"),

@@ -1,5 +1,5 @@
 import { replayOrRun } from "#actions/replay-or-run.ts";
-import { planAgain, runAgain } from "#actions/run-again.ts";
+import { planRerun, runAgain } from "#actions/run-again.ts";
 import type { Services } from "#actions/services.ts";
 import type { Database } from "#db/pool.ts";
 import { fingerprint } from "#domain/idempotency.ts";
@@ -7,7 +7,7 @@ import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.t
 
 /** Throws OperatorError. */
 export async function lookAtAgain(db: Database, reference: string) {
-  const { run, version, writes, ignored, obstacle } = await planAgain(db, reference);
+  const { run, version, writes, ignored, obstacle } = await planRerun(db, reference);
   return {
     blueprint_version: version?.version ?? null,
     previous_version: run.blueprintVersion,
@@ -24,13 +24,13 @@ interface AgainBody {
 }
 
 /** Once for each idempotency key, however often it is asked for. Throws Problem, OperatorError. */
-export async function runAgainOf(
+export async function rerun(
   services: Services,
   caller: OperatorCaller,
   reference: string,
   body: AgainBody,
 ): Promise<{ id: string; run_key: string; blueprint_version: number }> {
-  const { writes } = await planAgain(services.db, reference);
+  const { writes } = await planRerun(services.db, reference);
   if (writes.length > 0) requireFactor(caller, "lately");
   const wish = { version: body.blueprint_version ?? null, mayWrite: body.may_write ?? false };
   // A version that is applied just now may write where the one that was looked at does not.

@@ -21,18 +21,18 @@ export async function runDemo(
 ): Promise<void> {
   const examples = name === undefined ? null : findExamples(name);
   // Ctrl-C in the middle, or a closed terminal: the programs are stopped and the throw-away folder goes all the same.
-  const told = stopSignal(["SIGINT", "SIGTERM", "SIGHUP"]);
+  const interrupt = stopSignal(["SIGINT", "SIGTERM", "SIGHUP"]);
   heading("1. The programs");
-  const surroundings = await openSurroundings(root, foreign, needsOf(examples), print, told.signal);
+  const surroundings = await openSurroundings(root, foreign, needsOf(examples), print, interrupt.signal);
   try {
-    await told.orEarlier(examples === null ? play(surroundings) : playExamples(surroundings, examples));
+    await interrupt.race(examples === null ? play(surroundings) : playExamples(surroundings, examples));
     if (once) return;
     if (examples === null) {
-      const app = await told.orEarlier(surroundings.startCustomerApp());
+      const app = await interrupt.race(surroundings.startCustomerApp());
       print(`Ledgerly, a customer's application:  ${app}`);
     }
     print(paint("bold", "\nEverything stays up until Ctrl-C."));
-    await told.come;
+    await interrupt.come;
   } finally {
     await surroundings.close();
   }

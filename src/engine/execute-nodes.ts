@@ -1,16 +1,16 @@
 import type { Json } from "#domain/json.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
-import { carryNode } from "./carry-node.ts";
+import { executeNode } from "./execute-node.ts";
 import { inputVariable } from "./read-inputs.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
 
 /** A run without the variables of its expressions, which its inputs make. */
 export type UnboundRun = Omit<RunContext, "variables" | "expressions">;
 
-/** Carries all nodes of a run, inputs first, each by `carry`. */
-export async function carryNodes(
+/** Executes all nodes of a run, inputs first, each by `execute`. */
+export async function executeNodes(
   loose: UnboundRun,
-  carry: (context: RunContext, planned: PlannedNode) => Promise<void> = carryNode,
+  execute: (context: RunContext, planned: PlannedNode) => Promise<void> = executeNode,
 ): Promise<void> {
   const { plan, run } = loose;
   const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
@@ -24,13 +24,13 @@ export async function carryNodes(
     .filter(isInput)
     .sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
     if (planned.node.when !== null) context = bind(inputVariables(context));
-    await carry(context, planned);
+    await execute(context, planned);
   }
   context = bind(inputVariables(context));
   for (const planned of plan.nodes) {
     if (isInput(planned) || context.outputs.has(planned.node.id)) continue;
     context.signal.throwIfAborted();
-    await carry(context, planned);
+    await execute(context, planned);
   }
 }
 

@@ -19,8 +19,8 @@ import { showAnswer } from "./show-answer.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
 import { lastAnswer, newNotes, type StepNotes } from "./step-notes.ts";
 
-/** Carries one node, unless the journal already has it. Throws RunFailure or RunStopped. */
-export async function carryNode(run: RunContext, planned: PlannedNode): Promise<void> {
+/** Executes one node, unless the journal already has it. Throws RunFailure or RunStopped. */
+export async function executeNode(run: RunContext, planned: PlannedNode): Promise<void> {
   const { node, type } = planned;
   const isItsOwn = type.isGate === true || type.timesRequests === true;
   const limit = node.timeoutMs === null || isItsOwn ? null : AbortSignal.timeout(node.timeoutMs);
@@ -34,7 +34,7 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     }
     // docs/api.md#runs: while the node runs, `progress_step` is its name.
     await show(run, node.milestone ?? "running");
-    const carry = async (): Promise<Flow | null> => {
+    const execute = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
       await noteTotal(run, planned);
       const flow = await type.run(await open(run, planned, signal, notes), planned.config);
@@ -45,8 +45,8 @@ export async function carryNode(run: RunContext, planned: PlannedNode): Promise<
     };
     const output =
       type.effect(planned.config) === "none"
-        ? await carryPure(run, planned, carry)
-        : await checkpoint(run, planned, notes.log, carry);
+        ? await executePureNode(run, planned, execute)
+        : await checkpoint(run, planned, notes.log, execute);
     if (output) run.outputs.set(node.id, output);
   } catch (error) {
     // The run's own end comes first: whatever a node throws while it is being stopped is only its echo.
@@ -71,22 +71,22 @@ async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, 
 }
 
 /** A pure node streams: its records flow when its reader asks for them, and are recomputed after a crash. */
-async function carryPure(
+async function executePureNode(
   run: RunContext,
   planned: PlannedNode,
-  carry: () => Promise<Flow | null>,
+  execute: () => Promise<Flow | null>,
 ): Promise<NodeOutput | null> {
   if (planned.gives === "results") {
-    await carry();
+    await execute();
     return null;
   }
   if (planned.gives === "value") {
-    const flow = must(await carry(), "the node's value");
+    const flow = must(await execute(), "the node's value");
     return flow.kind === "value" ? flow : null;
   }
   const stream = async function* (): RecordBatches {
     try {
-      const flow = must(await carry(), "the node's records");
+      const flow = must(await execute(), "the node's records");
       if (flow.kind === "records") yield* flow.batches;
     } catch (error) {
       // Read by a later node: the failure is this one's all the same.
