@@ -1,4 +1,11 @@
 import { openTarget, to, type Answer, type Seen, type Target } from "../documents/target.ts";
+import {
+  answerCustomers,
+  answerExports,
+  answerFolder,
+  answerInvoiceFiles,
+  issuesAfter,
+} from "./recipe-answers.ts";
 
 /** What the targets of docs/recipes answer: all of them in one, by path. */
 export async function openRecipeTarget(): Promise<Target> {
@@ -8,6 +15,10 @@ export async function openRecipeTarget(): Promise<Target> {
   answerAccounts(target);
   answerFiles(target);
   answerInvoices(target);
+  answerCustomers(target);
+  answerExports(target);
+  answerInvoiceFiles(target);
+  answerFolder(target);
   target.on("GET /me", ({ headers }) =>
     headers.authorization === undefined ? { status: 401 } : { json: { name: "ana" } },
   );
@@ -31,6 +42,11 @@ export const RECIPE_RUNS: Readonly<Record<string, RecipeRun>> = {
     ],
   },
   "two-levels": { credential: { user: "ana", pass: "a-password-of-a-test" }, slot: "bank" },
+  "next-url": { credential: { token: "a-token-of-a-test" }, slot: "api" },
+  "body-pages": { credential: { key: "a-key-of-a-test" }, slot: "api" },
+  "async-export": { credential: { token: "a-token-of-a-test" }, slot: "api" },
+  "file-per-record": { credential: { token: "a-token-of-a-test" }, slot: "api" },
+  webdav: { credential: { user: "ana", pass: "a-password-of-a-test" }, slot: "dav" },
   oauth: { environment: { CREDENTIAL_DRIVE_ACCESS_TOKEN: "an-access-token-of-a-test" } },
   soap: {
     credential: { user: "ana", pass: "a-password-of-a-test" },
@@ -77,6 +93,7 @@ function answerTickets(target: Target): void {
     signedIn(({ body }) => {
       const { query, variables } = JSON.parse(body);
       if (query.includes("viewer")) return { json: { data: { viewer: { id: "v1" } } } };
+      if (query.includes("issues")) return issuesAfter(variables.after);
       if (variables.team !== "support")
         return { json: { errors: [{ message: "no such team" }], data: null } };
       return {
