@@ -10,6 +10,7 @@ import { limits } from "#domain/limits.ts";
 import type { AddedVariables } from "./define-node.ts";
 import { pageVariables } from "./page-variables.ts";
 import { parseSchema } from "./parse-config.ts";
+import { paginateSchema, type Paginate } from "./paginate-config.ts";
 import { listPath } from "./parse-records.ts";
 
 const template = (description: string) =>
@@ -59,87 +60,6 @@ const verifyRequestSchema = Type.Object(
     ...Type.Omit(requestSchema, ["method", "multipart", "file"]).properties,
   },
   { additionalProperties: false, description: "The request that looks it up." },
-);
-
-const paginateSchema = Type.Object(
-  {
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        [EXPRESSION]: "page",
-        description:
-          "Over the JSON body; its value is sent as `param`, or as `$cursor` of the request, for the next page. Pages end when it gives nothing, null, false or an empty text.",
-      }),
-    ),
-    page: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description:
-          "The number of the first page, sent as `param`, or as `$page` of the request. Pages end with one that gives no records.",
-      }),
-    ),
-    offset: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description:
-          "The first offset, sent as `param`, or as `$offset` of the request; it grows by the records of every page. Pages end with one that gives none, or fewer than `size`.",
-      }),
-    ),
-    link_header: Type.Optional(
-      Type.Literal(true, { description: "Follows the Link header's rel=next (RFC 8288), within the hosts." }),
-    ),
-    next_url: Type.Optional(
-      Type.String({
-        minLength: 1,
-        [EXPRESSION]: "page",
-        description:
-          "Over the JSON body; the address of the next page, within the hosts. Pages end when it gives nothing, null, false or an empty text.",
-      }),
-    ),
-    next_css: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 1_000,
-        description:
-          "The link of an HTML page to the next one, within the hosts: `css` (its href) or `css@attr`. Pages end with one that has no such link.",
-      }),
-    ),
-    while: Type.Optional(
-      Type.String({
-        minLength: 1,
-        [EXPRESSION]: "page",
-        description:
-          "Over the JSON body, with `$page`, the number of its page, and `$offset`: false on the last page. With `page` and `offset` it decides in place of the number of records.",
-      }),
-    ),
-    param: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description:
-          "The query parameter that carries the cursor, the page or the offset. Not needed where the request uses `$cursor`, `$page` or `$offset`.",
-      }),
-    ),
-    size: Type.Optional(Type.Integer({ minimum: 1, description: "offset: the records of a full page." })),
-    size_param: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: "offset: the query parameter that carries `size`, if it shall be sent.",
-      }),
-    ),
-    max_pages: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: limits.pagesMax,
-        default: limits.pagesMax,
-        description: "With more to come after this many pages, the node fails.",
-      }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    description:
-      "One request a page: by `cursor`, `page`, `offset`, `link_header`, `next_url` or `next_css`.",
-  },
 );
 
 const answerShape = answerKeys("response");
@@ -348,7 +268,6 @@ export const httpSchema = Type.Object(
 export type HttpConfig = Static<typeof httpSchema>;
 /** Of a node, or of its `verify`, which has no files. */
 export type HttpRequest = HttpConfig["request"];
-export type Paginate = Static<typeof paginateSchema>;
 export type Until = Static<typeof untilSchema>;
 
 /** Called with any config: of a broken one it says what can be said. */

@@ -1,9 +1,8 @@
 import { readPage, type PageAnswers, type PageQuery } from "#answers/page-reader.ts";
 import { isSelector } from "#answers/is-selector.ts";
 import type { Scope } from "#domain/expression.ts";
-import type { JsonObject } from "#domain/json.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
-import { isJsonObject, type Json } from "#domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { splitUrlTemplate } from "#domain/url-template.ts";
 import { must } from "#lib/assert.ts";
 import { NodeFailure, type NodeContext } from "./define-node.ts";

@@ -2,7 +2,7 @@ import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { NodeFailure } from "./define-node.ts";
 import { kindOf } from "./expression-value.ts";
-import type { Paginate } from "./http-config.ts";
+import type { Paginate } from "./paginate-config.ts";
 import type { Pairs } from "./http-request.ts";
 import { nextLink } from "./link-header.ts";
 import type { PageLead } from "./page-repeats.ts";

@@ -1,6 +1,7 @@
 import { isSelector } from "#answers/is-selector.ts";
 import type { ConfigFinding } from "./define-node.ts";
-import type { HttpConfig, Paginate } from "./http-config.ts";
+import type { HttpConfig } from "./http-config.ts";
+import type { Paginate } from "./paginate-config.ts";
 import { readPageVariables } from "./page-variables.ts";
 import { readColumn } from "./read-parsed.ts";
 

@@ -244,7 +244,7 @@ for (const [name, fenced] of Object.entries(CASES)) {
   }
 
   const { entry } = fenced;
-  // A poll has no epoch of its own: what it says, when the first answer would not do, is the same whoever has the run.
+  // A poll has no epoch of its own: what it says, when the first answer would not do, is the same no matter which worker has the run.
   if (entry !== undefined && entry !== "run_poll") {
     test(`${name} leaves an entry alone that another lease has begun`, async () => {
       const lease = await plant(fenced);

@@ -348,7 +348,10 @@ test("a write is looked up in an HTML page, and sent again when it is not there"
   assert.deepEqual(await run("lost once"), [{ title: "lost once", status: "found" }]);
   assert.equal(bench.target.seen("POST /lossy").length, 3);
   const { body } = await bench.trigger("w-verify-nothing", { credential_id: credential });
-  assert.match(String((await bench.ended(body.id)).detail), /: verify: `text` gives nothing\.$/);
+  assert.match(
+    String((await bench.ended(body.id)).detail),
+    /: verify: `text` gives nothing; it must give a text\.$/,
+  );
 });
 
 test("a 200 with `errors`, and a page that has changed, fail the run", async () => {
