@@ -314,8 +314,10 @@ test("nothing of the exchange is in a log, in the audit log or in the database",
   const kept = `${installation.logs()}${JSON.stringify(entries)}${JSON.stringify(tables)}`;
   const code = new URLSearchParams(query).get("code") ?? "";
   assert.ok(code.length > 20 && (parameters["code_verifier"] ?? "").length >= 43);
-  for (const secret of [code, parameters["code_verifier"] ?? "", CLIENT.secret, "eyJ"])
+  for (const secret of [code, parameters["code_verifier"] ?? "", CLIENT.secret])
     assert.ok(!kept.includes(secret), secret);
+  // A token: random ids have no such two parts.
+  assert.doesNotMatch(kept, /eyJ[\w-]+\.eyJ/);
 });
 
 test("M9: refusals of those who are nobody here are on record as their number", async () => {
