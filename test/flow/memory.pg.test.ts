@@ -13,7 +13,7 @@ const TURNS = 100_000;
 
 test(
   "a loop over 100,000 records keeps none of them in memory",
-  { skip: !existsSync("/proc/self/status") },
+  { skip: !existsSync("/proc/self/status"), timeout: 600_000 },
   async (t) => {
     await using target = startProgram("./data-target-process.ts");
     await using stage = await openDataStage(`http://127.0.0.1:${await target.ask<number>({})}`);
