@@ -19,8 +19,8 @@ export interface DecidedGroup {
 
 /**
  * The operator's decision on all writes of one node that may have happened, in all runs: each is decided, and audited, by itself, and
- * those that come later are not. One that fails keeps no other from being decided, unless the database is away: it throws then if
- * nothing was decided yet.
+ * those that come later are not. One that fails keeps no other from being decided, unless the database is away. Throws the first failure
+ * where nothing was decided.
  */
 export async function decideDoubtfulGroup(
   services: Parameters<typeof decideDoubtfulWrite>[0],
@@ -30,11 +30,15 @@ export async function decideDoubtfulGroup(
   const runs = new Set<string>();
   const tried = new Set<string>();
   let writes = 0;
+  let failure: { readonly error: unknown } | null = null;
   for (;;) {
     const all = await listDoubtfulWrites(services.db, { accountId, runId: null, of });
     const waiting = all.filter((write) => !tried.has(placeOf(write)));
     // A list has an end: what is left of a long one is the next list.
-    if (waiting.length === 0) return { writes, runs: runs.size, left: all.length };
+    if (waiting.length === 0) {
+      if (writes === 0 && failure !== null) throw failure.error;
+      return { writes, runs: runs.size, left: all.length };
+    }
     for (const [index, write] of waiting.entries()) {
       tried.add(placeOf(write));
       try {
@@ -43,8 +47,9 @@ export async function decideDoubtfulGroup(
         runs.add(write.runId);
       } catch (error) {
         services.log.warn({ runId: write.runId, ...describeError(error) }, "a write could not be decided");
+        failure ??= { error };
         if (!isConnectionLost(error)) continue;
-        if (writes === 0) throw error;
+        if (writes === 0) throw failure.error;
         return { writes, runs: runs.size, left: waiting.length - index };
       }
     }
