@@ -5,6 +5,8 @@ import type { Blueprint } from "#domain/blueprint.ts";
  * To leave such a key where a target writes it says nothing that the document's author did not know.
  */
 export function namesOf(blueprint: Blueprint): ReadonlySet<string> {
+  const known = namesByBlueprint.get(blueprint);
+  if (known !== undefined) return known;
   const names = new Set<string>();
   JSON.stringify(blueprint, (_key, value: unknown) => {
     if (typeof value === "string") {
@@ -13,5 +15,9 @@ export function namesOf(blueprint: Blueprint): ReadonlySet<string> {
     }
     return value;
   });
+  namesByBlueprint.set(blueprint, names);
   return names;
 }
+
+/** A version's document is the same object for all of its runs, and never changes. */
+const namesByBlueprint = new WeakMap<Blueprint, ReadonlySet<string>>();

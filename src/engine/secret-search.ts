@@ -2,6 +2,7 @@ import { decodeEscapes } from "./decode-escapes.ts";
 import { base64Windows, findBase64 } from "./find-base64.ts";
 import { BLOCK, BLOCK_BITS, findEncoded, HEX, placeOf, type Wanted } from "./find-encoded.ts";
 import { makePatternSearch } from "./find-patterns.ts";
+import { lazy } from "#lib/lazy.ts";
 import { merged, type Cut } from "./cuts.ts";
 import { formsWithin } from "./secret-forms.ts";
 
@@ -38,6 +39,26 @@ const REACH_FACTOR = 12;
 const REACH_BYTES_MAX = 1_048_576;
 
 export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
+  // Most runs have no secret, and what a search needs is some hundred kilobytes of tables.
+  const search = lazy(() => makeSearch(ignoreCase));
+  let isMade = false;
+  return {
+    add(secret, alone) {
+      if (secret.length < SECRET_CHARACTERS_MIN) return;
+      isMade = true;
+      search().add(secret, alone);
+    },
+    get size() {
+      return isMade ? search().size : 0;
+    },
+    get reach() {
+      return isMade ? search().reach : 0;
+    },
+    find: (bytes) => (isMade ? search().find(bytes) : []),
+  };
+}
+
+function makeSearch(ignoreCase: boolean): SecretSearch {
   const patterns = makePatternSearch(ignoreCase);
   const seen = new Set<string>();
   const blocks = new Set<number>();
@@ -75,7 +96,7 @@ export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
 
   return {
     add(secret, alone = false) {
-      if (secret.length < SECRET_CHARACTERS_MIN || seen.has(`${alone} ${secret}`)) return;
+      if (seen.has(`${alone} ${secret}`)) return;
       seen.add(`${alone} ${secret}`);
       const forms = formsWithin(secret);
       for (const pattern of forms.patterns) {
@@ -93,6 +114,6 @@ export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
     get reach() {
       return Math.min(REACH_FACTOR * longestBytes + 64, REACH_BYTES_MAX);
     },
-    find: (bytes) => (seen.size === 0 ? [] : find(bytes, DEPTH)),
+    find: (bytes) => find(bytes, DEPTH),
   };
 }
