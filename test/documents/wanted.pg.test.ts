@@ -7,7 +7,6 @@ import { to, type Handler, type Target } from "./target.ts";
 
 let bench: Bench;
 
-/** The tokens of tickets that the target has. */
 const filed = new Set<string>();
 const IDS = [{ id: 1 }, { id: 2 }, { id: 3 }];
 
@@ -17,7 +16,7 @@ const wanted = (key: string, nodes: string, more = "hosts: ['{TARGET}']"): strin
 
 const FOSSIL = "credentials: { repo: { strategy: strat_fossil } }";
 const TICKET = "title: One, type: Code_Defect, severity: Minor, icomment: x, mutype: Plain Text";
-const FILED = `${OUT.replace("from: x", "from: filed")}`;
+const FILED = OUT.replace("from: x", "from: filed");
 
 const DOCUMENTS: readonly string[] = [
   `strategy: strat_fossil
