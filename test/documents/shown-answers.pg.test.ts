@@ -72,7 +72,7 @@ test("a failed request shows the operator what was answered: status, address, ti
   );
   // Spec, Errors: callers get one sentence of a failure.
   for (const run of [write, page])
-    assert.doesNotMatch(JSON.stringify(run.status), /positive|plan|sign-in|40[0-9]|422/);
+    assert.doesNotMatch(JSON.stringify(run.status.error), /positive|plan|sign-in|40[0-9]|422/);
   // Neither of the two is in the run's row, which stays when the run's data goes.
   assert.doesNotMatch(`${write.detail}${page.detail}`, /positive|plan/);
 });
