@@ -1,5 +1,6 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
+import { PasswordTurns, type PasswordTurn } from "./password-turns.ts";
 import type { Secret } from "./secret.ts";
 
 const derive = promisify(argon2);
@@ -50,32 +51,9 @@ export function isOutdatedHash(hash: string): boolean {
   return !hash.startsWith(PREFIX);
 }
 
-/** Half of the threads that files and name look-ups of this process need as well (docs/decisions/0022). */
-const AT_ONCE = 2;
-/** Who waits at most: those who are known; of one network of strangers, and of all. */
-const WAITING_MAX = { known: 50, network: 4, strangers: 100 } as const;
-
-/** Too many wait already: the caller is told to come again. */
-export class PasswordsBusy extends Error {
-  override readonly name = "PasswordsBusy";
-
-  constructor() {
-    super("too many passwords are being checked");
-  }
-}
-
-/** Whose turn it is when there are more than can be checked: who is known comes first, and networks of strangers take turns. */
-export type PasswordTurn = "known" | { readonly network: string };
-
-type Waiter = PromiseWithResolvers<void>;
-
 /** Checks passwords of a process, a few at once: each takes 19 MiB and a thread for its time. */
 export class Passwords {
-  readonly #known: Waiter[] = [];
-  /** In the order of the next turns. */
-  readonly #strangers = new Map<string, Waiter[]>();
-  #strangersWaiting = 0;
-  #running = 0;
+  readonly #turns = new PasswordTurns();
   #derived = 0;
   #dummy: Promise<string> | null = null;
   readonly #key: PasswordKey;
@@ -91,7 +69,7 @@ export class Passwords {
 
   /** A caller that asks now must wait. */
   get isBusy(): boolean {
-    return this.#running >= AT_ONCE;
+    return this.#turns.isBusy;
   }
 
   /** `hash` null: nobody has that name. The same work is done, and the answer is no. Throws PasswordsBusy. */
@@ -110,56 +88,9 @@ export class Passwords {
   }
 
   async #inTurn<T>(turn: PasswordTurn, work: () => Promise<T>): Promise<T> {
-    if (this.isBusy) await this.#wait(turn);
-    else this.#running++;
-    this.#derived++;
-    try {
+    return await this.#turns.take(turn, async () => {
+      this.#derived++;
       return await work();
-    } finally {
-      // The place is handed on, so that nobody overtakes who waits.
-      const next = this.#known.shift() ?? this.#nextStranger();
-      if (next) next.resolve();
-      else this.#running--;
-    }
-  }
-
-  async #wait(turn: PasswordTurn): Promise<void> {
-    const waiter: Waiter = Promise.withResolvers();
-    if (turn === "known") {
-      if (this.#known.length >= WAITING_MAX.known) throw new PasswordsBusy();
-      this.#known.push(waiter);
-    } else this.#line(turn.network, waiter);
-    await waiter.promise;
-  }
-
-  #line(network: string, waiter: Waiter): void {
-    const line = this.#strangers.get(network) ?? [];
-    if (line.length >= WAITING_MAX.network) throw new PasswordsBusy();
-    if (this.#strangersWaiting >= WAITING_MAX.strangers && !(line.length === 0 && this.#shortenLongest()))
-      throw new PasswordsBusy();
-    line.push(waiter);
-    this.#strangersWaiting++;
-    this.#strangers.set(network, line);
-  }
-
-  /** Who comes from a network that has none waiting takes the place of the last one of a network with several. */
-  #shortenLongest(): boolean {
-    let longest: Waiter[] = [];
-    for (const line of this.#strangers.values()) if (line.length > longest.length) longest = line;
-    if (longest.length < 2) return false;
-    longest.pop()?.reject(new PasswordsBusy());
-    this.#strangersWaiting--;
-    return true;
-  }
-
-  #nextStranger(): Waiter | undefined {
-    const [next] = this.#strangers;
-    if (next === undefined) return undefined;
-    const [network, line] = next;
-    const waiter = line.shift();
-    this.#strangersWaiting--;
-    this.#strangers.delete(network);
-    if (line.length > 0) this.#strangers.set(network, line);
-    return waiter;
+    });
   }
 }
