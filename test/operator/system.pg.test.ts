@@ -54,6 +54,14 @@ async function eventually(isSo: () => Promise<boolean>): Promise<void> {
   }
 }
 
+/** What was decided before has let the run go on, to its review. */
+async function untilParked(run: string | undefined): Promise<void> {
+  await eventually(
+    async () =>
+      (await stage.db.query("select 1 from run where id = $1 and parked_at is not null", [run])).length === 1,
+  );
+}
+
 const trigger = async (blueprint: string): Promise<string> =>
   (await caller.post(`/blueprints/${blueprint}/trigger`, { data: '[{"n":1}]' })).body.id;
 
@@ -181,6 +189,7 @@ test("an operator says whether a write happened, once, on record", async () => {
   );
   assert.deepEqual(rows, [{ by: admin.id }]);
 
+  await untilParked(waiting?.run);
   // What one node has left open is one line, and one decision.
   await stage.db.query(
     `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch, ended_at, detail)
@@ -216,11 +225,7 @@ test("of writes that are decided together, one that fails keeps no other from it
      from generate_series(0, 2) as ordinal`,
     [waiting?.account, waiting?.run],
   );
-  // What was decided before has let the run go on, to its review.
-  const isParked = async (): Promise<boolean> =>
-    (await stage.db.query("select 1 from run where id = $1 and parked_at is not null", [waiting?.run]))
-      .length === 1;
-  await eventually(isParked);
+  await untilParked(waiting?.run);
   await stage.db.query(
     `create function refuse_one() returns trigger language plpgsql as $$ begin raise exception 'this one is refused'; end $$;
      create trigger refuse_one before update on run_write for each row when (old.node_id = 'three' and old.ordinal = 1)
