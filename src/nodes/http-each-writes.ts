@@ -10,6 +10,7 @@ import { withJson } from "./http-json.ts";
 import { extractFields, prepareAsked } from "./http-submit.ts";
 import { isThere } from "./http-verify.ts";
 import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
+import { inLanes } from "./lanes.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "./record-flow.ts";
 
 /** One write of a node: for one record of `for_each`, or the node's only one. */
@@ -77,26 +78,18 @@ async function several(
   atOnce: number,
   work: (item: Item) => Promise<Written>,
 ): Promise<readonly Json[]> {
-  const given: Json[] = [];
-  const failures: unknown[] = [];
   let doubtful = false;
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    while (failures.length === 0 && !doubtful) {
-      const index = next++;
-      const item = items[index];
-      if (item === undefined) return;
-      try {
-        const written = await work(item);
-        if (written === "in_doubt") doubtful = true;
-        else given[index] = written.gave;
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
-  if (failures.length > 0) throw failures[0];
+  const given = await inLanes(
+    items,
+    atOnce,
+    async (item): Promise<Json> => {
+      const written = await work(item);
+      if (written !== "in_doubt") return written.gave;
+      doubtful = true;
+      return null;
+    },
+    () => doubtful,
+  );
   if (doubtful) context.writes.askOperator();
   return given;
 }
