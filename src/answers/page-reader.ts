@@ -8,7 +8,7 @@ import { standBack } from "#lib/thread-priority.ts";
 /** What to look for in a page. */
 export type PageQuery =
   | { readonly kind: "css"; readonly css: string; readonly attr: string | null }
-  /** The page's text as a reader sees it: no attributes, scripts, and nothing that stands in a field of a form. */
+  /** The page's text as a reader sees it, in one line: no attributes, scripts, and nothing that stands in a field of a form. */
   | { readonly kind: "visible" }
   /** The form as it would be sent: its answer is a `PageForm` in JSON. */
   | { readonly kind: "form"; readonly css: string }

@@ -28,11 +28,17 @@ function readJob({ text, queries }: PageJob): PageAnswers {
   });
 }
 
-/** Of a page of its own: it is changed. */
+/** Elements whose text does not run into that of their neighbours. */
+const APART =
+  "address, article, aside, blockquote, br, button, caption, dd, details, div, dl, dt, fieldset, figcaption, figure, footer, form, " +
+  "h1, h2, h3, h4, h5, h6, header, hr, li, main, nav, ol, option, p, pre, section, summary, table, td, th, tr, ul";
+
+/** In one line. Of a page of its own: it is changed. */
 function visibleText(text: string): string {
   const page = load(text);
-  page("head, script, style, template, noscript, textarea, select").remove();
-  return page.root().text();
+  page("head, script, style, template, noscript, svg, textarea, select").remove();
+  page(APART).before(" ").after(" ");
+  return page.root().text().replace(/\s+/g, " ").trim();
 }
 
 function firstMatch(text: string, { regex, group }: Extract<PageQuery, { kind: "regex" }>): string | null {

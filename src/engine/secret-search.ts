@@ -2,7 +2,6 @@ import { decodeEscapes } from "./decode-escapes.ts";
 import { base64Windows, findBase64 } from "./find-base64.ts";
 import { BLOCK, BLOCK_BITS, findEncoded, HEX, placeOf, type Wanted } from "./find-encoded.ts";
 import { makePatternSearch } from "./find-patterns.ts";
-import { lazy } from "#lib/lazy.ts";
 import { merged, type Cut } from "./cuts.ts";
 import { formsWithin } from "./secret-forms.ts";
 
@@ -40,21 +39,18 @@ const REACH_BYTES_MAX = 1_048_576;
 
 export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
   // Most runs have no secret, and what a search needs is some hundred kilobytes of tables.
-  const search = lazy(() => makeSearch(ignoreCase));
-  let isMade = false;
+  let search: SecretSearch | null = null;
   return {
     add(secret, alone) {
-      if (secret.length < SECRET_CHARACTERS_MIN) return;
-      isMade = true;
-      search().add(secret, alone);
+      if (secret.length >= SECRET_CHARACTERS_MIN) (search ??= makeSearch(ignoreCase)).add(secret, alone);
     },
     get size() {
-      return isMade ? search().size : 0;
+      return search?.size ?? 0;
     },
     get reach() {
-      return isMade ? search().reach : 0;
+      return search?.reach ?? 0;
     },
-    find: (bytes) => (isMade ? search().find(bytes) : []),
+    find: (bytes) => search?.find(bytes) ?? [],
   };
 }
 

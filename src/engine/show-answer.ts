@@ -1,8 +1,8 @@
+import { readPage } from "#answers/page-reader.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
 import { decodeText } from "#outbound/read-body.ts";
 import { HIDDEN, withoutTokens, type AnswerOf } from "./hide-tokens.ts";
-import { titleOf, visibleText } from "./page-text.ts";
 import type { Redactor } from "./redact.ts";
 
 /** What is looked at of an answer, and what is shown of it. */
@@ -11,6 +11,7 @@ const LOOKED_AT_CHARACTERS = 4_000;
 const SHOWN_CHARACTERS = 500;
 const TITLE_CHARACTERS = 200;
 const NAMES_SHOWN = 20;
+const READ_PAGE_MS = 10_000;
 
 /** The beginning of an answer for operators. `redact` knows the secrets; what may be one besides is hidden. */
 export async function showAnswer(
@@ -23,7 +24,7 @@ export async function showAnswer(
   // Whole before it is cut: what the redactor looks for must not be cut in two.
   const text = isText(bytes) ? await redact.body(decodeText(bytes, type)) : "";
   const isPage = /\bx?html\b/i.test(type ?? "") || /^\s*<(!doctype html|html)\b/i.test(text);
-  const title = isPage ? titleOf(text) : null;
+  const page = isPage ? await lookAtPage(text) : null;
   const shown = (given: string, characters: number): string =>
     cut(withoutTokens(redact.message(given.slice(0, LOOKED_AT_CHARACTERS)), of), characters);
   const location =
@@ -33,9 +34,18 @@ export async function showAnswer(
     address: shownAddress(response.url, response.url, redact, of),
     leads_to: location === undefined ? null : shownAddress(location, response.url, redact, of),
     content_type: type === undefined ? null : shown(type, 100),
-    title: title === null ? null : shown(title, TITLE_CHARACTERS),
-    begins: shown(isPage ? visibleText(text) : text.trim(), SHOWN_CHARACTERS),
+    title: page?.title ? shown(page.title, TITLE_CHARACTERS) : null,
+    begins: shown(page === null ? text.trim() : page.text, SHOWN_CHARACTERS),
   };
+}
+
+/** As people read it: no markup, no hidden value, no script. Of a page that can't be read in time, nothing. */
+async function lookAtPage(html: string): Promise<{ readonly title: string; readonly text: string }> {
+  const queries = [{ kind: "css", css: "title", attr: null }, { kind: "visible" }] as const;
+  // The run may be over: what it was answered is shown all the same.
+  const answers = await readPage(html, queries, AbortSignal.timeout(READ_PAGE_MS)).catch(() => null);
+  const [title, text] = answers ?? [];
+  return { title: (title ?? "").replace(/\s+/g, " "), text: text ?? "" };
 }
 
 async function firstBytes({ body, kept }: OutboundResponse): Promise<Uint8Array> {

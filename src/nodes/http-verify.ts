@@ -95,10 +95,10 @@ async function hasText(
   if (!/html/i.test(response.headers.get("content-type") ?? "")) return body.includes(wanted);
   // Not in the source: a search form holds what was searched for, and what is escaped there is none in the text.
   const [text] = await readAnswer(context, body, { kind: "visible" }, place);
-  return collapsed(text ?? "").includes(collapsed(wanted));
+  return (text ?? "").includes(oneLine(wanted));
 }
 
-const collapsed = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
 async function hasElement(
   context: NodeContext,

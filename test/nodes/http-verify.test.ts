@@ -82,6 +82,14 @@ test("`text` is looked for in what a reader sees of a page, and not in what was 
   assert.equal(await lookUp(t, ref, page("<p>ref: A 1")), "sent");
 });
 
+test("`text` is not put together from cells that stand apart, but from what stands in one", async (t) => {
+  const verify = { request: search, text: "{{ ref }}" };
+  const cells = page("<table><tr><td>12</td><td>34</td></table><p>12<mark>34</mark>5");
+  assert.equal(await lookUp(t, verify, cells, { ref: "12345" }), "found");
+  assert.equal(await lookUp(t, verify, page("<table><tr><td>12</td><td>34</td>"), { ref: "1234" }), "sent");
+  assert.equal(await lookUp(t, verify, cells, { ref: "12 34" }), "found");
+});
+
 test("an empty `text`, which every page contains, finds nothing: the node fails and nothing is sent", async (t) => {
   const verify = { request: search, text: "{{ ref }}" };
   assert.match(
