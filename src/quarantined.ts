@@ -2,7 +2,6 @@
  * A process that carries suspects for the service that has started it (`worker/quarantine.ts`), one at a time. It ends with the service,
  * with its last suspect, or with the one that kills it.
  */
-import "./lib/compile-cache.mjs";
 import type { QuarantineOrder, QuarantineState } from "#worker/quarantine.ts";
 
 const TELL_EVERY_MS = 1_000;

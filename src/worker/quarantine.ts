@@ -5,7 +5,7 @@ import type { DatabaseSource } from "#db/pool.ts";
 import type { Log } from "#lib/log.ts";
 
 /** The same program, without its servers and chores: src/quarantined.ts. */
-const PROGRAM = fileURLToPath(new URL("../quarantined.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../quarantined.mjs", import.meta.url));
 /** Processes at once; a suspect that hangs in one of them keeps the others waiting only when all do. */
 const PROCESSES_MAX = 3;
 /** After one that died. */
