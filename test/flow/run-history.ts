@@ -37,7 +37,7 @@ export async function moveClock(db: Database, interval: string): Promise<void> {
 export async function eventually<T>(
   what: string,
   check: () => Promise<T | undefined>,
-  timeoutMs = 30_000,
+  timeoutMs = 10_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

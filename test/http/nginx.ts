@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
-import { connect } from "node:net";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { placesIn, unpackDebian, whyNoDebian } from "../debian-packages.ts";
 import { freePort } from "../free-port.ts";
+import { untilListening } from "./start-proxy.ts";
 
 /** Why there is no nginx here; null: there is one. */
 export const whyNoNginx = whyNoDebian;
@@ -21,8 +20,6 @@ export interface Nginx extends AsyncDisposable {
   /** Where each hop listens, in the order that they were given. */
   readonly urls: readonly string[];
 }
-
-const START_TRIES_MAX = 1_000;
 
 /**
  * The nginx of Debian, one process, each hop a server of its own. Fetched once with apt; its own C library comes along. A hop's `to` may
@@ -63,32 +60,7 @@ export async function runNginx(servers: string, port: number): Promise<AsyncDisp
     ],
     { stdio: ["ignore", "ignore", "pipe"] },
   );
-  let complaints = "";
-  child.stderr.on("data", (chunk: Buffer) => (complaints += chunk.toString("utf8")));
-  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const end = async (): Promise<void> => {
-    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-    await ended;
-    rmSync(folder, { recursive: true, force: true });
-  };
-  for (let tries = 0; !(await isListening(port)); tries++) {
-    if (tries > START_TRIES_MAX || child.exitCode !== null) {
-      const log = readLog(folder);
-      await end();
-      throw new Error(`nginx does not answer:\n${complaints}${log}`);
-    }
-    await sleep(20);
-  }
-  return { [Symbol.asyncDispose]: end };
-}
-
-/** Whether somebody listens at this port of 127.0.0.1. */
-export async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  return await new Promise<boolean>((resolve) => {
-    socket.once("connect", () => resolve(true));
-    socket.once("error", () => resolve(false));
-  }).finally(() => socket.destroy());
+  return await untilListening({ name: "nginx", child, port, folder, readLog: () => readLog(folder) });
 }
 
 function readLog(folder: string): string {
