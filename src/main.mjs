@@ -1,4 +1,4 @@
 import "./lib/compile-cache.mjs";
 
-const { runCommandLine } = await import("./composition.ts");
+const { runCommandLine } = await import("./service/composition.ts");
 process.exitCode = await runCommandLine(process.argv.slice(2));

@@ -1,3 +1,3 @@
 import "./lib/compile-cache.mjs";
 
-await import("./quarantined.ts");
+await import("./service/quarantined.ts");

@@ -2,7 +2,7 @@
  * Runs one command line after another in a process that has loaded the program already: a tenth of what starting it takes. The
  * parent sends `CommandRequest`s, one at a time, and gets a `CommandResult` for each.
  */
-import { runCommandLine } from "#root/composition.ts";
+import { runCommandLine } from "#service/composition.ts";
 import type { CommandRequest, CommandResult } from "./service-process.ts";
 
 process.on("message", ({ arguments: arguments_, environment }: CommandRequest) => {

@@ -3,10 +3,10 @@ import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import type { EmbeddedPostgres } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-import { migrateJobs } from "#db/jobs.ts";
-import { migrate, readMigrations } from "#db/migrate.ts";
-import type { Database, DatabaseSource } from "#db/pool.ts";
-import { openPool, urlOf } from "#db/pool.ts";
+import { migrateJobs } from "#db/runs/jobs.ts";
+import { migrate, readMigrations } from "#db/connection/migrate.ts";
+import type { Database, DatabaseSource } from "#db/connection/pool.ts";
+import { openPool, urlOf } from "#db/connection/pool.ts";
 
 /**
  * Databases for test files: each a clone of one migrated template, made in some 30 ms.

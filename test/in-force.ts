@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readDocuments } from "#actions/config/read-documents.ts";
 import { findAccountBySlug } from "#db/accounts.ts";
-import { saveStrategyVersion } from "#db/new-versions.ts";
-import type { Database } from "#db/pool.ts";
+import { saveStrategyVersion } from "#db/signing/new-versions.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 /** A strategy that `apply` took in an earlier version of the service, whatever it says of it today. */
 export async function putStrategyInForce(db: Database, text: string): Promise<void> {

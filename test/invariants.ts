@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkInvariants, type Inspected } from "#actions/check-invariants.ts";
+import { checkInvariants, type Inspected } from "#actions/upkeep/check-invariants.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import type { InvariantFinding } from "#domain/invariants.ts";
-import { listForgottenScratch } from "#engine/sweep-scratch.ts";
+import { listForgottenScratch } from "#engine/outputs/sweep-scratch.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import type { Installation } from "./service.ts";
 

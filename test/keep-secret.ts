@@ -1,5 +1,5 @@
-import { prepareVault } from "#actions/prepare-vault.ts";
-import { setAccountSecret } from "#actions/set-account-secret.ts";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
+import { setAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import { signingOf } from "./invariants.ts";
 import type { Installation } from "./service.ts";
 

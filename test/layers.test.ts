@@ -4,7 +4,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Layer, type Place } from "../layers.ts";
+import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Layer, type Place } from "../scripts/layers.ts";
 import { lintConfig } from "../scripts/generate/lint-config.ts";
 
 const root = dirname(import.meta.dirname);
@@ -82,22 +82,19 @@ async function assertProbes(
 }
 
 const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly string[]> = {
-  "assemble.ts": ["src/assemble.ts"],
-  "config.ts": ["src/config.ts"],
   "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
   "worker/quarantine": ["src/worker/quarantine.ts"],
   "cli/demo": ["src/cli/demo.ts", "src/cli/demo/portal.ts"],
   "hosted/browser": ["src/hosted/browser/probe.ts"],
-  "engine/login.ts": ["src/engine/login.ts"],
-  "engine/open-credential": ["src/engine/open-credential.ts", "src/engine/open-credential-x.ts"],
-  "server.ts": ["src/server.ts"],
+  "engine/login": ["src/engine/login/login.ts", "src/engine/login/deep/er/probe.ts"],
+  "service/server.ts": ["src/service/server.ts"],
+  "service/settings": ["src/service/settings/settings.ts", "src/service/settings/deep/er/probe.ts"],
 };
 
 type TestPlace = { name: Place; within: Place; files: readonly string[] };
 
 /** Every place with the probe files that belong to it, also deeper in the folder. */
 const PLACES: readonly TestPlace[] = [
-  { name: "root", within: "root", files: ["src/composition.ts"] },
   ...LAYERS.map(({ folder }): TestPlace => {
     return {
       name: folder,
@@ -140,12 +137,11 @@ test("every folder of src is a layer, and a layer imports only from layers below
 
 test("every import of a layer that the table does not allow fails, every other passes", async () => {
   const mayImport = (from: Place, to: string): boolean => {
-    if (from === "root") return to !== "root";
     const layer = (LAYERS as readonly Layer[]).find(({ folder }) => folder === from);
     return from === to || layer?.mayImport.includes(to) === true;
   };
   const places = PLACES.map(({ within, files }) => {
-    const probes = [...folders, "root"].flatMap((to) =>
+    const probes = folders.flatMap((to) =>
       importsOf(`#${to}/some-file.ts`).map((code) => ({ code, isForbidden: !mayImport(within, to) })),
     );
     return { files, probes };
@@ -182,19 +178,20 @@ const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   {
     modules: "http node:http node:https node:http2 node:net node:tls node:dns node:dns/promises node:dgram",
     only: ["outbound"],
-    typesIn: ["api", "hosted", "operator", "server.ts"],
+    typesIn: ["api", "hosted", "operator", "service/server.ts"],
   },
   { modules: "jose jose/errors", only: ["vault"] },
   { modules: "@aws-sdk/client-s3 @aws-sdk/client-kms", only: ["blobs", "vault"] },
   { modules: "jsonata", only: ["expressions"] },
-  { modules: "fastify @fastify/multipart", only: ["api", "hosted", "operator", "server.ts"] },
+  { modules: "fastify @fastify/multipart", only: ["api", "hosted", "operator", "service/server.ts"] },
   {
     modules: "node:child_process child_process node:cluster",
     only: ["db/embedded", "cli/demo", "worker/quarantine"],
   },
   {
-    modules: "./open-credential.ts ./open-credential-tokens.ts ./open-credential-bytes.ts",
-    only: ["engine/login.ts", "engine/open-credential"],
+    modules:
+      "./open-credential.ts ./open-credential-tokens.ts ./login/open-credential-bytes.ts #engine/login/open-credential.ts",
+    only: ["engine/login"],
   },
   { modules: "node:fs node:fs/promises node:worker_threads", except: ["domain"] },
   { modules: "node:vm", only: [] },
@@ -232,9 +229,12 @@ const FENCED_CODE: readonly (Rule & { code: string })[] = [
   { code: `export const today = () => new Date();`, except: ["domain", "actions", "engine"] },
   { code: `export const global = () => globalThis.Date.now();`, except: ["domain", "actions", "engine"] },
   { code: `export type At = { at: Date };`, except: [] },
-  { code: `export const home = process.env["HOME"];`, only: ["config.ts"] },
-  { code: `export const { env } = process;`, only: ["config.ts"] },
-  { code: `import { env as surroundings } from "node:process"; surroundings["HOME"];`, only: ["config.ts"] },
+  { code: `export const home = process.env["HOME"];`, only: ["service/settings"] },
+  { code: `export const { env } = process;`, only: ["service/settings"] },
+  {
+    code: `import { env as surroundings } from "node:process"; surroundings["HOME"];`,
+    only: ["service/settings"],
+  },
   { code: `export const print = () => console.log("a");`, only: ["cli"] },
   ...["ip", "ips", "host", "hostname", "protocol"].map((name) => ({
     code: `export const caller§ = (request: Record<string, string>) => request.${name};`,
@@ -271,7 +271,7 @@ test("globals, properties and single names are fenced like packages", async () =
   await assertProbes(places);
 });
 
-test("every fence of layers.ts has a probe above", () => {
+test("every fence of scripts/layers.ts has a probe above", () => {
   const modules = FENCED_MODULES.flatMap((entry) => entry.modules.split(" "));
   const samples = [...modules, ...FENCED_CODE.map(({ code }) => code)].join("\n");
   const covers = (fence: Fence): boolean => {
@@ -390,7 +390,7 @@ test("no source file switches a rule off in a comment", async () => {
   assert.deepEqual(found, []);
 });
 
-test(".oxlintrc.json is what layers.ts generates", async () => {
+test(".oxlintrc.json is what scripts/layers.ts generates", async () => {
   assert.equal(
     await readFile(join(root, ".oxlintrc.json"), "utf8"),
     await lintConfig(),

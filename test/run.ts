@@ -19,7 +19,7 @@ import { mkdtemp } from "node:fs/promises";
 import { availableParallelism, tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-import { urlOf } from "#db/pool.ts";
+import { urlOf } from "#db/connection/pool.ts";
 import { makeBatches, newSeed } from "./batches.ts";
 import { prepareTemplate } from "./database.ts";
 import { findProgram } from "./hosted/chromium.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { FENCES } from "../layers.ts";
+import { FENCES } from "../scripts/layers.ts";
 
 const root = join(import.meta.dirname, "..", "src");
 
@@ -16,31 +16,31 @@ const filesWith = (pattern: RegExp): string[] =>
 const REVEALED: Readonly<Record<string, string>> = {
   "lib/secret.ts": "the method itself",
   "cli/run-request.ts": "a credential of an author's own run, from the environment",
-  "engine/local-login.ts": "an access token of an author's own run",
-  "engine/login.ts": "a cached login's cookies, for the test whether it is still good",
-  "engine/login-context.ts": "fields, for the login type and its expressions",
-  "engine/login-secrets.ts": "fields and sessions, for the redactor",
-  "engine/open-credential.ts": "a session, to be sealed again for the cache",
-  "actions/import-environment-secrets.ts": "a variable's value, to be sealed as an account secret",
-  "actions/begin-oauth.ts": "the key of a sign-in, to encrypt what was typed before leaving",
-  "actions/complete-sign-in.ts": "the key of a sign-in, to decrypt what was typed before leaving",
-  "actions/hand-over-sign-in.ts": "the key of a target's answer, to give it to another process",
+  "engine/login/local-login.ts": "an access token of an author's own run",
+  "engine/login/login.ts": "a cached login's cookies, for the test whether it is still good",
+  "engine/login/login-context.ts": "fields, for the login type and its expressions",
+  "engine/login/login-secrets.ts": "fields and sessions, for the redactor",
+  "engine/login/open-credential.ts": "a session, to be sealed again for the cache",
+  "actions/secrets/import-environment-secrets.ts": "a variable's value, to be sealed as an account secret",
+  "actions/sessions/begin-oauth.ts": "the key of a sign-in, to encrypt what was typed before leaving",
+  "actions/sessions/complete-sign-in.ts": "the key of a sign-in, to decrypt what was typed before leaving",
+  "actions/sessions/hand-over-sign-in.ts": "the key of a target's answer, to give it to another process",
   "actions/operators/oidc-provider.ts":
     "the client secret of operators' single sign-on, for the exchange of a code",
-  "engine/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
+  "engine/login/target-session.ts": "headers and cookies of a session, hop by hop, in the gate",
   "lib/signing.ts": "the signing key, for its HMACs",
   "lib/password.ts": "the secret of argon2, for operators' passwords",
-  "assemble.ts": "the signing key, to be read at the start",
-  "composition.ts":
+  "service/assemble.ts": "the signing key, to be read at the start",
+  "service/composition.ts":
     "the signing key, for the rows that a command reads; a client secret of the settings' file, for a login of an author's own run",
-  "config-database.ts": "the URLs of the database, to see how they begin",
-  "open-client-secrets.ts":
+  "service/settings/database.ts": "the URLs of the database, to see how they begin",
+  "service/open-client-secrets.ts":
     "a client secret of the settings, for its login type or the exchange of a sign-in's code",
   "vault/key-source.ts": "the keyset, to be read, and written where it is kept",
   "vault/kms-source.ts": "the keyset, to be wrapped by AWS KMS",
-  "actions/master-keys.ts": "the keyset, to add a key, and to say which is primary",
+  "actions/vault/master-keys.ts": "the keyset, to add a key, and to say which is primary",
   "cli/master-key.ts": "a new keyset, shown where it can't be written: a variable's",
-  "open-database.ts": "DATABASE_URL, for the driver",
+  "service/open-database.ts": "DATABASE_URL, for the driver",
   "cli/doctor.ts": "the signing key, to see whether it can be read",
   "cli/own-signing.ts": "the signing key, for commands that make keys and write audit entries",
 };
@@ -49,10 +49,10 @@ const REVEALED: Readonly<Record<string, string>> = {
 const OPENED: Readonly<Record<string, string>> = {
   "vault/vault.ts": "the vault itself",
   "vault/one-key.ts": "what was typed before a sign-in at a target, under a key of that sign-in",
-  "engine/open-credential-bytes.ts": "credentials, cached logins and tokens, for the login alone",
-  "open-client-secrets.ts": "account secrets, for a login type or the exchange of a sign-in's code",
-  "actions/prepare-vault.ts": "the sentinel of a key, at the start",
-  "actions/check-vault.ts": "`doctor`: opened, zeroed, counted; `rewrap`: opened, sealed anew, zeroed",
+  "engine/login/open-credential-bytes.ts": "credentials, cached logins and tokens, for the login alone",
+  "service/open-client-secrets.ts": "account secrets, for a login type or the exchange of a sign-in's code",
+  "actions/vault/prepare-vault.ts": "the sentinel of a key, at the start",
+  "actions/vault/check-vault.ts": "`doctor`: opened, zeroed, counted; `rewrap`: opened, sealed anew, zeroed",
 };
 
 test("a Secret is opened in the places of this list and in no other", () => {
@@ -68,10 +68,10 @@ test("sealed values are opened in the places of this list and in no other", () =
 
 test("a client's secret is asked for by a login and by the exchange of a sign-in's code alone", () => {
   assert.deepEqual(filesWith(/\.clientSecret\(|\bclientSecret\(account/), [
-    "actions/oauth-access.ts",
-    "engine/local-login.ts",
-    "engine/open-credential-tokens.ts",
-    "strategies/oauth-server.ts",
+    "actions/sessions/oauth-access.ts",
+    "engine/login/local-login.ts",
+    "engine/login/open-credential-tokens.ts",
+    "strategies/oauth/oauth-server.ts",
   ]);
 });
 
@@ -87,25 +87,29 @@ test("nodes, expressions, login types, pages and the API have no Secret in their
 });
 
 test("the modules that open credentials are imported by the login, and the linter keeps it so", () => {
-  assert.deepEqual(filesWith(/["'](\.\/|#engine\/)open-credential/), [
-    "engine/login.ts",
+  assert.deepEqual(filesWith(/["'](\.\/|#engine\/login\/)open-credential/), [
+    "engine/login/login.ts",
     // Among themselves.
-    "engine/open-credential-tokens.ts",
-    "engine/open-credential.ts",
+    "engine/login/open-credential-tokens.ts",
+    "engine/login/open-credential.ts",
   ]);
   const fence = FENCES.find(({ modules }) => modules?.some((pattern) => pattern.includes("open-credential")));
-  assert.deepEqual(fence?.where, { only: ["engine/login.ts", "engine/open-credential"] });
+  assert.deepEqual(fence?.where, { only: ["engine/login"] });
 });
 
 test("only the engine and the start give anybody a way out: the gate is made once and handed down", () => {
-  assert.deepEqual(filesWith(/\bopenGate\(/), ["assemble.ts", "composition.ts", "outbound/gate.ts"]);
+  assert.deepEqual(filesWith(/\bopenGate\(/), [
+    "outbound/gate.ts",
+    "service/assemble.ts",
+    "service/composition.ts",
+  ]);
   assert.deepEqual(filesWith(/\bopenTarget\(/), [
     "engine/execute-run.ts",
-    "engine/local-login.ts",
-    "engine/local-run.ts",
-    "engine/log-in-run.ts",
-    "engine/login-context.ts",
-    "engine/open-credential-tokens.ts",
-    "engine/target-session.ts",
+    "engine/local/local-run.ts",
+    "engine/login/local-login.ts",
+    "engine/login/log-in-run.ts",
+    "engine/login/login-context.ts",
+    "engine/login/open-credential-tokens.ts",
+    "engine/login/target-session.ts",
   ]);
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { openPool, type Database } from "#db/pool.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
 import { createTestDatabase } from "./database.ts";
 
 /** An empty database as an operator sets it up: an owner without any right on the server, and a role for the service. */

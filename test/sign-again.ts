@@ -1,6 +1,6 @@
-import { signUnsignedRows } from "#db/first-signing.ts";
-import type { Database } from "#db/pool.ts";
-import { SIGNED_TABLES, type SignedKind } from "#db/signed-tables.ts";
+import { signUnsignedRows } from "#db/signing/first-signing.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { SIGNED_TABLES, type SignedKind } from "#db/signing/signed-tables.ts";
 
 /** Rows that the test has put there, or changed, by SQL: from now on they are as if the service had written them. */
 export async function signAgain(db: Database, ...kinds: readonly SignedKind[]): Promise<void> {

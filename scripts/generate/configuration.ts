@@ -1,4 +1,4 @@
-import { SETTINGS } from "#root/config.ts";
+import { SETTINGS } from "#service/settings/settings.ts";
 
 /** `docs/configuration.md`, from the table of settings. */
 export async function configurationPage(): Promise<string> {
@@ -10,7 +10,7 @@ export async function configurationPage(): Promise<string> {
     "# Configuration",
     "",
     "Every setting is an environment variable. An empty one counts as unset; a wrong or unknown `LATCHKEY_…` one stops the",
-    "start with every problem listed. This page is generated from `src/config.ts`.",
+    "start with every problem listed. This page is generated from `src/service/settings/settings.ts`.",
     "",
     "Give secrets as files, by the settings that end in `_FILE`, readable for the service's user alone. A variable works too, and is",
     "removed from the environment as soon as it has been read, so that no child process inherits it and no code reads it later. But",

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { FENCES, LAYERS, type Layer } from "../../layers.ts";
+import { FENCES, LAYERS, type Layer } from "../layers.ts";
 import { fenceRule } from "./lint-config.ts";
 
 const START = "<!-- layers:start -->";
@@ -40,9 +40,8 @@ function fences(): string {
 
 /** The text between the markers: picture, table, fences. */
 function layersBlock(): string {
-  const note = "<!-- Written by `npm run generate` from layers.ts. -->";
-  const root = "`src/*.ts` (entry, composition root, settings) may import every folder.";
-  return [START, note, "", diagram(), "", table(), "", root, "", fences(), "", END].join("\n");
+  const note = "<!-- Written by `npm run generate` from scripts/layers.ts. -->";
+  return [START, note, "", diagram(), "", table(), "", fences(), "", END].join("\n");
 }
 
 /** ARCHITECTURE.md with its block renewed; undefined while the file or its markers are missing. */

@@ -1,4 +1,4 @@
-import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Place } from "../../layers.ts";
+import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Place } from "../layers.ts";
 
 type Rules = Record<string, unknown>;
 type Restriction = {
@@ -13,14 +13,12 @@ const FOLDERS: readonly string[] = LAYERS.map((layer) => layer.folder);
 
 /** Every place with rules of its own, the smaller after the larger, because the last override wins. */
 function spots(): Spot[] {
-  const root: Spot = { name: "root", within: "root", files: ["src/*.ts"], mayImport: FOLDERS };
-  const layers: Spot[] = LAYERS.map(({ folder, mayImport }) => ({
+  const large: Spot[] = LAYERS.map(({ folder, mayImport }) => ({
     name: folder,
     within: folder,
     files: [`src/${folder}/**`],
     mayImport,
   }));
-  const large = [root, ...layers];
   const small = SMALL_PLACES.flatMap((place) =>
     large
       .filter((spot) => spot.name === place.within)
@@ -57,13 +55,12 @@ export function fenceRule(fence: Fence): string {
 }
 
 function layerRestrictions(spot: Spot): Restriction[] {
-  const allowed = spot.within === "root" ? spot.mayImport : [spot.within, ...spot.mayImport];
-  const forbidden = [...FOLDERS, "root"].filter((folder) => !allowed.includes(folder));
+  const forbidden = FOLDERS.filter((folder) => folder !== spot.within && !spot.mayImport.includes(folder));
   const names = spot.mayImport.length === 0 ? "nothing" : spot.mayImport.join(", ");
   return [
     {
       regex: `^#(${forbidden.join("|")})/`,
-      message: `${spot.name === "root" ? "src/*.ts" : `${spot.within}/`} may import ${names} (layers.ts)`,
+      message: `${spot.within}/ may import ${names} (scripts/layers.ts)`,
     },
     { regex: "(^|/)\\.\\.($|/)", message: "Across folders import `#layer/file.ts`, never `../`" },
     { regex: "^(/|file:|data:)", message: "Import `./file.ts`, `#layer/file.ts` or a package" },
@@ -160,7 +157,7 @@ const DASHBOARD: Rules = {
           message: "ui/ may import types of contract/ and domain/, and nothing else of the service",
         },
         {
-          regex: `^#(${[...FOLDERS, "root"].filter((folder) => folder !== "contract" && folder !== "domain").join("|")})/`,
+          regex: `^#(${FOLDERS.filter((folder) => folder !== "contract" && folder !== "domain").join("|")})/`,
           message: "ui/ may import types of contract/ and domain/ alone",
         },
         { regex: "(^|/)src/", message: "ui/ imports the contract's types as `#contract/…`" },

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-import { migrate } from "#db/migrate.ts";
-import { openPool } from "#db/pool.ts";
-import { dumpSchema } from "#db/schema-dump.ts";
+import { migrate } from "#db/connection/migrate.ts";
+import { openPool } from "#db/connection/pool.ts";
+import { dumpSchema } from "./schema-dump.ts";
 
 /** `schema.sql`: what the migrations make, from a real and empty PostgreSQL. Reviewed with each migration. */
 export async function schemaSql(root: URL): Promise<string> {

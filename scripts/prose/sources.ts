@@ -9,11 +9,10 @@ export interface Source {
 }
 
 const PATTERNS = [
-  "{src,ui,sdk,test,conformance,scripts,examples}/**/*.{ts,tsx,mjs,md,yaml,css,sql}",
+  "{src,ui,sdk,test,conformance,scripts,bench,examples}/**/*.{ts,tsx,mjs,md,yaml,css,sql}",
   "docs/**/*.md",
   "spec/*.md",
   "migrations/*.sql",
-  "layers.ts",
   "*.md",
 ];
 /** Packages, what is built, and frozen installations of earlier versions. */

@@ -1,5 +1,5 @@
 import { findAccountBySlug, type Account } from "#db/accounts.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 /** What the operator asked for can't be done; the message says why and what to do. */
 export class OperatorError extends Error {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { claimKey, findAnswer, lookUpAnswer, storeAnswer, type StoredAnswer } from "#db/idempotency.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
 import { isId } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";

@@ -1,10 +1,10 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Account } from "#db/accounts.ts";
-import type { Database } from "#db/pool.ts";
-import type { RunNews } from "#db/run-news.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { RunNews } from "#db/runs/run-news.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
-import type { AccountQuotas } from "./account-quotas.ts";
-import type { ClientOf } from "./client-of.ts";
+import type { AccountQuotas } from "./runs/account-quotas.ts";
+import type { ClientOf } from "./keys/client-of.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { KeyScope } from "#domain/key-scope.ts";
 import type { Log } from "#lib/log.ts";
@@ -16,11 +16,11 @@ import type { Vault } from "#vault/vault.ts";
 import type { RefusedSignIns } from "./operators/refused-sign-ins.ts";
 import type { OidcProvider } from "./operators/oidc-provider.ts";
 import type { OperatorWatch } from "./operators/watch-changes.ts";
-import type { SecretSources } from "./list-secret-problems.ts";
-import type { Tombstones } from "./tombstones.ts";
-import type { RunWatch } from "./watch-runs.ts";
+import type { SecretSources } from "./secrets/list-secret-problems.ts";
+import type { Tombstones } from "./credentials/tombstones.ts";
+import type { RunWatch } from "./runs/watch-runs.ts";
 
-/** What actions work with. Made once, in `assemble.ts`. */
+/** What actions work with. Made once, in `service/assemble.ts`. */
 export interface Services {
   readonly db: Database;
   readonly blobs: BlobStore;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { cancelRun, followCancel } from "#actions/cancel-run.ts";
-import { readRunResults } from "#actions/read-run-results.ts";
-import { findVisibleRun, readRunStatus } from "#actions/read-run.ts";
+import { cancelRun, followCancel } from "#actions/runs/cancel-run.ts";
+import { readRunResults } from "#actions/runs/read-run-results.ts";
+import { findVisibleRun, readRunStatus } from "#actions/runs/read-run.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { findStored, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
-import { describeTrigger } from "#actions/describe-trigger.ts";
+import { describeTrigger } from "#actions/runs/describe-trigger.ts";
 import type { Caller, Services } from "#actions/services.ts";
 import {
   findTriggeredBlueprint,
   routingTableOf,
   triggerRun,
   triggerRunTogether,
-} from "#actions/trigger-run.ts";
+} from "#actions/runs/trigger-run.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { enter } from "./enter.ts";

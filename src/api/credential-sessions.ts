@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { createCredentialSession, type SessionRequest } from "#actions/create-credential-session.ts";
-import { readCredentialSession } from "#actions/read-credential-session.ts";
+import { createCredentialSession, type SessionRequest } from "#actions/sessions/create-credential-session.ts";
+import { readCredentialSession } from "#actions/sessions/read-credential-session.ts";
 import type { Services } from "#actions/services.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import type { JsonTree } from "#lib/json-text.ts";

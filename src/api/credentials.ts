@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { deleteCredential, withdrawTombstone } from "#actions/delete-credential.ts";
+import { deleteCredential, withdrawTombstone } from "#actions/credentials/delete-credential.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";

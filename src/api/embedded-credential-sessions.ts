@@ -3,7 +3,7 @@ import {
   createEmbeddedSession,
   readEmbeddedSession,
   type EmbeddedSessionRequest,
-} from "#actions/create-embedded-session.ts";
+} from "#actions/sessions/create-embedded-session.ts";
 import type { Services } from "#actions/services.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import { NumberText, type JsonTree } from "#lib/json-text.ts";

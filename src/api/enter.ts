@@ -1,6 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate, authorizeScope } from "#actions/authenticate.ts";
-import { countFailedAuthentication, limitRate, rateHeaders, type RequestKind } from "#actions/limit-rate.ts";
+import { authenticate, authorizeScope } from "#actions/keys/authenticate.ts";
+import {
+  countFailedAuthentication,
+  limitRate,
+  rateHeaders,
+  type RequestKind,
+} from "#actions/keys/limit-rate.ts";
 import type { Caller, Services } from "#actions/services.ts";
 import type { KeyScope } from "#domain/key-scope.ts";
 import { Problem } from "#domain/problem.ts";

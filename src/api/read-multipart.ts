@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import type { FastifyRequest } from "fastify";
-import { stageUpload } from "#actions/stage-upload.ts";
+import { stageUpload } from "#actions/runs/stage-upload.ts";
 import type { Services } from "#actions/services.ts";
 import type { PartPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";

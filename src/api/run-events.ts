@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { findVisibleRun } from "#actions/read-run.ts";
+import { findVisibleRun } from "#actions/runs/read-run.ts";
 import type { Services } from "#actions/services.ts";
-import type { RunEvent } from "#actions/watch-runs.ts";
+import type { RunEvent } from "#actions/runs/watch-runs.ts";
 import { isTerminal, projectRun } from "#domain/run.ts";
 import { enter } from "./enter.ts";
 import { pathParameter } from "./request.ts";

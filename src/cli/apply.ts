@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { PlannedChange, PlannedDocument } from "#actions/apply-config.ts";
+import type { PlannedChange, PlannedDocument } from "#actions/config/apply-config.ts";
 import type { ConfigSource } from "#actions/config/check-sources.ts";
 import { formatProblem, formatWarning, sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
@@ -27,8 +27,9 @@ export function addApply(program: Command, composition: Composition): void {
 
 async function apply(composition: Composition, paths: readonly string[], json: boolean): Promise<void> {
   const sources = await readChecked(composition, paths);
-  const { applyConfig } = await import("#actions/apply-config.ts");
-  const { describeSecretProblem, listSecretProblems } = await import("#actions/list-secret-problems.ts");
+  const { applyConfig } = await import("#actions/config/apply-config.ts");
+  const { describeSecretProblem, listSecretProblems } =
+    await import("#actions/secrets/list-secret-problems.ts");
   const ofSettings = composition.secretSources();
   const { outcome, problems } = await composition.withDatabase(async (db) => ({
     outcome: await applyConfig(db, openOwnSigning(composition), sources, { inFile: ofSettings.inFile }),
@@ -53,7 +54,7 @@ async function readChecked(
   await composition.loadNodeTypes();
   const sources = readSources(paths);
   if (composition.hasDatabase()) return sources;
-  const { validateConfig } = await import("#actions/apply-config.ts");
+  const { validateConfig } = await import("#actions/config/apply-config.ts");
   const { problems } = validateConfig(sources, { secrets: composition.secretSources().inFile });
   if (problems.length > 0) throw refusal(problems);
   return sources;
@@ -72,7 +73,7 @@ export function addPlan(program: Command, composition: Composition): void {
     .action(async (options: { file: string[]; json?: boolean }) => {
       const sources = await readChecked(composition, options.file);
       const { inFile } = composition.secretSources();
-      const { planConfig } = await import("#actions/apply-config.ts");
+      const { planConfig } = await import("#actions/config/apply-config.ts");
       const outcome = await composition.withDatabase(async (db) => await planConfig(db, sources, { inFile }));
       if (!outcome.ok) throw refusal(outcome.problems);
       const { changes, warnings, needs } = outcome;
@@ -118,7 +119,7 @@ export function addValidate(program: Command, composition: Composition): void {
     .addHelpText("after", "\nExample:\n  latchkey validate -f examples")
     .action(async (options: { file: string[] }) => {
       await composition.loadNodeTypes();
-      const { validateConfig } = await import("#actions/apply-config.ts");
+      const { validateConfig } = await import("#actions/config/apply-config.ts");
       const { checked, problems } = validateConfig(readSources(options.file), {
         secrets: composition.secretSources().inFile,
       });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { InvalidArgumentError, type Command } from "commander";
-import type { VerifiedAudit } from "#actions/verify-audit.ts";
-import type { ExportLine } from "#actions/export-audit.ts";
+import type { VerifiedAudit } from "#actions/audit/verify-audit.ts";
+import type { ExportLine } from "#actions/audit/export-audit.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -56,7 +56,7 @@ interface ExportOptions {
 
 async function verify(composition: Composition, options: VerifyOptions): Promise<void> {
   const signing = openOwnSigning(composition);
-  const { verifyAudit } = await import("#actions/verify-audit.ts");
+  const { verifyAudit } = await import("#actions/audit/verify-audit.ts");
   const checkpointFiles = options.checkpoints ?? [
     join(composition.config().dataDir, "audit-checkpoints.ndjson"),
   ];
@@ -86,7 +86,7 @@ function describe({ chains, foreignCheckpoints }: VerifiedAudit): string {
 async function exportEntries(composition: Composition, options: ExportOptions): Promise<void> {
   const signing = openOwnSigning(composition);
   const [{ exportAudit }, { inSnapshot }] = await Promise.all([
-    import("#actions/export-audit.ts"),
+    import("#actions/audit/export-audit.ts"),
     import("#db/audit-entries.ts"),
   ]);
   const request = { account: options.account ?? null, since: options.since ?? null };

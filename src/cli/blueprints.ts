@@ -150,7 +150,7 @@ async function publish(
 ): Promise<void> {
   const [{ lookAtVersion }, { applyConfig }] = await Promise.all([
     import("#actions/operators/look-at-config.ts"),
-    import("#actions/apply-config.ts"),
+    import("#actions/config/apply-config.ts"),
   ]);
   const document = { kind: "blueprint", ...place } as const;
   await composition.loadNodeTypes();

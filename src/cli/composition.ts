@@ -1,7 +1,7 @@
-import type { SecretSources } from "#actions/list-secret-problems.ts";
+import type { SecretSources } from "#actions/secrets/list-secret-problems.ts";
 import type { Quotas } from "#domain/quotas.ts";
 import type { BlobStore } from "#blobs/store.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";

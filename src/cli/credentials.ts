@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Command } from "commander";
-import type { ListedCredential } from "#db/login-lockouts.ts";
+import type { ListedCredential } from "#db/credentials/login-lockouts.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table } from "./output.ts";
@@ -33,7 +33,7 @@ export function addCredentials(program: Command, composition: Composition): void
     .argument("<id>", "its id (cred_…), as `credentials list` and the failed run show it")
     .addHelpText("after", "\nExample:\n  latchkey credentials unlock cred_0VrJ…")
     .action(async (id: string) => {
-      const { unlockCredential } = await import("#actions/unlock-credential.ts");
+      const { unlockCredential } = await import("#actions/credentials/unlock-credential.ts");
       const signing = openOwnSigning(composition);
       const found = await composition.withDatabase(async (db) => await unlockCredential(db, signing, id));
       if (!found) throw unknownCredential(id);
@@ -60,8 +60,8 @@ export function addCredentials(program: Command, composition: Composition): void
 
 async function startTest(composition: Composition, id: string, json: boolean): Promise<void> {
   const [{ testLogin }, { sendRunNews }] = await Promise.all([
-    import("#actions/test-login.ts"),
-    import("#db/run-news.ts"),
+    import("#actions/credentials/test-login.ts"),
+    import("#db/runs/run-news.ts"),
   ]);
   const signing = openOwnSigning(composition);
   const run = await composition.withDatabase(async (db) => {
@@ -82,9 +82,9 @@ async function startTest(composition: Composition, id: string, json: boolean): P
 /** With its tombstone in the data folder of this machine, which the API machines' restores read as well. */
 async function remove(composition: Composition, id: string): Promise<void> {
   const [{ deleteCredentialAs }, { openTombstones }, { sendRunNews }] = await Promise.all([
-    import("#actions/delete-credential.ts"),
-    import("#actions/tombstones.ts"),
-    import("#db/run-news.ts"),
+    import("#actions/credentials/delete-credential.ts"),
+    import("#actions/credentials/tombstones.ts"),
+    import("#db/runs/run-news.ts"),
   ]);
   const signing = openOwnSigning(composition);
   const log = await composition.log();
@@ -108,7 +108,7 @@ const unknownCredential = (id: string): CommandFailed =>
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
   const [{ requireAccount }, { listCredentials }] = await Promise.all([
     import("#actions/operator-error.ts"),
-    import("#db/login-lockouts.ts"),
+    import("#db/credentials/login-lockouts.ts"),
   ]);
   const { account: slug } = options;
   const rows = await composition.withDatabase(

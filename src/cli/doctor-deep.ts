@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { INVARIANTS, type Invariant, type InvariantFinding } from "#domain/invariants.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -33,8 +33,8 @@ const describe = ({ invariant, place, problem, remedy }: InvariantFinding): stri
 
 async function inspect(composition: Composition, db: Database): Promise<readonly InvariantFinding[]> {
   const [{ checkInvariants }, { listForgottenScratch }] = await Promise.all([
-    import("#actions/check-invariants.ts"),
-    import("#engine/sweep-scratch.ts"),
+    import("#actions/upkeep/check-invariants.ts"),
+    import("#engine/outputs/sweep-scratch.ts"),
   ]);
   const { dataDir } = composition.config();
   const bars = new Map<string, ReturnType<typeof openProgressBar>>();

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { Command } from "commander";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { Quotas } from "#domain/quotas.ts";
 import { readSigningKey } from "#lib/signing.ts";
 import { readKeys } from "#vault/key-source.ts";
@@ -78,14 +78,14 @@ async function checkNodeFiles(composition: Composition): Promise<readonly Findin
 
 /** The files are loaded by now. Without one its Blueprints take triggers, and their runs fail. */
 async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
-  const { describeMissingType, listMissingTypes } = await import("#actions/list-missing-types.ts");
+  const { describeMissingType, listMissingTypes } = await import("#actions/upkeep/list-missing-types.ts");
   return (await listMissingTypes(db)).map((each) => ({ ok: false, text: describeMissingType(each) }));
 }
 
 /** What goes on as it is, and should be changed. */
 async function listAdvice(composition: Composition, db: Database): Promise<readonly string[]> {
-  const { describeTelling, listTellingLogins } = await import("#actions/list-telling-logins.ts");
-  const { describePlain, listPlainHosts } = await import("#actions/list-plain-hosts.ts");
+  const { describeTelling, listTellingLogins } = await import("#actions/upkeep/list-telling-logins.ts");
+  const { describePlain, listPlainHosts } = await import("#actions/upkeep/list-plain-hosts.ts");
   const { isPlainPublic } = await import("#outbound/plain-http.ts");
   const publicUrl = composition.config().publicUrl;
   const url =
@@ -95,7 +95,7 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
             "proxy with TLS in front, and unset LATCHKEY_INSECURE",
         ]
       : [];
-  const { describePurgeLag } = await import("#actions/purge-runs.ts");
+  const { describePurgeLag } = await import("#actions/runs/purge-runs.ts");
   return [
     ...url,
     ...(await describePurgeLag(db)),
@@ -195,9 +195,10 @@ async function checkKey(
 }
 
 async function checkDatabase(composition: Composition, db: Database): Promise<readonly Finding[]> {
-  const { listLoggingRisks } = await import("#db/logging-risks.ts");
-  const { listRoleRisks } = await import("#db/role-risks.ts");
-  const { describeSecretProblem, listSecretProblems } = await import("#actions/list-secret-problems.ts");
+  const { listLoggingRisks } = await import("#db/connection/logging-risks.ts");
+  const { listRoleRisks } = await import("#db/connection/role-risks.ts");
+  const { describeSecretProblem, listSecretProblems } =
+    await import("#actions/secrets/list-secret-problems.ts");
   const problems = await listSecretProblems(db, composition.secretSources());
   const secrets = problems.map((each) => ({ ok: false, text: describeSecretProblem(each) }));
   // Opening it has already migrated it and refused one that may lose what it acknowledged.
@@ -207,12 +208,12 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   const hasOwner = databaseUrl === null || databaseOwnerUrl !== null;
   const risks = [...(await listRoleRisks(db, hasOwner)), ...(await listLoggingRisks(db))];
   for (const risk of risks) print(`${paint("yellow", "look ")} ${risk}`);
-  const { describeTooFew, listAccountsWithTooFew } = await import("#actions/list-too-few-admins.ts");
+  const { describeTooFew, listAccountsWithTooFew } = await import("#actions/upkeep/list-too-few-admins.ts");
   const tooFew = (await listAccountsWithTooFew(db)).map((each) => ({
     ok: false,
     text: describeTooFew(each),
   }));
-  const { checkSignedRows } = await import("#db/check-signed-rows.ts");
+  const { checkSignedRows } = await import("#db/signing/check-signed-rows.ts");
   const { checked, refused } = await checkSignedRows(db, { versions: true });
   const rows: readonly Finding[] =
     refused.length === 0
@@ -243,8 +244,8 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
 }
 
 async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {
-  const { checkStore } = await import("#actions/check-store.ts");
-  const { checkStoreOwner } = await import("#actions/claim-store.ts");
+  const { checkStore } = await import("#actions/upkeep/check-store.ts");
+  const { checkStoreOwner } = await import("#actions/upkeep/claim-store.ts");
   const blobs = await composition.openStore();
   try {
     await checkStoreOwner(db, blobs);
@@ -259,7 +260,7 @@ async function checkObjectStore(composition: Composition, db: Database): Promise
 
 /** Which keys the database needs, so that it is known what must not be lost. */
 async function showKeysInUse(db: Database): Promise<Finding> {
-  const { listKeyStatus } = await import("#actions/master-keys.ts");
+  const { listKeyStatus } = await import("#actions/vault/master-keys.ts");
   const keys = (await listKeyStatus(db, null)).map(
     ({ kid, state, use }) => `${kid} (${state}, seals ${use.reduce((sum, { total }) => sum + total, 0)})`,
   );
@@ -279,7 +280,7 @@ async function checkBinding(
     // It was told of the key itself.
     return nothing;
   }
-  const { readBindingState } = await import("#actions/bind-credentials.ts");
+  const { readBindingState } = await import("#actions/credentials/bind-credentials.ts");
   const state = await readBindingState(db, signing);
   if (state.kind === "unbound") return nothing;
   const finding =
@@ -299,7 +300,7 @@ async function checkBinding(
 
 /** Opens every sealed value: only that proves that the keys and the rows belong together. */
 async function checkVault(db: Database, vault: Vault, isBound: boolean): Promise<readonly Finding[]> {
-  const { checkSealed } = await import("#actions/check-vault.ts");
+  const { checkSealed } = await import("#actions/vault/check-vault.ts");
   return (await checkSealed(db, vault)).flatMap(({ noun, checked, broken, unbound }) => [
     broken.length === 0
       ? { ok: true, text: `the master key opens all ${checked} ${noun}` }

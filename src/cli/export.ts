@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
-import type { ExportedDocument } from "#actions/export-config.ts";
+import type { ExportedDocument } from "#actions/config/export-config.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 
@@ -13,7 +13,7 @@ export function addExport(program: Command, composition: Composition): void {
     .option("-o, --output <folder>", "a folder for the files; one that is there already is not replaced")
     .addHelpText("after", "\nExample:\n  latchkey export --account acme -o config")
     .action(async (options: { account?: string; output?: string }) => {
-      const { exportConfig } = await import("#actions/export-config.ts");
+      const { exportConfig } = await import("#actions/config/export-config.ts");
       const documents = await composition.withDatabase(
         async (db) => await exportConfig(db, options.account ?? null),
       );
@@ -53,7 +53,7 @@ export function addSchema(program: Command, composition: Composition): void {
     .addHelpText("after", "\nExample:\n  latchkey schema > latchkey.schema.json")
     .action(async () => {
       await composition.loadNodeTypes();
-      const { configSchema } = await import("#actions/config-schema.ts");
+      const { configSchema } = await import("#actions/config/config-schema.ts");
       print(JSON.stringify(configSchema(), null, 2));
     });
 }

@@ -22,9 +22,9 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
     { generateSigningKey },
     { generateMasterKey },
   ] = await Promise.all([
-    import("#actions/create-first-operator.ts"),
-    import("#actions/check-signing-key.ts"),
-    import("#db/vault-keys.ts"),
+    import("#actions/operators/create-first-operator.ts"),
+    import("#actions/keys/check-signing-key.ts"),
+    import("#db/credentials/vault-keys.ts"),
     import("#lib/signing.ts"),
     import("#vault/master-key.ts"),
   ]);

@@ -47,7 +47,7 @@ export function addKeys(program: Command, composition: Composition): void {
     .argument("<id>", "its id (key_…), as `keys list` shows it")
     .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
     .action(async (id: string) => {
-      const { revokeApiKey } = await import("#actions/revoke-api-key.ts");
+      const { revokeApiKey } = await import("#actions/keys/revoke-api-key.ts");
       const found = await composition.withDatabase(
         async (db) => await revokeApiKey(db, openOwnSigning(composition), id),
       );
@@ -105,8 +105,8 @@ function readOverlap(text: string): number {
 async function rotate(composition: Composition, keyId: string, options: RotateOptions): Promise<void> {
   const signing = openOwnSigning(composition);
   const [{ checkSigningKey }, { rotateApiKey }] = await Promise.all([
-    import("#actions/check-signing-key.ts"),
-    import("#actions/rotate-api-key.ts"),
+    import("#actions/keys/check-signing-key.ts"),
+    import("#actions/keys/rotate-api-key.ts"),
   ]);
   const made = await composition.withDatabase(async (db) => {
     await checkSigningKey(db, signing);
@@ -164,8 +164,8 @@ function readScopeNames(text: string): readonly KeyScope[] {
 async function create(composition: Composition, options: CreateOptions): Promise<void> {
   const signing = openOwnSigning(composition);
   const [{ checkSigningKey }, { createApiKey }] = await Promise.all([
-    import("#actions/check-signing-key.ts"),
-    import("#actions/create-api-key.ts"),
+    import("#actions/keys/check-signing-key.ts"),
+    import("#actions/keys/create-api-key.ts"),
   ]);
   const made = await composition.withDatabase(async (db) => {
     await checkSigningKey(db, signing);

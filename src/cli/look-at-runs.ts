@@ -101,7 +101,7 @@ const second = (time: string): string => time.slice(0, 19).replace("T", " ");
 async function read(composition: Composition, id: string): Promise<ShownRun> {
   const [{ lookAtRun }, { requireRun }] = await Promise.all([
     import("#actions/operators/look-at-runs.ts"),
-    import("#actions/look-at-runs.ts"),
+    import("#actions/runs/require-run.ts"),
   ]);
   return await composition.withDatabase(
     async (db) => await lookAtRun(db, (await requireRun(db, id)).id, true),
@@ -179,7 +179,7 @@ function turnsOf({ turns_begun: begun, turns_total: total }: ShownRun["steps"][n
 async function watch(composition: Composition, reference: string): Promise<void> {
   const [{ lookAtRun }, { requireRun }] = await Promise.all([
     import("#actions/operators/look-at-runs.ts"),
-    import("#actions/look-at-runs.ts"),
+    import("#actions/runs/require-run.ts"),
   ]);
   await composition.withDatabase(async (db) => {
     const { id } = await requireRun(db, reference);

@@ -1,6 +1,6 @@
 import { constants, setPriority } from "node:os";
 import { InvalidArgumentError, type Command } from "commander";
-import type { KeyStatus } from "#actions/master-keys.ts";
+import type { KeyStatus } from "#actions/vault/master-keys.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -59,7 +59,7 @@ export function addMasterKeyCommands(program: Command, composition: Composition)
 }
 
 async function status(composition: Composition, asJson: boolean): Promise<void> {
-  const { listKeyStatus } = await import("#actions/master-keys.ts");
+  const { listKeyStatus } = await import("#actions/vault/master-keys.ts");
   const { readKeys } = await import("#vault/key-source.ts");
   const privateHalf = composition.hasMasterKey() ? await readKeys(composition.keySource()) : null;
   const keys = await composition.withDatabase(
@@ -87,7 +87,7 @@ function placeOf({ hasPrivateHalf }: KeyStatus, from: string): string {
 }
 
 async function add(composition: Composition, kid: string | undefined): Promise<void> {
-  const { addKey, registerKey } = await import("#actions/master-keys.ts");
+  const { addKey, registerKey } = await import("#actions/vault/master-keys.ts");
   const source = composition.keySource();
   const { audit } = openOwnSigning(composition);
   if (kid !== undefined) {
@@ -115,7 +115,7 @@ async function add(composition: Composition, kid: string | undefined): Promise<v
 }
 
 async function promote(composition: Composition, kid: string): Promise<void> {
-  const { promoteKey } = await import("#actions/master-keys.ts");
+  const { promoteKey } = await import("#actions/vault/master-keys.ts");
   const { audit } = openOwnSigning(composition);
   await composition.withDatabase(async (db) => await promoteKey(db, audit, composition.keySource(), kid));
   print(`${kid} is the primary key.`);
@@ -123,7 +123,7 @@ async function promote(composition: Composition, kid: string): Promise<void> {
 }
 
 async function rewrap(composition: Composition, batch: number): Promise<void> {
-  const { rewrapSealed } = await import("#actions/rewrap-sealed.ts");
+  const { rewrapSealed } = await import("#actions/vault/rewrap-sealed.ts");
   // The service comes first: its callers shall not notice.
   setPriority(constants.priority.PRIORITY_LOW);
   await composition.withDatabase(async (db) => {
@@ -148,7 +148,7 @@ async function rewrap(composition: Composition, batch: number): Promise<void> {
 }
 
 async function retire(composition: Composition, kid: string): Promise<void> {
-  const { retireKey } = await import("#actions/master-keys.ts");
+  const { retireKey } = await import("#actions/vault/master-keys.ts");
   await composition.withDatabase(async (db) => await retireKey(db, openOwnSigning(composition).audit, kid));
   print(`Retired ${kid}: nothing in this database needs it.`);
   tell(

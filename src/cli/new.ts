@@ -80,7 +80,7 @@ async function write(
 
 /** What is written passes `validate`: a name that can't be one is refused before. */
 async function refuseWrongNames(text: string, names: TemplateNames, file: string): Promise<void> {
-  const { validateConfig } = await import("#actions/apply-config.ts");
+  const { validateConfig } = await import("#actions/config/apply-config.ts");
   const strategy = names.strategy === null ? null : { ...names, name: names.strategy };
   const sources = [
     { file, text },

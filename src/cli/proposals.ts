@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { lookAtProposal, lookAtProposals } from "#actions/look-at-proposals.ts";
+import type { lookAtProposal, lookAtProposals } from "#actions/config/look-at-proposals.ts";
 import type { Composition } from "./composition.ts";
 import { paint, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -49,7 +49,7 @@ export function addProposals(program: Command, composition: Composition): void {
 }
 
 async function list(composition: Composition, options: PageOptions & { all?: boolean }): Promise<void> {
-  const { lookAtProposals } = await import("#actions/look-at-proposals.ts");
+  const { lookAtProposals } = await import("#actions/config/look-at-proposals.ts");
   const { json, all, ...query } = options;
   const page = await composition.withDatabase(
     async (db) => await lookAtProposals(db, { ...query, waiting: all !== true }),
@@ -74,13 +74,13 @@ async function list(composition: Composition, options: PageOptions & { all?: boo
 }
 
 async function show(composition: Composition, id: string, json: boolean): Promise<void> {
-  const { lookAtProposal } = await import("#actions/look-at-proposals.ts");
+  const { lookAtProposal } = await import("#actions/config/look-at-proposals.ts");
   const proposal = await composition.withDatabase(async (db) => await lookAtProposal(db, id));
   print(json ? JSON.stringify(proposal) : describe(proposal));
 }
 
 async function discard(composition: Composition, id: string, json: boolean): Promise<void> {
-  const { discardProposal } = await import("#actions/end-proposal.ts");
+  const { discardProposal } = await import("#actions/config/end-proposal.ts");
   const signing = openOwnSigning(composition);
   await composition.withDatabase(async (db) => await discardProposal({ db, signing }, { kind: "cli" }, id));
   print(json ? JSON.stringify({ id, status: "discarded" }) : `Discarded ${id}.`);

@@ -1,4 +1,4 @@
-import type { NewProposal } from "#actions/create-proposal.ts";
+import type { NewProposal } from "#actions/config/create-proposal.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, tell } from "./output.ts";
 

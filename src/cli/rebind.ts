@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { RebindChoice, Rebinding, RebindPlan } from "#actions/rebind-credentials.ts";
+import type { RebindChoice, Rebinding, RebindPlan } from "#actions/credentials/rebind-credentials.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -31,8 +31,8 @@ export function addRebind(credentials: Command, composition: Composition): void 
 
 async function rebind(composition: Composition, id: string | undefined, options: Options): Promise<void> {
   const { isBoundSo, planRebinding, proposedOf, rebindCredential } =
-    await import("#actions/rebind-credentials.ts");
-  const { permitRebinding } = await import("#actions/permit-rebinding.ts");
+    await import("#actions/credentials/rebind-credentials.ts");
+  const { permitRebinding } = await import("#actions/credentials/permit-rebinding.ts");
   const { requireAccount } = await import("#actions/operator-error.ts");
   const signing = openOwnSigning(composition);
   const { account, strategy } = options;

@@ -29,7 +29,7 @@ export function addRestoreReconcile(program: Command, composition: Composition):
           `There is no ${file}. Give the tombstone files of your API machines with --tombstones; nothing was changed.`,
         );
       }
-      const { reconcileRestore } = await import("#actions/restore-reconcile.ts");
+      const { reconcileRestore } = await import("#actions/credentials/restore-reconcile.ts");
       const counts = await composition.withDatabase(async (db) => await reconcileRestore(db, signing, files));
       if (options.json) return print(JSON.stringify(counts));
       print(

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { InvalidArgumentError, type Command } from "commander";
-import type { ReviewDecision } from "#actions/decide-review.ts";
-import type { ReviewedRecord } from "#actions/read-review.ts";
-import type { StoredReview } from "#db/reviews.ts";
+import type { ReviewDecision } from "#actions/reviews/decide-review.ts";
+import type { ReviewedRecord } from "#actions/reviews/read-review.ts";
+import type { StoredReview } from "#db/runs/reviews.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import type { Composition } from "./composition.ts";
@@ -87,7 +87,7 @@ const unknownReview = (id: string): CommandFailed =>
   new CommandFailed(`There is no review ${id}. \`latchkey reviews list\` shows what waits.`);
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
-  const { readReview, readReviewRecords } = await import("#actions/read-review.ts");
+  const { readReview, readReviewRecords } = await import("#actions/reviews/read-review.ts");
   const review = await composition.withDatabase(async (db) => await readReview(db, id));
   if (!review) throw unknownReview(id);
   const records = readReviewRecords(await composition.openStore(), review);
@@ -178,7 +178,7 @@ async function decide(
   { by, reason }: DecideOptions,
 ): Promise<void> {
   const { audit } = openOwnSigning(composition);
-  const { decideReview } = await import("#actions/decide-review.ts");
+  const { decideReview } = await import("#actions/reviews/decide-review.ts");
   const outcome = await composition.withDatabase(
     async (db) =>
       await decideReview({ db, log: await composition.log(), audit }, id, decision, {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from "commander";
-import type { StoredReview } from "#db/reviews.ts";
-import type { DoubtfulWrite } from "#db/run-writes.ts";
+import type { StoredReview } from "#db/runs/reviews.ts";
+import type { DoubtfulWrite } from "#db/runs/run-writes.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -56,8 +56,8 @@ async function list(composition: Composition, options: ListOptions): Promise<voi
   const { reviews, writes } = await composition.withDatabase(async (db) => {
     const [{ requireAccount }, { listDoubtfulWrites }, { listOpenReviews }] = await Promise.all([
       import("#actions/operator-error.ts"),
-      import("#db/run-writes.ts"),
-      import("#db/reviews.ts"),
+      import("#db/runs/run-writes.ts"),
+      import("#db/runs/reviews.ts"),
     ]);
     const account = options.account === undefined ? null : await requireAccount(db, options.account);
     const filter = { accountId: account?.id ?? null, runId: options.run ?? null };
@@ -145,8 +145,8 @@ async function decide(
   const happened = readDecision(options);
   const decided = await composition.withDatabase(async (db) => {
     const [{ decideDoubtfulWrite }, { listDoubtfulWrites }] = await Promise.all([
-      import("#actions/decide-write.ts"),
-      import("#db/run-writes.ts"),
+      import("#actions/reviews/decide-write.ts"),
+      import("#db/runs/run-writes.ts"),
     ]);
     const waiting = await listDoubtfulWrites(db, { accountId: null, runId: write.runId });
     const found = waiting.find((each) => each.nodeId === write.nodeId && each.ordinal === write.ordinal);

@@ -25,8 +25,8 @@ async function again(
   { mayWrite, json }: { mayWrite?: boolean; json?: boolean },
 ): Promise<void> {
   const [{ runAgain }, { sendRunNews }] = await Promise.all([
-    import("#actions/run-again.ts"),
-    import("#db/run-news.ts"),
+    import("#actions/runs/run-again.ts"),
+    import("#db/runs/run-news.ts"),
   ]);
   await composition.loadNodeTypes();
   const signing = openOwnSigning(composition);

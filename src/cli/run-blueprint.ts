@@ -7,10 +7,10 @@ import { ID_PREFIX } from "#domain/ids.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
-import type { LocalReview } from "#engine/local-journal.ts";
-import type { LocalCredential } from "#engine/local-login.ts";
-import type { LocalOutcome, LocalRun } from "#engine/local-run.ts";
-import type { Recording } from "#engine/recording.ts";
+import type { LocalReview } from "#engine/local/local-journal.ts";
+import type { LocalCredential } from "#engine/login/local-login.ts";
+import type { LocalOutcome, LocalRun } from "#engine/local/local-run.ts";
+import type { Recording } from "#engine/local/recording.ts";
 import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refusal } from "./apply.ts";
@@ -79,8 +79,8 @@ async function carry(
   folder: string,
 ): Promise<void> {
   const [{ runLocally }, { openTrace }, { openEvaluator }, { openLocalStore }] = await Promise.all([
-    import("#engine/local-run.ts"),
-    import("#engine/trace.ts"),
+    import("#engine/local/local-run.ts"),
+    import("#engine/local/trace.ts"),
     import("#expressions/evaluator.ts"),
     import("#blobs/local-store.ts"),
   ]);
@@ -145,7 +145,7 @@ function askedOfAuthor(review: LocalReview, { approve, json }: RunOptions): bool
 /** The Blueprint and the strategies of its slots. Everything in the files is checked; that their account exists is not asked. */
 async function readAsked(composition: Composition, paths: readonly string[], key: string | null) {
   await composition.loadNodeTypes();
-  const { validateConfig } = await import("#actions/apply-config.ts");
+  const { validateConfig } = await import("#actions/config/apply-config.ts");
   const { checked, problems } = validateConfig(readSources(paths), {
     anyAccount: true,
     secrets: composition.secretSources().inFile,

@@ -1,12 +1,12 @@
 import { brotliDecompressSync } from "node:zlib";
 import type { BlobStore } from "#blobs/store.ts";
-import type { NewResult } from "#db/run-results.ts";
+import type { NewResult } from "#db/runs/run-results.ts";
 import { withoutHandles, withoutHandlesIn } from "#domain/handle-text.ts";
 import type { Json } from "#domain/json.ts";
 import { shorten } from "#domain/config-problem.ts";
 import type { DataRecord } from "#domain/record.ts";
 import type { Value } from "#domain/value.ts";
-import type { CarriedNode } from "#engine/local-run.ts";
+import type { CarriedNode } from "#engine/local/local-run.ts";
 import { CommandFailed, paint, print } from "./output.ts";
 import { plain, recordTable } from "./review-records.ts";
 

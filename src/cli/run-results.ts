@@ -3,7 +3,7 @@ import { rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Option, type Command } from "commander";
-import type { ExportFormat } from "#actions/export-results.ts";
+import type { ExportFormat } from "#actions/runs/export-results.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, tell, withProgress } from "./output.ts";
 
@@ -47,7 +47,7 @@ async function writeResults(composition: Composition, id: string, options: Resul
     throw new CommandFailed(`${output} is there already. Name another file, or remove it.`);
   if (format === "xlsx" && output === undefined && process.stdout.isTTY)
     throw new CommandFailed("A workbook is no text for a terminal. Name a file with --output.", 2);
-  const { exportResults } = await import("#actions/export-results.ts");
+  const { exportResults } = await import("#actions/runs/export-results.ts");
   const blobs = await composition.openStore();
   await composition.withDatabase(async (db) => {
     const wanted = {

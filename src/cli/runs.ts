@@ -23,7 +23,7 @@ export function addRuns(program: Command, composition: Composition): void {
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .addHelpText("after", "\nExample:\n  latchkey runs purge run_0VbbSVh5…")
     .action(async (reference: string) => {
-      const { purgeRunAsOperator } = await import("#actions/purge-runs.ts");
+      const { purgeRunAsOperator } = await import("#actions/runs/purge-runs.ts");
       const signing = openOwnSigning(composition);
       const blobs = await composition.openStore();
       const { id } = await composition.withDatabase(
@@ -37,7 +37,7 @@ export function addRuns(program: Command, composition: Composition): void {
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…")
     .action(async (id: string) => {
-      const { cancelRunAsOperator } = await import("#actions/cancel-run.ts");
+      const { cancelRunAsOperator } = await import("#actions/runs/cancel-run.ts");
       const signing = openOwnSigning(composition);
       const outcome = await composition.withDatabase(
         async (db) => await cancelRunAsOperator(db, signing, id),

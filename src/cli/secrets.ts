@@ -47,7 +47,7 @@ export function addSecrets(program: Command, composition: Composition): void {
     .option("--force", "also when strategies in force name it: their sign-ins and runs fail from then on")
     .addHelpText("after", "\nExample:\n  latchkey secrets delete --account acme NORTHWIND")
     .action(async (name: string, { account, force = false }: { account: string; force?: boolean }) => {
-      const { deleteAccountSecretAs } = await import("#actions/delete-account-secret.ts");
+      const { deleteAccountSecretAs } = await import("#actions/secrets/delete-account-secret.ts");
       const signing = openOwnSigning(composition);
       await composition.withDatabase(async (db) => {
         await deleteAccountSecretAs({ db, signing }, { kind: "cli" }, { account, name, force });
@@ -66,7 +66,7 @@ export function addSecrets(program: Command, composition: Composition): void {
 }
 
 async function importEnvironment(composition: Composition): Promise<void> {
-  const { importEnvironmentSecrets } = await import("#actions/import-environment-secrets.ts");
+  const { importEnvironmentSecrets } = await import("#actions/secrets/import-environment-secrets.ts");
   const signing = openOwnSigning(composition);
   const imported = await composition.withDatabase(
     async (db) =>
@@ -102,7 +102,7 @@ interface SetOptions {
 
 async function set(composition: Composition, name: string, options: SetOptions): Promise<void> {
   const value = await readValue(options.file);
-  const { setAccountSecret } = await import("#actions/set-account-secret.ts");
+  const { setAccountSecret } = await import("#actions/secrets/set-account-secret.ts");
   const signing = openOwnSigning(composition);
   const { account, for: origins } = options;
   const change = await composition.withDatabase(async (db) => {
@@ -123,7 +123,8 @@ async function tellProblems(
   account: string,
   name: string,
 ): Promise<void> {
-  const { describeSecretProblem, listSecretProblems } = await import("#actions/list-secret-problems.ts");
+  const { describeSecretProblem, listSecretProblems } =
+    await import("#actions/secrets/list-secret-problems.ts");
   const problems = await listSecretProblems(db, composition.secretSources());
   for (const problem of problems.filter((each) => each.account === account && each.name === name))
     tell(`warning: ${describeSecretProblem(problem)}.`);

@@ -14,7 +14,7 @@ export function addStore(program: Command, composition: Composition): void {
     )
     .action(async () => {
       const signing = openOwnSigning(composition);
-      const { adoptStore } = await import("#actions/claim-store.ts");
+      const { adoptStore } = await import("#actions/upkeep/claim-store.ts");
       const blobs = await composition.openStore();
       const was = await composition.withDatabase(async (db) => await adoptStore({ db, blobs, signing }));
       print(
@@ -29,7 +29,7 @@ export function addStore(program: Command, composition: Composition): void {
       "remove the objects that no row of the database names, older than a day, however many they are",
     )
     .action(async () => {
-      const { sweepObjects } = await import("#actions/sweep-objects.ts");
+      const { sweepObjects } = await import("#actions/upkeep/sweep-objects.ts");
       const { openLog } = await import("#lib/log.ts");
       const blobs = await composition.openStore();
       const log = openLog({ level: "warn", format: "pretty" });

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TracedExchange } from "#engine/trace.ts";
+import type { TracedExchange } from "#engine/local/trace.ts";
 import { CommandFailed } from "./output.ts";
 
 /** A folder for one run's exchanges: its owner's alone. */

@@ -52,7 +52,7 @@ async function list(composition: Composition, options: GroupOptions): Promise<vo
   const groups = await composition.withDatabase(async (db) => {
     const [{ requireAccount }, { listDoubtfulGroups }] = await Promise.all([
       import("#actions/operator-error.ts"),
-      import("#db/run-writes.ts"),
+      import("#db/runs/run-writes.ts"),
     ]);
     const account = options.account === undefined ? null : await requireAccount(db, options.account);
     return await listDoubtfulGroups(db, {
@@ -93,7 +93,7 @@ async function decide(
   const { writes, runs, left } = await composition.withDatabase(async (db) => {
     const [{ requireAccount }, { decideDoubtfulGroup }] = await Promise.all([
       import("#actions/operator-error.ts"),
-      import("#actions/decide-group.ts"),
+      import("#actions/reviews/decide-group.ts"),
     ]);
     const { id: accountId } = await requireAccount(db, account);
     const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };

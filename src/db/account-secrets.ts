@@ -1,6 +1,6 @@
-import type { Database } from "./pool.ts";
-import { readGenuine, readOneGenuine, signRow, type RowMark } from "./signed-rows.ts";
-import { signedColumns, type SignedRow } from "./signed-tables.ts";
+import type { Database } from "./connection/pool.ts";
+import { readGenuine, readOneGenuine, signRow, type RowMark } from "./signing/signed-rows.ts";
+import { signedColumns, type SignedRow } from "./signing/signed-tables.ts";
 
 /** A secret as it is listed: without its value. */
 export interface ListedSecret {

@@ -1,4 +1,4 @@
-import type { Database } from "./pool.ts";
+import type { Database } from "./connection/pool.ts";
 
 /**
  * How many bytes an account has stored: inputs, and objects of steps and results. Adds up what has been noted since the last time; those

@@ -1,6 +1,6 @@
 import type { AccountSettings } from "#domain/account.ts";
 import type { Branding, Logo } from "#domain/branding.ts";
-import type { Database } from "./pool.ts";
+import type { Database } from "./connection/pool.ts";
 
 export interface Account extends AccountSettings {
   readonly id: string;

@@ -1,7 +1,7 @@
 import type { KeyScope } from "#domain/key-scope.ts";
 import type { Account } from "./accounts.ts";
-import { grouped } from "./group.ts";
-import type { Database } from "./pool.ts";
+import { grouped } from "./connection/group.ts";
+import type { Database } from "./connection/pool.ts";
 
 export interface ApiKey {
   readonly id: string;

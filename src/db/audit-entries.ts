@@ -9,8 +9,8 @@ import type { AuditAction } from "#domain/audit-actions.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { newId } from "#lib/new-id.ts";
-import { readClockText } from "./clock.ts";
-import type { Database } from "./pool.ts";
+import { readClockText } from "./connection/clock.ts";
+import type { Database } from "./connection/pool.ts";
 
 /**
  * Writes an entry in the transaction of its effect: call it inside that transaction, and let its error roll it back. No

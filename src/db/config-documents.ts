@@ -2,10 +2,10 @@ import { readBlueprint, type Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
-import { grouped, inOrder } from "./group.ts";
-import type { Database } from "./pool.ts";
-import { readGenuine, readOneGenuine, type Signed } from "./signed-rows.ts";
-import { signedColumns, type SignedRow } from "./signed-tables.ts";
+import { grouped, inOrder } from "./connection/group.ts";
+import type { Database } from "./connection/pool.ts";
+import { readGenuine, readOneGenuine, type Signed } from "./signing/signed-rows.ts";
+import { signedColumns, type SignedRow } from "./signing/signed-tables.ts";
 
 export interface StrategyVersion {
   readonly accountId: string;

@@ -1,5 +1,5 @@
-import { grouped, inOrder } from "./group.ts";
-import type { Database } from "./pool.ts";
+import { grouped, inOrder } from "./connection/group.ts";
+import type { Database } from "./connection/pool.ts";
 
 /** A stored answer. `body` holds no secret: the hosted token is left out at `tokenAt` and derived again at the replay. */
 export interface StoredAnswer {

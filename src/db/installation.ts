@@ -1,4 +1,4 @@
-import type { Database } from "./pool.ts";
+import type { Database } from "./connection/pool.ts";
 
 /** The print of the signing key that this database belongs to. The first start writes its own; two at once write one. */
 export async function keepSigningKeyPrint(db: Database, print: Uint8Array): Promise<Buffer | undefined> {

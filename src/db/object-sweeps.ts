@@ -1,5 +1,5 @@
 import { must } from "#lib/assert.ts";
-import type { Database } from "./pool.ts";
+import type { Database } from "./connection/pool.ts";
 
 /** A pass over the object store. It counts first, then removes, and looks for unfinished uploads last. */
 export interface ObjectSweep {

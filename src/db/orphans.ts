@@ -1,4 +1,4 @@
-import type { Database } from "./pool.ts";
+import type { Database } from "./connection/pool.ts";
 
 /** Before this instant an object without a row is nobody's. By the database's clock. */
 export async function readOrphanLimit(db: Database, ageMs: number): Promise<Date> {

@@ -1,17 +1,24 @@
-import type { Lease } from "#db/lease.ts";
-import { takeRetry } from "#db/retry-budget.ts";
-import { findReviewOfNode } from "#db/reviews.ts";
-import { failStep, findStepSource, finishStep, noteStep, saveStepSource, startStep } from "#db/run-steps.ts";
-import { keepTurn, listTurns, noteTurns } from "#db/run-turns.ts";
-import { beginWrite, endWrite, listWrites } from "#db/run-writes.ts";
-import { moveStep, type ClaimedRun } from "#db/runs.ts";
-import { askAgainOf } from "./ask-again.ts";
-import { outlastLocks } from "./outlast-locks.ts";
+import type { Lease } from "#db/runs/lease.ts";
+import { takeRetry } from "#db/runs/retry-budget.ts";
+import { findReviewOfNode } from "#db/runs/reviews.ts";
+import {
+  failStep,
+  findStepSource,
+  finishStep,
+  noteStep,
+  saveStepSource,
+  startStep,
+} from "#db/runs/run-steps.ts";
+import { keepTurn, listTurns, noteTurns } from "#db/runs/run-turns.ts";
+import { beginWrite, endWrite, listWrites } from "#db/runs/run-writes.ts";
+import { moveStep, type ClaimedRun } from "#db/runs/runs.ts";
+import { askAgainOf } from "./waiting/ask-again.ts";
+import { outlastLocks } from "./waiting/outlast-locks.ts";
 import { reviewRecords } from "./review-gate.ts";
-import type { RunClock } from "./run-clock.ts";
+import type { RunClock } from "./waiting/run-clock.ts";
 import type { RunJournal } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
-import { slotTaker } from "./take-slot.ts";
+import { slotTaker } from "./waiting/take-slot.ts";
 
 /** The journal of a run of the service: every write carries its lease. */
 export function databaseJournal(

@@ -1,5 +1,5 @@
 import { StoreFailed } from "#blobs/store.ts";
-import { isConnectionLost, isLockedOut } from "#db/database-errors.ts";
+import { isConnectionLost, isLockedOut } from "#db/connection/database-errors.ts";
 import { ExpressionError } from "#domain/expression.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
@@ -8,15 +8,15 @@ import { decodeRecords } from "#domain/record-lines.ts";
 import { must } from "#lib/assert.ts";
 import { describeError } from "#lib/log.ts";
 import { NodeFailure, type Flow } from "#nodes/define-node.ts";
-import { resultKeysOf } from "#nodes/output.ts";
+import { resultKeysOf } from "#nodes/types/output.ts";
 import { fixSource, noteTotal } from "./fix-source.ts";
 import { checkpoint, noteFailure, noteWaiting } from "./journal.ts";
 import { nodeContext } from "./node-context.ts";
 import { expressionsOf } from "./node-expressions.ts";
 import { RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
-import { showAnswer } from "./show-answer.ts";
-import { encodeRecords, type RecordCounts } from "./spool.ts";
+import { showAnswer } from "./redaction/show-answer.ts";
+import { encodeRecords, type RecordCounts } from "./outputs/spool.ts";
 import { lastAnswer, newNotes, type StepNotes } from "./step-notes.ts";
 
 /** Executes one node, unless the journal already has it. Throws RunFailure or RunStopped. */

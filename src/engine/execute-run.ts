@@ -1,9 +1,17 @@
 import { StoreFailed } from "#blobs/store.ts";
 import { findCachedBlueprintVersion } from "#db/config-documents.ts";
-import { isConnectionLost, isLockedOut } from "#db/database-errors.ts";
-import type { Lease } from "#db/lease.ts";
-import { completeRun, type NewResult } from "#db/run-results.ts";
-import { failRun, findRun, listRunInputs, parkRun, releaseRun, startRun, type ClaimedRun } from "#db/runs.ts";
+import { isConnectionLost, isLockedOut } from "#db/connection/database-errors.ts";
+import type { Lease } from "#db/runs/lease.ts";
+import { completeRun, type NewResult } from "#db/runs/run-results.ts";
+import {
+  failRun,
+  findRun,
+  listRunInputs,
+  parkRun,
+  releaseRun,
+  startRun,
+  type ClaimedRun,
+} from "#db/runs/runs.ts";
 import type { Blueprint } from "#domain/blueprint.ts";
 import { limits } from "#domain/limits.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
@@ -12,23 +20,23 @@ import { TEST_LOGIN } from "#domain/test-login.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
-import { resultKeysOf } from "#nodes/output.ts";
-import { waitOutside } from "./ask-again.ts";
+import { resultKeysOf } from "#nodes/types/output.ts";
+import { waitOutside } from "./waiting/ask-again.ts";
 import { executeNodes, type UnboundRun } from "./execute-nodes.ts";
 import { databaseJournal } from "./database-journal.ts";
-import { openDoor, type Door } from "./door.ts";
+import { openDoor, type Door } from "./redaction/door.ts";
 import { readJournal } from "./journal.ts";
-import { logInNoted, logInTraced } from "./log-in-run.ts";
-import { outlastLocks } from "./outlast-locks.ts";
+import { logInNoted, logInTraced } from "./login/log-in-run.ts";
+import { outlastLocks } from "./waiting/outlast-locks.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
-import { redactorOf } from "./redact.ts";
-import { RunClock } from "./run-clock.ts";
+import { redactorOf } from "./redaction/redact.ts";
+import { RunClock } from "./waiting/run-clock.ts";
 import { RunAsksLater, RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
-import { Scratch } from "./spool.ts";
-import { stand } from "./stand-in-line.ts";
-import { openTarget, type TargetSession } from "./target-session.ts";
+import { Scratch } from "./outputs/spool.ts";
+import { stand } from "./waiting/stand-in-line.ts";
+import { openTarget, type TargetSession } from "./login/target-session.ts";
 
 /** How the carrying of a run ended, for the worker. */
 export type RunOutcome =

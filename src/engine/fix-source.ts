@@ -5,7 +5,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
-import { encodeRecords, type RecordCounts } from "./spool.ts";
+import { encodeRecords, type RecordCounts } from "./outputs/spool.ts";
 
 /**
  * The records that a node writes or carries one by one are kept before the first is written: after a crash each must have its old place,

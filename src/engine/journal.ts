@@ -1,13 +1,13 @@
-import { listSteps } from "#db/run-steps.ts";
-import type { ClaimedRun } from "#db/runs.ts";
+import { listSteps } from "#db/runs/run-steps.ts";
+import type { ClaimedRun } from "#db/runs/runs.ts";
 import { answerLine } from "#domain/shown-answer.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { Flow } from "#nodes/define-node.ts";
-import { keepOutput, openOutput, reopenOutput } from "./kept-output.ts";
+import { keepOutput, openOutput, reopenOutput } from "./outputs/kept-output.ts";
 import { RunStopped, type RunFailure } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
-import { showAnswer } from "./show-answer.ts";
+import { showAnswer } from "./redaction/show-answer.ts";
 import { lastAnswer, type StepNotes } from "./step-notes.ts";
 
 /** What the run has already done, by node: the only source after a crash. */

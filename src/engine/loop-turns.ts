@@ -9,9 +9,9 @@ import {
   type NodeWrites,
   type StepOutput,
 } from "#nodes/define-node.ts";
-import { stepIdOf, stepIds } from "#nodes/loop-steps.ts";
+import { stepIdOf, stepIds } from "#nodes/loop/loop-steps.ts";
 import { nodeTypes } from "#nodes/registry.ts";
-import { keepOutput, openOutput, reopenOutput } from "./kept-output.ts";
+import { keepOutput, openOutput, reopenOutput } from "./outputs/kept-output.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
 

@@ -4,15 +4,15 @@ import type { BoundExpressions } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
-import { resultKeysOf } from "#nodes/output.ts";
+import { resultKeysOf } from "#nodes/types/output.ts";
 import { loopTurns } from "./loop-turns.ts";
 import { nodeWrites } from "./node-writes.ts";
-import { writeResult } from "./record-outputs.ts";
+import { writeResult } from "./outputs/record-outputs.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { watchAnswers, type StepNotes } from "./step-notes.ts";
 import { decodeRecords } from "#domain/record-lines.ts";
-import { encodeRecords } from "./spool.ts";
+import { encodeRecords } from "./outputs/spool.ts";
 import { abortableBatches, abortableExpressions } from "./until-aborted.ts";
 
 const RANDOM_STEPS = 1_000_000;

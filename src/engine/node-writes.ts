@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { WriteStatus } from "#db/run-writes.ts";
+import type { WriteStatus } from "#db/runs/run-writes.ts";
 import type { MayLeave, OutboundRequest } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -7,7 +7,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import type { KnownWrite, NodeWrites } from "#nodes/define-node.ts";
 import { RunParked, RunStopped } from "./run-ended.ts";
 import type { RunContext } from "./run-context.ts";
-import type { TargetSession } from "./target-session.ts";
+import type { TargetSession } from "./login/target-session.ts";
 
 /** The writes of one node, on the journal. */
 export function nodeWrites(

@@ -1,5 +1,5 @@
 import type { BlobStore } from "#blobs/store.ts";
-import type { RunInput } from "#db/runs.ts";
+import type { RunInput } from "#db/runs/runs.ts";
 import type { Json } from "#domain/json.ts";
 import type { Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "#domain/json.ts";
 import { validRecord, type DataRecord } from "#domain/record.ts";
-import { recordScopes } from "#nodes/record-flow.ts";
-import { recordCheck, type RecordCheck } from "#nodes/validate.ts";
+import { recordScopes } from "#nodes/records/record-flow.ts";
+import { recordCheck, type RecordCheck } from "#nodes/types/validate.ts";
 import { expressionsOf } from "./node-expressions.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
 

@@ -1,5 +1,5 @@
-import type { Database } from "#db/pool.ts";
-import { findReviewOfNode, insertReview, listChanges, type StoredChange } from "#db/reviews.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { findReviewOfNode, insertReview, listChanges, type StoredChange } from "#db/runs/reviews.ts";
 import { withHandlesOf } from "#domain/handle-text.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import type { JsonObject } from "#domain/json.ts";
@@ -14,7 +14,7 @@ import { keepSource } from "./fix-source.ts";
 import { recheckEdited, type Recheck } from "./recheck-edited.ts";
 import { RunParked } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
-import type { RecordCounts } from "./spool.ts";
+import type { RecordCounts } from "./outputs/spool.ts";
 
 /**
  * The records of a review node: fixed before anybody is asked, and as the reviewer left them once it is decided. Until then

@@ -1,20 +1,20 @@
-import type { Lease } from "#db/lease.ts";
-import type { PollPlace } from "#db/polls.ts";
-import type { FinishedStep } from "#db/run-steps.ts";
-import type { FinishedTurn, StoredTurn } from "#db/run-turns.ts";
-import type { EndedWrite, StoredWrite } from "#db/run-writes.ts";
-import type { ClaimedRun } from "#db/runs.ts";
+import type { Lease } from "#db/runs/lease.ts";
+import type { PollPlace } from "#db/runs/polls.ts";
+import type { FinishedStep } from "#db/runs/run-steps.ts";
+import type { FinishedTurn, StoredTurn } from "#db/runs/run-turns.ts";
+import type { EndedWrite, StoredWrite } from "#db/runs/run-writes.ts";
+import type { ClaimedRun } from "#db/runs/runs.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import type { ReviewQuestion } from "#domain/review.ts";
 import type { Value } from "#domain/value.ts";
-import type { NewResult } from "#db/run-results.ts";
-import type { Door } from "./door.ts";
+import type { NewResult } from "#db/runs/run-results.ts";
+import type { Door } from "./redaction/door.ts";
 import type { PlannedNode, RunPlan } from "./plan-run.ts";
 import type { EngineServices } from "./services.ts";
-import type { Redactor } from "./redact.ts";
-import type { RecordCounts, Scratch } from "./spool.ts";
-import type { TargetSession } from "./target-session.ts";
+import type { Redactor } from "./redaction/redact.ts";
+import type { RecordCounts, Scratch } from "./outputs/spool.ts";
+import type { TargetSession } from "./login/target-session.ts";
 import type { RecordBatches } from "#domain/record.ts";
 
 /** What a node gave, for those that read it; records are opened anew by each reader. */

@@ -1,5 +1,5 @@
-import type { PollPlace } from "#db/polls.ts";
-import type { Database } from "#db/pool.ts";
+import type { PollPlace } from "#db/runs/polls.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { RunErrorKind } from "#domain/run.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
 

@@ -1,4 +1,4 @@
-import type { Lease } from "#db/lease.ts";
+import type { Lease } from "#db/runs/lease.ts";
 import { limits } from "#domain/limits.ts";
 import { RunStopped } from "./run-ended.ts";
 

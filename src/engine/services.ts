@@ -1,18 +1,18 @@
 import type { BlobStore } from "#blobs/store.ts";
-import type { Database } from "#db/pool.ts";
-import type { RunNews } from "#db/run-news.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { RunNews } from "#db/runs/run-news.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
-import type { HandleMac } from "./handles.ts";
-import type { LoginTurns } from "./login-turns.ts";
-import type { Paces } from "./paces.ts";
+import type { HandleMac } from "./redaction/handles.ts";
+import type { LoginTurns } from "./login/login-turns.ts";
+import type { Paces } from "./waiting/paces.ts";
 import type { SelfFence } from "./self-fence.ts";
 
-/** What carries runs. Made once a worker process, in `assemble.ts`. */
+/** What carries runs. Made once a worker process, in `service/assemble.ts`. */
 export interface EngineServices {
   readonly db: Database;
   readonly news: RunNews;

@@ -1,5 +1,5 @@
 import type { OutboundResponse } from "#domain/http-exchange.ts";
-import type { TargetSession } from "./target-session.ts";
+import type { TargetSession } from "./login/target-session.ts";
 
 /** What is written down of a node while it works. */
 export interface StepNotes {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { findLogo } from "#actions/hosted-session.ts";
+import { findLogo } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { lazy } from "#lib/lazy.ts";
 import { accentSheet, themedAccentSheet } from "./accent.ts";

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { openDownload, type Download } from "#actions/read-run-results.ts";
+import { openDownload, type Download } from "#actions/runs/read-run-results.ts";
 import type { Services } from "#actions/services.ts";
 import { downloadHeaders } from "#domain/download.ts";
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { HostedSession } from "#actions/hosted-session.ts";
-import { isOpenedElsewhere, noteOpening } from "#actions/note-opening.ts";
+import type { HostedSession } from "#actions/sessions/hosted-session.ts";
+import { isOpenedElsewhere, noteOpening } from "#actions/sessions/note-opening.ts";
 import type { Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 import { isSecure, readCookie } from "./cookies.ts";

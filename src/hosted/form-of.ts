@@ -1,4 +1,4 @@
-import { issueCsrf, type HostedSession } from "#actions/hosted-session.ts";
+import { issueCsrf, type HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
 import { credentialOrigins } from "#strategies/registry.ts";

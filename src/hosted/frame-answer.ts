@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Flow } from "#actions/embedded-flow.ts";
+import type { Flow } from "#actions/sessions/embedded-flow.ts";
 import type { Services } from "#actions/services.ts";
 import { isLanguage, type Language } from "#domain/language.ts";
 import type { Shell, View } from "./pages/document.ts";

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { beginOAuth, leavesForTarget, signInHost } from "#actions/begin-oauth.ts";
+import { beginOAuth, leavesForTarget, signInHost } from "#actions/sessions/begin-oauth.ts";
 import {
   chooseInFlow,
   findFlow,
@@ -8,9 +8,9 @@ import {
   readSignIn,
   readStep,
   type Flow,
-} from "#actions/embedded-flow.ts";
-import { checkCsrf, submitCredentials } from "#actions/hosted-session.ts";
-import { prepareToLeave } from "#actions/leave-frame.ts";
+} from "#actions/sessions/embedded-flow.ts";
+import { checkCsrf, submitCredentials } from "#actions/sessions/hosted-session.ts";
+import { prepareToLeave } from "#actions/sessions/leave-frame.ts";
 import type { Services } from "#actions/services.ts";
 import { frameShell, sendFrameAnswer, sendFrameJson } from "./frame-answer.ts";
 import { clientTokenOf, sendEnd, sendStep, slotToken, timeOf, type Extra } from "./frame-views.ts";

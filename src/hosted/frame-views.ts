@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Flow, FlowStep } from "#actions/embedded-flow.ts";
-import { issueCsrf, type HostedSession } from "#actions/hosted-session.ts";
+import type { Flow, FlowStep } from "#actions/sessions/embedded-flow.ts";
+import { issueCsrf, type HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { html } from "#lib/html.ts";
 import { formPage, type Shown } from "./form-of.ts";

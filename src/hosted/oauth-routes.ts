@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { hashState, leavesForTarget, signInHost, type BeginOutcome } from "#actions/begin-oauth.ts";
-import { finishOAuth } from "#actions/finish-oauth.ts";
+import { hashState, leavesForTarget, signInHost, type BeginOutcome } from "#actions/sessions/begin-oauth.ts";
+import { finishOAuth } from "#actions/sessions/finish-oauth.ts";
 import type { Services } from "#actions/services.ts";
 import { textIn, type Language } from "#domain/language.ts";
 import { limits } from "#domain/limits.ts";

@@ -4,9 +4,9 @@ import {
   findHostedSession,
   submitCredentials,
   type HostedSession,
-} from "#actions/hosted-session.ts";
-import { beginOAuth, leavesForTarget } from "#actions/begin-oauth.ts";
-import { throttleForm } from "#actions/limit-rate.ts";
+} from "#actions/sessions/hosted-session.ts";
+import { beginOAuth, leavesForTarget } from "#actions/sessions/begin-oauth.ts";
+import { throttleForm } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError } from "#lib/log.ts";

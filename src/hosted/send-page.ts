@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { HostedSession } from "#actions/hosted-session.ts";
+import type { HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { textIn, type Language } from "#domain/language.ts";
 import type { Html } from "#lib/html.ts";

@@ -90,7 +90,7 @@ export interface Signing {
     value: string,
     at: { readonly nowMs: number; readonly lifetimeMs: number },
   ): boolean;
-  /** What a handle of a run is made of (`engine/handles.ts`): 64 hexadecimal digits. */
+  /** What a handle of a run is made of (`engine/redaction/handles.ts`): 64 hexadecimal digits. */
   runHandle(parts: readonly string[]): string;
   /** Shows that a process of this installation bound the credentials of before to their origins, at this time. */
   boundMark(atMs: number): Buffer;

@@ -9,5 +9,5 @@ export { readConfig } from "#domain/read-config.ts";
 export { validRecord, type DataRecord, type RecordBatches, type RecordError } from "#domain/record.ts";
 export type { Value } from "#domain/value.ts";
 export { defineNode, NodeFailure, type Flow, type NodeContext, type NodeDefinition } from "./define-node.ts";
-export { valueOf } from "./expression-value.ts";
-export { indexedBatches, recordScopes, recordsOf } from "./record-flow.ts";
+export { valueOf } from "./records/expression-value.ts";
+export { indexedBatches, recordScopes, recordsOf } from "./records/record-flow.ts";

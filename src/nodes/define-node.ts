@@ -206,7 +206,7 @@ export interface NodeDefinition
 }
 
 /**
- * A Blueprint node type: one file, whose name is the type. Those of `nodes/` are built in; an operator's own are named in the
+ * A Blueprint node type: one file, whose name is the type. Those of `nodes/types/` are built in; an operator's own are named in the
  * settings, and are written with the same call (docs/decisions/0031).
  */
 export function defineNode(definition: NodeDefinition): NodeType {

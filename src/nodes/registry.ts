@@ -11,13 +11,10 @@ export const UNBUILT_NODE_TYPES = ["browser"] as const;
 // Not `import()`: a module that waits at its top level makes all that import it wait.
 const load = createRequire(import.meta.url);
 
-/** A type is one word. The files with a hyphen are parts of one; some are for a thread, and not to be loaded here. */
-const IS_TYPE = /^[a-z0-9_]+\.ts$/u;
-
-/** Every node type in a folder: the files that export `node`. Throws when a file's name isn't the type that it defines. */
+/** Every node type of a folder, one file each, which exports `node`. Throws when a file's name isn't the type that it defines. */
 export function loadNodeTypes(folder: string): ReadonlyMap<string, NodeType> {
   const types = new Map<string, NodeType>();
-  const files = readdirSync(folder).filter((file) => IS_TYPE.test(file) && file !== "registry.ts");
+  const files = readdirSync(folder).filter((file) => file.endsWith(".ts"));
   for (const file of files.sort()) {
     const loaded = load(join(folder, file)) as { readonly node?: NodeType };
     if (loaded.node === undefined) continue;
@@ -29,11 +26,11 @@ export function loadNodeTypes(folder: string): ReadonlyMap<string, NodeType> {
   return types;
 }
 
-const builtIn = loadNodeTypes(fileURLToPath(new URL(".", import.meta.url)));
+const builtIn = loadNodeTypes(fileURLToPath(new URL("types/", import.meta.url)));
 const known = new Map(builtIn);
 
 /**
- * Every node type that a Blueprint may use, by name: those of this folder, where adding one is adding a file, and the
+ * Every node type that a Blueprint may use, by name: those of `types/`, where adding one is adding a file, and the
  * operator's own once they are added.
  */
 export const nodeTypes: ReadonlyMap<string, NodeType> = known;

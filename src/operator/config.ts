@@ -1,4 +1,4 @@
-import { configSchema } from "#actions/config-schema.ts";
+import { configSchema } from "#actions/config/config-schema.ts";
 import * as change from "#actions/operators/change-config.ts";
 import * as look from "#actions/operators/look-at-config.ts";
 import { startRun } from "#actions/operators/start-run.ts";

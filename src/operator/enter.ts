@@ -4,7 +4,7 @@ import {
   authorizeOperator,
   type OperatorCaller,
 } from "#actions/operators/operator-caller.ts";
-import { limitOperator } from "#actions/limit-rate.ts";
+import { limitOperator } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import type { Permission } from "#domain/operator.ts";

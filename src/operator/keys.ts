@@ -1,7 +1,7 @@
-import { createApiKey } from "#actions/create-api-key.ts";
+import { createApiKey } from "#actions/keys/create-api-key.ts";
 import { lookAtKeys, revokeKeyOf } from "#actions/operators/look-at-keys.ts";
 import { actorOf } from "#actions/operators/operator-caller.ts";
-import { rotateApiKey } from "#actions/rotate-api-key.ts";
+import { rotateApiKey } from "#actions/keys/rotate-api-key.ts";
 import type * as contract from "#contract/operator/keys.ts";
 import type { Handler } from "./context.ts";
 

@@ -1,4 +1,4 @@
-import { lookAtProposal, lookAtProposals } from "#actions/look-at-proposals.ts";
+import { lookAtProposal, lookAtProposals } from "#actions/config/look-at-proposals.ts";
 import { confirmProposal, discardProposalAs } from "#actions/operators/confirm-proposal.ts";
 import type * as contract from "#contract/operator/proposals.ts";
 import type { Handler } from "./context.ts";

@@ -2,10 +2,10 @@ import type { TObject } from "typebox";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
-import type { Json, JsonObject } from "#domain/json.ts";
+import type { JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import type { DigestUser } from "./digest-auth.ts";
-import type { OAuthLogin } from "./oauth-access.ts";
+import type { OAuthLogin } from "./oauth/oauth-access.ts";
 
 /** What a login gives, and all that later requests need: secret, serialisable (it is sealed when it is cached). */
 export interface LoginSession {
@@ -126,5 +126,3 @@ export class LoginFailure extends Error {
     this.rejected = rejected;
   }
 }
-
-export type { Json };

@@ -11,13 +11,10 @@ export const UNBUILT_LOGIN_TYPES = ["browser"] as const;
 // Not `import()`: a module that waits at its top level makes all that import it wait.
 const load = createRequire(import.meta.url);
 
-/** Every login type in a folder: the files that export `login`. Throws when a file's name isn't the type that it defines. */
+/** Every login type of a folder, one file each, which exports `login`. Throws when a file's name isn't the type that it defines. */
 export function loadLoginTypes(folder: string): ReadonlyMap<string, LoginType> {
   const types = new Map<string, LoginType>();
-  // The main program of a thread has no business in this one.
-  const files = readdirSync(folder).filter(
-    (file) => file.endsWith(".ts") && file !== "registry.ts" && !file.endsWith("-thread.ts"),
-  );
+  const files = readdirSync(folder).filter((file) => file.endsWith(".ts"));
   for (const file of files.sort()) {
     const loaded = load(join(folder, file)) as { readonly login?: LoginType };
     if (loaded.login === undefined) continue;
@@ -29,9 +26,9 @@ export function loadLoginTypes(folder: string): ReadonlyMap<string, LoginType> {
   return types;
 }
 
-/** Every login type that a strategy may use, by name. Adding one is adding a file to this folder. */
+/** Every login type that a strategy may use, by name. Adding one is adding a file to `types/`. */
 export const loginTypes: ReadonlyMap<string, LoginType> = loadLoginTypes(
-  fileURLToPath(new URL(".", import.meta.url)),
+  fileURLToPath(new URL("types/", import.meta.url)),
 );
 
 /**

@@ -6,8 +6,8 @@ import { MasterKeyError, readMasterKey, type MasterKey } from "./master-key.ts";
 
 /**
  * Where the vault's private keys come from: a file, a variable, a file wrapped by AWS KMS. For another place (a secret
- * manager, a hardware module's store) write one more function that gives this, and choose it in `src/composition.ts` and
- * `src/assemble.ts`; docs/keys.md says what it must keep to.
+ * manager, a hardware module's store) write one more function that gives this, and choose it in `src/service/composition.ts` and
+ * `src/service/assemble.ts`; docs/keys.md says what it must keep to.
  */
 export interface KeySource {
   /** For people: "the file /…/master.key". */

@@ -1,7 +1,7 @@
-import { AuditCheckpoints } from "#actions/checkpoint-audit.ts";
-import { closeAudit } from "#actions/close-audit.ts";
+import { AuditCheckpoints } from "#actions/audit/checkpoint-audit.ts";
+import { closeAudit } from "#actions/audit/close-audit.ts";
 import { listUnusualOpenings } from "#db/audit-entries.ts";
-import { checkSignedRows } from "#db/check-signed-rows.ts";
+import { checkSignedRows } from "#db/signing/check-signed-rows.ts";
 import { limits } from "#domain/limits.ts";
 import type { EngineServices } from "#engine/services.ts";
 import type { AppendLog } from "#lib/append-log.ts";

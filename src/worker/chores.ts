@@ -1,12 +1,12 @@
 import { EventEmitter } from "node:events";
 import { run as runGraphileWorker, Logger, type Runner, type WorkerEvents } from "graphile-worker";
-import { deleteOldKeys } from "#actions/delete-old-keys.ts";
-import { noteExpired } from "#actions/note-expired-sessions.ts";
-import { purgeOldRuns } from "#actions/purge-runs.ts";
-import { sweepObjects } from "#actions/sweep-objects.ts";
+import { deleteOldKeys } from "#actions/keys/delete-old-keys.ts";
+import { noteExpired } from "#actions/sessions/note-expired-sessions.ts";
+import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
+import { sweepObjects } from "#actions/upkeep/sweep-objects.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
-import { isConnectionLost } from "#db/database-errors.ts";
-import { freeJobs, freeJobsOfNobody, savePoolIds } from "#db/workers.ts";
+import { isConnectionLost } from "#db/connection/database-errors.ts";
+import { freeJobs, freeJobsOfNobody, savePoolIds } from "#db/runs/workers.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { describeError } from "#lib/log.ts";
 import { quietly } from "./upkeep.ts";

@@ -1,9 +1,16 @@
 import { randomInt } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isConnectionLost } from "#db/database-errors.ts";
-import { openSession, type Database, type DatabaseSource } from "#db/pool.ts";
-import { beat, beatAnew, deleteWorker, insertWorker, savePoolIds, takeLivenessLock } from "#db/workers.ts";
+import { isConnectionLost } from "#db/connection/database-errors.ts";
+import { openSession, type Database, type DatabaseSource } from "#db/connection/pool.ts";
+import {
+  beat,
+  beatAnew,
+  deleteWorker,
+  insertWorker,
+  savePoolIds,
+  takeLivenessLock,
+} from "#db/runs/workers.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { describeError, type Log } from "#lib/log.ts";

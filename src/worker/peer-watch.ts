@@ -1,4 +1,4 @@
-import type { SeenWorker } from "#db/workers.ts";
+import type { SeenWorker } from "#db/runs/workers.ts";
 import { limits } from "#domain/limits.ts";
 
 /** However long it was until the next look, no more of it counts as silence that was seen. */

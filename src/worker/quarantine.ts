@@ -1,10 +1,10 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { DatabaseSource } from "#db/pool.ts";
+import type { DatabaseSource } from "#db/connection/pool.ts";
 import type { Log } from "#lib/log.ts";
 
-/** The same program, without its servers and chores: src/quarantined.ts. */
+/** The same program, without its servers and chores: src/service/quarantined.ts. */
 const PROGRAM = fileURLToPath(new URL("../quarantined.mjs", import.meta.url));
 /** Processes at once; a suspect that hangs in one of them keeps the others waiting only when all do. */
 const PROCESSES_MAX = 3;

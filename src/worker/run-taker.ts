@@ -1,8 +1,8 @@
-import { admitRuns } from "#db/admission.ts";
-import { isLockedOut } from "#db/database-errors.ts";
-import { claimLeftRuns, type LeftKind } from "#db/left-runs.ts";
-import type { Database } from "#db/pool.ts";
-import type { ClaimedRun } from "#db/runs.ts";
+import { admitRuns } from "#db/runs/admission.ts";
+import { isLockedOut } from "#db/connection/database-errors.ts";
+import { claimLeftRuns, type LeftKind } from "#db/runs/left-runs.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { ClaimedRun } from "#db/runs/runs.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { shareSlots } from "./share-slots.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { timeOutReviews } from "#actions/time-out-reviews.ts";
-import { listAccountsToServe } from "#db/admission.ts";
-import { callOverdue } from "#db/lines.ts";
-import { wakePolls } from "#db/polls.ts";
-import type { DatabaseSource } from "#db/pool.ts";
-import type { NewsListener } from "#db/run-news.ts";
-import type { ClaimedRun } from "#db/runs.ts";
+import { timeOutReviews } from "#actions/reviews/time-out-reviews.ts";
+import { listAccountsToServe } from "#db/runs/admission.ts";
+import { callOverdue } from "#db/runs/lines.ts";
+import { wakePolls } from "#db/runs/polls.ts";
+import type { DatabaseSource } from "#db/connection/pool.ts";
+import type { NewsListener } from "#db/runs/run-news.ts";
+import type { ClaimedRun } from "#db/runs/runs.ts";
 import {
   freeRunsOfNobody,
   listLeases,
@@ -14,11 +14,11 @@ import {
   releaseOrphans,
   takeOverDeadWorkers,
   type SeenWorker,
-} from "#db/workers.ts";
+} from "#db/runs/workers.ts";
 import { executeRun, delayRun, type RunOutcome } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
-import { sweepScratch } from "#engine/sweep-scratch.ts";
+import { sweepScratch } from "#engine/outputs/sweep-scratch.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { Chores } from "./chores.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isPassingFailure } from "#api/passing-failure.ts";
-import { isConnectionLost } from "#db/database-errors.ts";
+import { isConnectionLost } from "#db/connection/database-errors.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
 

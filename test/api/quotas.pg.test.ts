@@ -3,13 +3,13 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AccountQuotas } from "#actions/account-quotas.ts";
-import { purgeRunAsOperator } from "#actions/purge-runs.ts";
+import { AccountQuotas } from "#actions/runs/account-quotas.ts";
+import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { addUpStoredBytes, listAccountUsage, readStoredBytes } from "#db/account-usage.ts";
 import { openLog } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
-import { readConfig, requireSigningKey } from "#root/config.ts";
+import { readConfig, requireSigningKey } from "#service/settings/settings.ts";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 

@@ -1,5 +1,5 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { AuditEvent } from "#domain/audit.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { openLog } from "#lib/log.ts";

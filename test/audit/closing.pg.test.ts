@@ -4,11 +4,11 @@ import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { AuditCheckpoints, readCheckpoints } from "#actions/checkpoint-audit.ts";
-import { closeAudit } from "#actions/close-audit.ts";
-import { verifyAudit, verifyChain } from "#actions/verify-audit.ts";
+import { AuditCheckpoints, readCheckpoints } from "#actions/audit/checkpoint-audit.ts";
+import { closeAudit } from "#actions/audit/close-audit.ts";
+import { verifyAudit, verifyChain } from "#actions/audit/verify-audit.ts";
 import { listChainEnds, listUnusualOpenings, recordAudit } from "#db/audit-entries.ts";
-import { openPool } from "#db/pool.ts";
+import { openPool } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 import { openAppendLog, readLog } from "#lib/append-log.ts";
 import { eventOf, openAuditLog, writeEntries, type AuditLog } from "./audit-log.ts";

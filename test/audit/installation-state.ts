@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 export async function waitFor<T>(find: () => Promise<T | undefined>): Promise<T> {
   const until = performance.now() + 100_000;

@@ -1,4 +1,4 @@
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 /** From now on the audit log takes no entry; or takes them again. */
 export async function refuseEntries(db: Database, isRefused: boolean): Promise<void> {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { openPool, type Database } from "#db/pool.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
 import { connect, openCaller } from "../caller.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { install } from "../service.ts";

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { after, before, test } from "node:test";
-import { closeAudit } from "#actions/close-audit.ts";
-import { verifyChain, type AuditFault, type AuditFinding } from "#actions/verify-audit.ts";
+import { closeAudit } from "#actions/audit/close-audit.ts";
+import { verifyChain, type AuditFault, type AuditFinding } from "#actions/audit/verify-audit.ts";
 import { listChained, listChainEnds } from "#db/audit-entries.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { hashEntry, placeBytes, type AuditCheckpoint } from "#domain/audit.ts";
 import { must } from "#lib/assert.ts";
 import { generateSigningKey, openSigning, readSigningKey } from "#lib/signing.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { openTombstones, readTombstones } from "#actions/tombstones.ts";
+import { openTombstones, readTombstones } from "#actions/credentials/tombstones.ts";
 import { newId } from "#lib/new-id.ts";
 import { installIdle, plantCredentials } from "../idempotency/fixture.ts";
 import type { Installation } from "../service.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { brotliDecompressSync } from "node:zlib";
 import { CreateBucketCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import { checkStore } from "#actions/check-store.ts";
+import { checkStore } from "#actions/upkeep/check-store.ts";
 import { openS3Store } from "#blobs/s3-store.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { prepareVault } from "#actions/prepare-vault.ts";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { must } from "#lib/assert.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
@@ -208,7 +208,7 @@ describe("a rotation while the service works", () => {
 
   test("a row that is written during a rewrap keeps what was written", async () => {
     const { db } = installation.database;
-    const { listSealed, replaceSealed, SEALED_PLACES } = await import("#db/sealed-places.ts");
+    const { listSealed, replaceSealed, SEALED_PLACES } = await import("#db/credentials/sealed-places.ts");
     const place = must(SEALED_PLACES[0], "credentials");
     const [was] = await listSealed(db, place, { afterId: connected, limit: 1 });
     const row = must(was, "a row");

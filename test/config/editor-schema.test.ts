@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
-import { configSchema } from "#actions/config-schema.ts";
+import { configSchema } from "#actions/config/config-schema.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 import { loginTypes } from "#strategies/registry.ts";
 

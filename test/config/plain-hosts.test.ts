@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { isPlainPublic } from "#outbound/plain-http.ts";
-import { ConfigError, readConfig } from "../../src/config.ts";
+import { ConfigError, readConfig } from "../../src/service/settings/settings.ts";
 import { check } from "./problems-of.ts";
 
 const PUBLIC = [

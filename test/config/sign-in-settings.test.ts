@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { ConfigError, readConfig } from "../../src/config.ts";
+import { ConfigError, readConfig } from "../../src/service/settings/settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-settings-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

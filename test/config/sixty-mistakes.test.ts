@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { test } from "node:test";
-import { validateConfig } from "#actions/apply-config.ts";
+import { validateConfig } from "#actions/config/apply-config.ts";
 import { readSources } from "#cli/read-sources.ts";
 import { formatProblem } from "#domain/config-problem.ts";
 import { problemsOf } from "./problems-of.ts";

@@ -1,7 +1,7 @@
 // What is no mistake and yet leaves something to chance: printed, and applied all the same.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { validateConfig } from "#actions/apply-config.ts";
+import { validateConfig } from "#actions/config/apply-config.ts";
 import { formatProblem } from "#domain/config-problem.ts";
 
 function warningsOf(text: string): readonly string[] {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { ApiAnswer, Caller } from "../caller.ts";
 import { BLUEPRINT, STRATEGY } from "./documents.ts";
 import { check, checkRefusal } from "./seen.ts";

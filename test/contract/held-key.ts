@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 /** Does something while a transaction of another process, as it were, holds an Idempotency-Key of the account `acme`. */
 export async function whileKeyIsHeld<T>(db: Database, key: string, work: () => Promise<T>): Promise<T> {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { applyConfig } from "#actions/apply-config.ts";
+import { applyConfig } from "#actions/config/apply-config.ts";
 import { axeLightAndDark } from "../axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 import { inTier } from "../tiers.ts";

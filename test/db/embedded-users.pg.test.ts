@@ -50,7 +50,7 @@ function startAs(
   const script = `
     import { readFileSync, readlinkSync } from "node:fs";
     import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-    import { openPool } from "#db/pool.ts";
+    import { openPool } from "#db/connection/pool.ts";
     try {
       const server = await startEmbeddedPostgres({ dataDir: process.env.DATA });
       const pid = readFileSync(process.env.DATA + "/postgres/postmaster.pid", "utf8").split("\\n")[0];

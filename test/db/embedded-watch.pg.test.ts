@@ -17,7 +17,7 @@ import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "#db/embedded/start.ts";
 import { watchServer } from "#db/embedded/watch.ts";
-import { openPool, type Database } from "#db/pool.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
 import { latchkey, newFolder, processesWith, ROOT, startLatchkey, urlOf } from "../cli/program.ts";
 import { eventually } from "../flow/run-history.ts";
 

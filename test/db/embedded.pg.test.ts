@@ -21,8 +21,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isRunning } from "#db/embedded/process-mark.ts";
 import type { EmbeddedConnection, EmbeddedPostgres } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-import { assertDurable } from "#db/durable.ts";
-import { openPool } from "#db/pool.ts";
+import { assertDurable } from "#db/connection/durable.ts";
+import { openPool } from "#db/connection/pool.ts";
 
 const projectFolder = resolve(import.meta.dirname, "../..");
 const made: string[] = [];

@@ -4,16 +4,16 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
-import type { Lease } from "#db/lease.ts";
-import type { Database } from "#db/pool.ts";
-import { leaveLine, standInLine } from "#db/lines.ts";
-import { notePoll, waitToAsk } from "#db/polls.ts";
-import { takeRetry } from "#db/retry-budget.ts";
-import { failStep, finishStep, noteStep, saveStepSource, startStep } from "#db/run-steps.ts";
-import { keepTurn, noteTurns } from "#db/run-turns.ts";
-import { beginWrite, endWrite } from "#db/run-writes.ts";
-import { completeRun } from "#db/run-results.ts";
-import { failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs.ts";
+import type { Lease } from "#db/runs/lease.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { leaveLine, standInLine } from "#db/runs/lines.ts";
+import { notePoll, waitToAsk } from "#db/runs/polls.ts";
+import { takeRetry } from "#db/runs/retry-budget.ts";
+import { failStep, finishStep, noteStep, saveStepSource, startStep } from "#db/runs/run-steps.ts";
+import { keepTurn, noteTurns } from "#db/runs/run-turns.ts";
+import { beginWrite, endWrite } from "#db/runs/run-writes.ts";
+import { completeRun } from "#db/runs/run-results.ts";
+import { failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs/runs.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../src/db");
@@ -296,8 +296,8 @@ test("startStep begins a step of an earlier lease anew, and leaves one that is d
 });
 
 test("every function of src/db that knows of leases is in one of the two tables", () => {
-  const found = readdirSync(FOLDER)
-    .filter((file) => file.endsWith(".ts") && file !== "lease.ts")
+  const found = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && file !== "runs/lease.ts")
     .flatMap((file) => declarations(readFileSync(join(FOLDER, file), "utf8")))
     .filter(({ text }) => /Lease|lease_|HELD/.test(text))
     .map(({ name }) => name);

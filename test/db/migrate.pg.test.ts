@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { migrate } from "#db/migrate.ts";
-import type { Database } from "#db/pool.ts";
-import { openPool } from "#db/pool.ts";
-import { dumpSchema } from "#db/schema-dump.ts";
+import { migrate } from "#db/connection/migrate.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { openPool } from "#db/connection/pool.ts";
+import { dumpSchema } from "../../scripts/generate/schema-dump.ts";
 import { createTestDatabase } from "../database.ts";
 
 const cleanups: (() => void | Promise<void>)[] = [];

@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import { dumpSchema } from "#db/schema-dump.ts";
+import { dumpSchema } from "../../scripts/generate/schema-dump.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { runCommand } from "../service-process.ts";
 import { empty, FIXTURES, thaw } from "../upgrade/frozen-database.ts";

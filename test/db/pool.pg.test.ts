@@ -3,9 +3,9 @@ import { createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database, PoolOptions } from "#db/pool.ts";
-import { assertDurable } from "#db/durable.ts";
-import { openPool, openSession, urlOf } from "#db/pool.ts";
+import type { Database, PoolOptions } from "#db/connection/pool.ts";
+import { assertDurable } from "#db/connection/durable.ts";
+import { openPool, openSession, urlOf } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";
 import { createTestDatabase } from "../database.ts";
 

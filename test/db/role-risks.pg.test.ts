@@ -5,11 +5,11 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { TLSSocket } from "node:tls";
-import { openPool } from "#db/pool.ts";
-import { listRoleRisks, risksOfConnection } from "#db/role-risks.ts";
+import { openPool } from "#db/connection/pool.ts";
+import { listRoleRisks, risksOfConnection } from "#db/connection/role-risks.ts";
 import { openLog } from "#lib/log.ts";
-import { readConfig } from "#root/config.ts";
-import { openDatabase } from "#root/open-database.ts";
+import { readConfig } from "#service/settings/settings.ts";
+import { openDatabase } from "#service/open-database.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { createSeparateRoles } from "../service-role.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openPool, openSession } from "#db/pool.ts";
-import { RunNews, sendRunNews } from "#db/run-news.ts";
+import { openPool, openSession } from "#db/connection/pool.ts";
+import { RunNews, sendRunNews } from "#db/runs/run-news.ts";
 import { openLog } from "#lib/log.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../flow/run-history.ts";

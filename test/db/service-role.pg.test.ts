@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "#db/embedded/start.ts";
-import { openPool, type Database } from "#db/pool.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
 import { openLog } from "#lib/log.ts";
-import { readConfig } from "#root/config.ts";
-import { openDatabase, type OpenDatabase } from "#root/open-database.ts";
+import { readConfig } from "#service/settings/settings.ts";
+import { openDatabase, type OpenDatabase } from "#service/open-database.ts";
 
 // What somebody reaches who can make the service send SQL of their own, in an installation with the embedded PostgreSQL.
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { SIGNED_TABLES } from "#db/signed-tables.ts";
+import { SIGNED_TABLES } from "#db/signing/signed-tables.ts";
 
 const root = join(import.meta.dirname, "..", "..", "src");
 const files = readdirSync(root, { recursive: true, encoding: "utf8" })
@@ -18,25 +18,26 @@ const tables = Object.values(SIGNED_TABLES)
 /** Where the tables are read or written, and why that is no way round. A new line here is a decision. */
 const IN_SQL: Readonly<Record<string, string>> = {
   "db/account-secrets.ts": "reads by readGenuine, writes signed rows",
-  "db/admission.ts":
+  "db/runs/admission.ts":
     "counts by how many runs at once a strategy allows: that delays runs, and sends nothing anywhere",
-  "db/sealed-places.ts": "moves sealed values to another key",
+  "db/credentials/sealed-places.ts": "moves sealed values to another key",
   "db/config-documents.ts": "reads by readGenuine",
-  "db/new-versions.ts": "writes signed rows",
-  "db/operator-config.ts": "lists for operators; what they may apply again it reads by readOneGenuine",
-  "db/operator-sessions.ts":
+  "db/signing/new-versions.ts": "writes signed rows",
+  "db/operators/operator-config.ts":
+    "lists for operators; what they may apply again it reads by readOneGenuine",
+  "db/operators/operator-sessions.ts":
     "reads by readGenuine, writes signed rows; the lists of an operator's own sessions are shown",
-  "db/operators.ts": "reads by readGenuine, writes signed rows; lists for admins",
-  "db/vault-keys.ts": "reads by readGenuine, writes signed rows",
-  "db/two-person-rules.ts": "reads by readGenuine, writes signed rows",
-  "db/proposals.ts": "reads by readGenuine, writes signed rows; shows the name of an operator",
-  "db/operator-audit.ts": "shows the name of an operator",
-  "db/operator-changes.ts": "ends streams of sessions that are over",
-  "db/operator-overview.ts": "shows keys of Blueprints",
-  "db/operator-runs.ts": "shows keys of Blueprints and names of operators",
-  "db/reviews.ts": "shows keys of Blueprints",
-  "db/run-writes.ts": "shows keys of Blueprints",
-  "db/runs.ts": "shows keys of Blueprints",
+  "db/operators/operators.ts": "reads by readGenuine, writes signed rows; lists for admins",
+  "db/credentials/vault-keys.ts": "reads by readGenuine, writes signed rows",
+  "db/operators/two-person-rules.ts": "reads by readGenuine, writes signed rows",
+  "db/operators/proposals.ts": "reads by readGenuine, writes signed rows; shows the name of an operator",
+  "db/operators/operator-audit.ts": "shows the name of an operator",
+  "db/operators/operator-changes.ts": "ends streams of sessions that are over",
+  "db/operators/operator-overview.ts": "shows keys of Blueprints",
+  "db/operators/operator-runs.ts": "shows keys of Blueprints and names of operators",
+  "db/runs/reviews.ts": "shows keys of Blueprints",
+  "db/runs/run-writes.ts": "shows keys of Blueprints",
+  "db/runs/runs.ts": "shows keys of Blueprints",
 };
 
 test("the tables that decide stand in the SQL of these files and of no other", () => {
@@ -54,12 +55,12 @@ const DECIDES =
 
 test("the columns that decide are named where they are verified or written, and nowhere else", () => {
   const verified = [
-    "db/new-versions.ts",
-    "db/signed-tables.ts",
-    "db/first-signing.ts",
-    "db/check-signed-rows.ts",
+    "db/signing/new-versions.ts",
+    "db/signing/signed-tables.ts",
+    "db/signing/first-signing.ts",
+    "db/signing/check-signed-rows.ts",
     // Not verified: it counts by the number of runs at once alone.
-    "db/admission.ts",
+    "db/runs/admission.ts",
   ];
   const places = files.filter((file) =>
     DECIDES.test(textOf(file).replaceAll(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, "")),
@@ -79,6 +80,6 @@ test("the columns that decide are named where they are verified or written, and 
 test("only one file verifies signatures of rows", () => {
   assert.deepEqual(
     files.filter((file) => /\bkeys\.isGenuine\(/.test(textOf(file))),
-    ["db/signed-rows.ts"],
+    ["db/signing/signed-rows.ts"],
   );
 });

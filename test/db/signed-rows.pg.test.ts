@@ -1,13 +1,13 @@
 // Rows that decide: every table that carries signatures is verified, and what was signed once is never signed again by itself.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { checkSigningKey } from "#actions/check-signing-key.ts";
-import { reconcileRestore } from "#actions/restore-reconcile.ts";
+import { checkSigningKey } from "#actions/keys/check-signing-key.ts";
+import { reconcileRestore } from "#actions/credentials/restore-reconcile.ts";
 import { ROW_ENTRIES } from "#db/audit-entries.ts";
-import { checkSignedRows } from "#db/check-signed-rows.ts";
-import { signFirstRows } from "#db/first-signing.ts";
-import { settleRows } from "#db/signed-rows.ts";
-import { SIGNED_TABLES } from "#db/signed-tables.ts";
+import { checkSignedRows } from "#db/signing/check-signed-rows.ts";
+import { signFirstRows } from "#db/signing/first-signing.ts";
+import { settleRows } from "#db/signing/signed-rows.ts";
+import { SIGNED_TABLES } from "#db/signing/signed-tables.ts";
 import { must } from "#lib/assert.ts";
 import { signingOf } from "../invariants.ts";
 import { install, type Installation } from "../service.ts";

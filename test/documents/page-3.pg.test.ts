@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";
 import { TOTP } from "otpauth";
 import { parseDocument } from "yaml";
-import { decideReview } from "#actions/decide-review.ts";
+import { decideReview } from "#actions/reviews/decide-review.ts";
 import { eventually } from "../flow/run-history.ts";
 import { dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
 import { decisionServices, reviewer } from "./review-stage.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { decideReview, type DecisionOutcome } from "#actions/decide-review.ts";
-import { openPool, type Database } from "#db/pool.ts";
+import { decideReview, type DecisionOutcome } from "#actions/reviews/decide-review.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
 import type { WantedChanges } from "#domain/review.ts";
 import { openLog } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
-import { openDoor, type Door } from "#engine/door.ts";
-import { openHandles, type HandleOwner } from "#engine/handles.ts";
-import { openRunSecrets } from "#engine/run-secrets.ts";
+import { openDoor, type Door } from "#engine/redaction/door.ts";
+import { openHandles, type HandleOwner } from "#engine/redaction/handles.ts";
+import { openRunSecrets } from "#engine/redaction/run-secrets.ts";
 import { limits } from "#domain/limits.ts";
 
 const VALUE = `csrf+of/the "login"==&<end>`;

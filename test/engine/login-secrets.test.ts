@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readStrategy } from "#domain/strategy.ts";
-import { sessionSecrets } from "#engine/login-secrets.ts";
+import { sessionSecrets } from "#engine/login/login-secrets.ts";
 import { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LoginTurns } from "#engine/login-turns.ts";
+import { LoginTurns } from "#engine/login/login-turns.ts";
 
 const NEVER = new AbortController().signal;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { makeRedactor } from "#engine/redact.ts";
+import { makeRedactor } from "#engine/redaction/redact.ts";
 import { validRecord, type DataRecord } from "#domain/record.ts";
 import { formsOf } from "../flow/canary-search.ts";
 import { WRITERS } from "./writers.ts";

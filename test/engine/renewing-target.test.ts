@@ -1,8 +1,8 @@
 // docs/strategies.md#oauth2: a request that is answered 401 was not processed and is sent again, unless it was redirected before.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openRenewingTarget } from "#engine/renewing-target.ts";
-import { openTarget } from "#engine/target-session.ts";
+import { openRenewingTarget } from "#engine/login/renewing-target.ts";
+import { openTarget } from "#engine/login/target-session.ts";
 import { Secret } from "#lib/secret.ts";
 import { openGate } from "#outbound/gate.ts";
 import type { LoginSession } from "#strategies/define-login.ts";

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withoutSessionQuery, withoutSessionQueryHeaders, withSessionQuery } from "#engine/session-query.ts";
+import {
+  withoutSessionQuery,
+  withoutSessionQueryHeaders,
+  withSessionQuery,
+} from "#engine/login/session-query.ts";
 
 const QUERY = [
   ["api_key", "k &=ö"],

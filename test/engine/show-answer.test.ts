@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
-import type { AnswerOf } from "#engine/hide-tokens.ts";
-import { makeRedactor } from "#engine/redact.ts";
-import { showAnswer } from "#engine/show-answer.ts";
+import type { AnswerOf } from "#engine/redaction/hide-tokens.ts";
+import { makeRedactor } from "#engine/redaction/redact.ts";
+import { showAnswer } from "#engine/redaction/show-answer.ts";
 
 const SECRET = "canary-öpass+4711=?";
 

@@ -8,7 +8,7 @@ import { parse as parseCsv } from "csv-parse/sync";
 import jsonata from "jsonata";
 import { readSheet } from "read-excel-file/node";
 import { parse as parseYaml } from "yaml";
-import { validateConfig } from "#actions/apply-config.ts";
+import { validateConfig } from "#actions/config/apply-config.ts";
 import { PORTAL_ACCOUNTS } from "../../examples/portal/accounts.ts";
 import { generateInvoices } from "../../examples/portal/invoices.ts";
 import { openPortal, signedInVisitor, visit } from "./portal-visitor.ts";

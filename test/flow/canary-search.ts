@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 /** A place that was searched, and its bytes. */
 export interface Surface {

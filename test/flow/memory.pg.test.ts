@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { openDataStage } from "../../scripts/bench/data-run.ts";
-import { startProgram } from "../../scripts/bench/processes.ts";
+import { openDataStage } from "../../bench/data-run.ts";
+import { startProgram } from "../../bench/processes.ts";
 
 const RECORDS = 60_000;
 /** What any run of some size takes is 60 MiB; held as text alone, these records would be 57 MiB more, and several times that as objects. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
-import { openPool, urlOf } from "#db/pool.ts";
+import { openPool, urlOf } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";
 
 /** A PostgreSQL server of a test's own, which it may stop and start. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 /** Makes the database note every state that a run takes: what polling over HTTP would miss between two polls. */
 export async function recordHistory(db: Database): Promise<void> {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { must } from "#lib/assert.ts";
-import { readConfig } from "#root/config.ts";
-import { openDatabase } from "#root/open-database.ts";
+import { readConfig } from "#service/settings/settings.ts";
+import { openDatabase } from "#service/open-database.ts";
 import { openLog } from "#lib/log.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { runCommand } from "../cli/program.ts";

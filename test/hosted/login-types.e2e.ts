@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Browser, FrameLocator, Page } from "playwright-core";
-import { GRANTS } from "#strategies/oauth-schema.ts";
+import { GRANTS } from "#strategies/oauth/oauth-schema.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { CA_FILE, openTlsTarget, type TlsTarget } from "../documents/tls-target.ts";

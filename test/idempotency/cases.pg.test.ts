@@ -5,7 +5,7 @@ import { connect as openSocket } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { purgeOldRuns } from "#actions/purge-runs.ts";
+import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { deleteOutdatedKeys } from "#db/idempotency.ts";
 import { openLog } from "#lib/log.ts";

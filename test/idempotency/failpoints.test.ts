@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { FAILPOINTS } from "#lib/failpoint.ts";
-import { ConfigError, readConfig } from "../../src/config.ts";
+import { ConfigError, readConfig } from "../../src/service/settings/settings.ts";
 
 const read = (text?: string): unknown => readConfig({ LATCHKEY_FAILPOINTS: text }, tmpdir()).failpoints;
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { insertRunTogether, type KeyRecord, type NewRun } from "#db/new-runs.ts";
+import { insertRunTogether, type KeyRecord, type NewRun } from "#db/runs/new-runs.ts";
 import { newId } from "#lib/new-id.ts";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";

@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { checkRowsOf } from "#actions/check-invariants.ts";
-import { ROW_CHECKS } from "#db/invariants.ts";
-import type { Database } from "#db/pool.ts";
+import { checkRowsOf } from "#actions/upkeep/check-invariants.ts";
+import { ROW_CHECKS } from "#db/invariants/invariants.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { InvariantFinding } from "#domain/invariants.ts";
 import { must } from "#lib/assert.ts";
 import type { Bench } from "../documents/bench.ts";

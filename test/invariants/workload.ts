@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { createApiKey } from "#actions/create-api-key.ts";
-import { decideReview } from "#actions/decide-review.ts";
-import { decideDoubtfulWrite } from "#actions/decide-write.ts";
-import { revokeApiKey } from "#actions/revoke-api-key.ts";
-import { rotateApiKey } from "#actions/rotate-api-key.ts";
+import { createApiKey } from "#actions/keys/create-api-key.ts";
+import { decideReview } from "#actions/reviews/decide-review.ts";
+import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
+import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
+import { rotateApiKey } from "#actions/keys/rotate-api-key.ts";
 import { limits } from "#domain/limits.ts";
 import { connect, type ApiAnswer } from "../caller.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { JsonObject } from "#domain/json.ts";
 import { validRecord } from "#domain/record.ts";
-import { Scratch } from "#engine/spool.ts";
+import { Scratch } from "#engine/outputs/spool.ts";
 import type { NodeContext } from "#nodes/define-node.ts";
 import { batches, check, dataOf, recordFlow, recordsOf, runNode, spillTo, target } from "./node-context.ts";
 

@@ -1,7 +1,7 @@
 // RFC 6266: the name of a response that is saved as a file.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fileOfResponse } from "#nodes/http-file.ts";
+import { fileOfResponse } from "#nodes/http/http-file.ts";
 
 const nameOf = (disposition: string | null, url = "https://x.example/download"): string | null =>
   fileOfResponse({

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OutboundError, type OutboundResponse } from "#domain/http-exchange.ts";
 import type { JsonObject } from "#domain/json.ts";
-import { node as httpType } from "#nodes/http.ts";
+import { node as httpType } from "#nodes/types/http.ts";
 import type { NodeContext } from "#nodes/define-node.ts";
 import { blueprintNode, check, dataOf, runNode, target } from "./node-context.ts";
 

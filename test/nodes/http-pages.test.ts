@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "#domain/json.ts";
-import { nextLink } from "#nodes/link-header.ts";
+import { nextLink } from "#nodes/http/link-header.ts";
 import { dataOf, recordsOf, runNode, target } from "./node-context.ts";
 
 const http = (request: JsonObject, rest: JsonObject = {}): JsonObject => ({ type: "http", request, ...rest });

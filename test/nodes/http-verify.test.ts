@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { JsonObject } from "#domain/json.ts";
-import { node as httpType } from "#nodes/http.ts";
+import { node as httpType } from "#nodes/types/http.ts";
 import type { NodeContext } from "#nodes/define-node.ts";
 import { blueprintNode, check, recordFlow, recordsOf, runNode, target } from "./node-context.ts";
 

@@ -6,10 +6,10 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { validRecord, type DataRecord } from "#domain/record.ts";
-import { Scratch } from "#engine/spool.ts";
+import { Scratch } from "#engine/outputs/spool.ts";
 import type { Flow, NodeContext } from "#nodes/define-node.ts";
-import { sortKeyed } from "#nodes/sort-keyed.ts";
-import { compareJson, digestJson } from "#nodes/compare-json.ts";
+import { sortKeyed } from "#nodes/records/sort-keyed.ts";
+import { compareJson, digestJson } from "#nodes/records/compare-json.ts";
 import { batches, check, dataOf, recordFlow, recordsOf, runNode, spillTo } from "./node-context.ts";
 import { testInAll } from "../tiers.ts";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { validRecord } from "#domain/record.ts";
 import { edgesOf } from "#nodes/define-node.ts";
-import { resultKeysOf } from "#nodes/output.ts";
-import { splitRecords } from "#nodes/split-records.ts";
+import { resultKeysOf } from "#nodes/types/output.ts";
+import { splitRecords } from "#nodes/records/split-records.ts";
 import { blueprintNode, check, recordFlow, runNode } from "./node-context.ts";
 
 test("output: `from` writes the bare refKey", async () => {

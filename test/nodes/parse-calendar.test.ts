@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Json, JsonObject } from "#domain/json.ts";
-import { node as parseType } from "#nodes/parse.ts";
+import { node as parseType } from "#nodes/types/parse.ts";
 import { check, dataOf, fileValue, runNode, textFlow } from "./node-context.ts";
 
 const parse = async (config: JsonObject, text: string): Promise<Json[]> =>

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { Value } from "#domain/value.ts";
 import type { Flow } from "#nodes/define-node.ts";
-import { CHARSETS } from "#nodes/decode-text.ts";
-import { node as parseType } from "#nodes/parse.ts";
+import { CHARSETS } from "#nodes/parse/decode-text.ts";
+import { node as parseType } from "#nodes/types/parse.ts";
 import { check, dataOf, fileValue, recordsOf, runNode } from "./node-context.ts";
 import { watchTurns } from "../event-loop.ts";
 

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import type { ParseJob } from "#nodes/parse-jobs.ts";
-import { runParseJob, startParseThread } from "#nodes/run-parse-job.ts";
+import type { ParseJob } from "#nodes/parse/parse-jobs.ts";
+import { runParseJob, startParseThread } from "#nodes/parse/run-parse-job.ts";
 import { pdf, textCell, xlsx } from "./office-files.ts";
 
 const HTML: ParseJob = {
@@ -65,7 +65,7 @@ test("code in a parse thread writes nothing, starts nothing, and reads no file o
 
 for (const job of [HTML, XLSX, PDF, CALENDAR])
   test(`once the parser of ${job.format} is loaded, nothing that others use can be changed`, async () => {
-    const thread = new URL("../../src/nodes/parse-thread.ts", import.meta.url).href;
+    const thread = new URL("../../src/nodes/parse/parse-thread.ts", import.meta.url).href;
     const code = `import { parentPort } from "node:worker_threads"; import ${JSON.stringify(thread)};
       parentPort.on("message", (message) => {
         if (message !== "look") return;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Json } from "#domain/json.ts";
-import { streamList, type ListPath } from "#nodes/stream-json.ts";
+import { streamList, type ListPath } from "#nodes/parse/stream-json.ts";
 import { dataOf, fileValue, runNode } from "./node-context.ts";
 
 async function* chunked(text: string | Buffer, size: number): AsyncIterable<Uint8Array> {

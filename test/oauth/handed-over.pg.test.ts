@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { takeAnswer } from "#db/oauth.ts";
+import { takeAnswer } from "#db/credentials/oauth.ts";
 import { openCaller } from "../caller.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";

@@ -1,13 +1,13 @@
 // SECURITY.md: whatever address a server names, a kept secret leaves for its own origins alone.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { withOAuthAccess } from "#actions/oauth-access.ts";
+import { withOAuthAccess } from "#actions/sessions/oauth-access.ts";
 import type { Services } from "#actions/services.ts";
 import { readStrategy } from "#domain/strategy.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { openGate } from "#outbound/gate.ts";
-import { openOAuthServer } from "#strategies/oauth-server.ts";
-import { requestTokens, revokeTokens } from "#strategies/oauth-tokens.ts";
+import { openOAuthServer } from "#strategies/oauth/oauth-server.ts";
+import { requestTokens, revokeTokens } from "#strategies/oauth/oauth-tokens.ts";
 import { openTarget } from "../documents/target.ts";
 
 const [gate, loginExpressions] = [openGate({ allow: ["127.0.0.0/8"] }), openEvaluator({ threads: 1 })];

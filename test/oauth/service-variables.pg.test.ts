@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { generateSigningKey } from "#lib/signing.ts";
-import { readEnvironmentSecret, SETTINGS, takeEnvironment } from "#root/config.ts";
+import { readEnvironmentSecret, SETTINGS, takeEnvironment } from "#service/settings/settings.ts";
 import { generateMasterKey } from "#vault/master-key.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";

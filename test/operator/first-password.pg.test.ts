@@ -1,7 +1,7 @@
 // A password that was made for an operator: others have seen it, in a terminal or in the log of a container.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createFirstOperator } from "#actions/create-first-operator.ts";
+import { createFirstOperator } from "#actions/operators/create-first-operator.ts";
 import { createOperator, resetPassword } from "#actions/operators/manage-operators.ts";
 import { limits } from "#domain/limits.ts";
 import { codeOf, openBrowser, type OperatorAnswer } from "./browser.ts";

@@ -1,7 +1,7 @@
 // docs/single-sign-on.md: single sign-on of operators at a real provider, and what of its answers counts for nothing.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { limitPassword } from "#db/operators.ts";
+import { limitPassword } from "#db/operators/operators.ts";
 import { CLIENT } from "../oauth/provider.ts";
 import { Visitor } from "../oauth/oauth-setup.ts";
 import { openBrowser, sendPlain, type Browser, type OperatorAnswer } from "./browser.ts";

@@ -4,7 +4,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
 import { makeKnownBrowser } from "#actions/operators/known-browser.ts";
-import { forgetOldSignIns } from "#db/operator-throttle.ts";
+import { forgetOldSignIns } from "#db/operators/operator-throttle.ts";
 import { limits } from "#domain/limits.ts";
 import { encodeBase32 } from "#domain/totp.ts";
 import { openLog } from "#lib/log.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { prepareVault } from "#actions/prepare-vault.ts";
-import { setAccountSecret } from "#actions/set-account-secret.ts";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
+import { setAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
-import { readConfig } from "#root/config.ts";
-import { openKeySource } from "#root/open-key-source.ts";
+import { readConfig } from "#service/settings/settings.ts";
+import { openKeySource } from "#service/open-key-source.ts";
 import { readKeys } from "#vault/key-source.ts";
 import type { Vault } from "#vault/vault.ts";
 import { connect, openCaller } from "../caller.ts";

@@ -1,11 +1,11 @@
 // Issue: where an account says `two_person: true`, widening hosts, changing a login and rebinding need a second admin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { noteExpired } from "#actions/note-expired-sessions.ts";
+import { noteExpired } from "#actions/sessions/note-expired-sessions.ts";
 import { changeRole, disableOperator, enableOperator } from "#actions/operators/manage-operators.ts";
-import { planRebinding, rebindCredential } from "#actions/rebind-credentials.ts";
-import { checkSignedRows } from "#db/check-signed-rows.ts";
-import { forgetFloors, settleRows } from "#db/signed-rows.ts";
+import { planRebinding, rebindCredential } from "#actions/credentials/rebind-credentials.ts";
+import { checkSignedRows } from "#db/signing/check-signed-rows.ts";
+import { forgetFloors, settleRows } from "#db/signing/signed-rows.ts";
 import type { OperatorAnswer } from "./browser.ts";
 import {
   AWAY,

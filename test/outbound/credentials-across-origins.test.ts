@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openTarget } from "#engine/target-session.ts";
+import { openTarget } from "#engine/login/target-session.ts";
 import { OutboundError, type OutboundRequest, type OutboundResponse } from "#domain/http-exchange.ts";
 import { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
-import { openJar } from "#strategies/session-jar.ts";
+import { openJar } from "#strategies/http/session-jar.ts";
 import { openTestGate, startTarget, startTcp, type Seen } from "./targets.ts";
 
 /** Every part of a request that may hold a secret, each with a value of its own. */

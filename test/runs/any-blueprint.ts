@@ -1,4 +1,4 @@
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { install, type Installation } from "../service.ts";
 
 /** For runs that a test writes into the database itself. */

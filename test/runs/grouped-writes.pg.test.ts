@@ -2,12 +2,12 @@
 // or a row that the database refuses, changes nothing for its neighbours.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Database } from "#db/pool.ts";
-import { admitRuns } from "#db/admission.ts";
-import type { Lease } from "#db/lease.ts";
-import { completeRun, type NewResult } from "#db/run-results.ts";
-import { failStep, finishStep, startStep, type FinishedStep } from "#db/run-steps.ts";
-import { failRun, moveStep, startRun } from "#db/runs.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { admitRuns } from "#db/runs/admission.ts";
+import type { Lease } from "#db/runs/lease.ts";
+import { completeRun, type NewResult } from "#db/runs/run-results.ts";
+import { failStep, finishStep, startStep, type FinishedStep } from "#db/runs/run-steps.ts";
+import { failRun, moveStep, startRun } from "#db/runs/runs.ts";
 import type { Installation } from "../service.ts";
 import { installForRuns } from "./any-blueprint.ts";
 

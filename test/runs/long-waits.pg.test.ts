@@ -1,8 +1,8 @@
 // No run waits forever: one that needs several credentials reserves them after a while, and the limit in force counts.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { admitRuns } from "#db/admission.ts";
-import type { Database } from "#db/pool.ts";
+import { admitRuns } from "#db/runs/admission.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { Installation } from "../service.ts";
 import { installForRuns } from "./any-blueprint.ts";
 

@@ -1,10 +1,10 @@
 // Streams of run events are counted by key, by account and in all: one account with many keys does not take them all.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RunWatch } from "#actions/watch-runs.ts";
-import type { Database } from "#db/pool.ts";
-import type { RunNews } from "#db/run-news.ts";
-import type { VisibleRun } from "#db/runs.ts";
+import { RunWatch } from "#actions/runs/watch-runs.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { RunNews } from "#db/runs/run-news.ts";
+import type { VisibleRun } from "#db/runs/runs.ts";
 import { Problem } from "#domain/problem.ts";
 import { openLog } from "#lib/log.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { releaseLogin, takeLogin, takeLoginNext } from "#db/credentials.ts";
-import { Paces, SlotTooFar } from "#engine/paces.ts";
+import { releaseLogin, takeLogin, takeLoginNext } from "#db/credentials/credentials.ts";
+import { Paces, SlotTooFar } from "#engine/waiting/paces.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
 import { eventually, moveClock } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { test, type TestContext } from "node:test";
 import { OutboundError, type OutboundRequest, type OutboundResponse } from "#domain/http-exchange.ts";
-import { openTarget } from "#engine/target-session.ts";
+import { openTarget } from "#engine/login/target-session.ts";
 import { Secret } from "#lib/secret.ts";
 import { openGate } from "#outbound/gate.ts";
 import { digestHeader, readChallenge, type DigestChallenge } from "#strategies/digest-auth.ts";

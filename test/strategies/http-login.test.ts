@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import { OutboundError } from "#domain/http-exchange.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
-import { openJar } from "#strategies/session-jar.ts";
+import { openJar } from "#strategies/http/session-jar.ts";
 import { CANARY, startTarget, type Seen } from "../outbound/targets.ts";
 import { assertLoginFails, logIn } from "./login-context.ts";
 

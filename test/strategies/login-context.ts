@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { Value } from "typebox/value";
-import { openTarget } from "#engine/target-session.ts";
+import { openTarget } from "#engine/login/target-session.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { LATEST_EDITION, type Edition } from "#domain/edition.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
@@ -17,7 +17,7 @@ import {
   type LoginSession,
 } from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
-import { openJar } from "#strategies/session-jar.ts";
+import { openJar } from "#strategies/http/session-jar.ts";
 import { CANARY } from "../outbound/targets.ts";
 
 /** The service's own expressions, in their threads; one set for a process. */

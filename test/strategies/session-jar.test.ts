@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openJar } from "#strategies/session-jar.ts";
+import { openJar } from "#strategies/http/session-jar.ts";
 
 test("loopback, IP hosts and localhost keep their cookies, Secure ones on loopback too, apart from each other", () => {
   for (const origin of [

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 export const MIGRATIONS = join(import.meta.dirname, "../../migrations");
 /** A folder an installation. */

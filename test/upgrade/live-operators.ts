@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createOperator } from "#actions/operators/manage-operators.ts";
-import { limitPassword } from "#db/operators.ts";
+import { limitPassword } from "#db/operators/operators.ts";
 import type { OperatorRole } from "#domain/operator.ts";
 import type { Caller } from "../caller.ts";
 import { signingOf } from "../invariants.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { connect, type Caller } from "../caller.ts";
 import { eventually } from "../flow/run-history.ts";
 import {

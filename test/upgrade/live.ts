@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { Role } from "#root/assemble.ts";
-import { createApiKey } from "#actions/create-api-key.ts";
-import { revokeApiKey } from "#actions/revoke-api-key.ts";
-import { rotateApiKey } from "#actions/rotate-api-key.ts";
+import type { Role } from "#service/assemble.ts";
+import { createApiKey } from "#actions/keys/create-api-key.ts";
+import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
+import { rotateApiKey } from "#actions/keys/rotate-api-key.ts";
 import { connect, openCaller } from "../caller.ts";
 import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
 import { signingOf } from "../invariants.ts";

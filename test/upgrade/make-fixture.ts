@@ -19,9 +19,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migrateJobs } from "#db/jobs.ts";
-import { migrate, readMigrations } from "#db/migrate.ts";
-import { openPool } from "#db/pool.ts";
+import { migrateJobs } from "#db/runs/jobs.ts";
+import { migrate, readMigrations } from "#db/connection/migrate.ts";
+import { openPool } from "#db/connection/pool.ts";
 import { must } from "#lib/assert.ts";
 import { createTestDatabase } from "../database.ts";
 import { assertInvariants } from "../invariants.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
-import { prepareVault } from "#actions/prepare-vault.ts";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { latchkey } from "../cli/program.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";

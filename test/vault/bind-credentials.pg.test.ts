@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
-import { CREDENTIAL_PLACES } from "#actions/bind-credentials.ts";
-import { bindingOf, openRow } from "#actions/check-vault.ts";
-import { prepareVault } from "#actions/prepare-vault.ts";
-import { listSealed, type SealedRow } from "#db/sealed-places.ts";
+import { CREDENTIAL_PLACES } from "#actions/credentials/bind-credentials.ts";
+import { bindingOf, openRow } from "#actions/vault/check-vault.ts";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
+import { listSealed, type SealedRow } from "#db/credentials/sealed-places.ts";
 
 import { originsIn } from "#domain/destination.ts";
 import { must } from "#lib/assert.ts";

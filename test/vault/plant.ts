@@ -2,7 +2,7 @@ import { findStrategy } from "#db/config-documents.ts";
 import { writeCredential } from "#domain/destination.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { Vault } from "#vault/vault.ts";
 
 const AT_ONCE = 500;

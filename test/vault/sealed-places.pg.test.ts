@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { SEALED_PLACES } from "#db/sealed-places.ts";
+import { SEALED_PLACES } from "#db/credentials/sealed-places.ts";
 import { SEAL_PURPOSES } from "#vault/binding.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { addKey, promoteKey } from "#actions/master-keys.ts";
-import { sealSentinel } from "#actions/prepare-vault.ts";
+import { addKey, promoteKey } from "#actions/vault/master-keys.ts";
+import { sealSentinel } from "#actions/vault/prepare-vault.ts";
 import { must } from "#lib/assert.ts";
 import { openFileSource } from "#vault/key-source.ts";
 import { generateMasterKey, readMasterKey } from "#vault/master-key.ts";
@@ -114,7 +114,7 @@ test("an API-only service does not start with a swapped key, says which row it i
   // The remedy that it names.
   const source = openFileSource(join(installation.dataFolder, "master.key"));
   const { kid } = ownKeys(installation);
-  const { registerKey } = await import("#actions/master-keys.ts");
+  const { registerKey } = await import("#actions/vault/master-keys.ts");
   await registerKey(db, signingOf(installation).audit, source, kid);
   await promoteKey(db, signingOf(installation).audit, source, kid);
   const service = await installation.serve({}, ["api"]);

@@ -1,7 +1,7 @@
 // A peer is dead by what its observer has seen with its own clock: no clock of the database, and no stall of it, ends anybody.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SeenWorker } from "#db/workers.ts";
+import type { SeenWorker } from "#db/runs/workers.ts";
 import { limits } from "#domain/limits.ts";
 import { PeerWatch } from "#worker/peer-watch.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { openLog } from "#lib/log.ts";
 import { RunTaker, type TakerOptions } from "#worker/run-taker.ts";
 import { anyBlueprint, installForRuns } from "../runs/any-blueprint.ts";

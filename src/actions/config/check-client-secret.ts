@@ -2,7 +2,7 @@ import { originProblem, secretReference } from "#domain/account-secret.ts";
 import { quote, type ConfigFinding } from "#domain/config-problem.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { Strategy } from "#domain/strategy.ts";
-import { writtenOrigin } from "#strategies/oauth-url.ts";
+import { writtenOrigin } from "#strategies/oauth/oauth-url.ts";
 
 /** The origins that each secret may reach, by `<account>/<name>`. */
 export type KnownSecrets = ReadonlyMap<string, readonly string[]>;

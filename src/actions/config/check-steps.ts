@@ -3,7 +3,7 @@ import { quote, type ConfigFinding } from "#domain/config-problem.ts";
 import type { ExpressionScopeKind } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { AddedVariables } from "#nodes/define-node.ts";
-import { isWriteStep, stepSchema } from "#nodes/loop-steps.ts";
+import { isWriteStep, stepSchema } from "#nodes/loop/loop-steps.ts";
 import { checkCommon } from "./check-nodes.ts";
 import { readExpressions, type LocatedUse } from "./read-expressions.ts";
 import { readNode, type DraftNode } from "./read-nodes.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { countCredentialsOf } from "#db/credential-binding.ts";
-import type { Database } from "#db/pool.ts";
-import type { TwoPersonRule } from "#db/two-person-rules.ts";
+import { countCredentialsOf } from "#db/credentials/credential-binding.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { TwoPersonRule } from "#db/operators/two-person-rules.ts";
 import { readTwoPerson } from "#domain/account.ts";
 import { isJsonObject, texts, type JsonObject } from "#domain/json.ts";
 import type { Need } from "#domain/proposal.ts";

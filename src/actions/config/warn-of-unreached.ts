@@ -1,5 +1,5 @@
-import { countUnreached } from "#db/credential-binding.ts";
-import type { Database } from "#db/pool.ts";
+import { countUnreached } from "#db/credentials/credential-binding.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { readStrategy } from "#domain/strategy.ts";
 import { credentialOrigins } from "#strategies/registry.ts";

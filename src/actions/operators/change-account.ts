@@ -1,9 +1,9 @@
-import { toYaml } from "#actions/export-config.ts";
+import { toYaml } from "#actions/config/export-config.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
-import { findAccountDocument, listSeenAccounts, type SeenAccount } from "#db/operator-accounts.ts";
-import type { Database } from "#db/pool.ts";
-import { isTwoPerson } from "#db/two-person-rules.ts";
+import { findAccountDocument, listSeenAccounts, type SeenAccount } from "#db/operators/operator-accounts.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { isTwoPerson } from "#db/operators/two-person-rules.ts";
 import { readAccount } from "#domain/account.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";

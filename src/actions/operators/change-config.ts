@@ -4,11 +4,11 @@ import {
   planConfig,
   type CheckOptions,
   type PlannedChange,
-} from "#actions/apply-config.ts";
+} from "#actions/config/apply-config.ts";
 import { checkInThread } from "#actions/config/check-in-thread.ts";
 import type { ConfigSource } from "#actions/config/check-sources.ts";
-import type { NewProposal } from "#actions/create-proposal.ts";
-import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
+import type { NewProposal } from "#actions/config/create-proposal.ts";
+import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
 import type { Services } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import { pinEdition } from "#domain/edition.ts";

@@ -1,9 +1,9 @@
-import { decideDoubtfulGroup, type DecidedGroup } from "#actions/decide-group.ts";
-import { decideDoubtfulWrite } from "#actions/decide-write.ts";
+import { decideDoubtfulGroup, type DecidedGroup } from "#actions/reviews/decide-group.ts";
+import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
-import type { Database } from "#db/pool.ts";
-import { listDoubtfulGroups, listDoubtfulWrites } from "#db/run-writes.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { listDoubtfulGroups, listDoubtfulWrites } from "#db/runs/run-writes.ts";
 import { isId } from "#domain/ids.ts";
 import { mayDo } from "#domain/operator.ts";
 import { notFound, Problem } from "#domain/problem.ts";

@@ -4,8 +4,8 @@ import { readBlueprint, type BlueprintNode } from "#domain/blueprint.ts";
 import { commonNodeKeys } from "#domain/config-schema.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { edgesOf, refKeyOf } from "#nodes/define-node.ts";
-import { inputRulesOf } from "#nodes/input.ts";
-import { stepIds } from "#nodes/loop-steps.ts";
+import { inputRulesOf } from "#nodes/types/input.ts";
+import { stepIds } from "#nodes/loop/loop-steps.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 
 /** What a checked Blueprint takes and how its nodes are connected, for a form and for a drawing. */

@@ -1,5 +1,5 @@
-import { cancelRunAsOperator } from "#actions/cancel-run.ts";
-import { purgeRunAsOperator } from "#actions/purge-runs.ts";
+import { cancelRunAsOperator } from "#actions/runs/cancel-run.ts";
+import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
 import type { Services } from "#actions/services.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";

@@ -1,5 +1,5 @@
-import { listOperators } from "#db/operators.ts";
-import type { Database } from "#db/pool.ts";
+import { listOperators } from "#db/operators/operators.ts";
+import type { Database } from "#db/connection/pool.ts";
 
 /** All of them, by name. */
 export async function listAllOperators(db: Database) {

@@ -1,4 +1,4 @@
-import { listOperatorSessions } from "#db/operator-sessions.ts";
+import { listOperatorSessions } from "#db/operators/operator-sessions.ts";
 import { limits } from "#domain/limits.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorCaller } from "./operator-caller.ts";

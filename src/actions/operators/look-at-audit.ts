@@ -1,11 +1,11 @@
-import { exportAudit, type ExportLine } from "#actions/export-audit.ts";
+import { exportAudit, type ExportLine } from "#actions/audit/export-audit.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
-import { verifyPart, type AuditPlace } from "#actions/verify-audit.ts";
+import { verifyPart, type AuditPlace } from "#actions/audit/verify-audit.ts";
 import { listChains } from "#db/audit-entries.ts";
-import { listSeenEntries, type SeenEntry } from "#db/operator-audit.ts";
-import { findOperatorId } from "#db/operators.ts";
-import type { Database } from "#db/pool.ts";
+import { listSeenEntries, type SeenEntry } from "#db/operators/operator-audit.ts";
+import { findOperatorId } from "#db/operators/operators.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { normaliseOperatorName } from "#domain/operator.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound } from "#domain/problem.ts";

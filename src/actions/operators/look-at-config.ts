@@ -1,4 +1,4 @@
-import { toYaml } from "#actions/export-config.ts";
+import { toYaml } from "#actions/config/export-config.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 import {
   findSeenDocument,
@@ -6,8 +6,8 @@ import {
   listSeenVersions,
   type SeenDocument,
   type VersionedKind,
-} from "#db/operator-config.ts";
-import type { Database } from "#db/pool.ts";
+} from "#db/operators/operator-config.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { textIn } from "#domain/language.ts";

@@ -1,10 +1,10 @@
-import { deleteCredentialAs } from "#actions/delete-credential.ts";
+import { deleteCredentialAs } from "#actions/credentials/delete-credential.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
-import { testLogin } from "#actions/test-login.ts";
-import { unlockCredential } from "#actions/unlock-credential.ts";
-import { listSeenCredentials, listSeenSessions } from "#db/operator-credentials.ts";
-import type { Database } from "#db/pool.ts";
+import { testLogin } from "#actions/credentials/test-login.ts";
+import { unlockCredential } from "#actions/credentials/unlock-credential.ts";
+import { listSeenCredentials, listSeenSessions } from "#db/operators/operator-credentials.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { isId } from "#domain/ids.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { notFound } from "#domain/problem.ts";

@@ -1,8 +1,8 @@
 import { requireAccount } from "#actions/operator-error.ts";
-import { revokeApiKey } from "#actions/revoke-api-key.ts";
+import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
 import type { Services } from "#actions/services.ts";
 import { listKeys } from "#db/api-keys.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";

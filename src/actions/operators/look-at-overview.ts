@@ -1,14 +1,14 @@
-import { clockText, readClock } from "#db/clock.ts";
+import { clockText, readClock } from "#db/connection/clock.ts";
 import {
   countRunsOfHour,
   countWaitingForPeople,
   listFailingBlueprints,
   listFailingLogins,
   type HourOfRuns,
-} from "#db/operator-overview.ts";
-import { countWaitingRuns } from "#db/operator-system.ts";
-import type { Database } from "#db/pool.ts";
-import { listProposals } from "#db/proposals.ts";
+} from "#db/operators/operator-overview.ts";
+import { countWaitingRuns } from "#db/operators/operator-system.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { listProposals } from "#db/operators/proposals.ts";
 import { limits } from "#domain/limits.ts";
 import { isTerminal } from "#domain/run.ts";
 

@@ -1,4 +1,4 @@
-import { contentOf, exportResults, findResult, type ExportFormat } from "#actions/export-results.ts";
+import { contentOf, exportResults, findResult, type ExportFormat } from "#actions/runs/export-results.ts";
 import type { Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 import { splitJsonItems } from "#lib/split-json-items.ts";

@@ -1,6 +1,6 @@
-import { findDetailedRun } from "#db/operator-runs.ts";
-import type { Database } from "#db/pool.ts";
-import { findRunOfAnyAccount } from "#db/runs.ts";
+import { findDetailedRun } from "#db/operators/operator-runs.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { findRunOfAnyAccount } from "#db/runs/runs.ts";
 import { readRunReference } from "#domain/ids.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { notFound } from "#domain/problem.ts";

@@ -14,9 +14,9 @@ import {
   type DetailedRun,
   type DetailedStep,
   type ListedRun,
-} from "#db/operator-runs.ts";
-import type { Database } from "#db/pool.ts";
-import { findRunOfAnyAccount } from "#db/runs.ts";
+} from "#db/operators/operator-runs.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { findRunOfAnyAccount } from "#db/runs/runs.ts";
 import { nearestName } from "#domain/config-nearest.ts";
 import { readRunReference } from "#domain/ids.ts";
 import type { Json } from "#domain/json.ts";

@@ -1,9 +1,9 @@
 import type { Services } from "#actions/services.ts";
-import { readClockText } from "#db/clock.ts";
-import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operator-system.ts";
-import { readPurgeLag } from "#db/purges.ts";
-import { listRowAlarms } from "#db/row-alarms.ts";
-import { listVaultKeys } from "#db/vault-keys.ts";
+import { readClockText } from "#db/connection/clock.ts";
+import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operators/operator-system.ts";
+import { readPurgeLag } from "#db/runs/purges.ts";
+import { listRowAlarms } from "#db/signing/row-alarms.ts";
+import { listVaultKeys } from "#db/credentials/vault-keys.ts";
 import { limits } from "#domain/limits.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 

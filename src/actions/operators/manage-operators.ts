@@ -1,5 +1,5 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { deleteOtherSessions } from "#db/operator-sessions.ts";
+import { deleteOtherSessions } from "#db/operators/operator-sessions.ts";
 import {
   countOtherAdmins,
   insertOperator,
@@ -11,8 +11,8 @@ import {
   saveRole,
   saveTotpNonce,
   type StoredOperator,
-} from "#db/operators.ts";
-import type { Database } from "#db/pool.ts";
+} from "#db/operators/operators.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { AuditAction } from "#domain/audit-actions.ts";
 import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { ID_PREFIX, isId } from "#domain/ids.ts";

@@ -1,9 +1,9 @@
-import { deleteAccountSecretAs } from "#actions/delete-account-secret.ts";
-import { describeSecretProblem, listSecretProblems } from "#actions/list-secret-problems.ts";
-import { listSecretUses } from "#actions/list-secret-uses.ts";
+import { deleteAccountSecretAs } from "#actions/secrets/delete-account-secret.ts";
+import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
+import { listSecretUses } from "#actions/secrets/list-secret-uses.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
-import { setAccountSecret, type NewAccountSecret } from "#actions/set-account-secret.ts";
+import { setAccountSecret, type NewAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import { listAccountSecrets } from "#db/account-secrets.ts";
 import { accountSecretProblem } from "#domain/account-secret.ts";
 import { invalidField } from "#domain/problem.ts";

@@ -4,7 +4,7 @@ import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";
 import { GateError } from "#outbound/gate-error.ts";
 import type { Gate } from "#outbound/gate.ts";
-import { throughGate, type GateOptions } from "#strategies/oauth-transport.ts";
+import { throughGate, type GateOptions } from "#strategies/oauth/oauth-transport.ts";
 
 /** What a sign-in at the provider came to when it came to nothing. The message is for the log, and holds nothing that was sent. */
 export class OidcError extends Error {

@@ -1,7 +1,12 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { readClock } from "#db/clock.ts";
-import { findOperatorByName, findOperatorBySubject, lockOperator, saveOidcLink } from "#db/operators.ts";
-import type { Database } from "#db/pool.ts";
+import { readClock } from "#db/connection/clock.ts";
+import {
+  findOperatorByName,
+  findOperatorBySubject,
+  lockOperator,
+  saveOidcLink,
+} from "#db/operators/operators.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 import { linkableName } from "#domain/operator.ts";
 import type { OidcRefusal } from "#domain/problem.ts";

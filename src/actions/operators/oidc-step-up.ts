@@ -1,6 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { rotateOperatorSession } from "#db/operator-sessions.ts";
-import { lockOperator } from "#db/operators.ts";
+import { rotateOperatorSession } from "#db/operators/operator-sessions.ts";
+import { lockOperator } from "#db/operators/operators.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
 import { handleCallback, startAuthorization, refuseTrip, type Arrival, type Departure } from "./oidc-trip.ts";

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { insertOidcAttempt, takeOidcAttempt } from "#db/operator-oidc.ts";
+import { insertOidcAttempt, takeOidcAttempt } from "#db/operators/operator-oidc.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem, type OidcRefusal } from "#domain/problem.ts";
 import type { OperatorSignIn, Services } from "#actions/services.ts";

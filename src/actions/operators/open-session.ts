@@ -1,6 +1,10 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { deleteOldSessions, deleteSessionOfToken, insertOperatorSession } from "#db/operator-sessions.ts";
-import type { Database } from "#db/pool.ts";
+import {
+  deleteOldSessions,
+  deleteSessionOfToken,
+  insertOperatorSession,
+} from "#db/operators/operator-sessions.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import type { SignInWay } from "#domain/operator.ts";

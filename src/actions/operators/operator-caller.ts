@@ -1,4 +1,4 @@
-import { findLiveSession, touchOperatorSession } from "#db/operator-sessions.ts";
+import { findLiveSession, touchOperatorSession } from "#db/operators/operator-sessions.ts";
 import { limits } from "#domain/limits.ts";
 import {
   mayDo,

@@ -1,7 +1,7 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { deleteOperatorSession, rotateOperatorSession } from "#db/operator-sessions.ts";
-import { forgetSignIns } from "#db/operator-throttle.ts";
-import { lockOperator } from "#db/operators.ts";
+import { deleteOperatorSession, rotateOperatorSession } from "#db/operators/operator-sessions.ts";
+import { forgetSignIns } from "#db/operators/operator-throttle.ts";
+import { lockOperator } from "#db/operators/operators.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";

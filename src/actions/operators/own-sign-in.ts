@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { recordAudit } from "#db/audit-entries.ts";
-import { readClock } from "#db/clock.ts";
-import { deleteOtherSessions, rotateOperatorSession } from "#db/operator-sessions.ts";
+import { readClock } from "#db/connection/clock.ts";
+import { deleteOtherSessions, rotateOperatorSession } from "#db/operators/operator-sessions.ts";
 import {
   confirmTotp,
   limitPassword,
@@ -9,9 +9,9 @@ import {
   savePasswordHash,
   saveRecoveryCodes,
   saveTotpNonce,
-} from "#db/operators.ts";
-import { forgetSignIns } from "#db/operator-throttle.ts";
-import type { Database } from "#db/pool.ts";
+} from "#db/operators/operators.ts";
+import { forgetSignIns } from "#db/operators/operator-throttle.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { AuditAction } from "#domain/audit-actions.ts";
 import type { AuditEvent } from "#domain/audit.ts";
 import { limits } from "#domain/limits.ts";

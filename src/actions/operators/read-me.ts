@@ -1,4 +1,4 @@
-import { countRecoveryCodes } from "#db/operators.ts";
+import { countRecoveryCodes } from "#db/operators/operators.ts";
 import { mayDo, PERMISSIONS, type Permission } from "#domain/operator.ts";
 import type { Services } from "#actions/services.ts";
 import { needOf, type OperatorCaller } from "./operator-caller.ts";

@@ -1,6 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { forgetOldSignIns } from "#db/operator-throttle.ts";
-import type { Database } from "#db/pool.ts";
+import { forgetOldSignIns } from "#db/operators/operator-throttle.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 import type { OidcRefusal } from "#domain/problem.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";

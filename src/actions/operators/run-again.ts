@@ -1,7 +1,7 @@
 import { replayOrRun } from "#actions/replay-or-run.ts";
-import { planRerun, runAgain } from "#actions/run-again.ts";
+import { planRerun, runAgain } from "#actions/runs/run-again.ts";
 import type { Services } from "#actions/services.ts";
-import type { Database } from "#db/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
 

@@ -1,11 +1,11 @@
-import { readClock } from "#db/clock.ts";
+import { readClock } from "#db/connection/clock.ts";
 import {
   isRecoveryCode,
   takeOperatorTotpStep,
   takeRecoveryCode,
   type StoredOperator,
-} from "#db/operators.ts";
-import type { Database } from "#db/pool.ts";
+} from "#db/operators/operators.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { encodeBase32, matchTotpCode } from "#domain/totp.ts";
 import { must } from "#lib/assert.ts";
 import type { OperatorKeys } from "#lib/signing.ts";

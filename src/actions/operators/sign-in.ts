@@ -1,6 +1,11 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { findOperatorByName, lockOperator, renewPasswordHash, type StoredOperator } from "#db/operators.ts";
-import { forgetSignIns } from "#db/operator-throttle.ts";
+import {
+  findOperatorByName,
+  lockOperator,
+  renewPasswordHash,
+  type StoredOperator,
+} from "#db/operators/operators.ts";
+import { forgetSignIns } from "#db/operators/operator-throttle.ts";
 import { networkOf } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { normaliseOperatorName } from "#domain/operator.ts";

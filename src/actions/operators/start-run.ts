@@ -1,7 +1,7 @@
-import { writesOf } from "#actions/blueprint-writes.ts";
+import { writesOf } from "#actions/runs/blueprint-writes.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
-import { triggerRun } from "#actions/trigger-run.ts";
+import { triggerRun } from "#actions/runs/trigger-run.ts";
 import { findBlueprintByKey } from "#db/config-documents.ts";
 import { notFound } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";

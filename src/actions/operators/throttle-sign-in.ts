@@ -1,4 +1,4 @@
-import { countSignIn } from "#db/operator-throttle.ts";
+import { countSignIn } from "#db/operators/operator-throttle.ts";
 import { networkOf } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";

@@ -7,9 +7,9 @@ import {
   type NewestRun,
   type ReviewState,
   type RunState,
-} from "#db/operator-changes.ts";
-import type { Database } from "#db/pool.ts";
-import type { RunNews } from "#db/run-news.ts";
+} from "#db/operators/operator-changes.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { RunNews } from "#db/runs/run-news.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";

@@ -7,7 +7,7 @@ import { readIfThere, writePrivate } from "./data-folder.ts";
 import type { Address } from "./first-connection.ts";
 import { makeServiceRole, takesPassword } from "./first-connection.ts";
 
-/** As whom the service connects. It owns nothing; what it may do is granted after the migrations (db/grants.ts). */
+/** As whom the service connects. It owns nothing; what it may do is granted after the migrations (db/connection/grants.ts). */
 const serviceRoleName = "latchkey_app";
 const passwordName = "postgres-app-password";
 

@@ -1,0 +1,264 @@
+/**
+ * The layers of `src/` and the package fences, as data. `npm run generate` turns this table into the lint
+ * configuration (`.oxlintrc.json`) and into the picture in `ARCHITECTURE.md`, so the fence is the
+ * documentation; `test/layers.test.ts` proves that every forbidden import really fails.
+ */
+
+/** A folder of `src/`. */
+export type Layer = {
+  folder: string;
+  /** What lives there, one line. */
+  holds: string;
+  /** The folders it may import as `#folder/file.ts`; its own is always allowed. */
+  mayImport: readonly string[];
+};
+
+/** What actions and runs are made of. */
+const PARTS = [
+  "vault",
+  "db",
+  "blobs",
+  "outbound",
+  "nodes",
+  "strategies",
+  "answers",
+  "expressions",
+  "domain",
+  "lib",
+] as const;
+
+/** From the top down: a folder imports only from folders further down. */
+export const LAYERS = [
+  {
+    folder: "service",
+    holds: "the program put together: settings, keys, database, object store, servers",
+    mayImport: ["cli", "api", "hosted", "operator", "worker", "actions", "engine", "contract", ...PARTS],
+  },
+  { folder: "cli", holds: "commands", mayImport: ["actions", "engine", ...PARTS] },
+  {
+    folder: "api",
+    holds: "`/api/v1`: one line an endpoint, one file a resource",
+    mayImport: ["contract", "actions", "domain", "lib"],
+  },
+  {
+    folder: "hosted",
+    holds: "the pages that end users see",
+    mayImport: ["actions", "strategies", "domain", "lib"],
+  },
+  {
+    folder: "operator",
+    holds: "`/operator/v1`: dashboard back end, sign-in",
+    mayImport: ["contract", "actions", "domain", "lib"],
+  },
+  {
+    folder: "worker",
+    holds: "takes runs and carries them; chores",
+    mayImport: ["engine", "actions", "outbound", "db", "domain", "lib"],
+  },
+  {
+    folder: "actions",
+    holds: "what the product does: one verb a file, one transaction each",
+    mayImport: PARTS,
+  },
+  { folder: "engine", holds: "carries one run from claimed to terminal", mayImport: PARTS },
+  { folder: "nodes", holds: "Blueprint node types, one file each", mayImport: ["answers", "domain", "lib"] },
+  { folder: "strategies", holds: "login types, one file each", mayImport: ["answers", "domain", "lib"] },
+  {
+    folder: "answers",
+    holds:
+      "what a target's answer is held against, how its pages are read and its forms filled in, for nodes and logins alike",
+    mayImport: ["domain", "lib"],
+  },
+  {
+    folder: "expressions",
+    holds: "JSONata, templates, the worker threads that can be killed",
+    mayImport: ["domain", "lib"],
+  },
+  {
+    folder: "contract",
+    holds: "the wire: schemas and types of every request and response",
+    mayImport: ["domain", "lib"],
+  },
+  { folder: "vault", holds: "bytes in, bytes out: seal, open, rewrap", mayImport: ["lib"] },
+  { folder: "db", holds: "the only SQL in the service", mayImport: ["domain", "lib"] },
+  { folder: "blobs", holds: "local disk or S3, signed URLs", mayImport: ["lib"] },
+  {
+    folder: "outbound",
+    holds: "how other people's systems are reached: egress gate, browser pool",
+    mayImport: ["lib"],
+  },
+  { folder: "domain", holds: "meaning without I/O, clock or randomness", mayImport: ["lib"] },
+  { folder: "lib", holds: "assert, Secret, log, html, canonical JSON, group commit", mayImport: [] },
+] as const satisfies readonly Layer[];
+
+/** Places smaller than a folder that a fence opens for; `within` names the place whose other rules hold too. */
+export const SMALL_PLACES = [
+  { name: "service/server.ts", within: "service", files: ["src/service/server.ts"] },
+  { name: "service/settings", within: "service", files: ["src/service/settings/**"] },
+  { name: "db/embedded", within: "db", files: ["src/db/embedded*", "src/db/embedded*/**"] },
+  { name: "engine/login", within: "engine", files: ["src/engine/login/**"] },
+  { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
+  { name: "worker/quarantine", within: "worker", files: ["src/worker/quarantine.ts"] },
+  { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
+] as const;
+
+export type Place = (typeof LAYERS)[number]["folder"] | (typeof SMALL_PLACES)[number]["name"];
+
+/** Something that only some places may use. */
+export type Fence = {
+  /** Shown in the lint message and the documentation. */
+  what: string;
+  why: string;
+  /** Where it is allowed (`only`), or everywhere but there (`except`). */
+  where: { only: readonly Place[] } | { except: readonly Place[] };
+  /** Module specifiers, as regular expressions. */
+  modules?: readonly string[];
+  /** Named imports of otherwise free modules. */
+  names?: readonly { modules: string; names: readonly string[] }[];
+  /** Places that may import the modules' types, but nothing that exists at run time. */
+  typesIn?: readonly Place[];
+  globals?: readonly string[];
+  properties?: readonly { object: string; property: string }[];
+};
+
+const SERVER_PLACES = ["api", "hosted", "operator", "service/server.ts"] as const;
+
+const CIPHER_NAMES = (
+  "createCipheriv createDecipheriv Cipheriv Decipheriv publicEncrypt publicDecrypt privateEncrypt privateDecrypt " +
+  "createECDH createDiffieHellman diffieHellman encapsulate decapsulate default webcrypto subtle"
+).split(" ");
+
+const RANDOM_NAMES =
+  "randomBytes randomInt randomUUID randomUUIDv7 randomFill randomFillSync getRandomValues".split(" ");
+
+export const FENCES: readonly Fence[] = [
+  {
+    what: "the PostgreSQL driver (pg)",
+    why: "db/ holds the only SQL in the service",
+    where: { only: ["db"] },
+    modules: ["^pg($|[-/])"],
+  },
+  {
+    what: "the modules that open credentials",
+    why: "an opened secret reaches the login and nothing else",
+    where: { only: ["engine/login"] },
+    modules: ["^(\\./|#engine/)(login/)?open-credential"],
+  },
+  {
+    what: "graphile-worker",
+    why: "chores are jobs: added next to the SQL, done by the worker",
+    where: { only: ["worker", "db"] },
+    modules: ["^graphile-worker($|/)"],
+  },
+  {
+    what: "undici and the browser driver",
+    why: "every request to another system passes the egress gate",
+    where: { only: ["outbound"] },
+    modules: ["^(undici|playwright|playwright-core|proxy-chain)($|/)"],
+  },
+  {
+    what: "sockets (node:http, https, http2, net, tls, dns, dgram)",
+    why: "every request to another system passes the egress gate",
+    where: { only: ["outbound"] },
+    modules: ["^(node:)?(http|https|http2|net|tls|dns|dgram)($|/)"],
+    typesIn: SERVER_PLACES,
+  },
+  {
+    what: "fetch and the other network globals",
+    why: "every request to another system passes the egress gate",
+    // The demo plays the customer's backend, from outside; what runs in end users' browsers asks our own service.
+    where: { only: ["outbound", "cli/demo", "hosted/browser"] },
+    globals: ["fetch", "WebSocket", "EventSource", "XMLHttpRequest"],
+    properties: [{ object: "globalThis", property: "fetch" }],
+  },
+  {
+    what: "jose",
+    why: "vault/ is the barrier: nothing else seals or opens",
+    where: { only: ["vault"] },
+    modules: ["^jose($|/)"],
+  },
+  {
+    what: "ciphers and key agreement of node:crypto (hashes and random bytes are free)",
+    why: "vault/ is the barrier: nothing else seals or opens",
+    where: { only: ["vault"] },
+    names: [{ modules: "^(node:)?crypto$", names: CIPHER_NAMES }],
+    properties: [{ object: "crypto", property: "subtle" }],
+  },
+  {
+    what: "the AWS SDK",
+    why: "object stores are behind blobs/, key services behind vault/",
+    where: { only: ["blobs", "vault"] },
+    modules: ["^(@aws-sdk|@smithy)/"],
+  },
+  {
+    what: "jsonata",
+    why: "authors' expressions run only in threads that can be killed",
+    where: { only: ["expressions"] },
+    modules: ["^jsonata($|/)"],
+  },
+  {
+    what: "fastify and its plugins",
+    why: "HTTP ends where the actions begin",
+    where: { only: SERVER_PLACES },
+    modules: ["^fastify($|/)", "^@fastify/"],
+  },
+  {
+    what: "process.env",
+    why: "every setting is one entry of the table in service/settings/",
+    where: { only: ["service/settings"] },
+    names: [{ modules: "^(node:)?process$", names: ["env", "loadEnvFile", "default"] }],
+    properties: [
+      { object: "process", property: "env" },
+      { object: "process", property: "loadEnvFile" },
+    ],
+  },
+  {
+    what: "child processes",
+    why: "only the embedded database, the demo and a worker's quarantine start programs (the browser driver starts its own)",
+    where: { only: ["db/embedded", "cli/demo", "worker/quarantine"] },
+    modules: ["^(node:)?(child_process|cluster)$"],
+  },
+  {
+    what: "the framework's own idea of who calls (request.ip, hostname, protocol)",
+    why: "who calls is services.clientOf, and where we are is services.publicUrl: neither is what a caller says",
+    where: { only: [] },
+    properties: ["ip", "ips", "host", "hostname", "protocol"].map((property) => ({
+      object: "request",
+      property,
+    })),
+  },
+  {
+    what: "Date",
+    why: "business time is the database's app_now(), which tests can move (the type Date is free)",
+    where: { except: ["domain", "actions", "engine"] },
+    globals: ["Date"],
+    properties: [{ object: "globalThis", property: "Date" }],
+  },
+  {
+    what: "randomness",
+    why: "domain/ is meaning without I/O, clock or randomness",
+    where: { except: ["domain"] },
+    names: [{ modules: "^(node:)?crypto$", names: RANDOM_NAMES }],
+    globals: ["crypto"],
+    properties: [{ object: "Math", property: "random" }],
+  },
+  {
+    what: "files, threads and timers",
+    why: "domain/ is meaning without I/O, clock or randomness",
+    where: { except: ["domain"] },
+    modules: ["^(node:)?(fs|os|process|readline|repl|timers|perf_hooks|worker_threads|stream)($|/)"],
+    globals: ["process", "performance", "setTimeout", "setInterval", "setImmediate"],
+  },
+  {
+    what: "node:vm",
+    why: "it is no sandbox",
+    where: { only: [] },
+    modules: ["^(node:)?vm$"],
+  },
+  {
+    what: "console",
+    why: "the log is structured and redacts; only the command line prints",
+    where: { only: ["cli"] },
+    globals: ["console"],
+  },
+];

@@ -1,0 +1,384 @@
+import { createHash } from "node:crypto";
+import { findAccountBySlug, listAccounts, saveAccount } from "#db/accounts.ts";
+import { recordAudit } from "#db/audit-entries.ts";
+import { listStrategies, readAppliedDocuments } from "#db/config-documents.ts";
+import { saveBlueprintVersion, saveStrategyVersion, type SavedVersion } from "#db/signing/new-versions.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { readTwoPersonRules, saveTwoPersonRule, type TwoPersonRule } from "#db/operators/two-person-rules.ts";
+import { readAccount, readTwoPerson } from "#domain/account.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import { readBranding, readLogo } from "#domain/branding.ts";
+import { diffDocuments, type Difference } from "#domain/config-diff.ts";
+import { formatProblem, quoteList, type ConfigProblem } from "#domain/config-problem.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { texts, type Json, type JsonObject } from "#domain/json.ts";
+import { describeNeed, type Need, type ProposedDocument } from "#domain/proposal.ts";
+import { must } from "#lib/assert.ts";
+import { newId } from "#lib/new-id.ts";
+import type { Signing } from "#lib/signing.ts";
+import type { KnownSecrets } from "./check-client-secret.ts";
+import type { CheckedDocument, KnownConfig } from "./check-config.ts";
+import { checkSources, type CheckedSources, type CheckSources, type ConfigSource } from "./check-sources.ts";
+import { findNeeds } from "./find-needs.ts";
+import { createProposal, type NewProposal } from "./create-proposal.ts";
+import { listKnownSecrets } from "#actions/secrets/list-secret-problems.ts";
+import { readDocuments } from "./read-documents.ts";
+import { warnOfUnreached } from "./warn-of-unreached.ts";
+
+export interface PlannedChange {
+  readonly change: "create" | "update" | "retire" | "unchanged";
+  readonly kind: CheckedDocument["kind"];
+  readonly account: string;
+  readonly id: string;
+}
+
+export interface PlannedDocument extends PlannedChange {
+  /** From what is in force to what would be; empty for a document that is new or unchanged. */
+  readonly differences: readonly Difference[];
+}
+
+interface Changes<Change> {
+  readonly ok: true;
+  readonly changes: readonly Change[];
+  /** Sentences for people about what the changes bring with them. */
+  readonly warnings: readonly string[];
+}
+
+interface Refused {
+  readonly ok: false;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** `proposal`: the documents need two admins. Nothing was changed, and `changes` is empty; null: they are applied. */
+export type ApplyOutcome = (Changes<PlannedDocument> & { readonly proposal: NewProposal | null }) | Refused;
+
+/** `needs`: sentences, why `applyConfig` would propose the documents and apply none of them; empty: it would apply them. */
+export type PlanOutcome = (Changes<PlannedDocument> & { readonly needs: readonly string[] }) | Refused;
+
+/** How documents are checked. */
+export interface CheckOptions {
+  readonly check?: CheckSources;
+  /** Secrets of accounts that the settings give. */
+  readonly inFile?: KnownSecrets;
+}
+
+const NO_SECRETS: KnownSecrets = new Map();
+const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map(), secrets: NO_SECRETS };
+
+/**
+ * Checks documents by themselves: `latchkey validate`. No database. `anyAccount`: their accounts are taken to exist; `secrets`: those
+ * that a file gives.
+ */
+export function validateConfig(
+  sources: readonly ConfigSource[],
+  {
+    anyAccount = false,
+    secrets = NO_SECRETS,
+  }: { readonly anyAccount?: boolean; readonly secrets?: KnownSecrets } = {},
+): CheckedSources {
+  const known = { ...NOTHING_KNOWN, secrets };
+  if (!anyAccount) return checkSources(sources, known);
+  const named = readDocuments(sources).documents.flatMap(({ value }) => texts([value["account"] ?? null]));
+  return checkSources(sources, { ...known, accounts: new Set(named) });
+}
+
+/**
+ * Creates and updates what the documents name, in one transaction, and leaves everything else alone. One wrong document
+ * refuses the whole set, with every problem listed. Applying the same documents again changes nothing. Where an account wants a second
+ * admin for one of the changes, none is made, and the set is proposed. Throws OperatorError.
+ */
+export async function applyConfig(
+  db: Database,
+  signing: Signing,
+  sources: readonly ConfigSource[],
+  {
+    actor = { kind: "cli" },
+    check = checkSources,
+    inFile = NO_SECRETS,
+  }: CheckOptions & { readonly actor?: AuditActor } = {},
+): Promise<ApplyOutcome> {
+  return await db.transaction(async (tx) => {
+    await takeTurnToApply(tx);
+    const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
+    if (!plan.ok) return plan;
+    const { changes, warnings, needs } = plan;
+    if (needs[0] !== undefined) {
+      const { id: accountId } = must(await findAccountBySlug(tx, needs[0].account), "the account");
+      const documents = changes.filter(({ change }) => change !== "unchanged").map(proposedOf);
+      const content = { kind: "documents", documents, needs } as const;
+      const proposal = await createProposal(tx, signing, actor, { accountId, content });
+      return { ok: true, changes: [], warnings, proposal };
+    }
+    return {
+      ok: true,
+      changes: await applyInOrder(tx, signing, changes, { actor, proposalId: null }),
+      warnings,
+      proposal: null,
+    };
+  });
+}
+
+/** Two at once follow each other: the second plans on what the first has made. */
+export async function takeTurnToApply(tx: Database): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
+}
+
+export type ConfirmedOutcome =
+  | Changes<PlannedDocument>
+  /** Sentences: what has changed since it was proposed. Nothing was applied. */
+  | { readonly ok: false; readonly stale: readonly string[] };
+
+/**
+ * Applies documents that two admins have agreed to, if what they were planned on is still in force. In a transaction that has taken its
+ * turn to apply.
+ */
+export async function applyConfirmed(
+  tx: Database,
+  signing: Signing,
+  proposal: { readonly id: string; readonly documents: readonly ProposedDocument[] },
+  { actor, check = checkSources, inFile = NO_SECRETS }: CheckOptions & { readonly actor: AuditActor },
+): Promise<ConfirmedOutcome> {
+  const sources = proposal.documents.map(({ kind, account, id, after }) => ({
+    file: kind === "account" ? `account ${id}` : `${kind} ${account}/${id}`,
+    text: after,
+  }));
+  const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
+  if (!plan.ok) return { ok: false, stale: plan.problems.map(formatProblem) };
+  const based = new Map(
+    proposal.documents.map((each) => [keyOf(each.kind, each.account, each.id), each.before]),
+  );
+  const stale = plan.changes.flatMap(({ before, checked: { kind, account, id } }) =>
+    based.get(keyOf(kind, account, id)) === (before ?? null)
+      ? []
+      : [`The ${kind} ${kind === "account" ? id : `${account}/${id}`} has changed since it was proposed.`],
+  );
+  if (stale.length > 0) return { ok: false, stale };
+  const changes = await applyInOrder(tx, signing, plan.changes, { actor, proposalId: proposal.id });
+  return { ok: true, changes, warnings: plan.warnings };
+}
+
+async function applyInOrder(
+  tx: Database,
+  signing: Signing,
+  steps: readonly Step[],
+  by: { readonly actor: AuditActor; readonly proposalId: string | null },
+): Promise<readonly PlannedDocument[]> {
+  for (const step of steps) if (step.change !== "unchanged") await applyDocument(tx, signing, by, step);
+  return steps.map(plannedOf);
+}
+
+const proposedOf = ({ before, checked: { kind, account, id, document } }: Step): ProposedDocument => ({
+  kind,
+  account,
+  id,
+  before: before ?? null,
+  after: JSON.stringify(document),
+});
+
+/** As validateConfig, against what the service has: an editor's check while its document is typed. Changes nothing. */
+export async function checkConfigHere(
+  db: Database,
+  sources: readonly ConfigSource[],
+  { check = checkSources, inFile = NO_SECRETS }: CheckOptions = {},
+): Promise<CheckedSources> {
+  return await check(sources, await readKnown(db, inFile));
+}
+
+/** What `applyConfig` would do with the same documents, and where they differ from what is in force. Changes nothing. */
+export async function planConfig(
+  db: Database,
+  sources: readonly ConfigSource[],
+  { check = checkSources, inFile = NO_SECRETS }: CheckOptions = {},
+): Promise<PlanOutcome> {
+  // No transaction is held open for as long as checking takes.
+  const plan = await makePlan(db, await check(sources, await readKnown(db, inFile)));
+  if (!plan.ok) return plan;
+  return {
+    ok: true,
+    changes: plan.changes.map(plannedOf),
+    warnings: plan.warnings,
+    needs: plan.needs.map(describeNeed),
+  };
+}
+
+interface Step {
+  readonly change: PlannedChange["change"];
+  readonly checked: CheckedDocument;
+  /** The document in force, as it is stored. */
+  readonly before: string | undefined;
+  /** Something is in force that this installation has not written. */
+  readonly isRefused: boolean;
+}
+
+const plannedOf = ({ change, before, checked: { kind, account, id, document } }: Step): PlannedDocument => ({
+  change,
+  kind,
+  account,
+  id,
+  differences: before === undefined ? [] : diffDocuments(JSON.parse(before) as Json, document),
+});
+
+/** An account has no versions to go back to, and is often written anew in one line, for the sake of the documents beside it. */
+function warnOfLeftOut(steps: readonly Step[]): readonly string[] {
+  return steps.flatMap((step) => {
+    if (step.checked.kind !== "account" || step.before === undefined) return [];
+    const gone = Object.keys(JSON.parse(step.before) as JsonObject).filter(
+      (key) => !Object.hasOwn(step.checked.document, key),
+    );
+    return gone.length === 0
+      ? []
+      : [
+          `the document of the account ${step.checked.id} leaves out ${quoteList(gone)}, which it has had until now; write the whole document, or leave it out of the files`,
+        ];
+  });
+}
+
+async function makePlan(
+  tx: Database,
+  { checked, problems }: CheckedSources,
+): Promise<(Changes<Step> & { readonly needs: readonly Need[] }) | Refused> {
+  if (problems.length > 0) return { ok: false, problems };
+  const inForce = await readAppliedDocuments(tx);
+  const applied = new Map(
+    inForce.documents.map((row) => [keyOf(row.kind, row.account, row.id), row.document]),
+  );
+  const refused = new Set(inForce.refused.map(({ kind, account, id }) => keyOf(kind, account, id)));
+  const rules = await readRules(tx, new Set(checked.map(({ account }) => account)));
+  // Accounts first, then what belongs to them: a document may come before its account in the files.
+  const inOrder = (["account", "strategy", "blueprint"] as const).flatMap((kind) =>
+    checked.filter((each) => each.kind === kind),
+  );
+  const changes = inOrder.map((document): Step => {
+    const key = keyOf(document.kind, document.account, document.id);
+    const before = applied.get(key);
+    const change = changeFrom(before, document, rules.get(document.account) ?? "off");
+    return { change, checked: document, before, isRefused: refused.has(key) };
+  });
+  const ofDocuments = changes.flatMap(({ change, checked: { warnings } }) =>
+    change === "unchanged" ? [] : warnings.map(formatProblem),
+  );
+  const warnings = [...ofDocuments, ...warnOfLeftOut(changes), ...(await warnOfUnreached(tx, changes))];
+  return { ok: true, changes, warnings, needs: await findNeeds(tx, changes, rules) };
+}
+
+function changeFrom(
+  before: string | undefined,
+  { kind, document, retired }: CheckedDocument,
+  rule: TwoPersonRule,
+): Step["change"] {
+  if (before === undefined) return "create";
+  // The signed row decides, not the document that is stored: where they differ, applying the document repairs it.
+  const isKept = kind !== "account" || rule === ruleOf(document);
+  if (isKept && before === JSON.stringify(document)) return "unchanged";
+  return retired ? "retire" : "update";
+}
+
+const ruleOf = (account: JsonObject): TwoPersonRule => (readTwoPerson(account) ? "on" : "off");
+
+/** By slug. */
+async function readRules(
+  db: Database,
+  asked: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, TwoPersonRule>> {
+  const accounts = (await listAccounts(db)).filter(({ slug }) => asked.has(slug));
+  const rules = await readTwoPersonRules(
+    db,
+    accounts.map(({ id }) => id),
+  );
+  return new Map(accounts.map(({ id, slug }) => [slug, rules.get(id) ?? "off"]));
+}
+
+const keyOf = (kind: string, account: string, id: string): string => JSON.stringify([kind, account, id]);
+
+async function readKnown(db: Database, inFile: KnownSecrets): Promise<KnownConfig> {
+  const accounts = await listAccounts(db);
+  const slugs = new Map(accounts.map((account) => [account.id, account.slug]));
+  const strategies = await listStrategies(db);
+  return {
+    accounts: new Set(slugs.values()),
+    secrets: await listKnownSecrets(db, inFile),
+    variableLogins: new Map(
+      strategies.flatMap(({ accountId, strategy: { id, login } }) =>
+        login["client_secret_env"] === undefined ? [] : [[`${slugs.get(accountId)}/${id}`, login] as const],
+      ),
+    ),
+    strategies: new Map(
+      strategies.map(({ accountId, strategy }) => [
+        `${slugs.get(accountId)}/${strategy.id}`,
+        {
+          fieldKeys: strategy.fields.map((field) => field.key),
+          hosts: strategy.hosts,
+          loginType: strategy.login.type,
+        },
+      ]),
+    ),
+  };
+}
+
+async function applyDocument(
+  tx: Database,
+  signing: Signing,
+  { actor, proposalId }: { readonly actor: AuditActor; readonly proposalId: string | null },
+  { change, checked }: Step,
+): Promise<void> {
+  const { kind, id } = checked;
+  const document = JSON.stringify(checked.document);
+  const saved = await saveDocument(tx, actor, checked, document);
+  await recordAudit(tx, signing.audit, {
+    accountId: saved.accountId,
+    actor,
+    action: "config.apply",
+    subjectId: id,
+    detail: {
+      kind,
+      change,
+      version: saved.version,
+      ...saved.audited,
+      ...(proposalId === null ? {} : { proposal: proposalId }),
+      sha256: createHash("sha256").update(document).digest("hex"),
+    },
+  });
+}
+
+/** Accounts have no versions: their document is replaced. */
+async function saveDocument(
+  tx: Database,
+  actor: AuditActor,
+  { kind, account, id, retired, document: tree }: CheckedDocument,
+  document: string,
+): Promise<
+  | ({ readonly accountId: string } & SavedVersion)
+  | {
+      readonly accountId: string;
+      readonly version: null;
+      readonly audited: SavedVersion["audited"] | null;
+    }
+> {
+  if (kind === "account") {
+    const accountId = await saveAccount(tx, {
+      ...readAccount(tree),
+      branding: readBranding(tree),
+      logo: readLogo(tree),
+      id: newId(ID_PREFIX.account),
+      document,
+    });
+    const rule = (await readTwoPersonRules(tx, [accountId])).get(accountId);
+    const audited =
+      rule === ruleOf(tree) ? null : await saveTwoPersonRule(tx, accountId, readTwoPerson(tree));
+    return { accountId, version: null, audited };
+  }
+  const operatorId = actor.kind === "operator" ? actor.id : null;
+  const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");
+  const saved =
+    kind === "strategy"
+      ? await saveStrategyVersion(tx, { accountId, id, document, retired, operatorId })
+      : await saveBlueprintVersion(tx, {
+          newId: newId(ID_PREFIX.blueprint),
+          accountId,
+          key: id,
+          document,
+          retired,
+          operatorId,
+        });
+  return { accountId, ...saved };
+}

@@ -1,0 +1,52 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { lockProposal, saveProposal, type Proposal } from "#db/operators/proposals.ts";
+import { forgetFloors } from "#db/signing/signed-rows.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import type { Signing } from "#lib/signing.ts";
+import { requireProposal, statusOf } from "./look-at-proposals.ts";
+import { OperatorError } from "#actions/operator-error.ts";
+
+/** Locked until the transaction ends, and by what the audit log says at this moment. Throws OperatorError. */
+export async function takeProposal(tx: Database, id: string): Promise<Proposal> {
+  forgetFloors(tx);
+  return await requireProposal(async () => await lockProposal(tx, id), id);
+}
+
+/** Nothing is carried out by it any more. `mayDiscard` throws when the caller may not. Throws OperatorError. */
+export async function discardProposal(
+  { db, signing }: { readonly db: Database; readonly signing: Pick<Signing, "audit"> },
+  actor: AuditActor,
+  id: string,
+  mayDiscard: (proposal: Proposal) => void = () => {},
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const proposal = await takeProposal(tx, id);
+    mayDiscard(proposal);
+    requireStatus(proposal, ["open", "confirmed"]);
+    const audited = await saveProposal(tx, proposal, { status: "discarded" });
+    await recordAudit(tx, signing.audit, {
+      accountId: proposal.accountId,
+      actor,
+      action: "proposal.discard",
+      subjectId: id,
+      detail: { from: proposal.status, ...audited },
+    });
+  });
+}
+
+/** Throws OperatorError: it has ended, or goes on elsewhere. */
+export function requireStatus(proposal: Proposal, statuses: readonly Proposal["status"][]): void {
+  const status = statusOf(proposal);
+  if (statuses.includes(status)) return;
+  throw new OperatorError(`${SAID[status]} Nothing was changed.`);
+}
+
+const SAID: Readonly<Record<Proposal["status"], string>> = {
+  open: "The proposal waits for admins.",
+  confirmed: "The proposal is confirmed already; `latchkey credentials rebind` carries it out.",
+  applied: "The proposal was carried out already.",
+  discarded: "The proposal was discarded.",
+  expired: "The proposal has expired. Propose the change again.",
+  stale: "What the proposal was made on has changed. Propose the change again.",
+};

@@ -1,0 +1,149 @@
+import { countCredentialsOf } from "#db/credentials/credential-binding.ts";
+import { listAdminIds, listOperators } from "#db/operators/operators.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { findProposal, listProposals, type Proposal } from "#db/operators/proposals.ts";
+import { diffDocuments } from "#domain/config-diff.ts";
+import { isId } from "#domain/ids.ts";
+import type { Json } from "#domain/json.ts";
+import { makePage, readPage } from "#domain/page-cursor.ts";
+import {
+  ADMINS_WANTED,
+  describeNeed,
+  type Need,
+  type ProposalContent,
+  type ProposalStatus,
+  type ProposedDocument,
+} from "#domain/proposal.ts";
+import { RowRefused } from "#domain/refused-row.ts";
+import { showDifference } from "#actions/operators/look-at-config.ts";
+import { OperatorError, requireAccount } from "#actions/operator-error.ts";
+
+/** What confirmations count: of those who are admins now. */
+export interface Confirmations {
+  readonly counted: readonly string[];
+  readonly wanted: number;
+}
+
+export function countConfirmations(
+  { confirmedBy }: Pick<Proposal, "confirmedBy">,
+  adminIds: readonly string[],
+): Confirmations {
+  const counted = [...new Set(confirmedBy)].filter((id) => adminIds.includes(id));
+  return { counted, wanted: Math.max(0, ADMINS_WANTED - counted.length) };
+}
+
+export const contentOf = ({ content }: Pick<Proposal, "content">): ProposalContent =>
+  JSON.parse(content) as ProposalContent;
+
+/** As it is now: nothing waits after its time. */
+export const statusOf = ({ status, isOver }: Proposal): ProposalStatus => (isOver ? "expired" : status);
+
+interface People {
+  readonly adminIds: readonly string[];
+  readonly names: ReadonlyMap<string, string>;
+}
+
+async function readPeople(db: Database): Promise<People> {
+  return {
+    adminIds: await listAdminIds(db),
+    names: new Map((await listOperators(db)).map(({ id, email }) => [id, email])),
+  };
+}
+
+function show(row: Proposal, { adminIds, names }: People) {
+  const status = statusOf(row);
+  return {
+    id: row.id,
+    kind: row.kind,
+    account: row.account,
+    status,
+    proposed_by: row.proposer,
+    confirmed_by: row.confirmedBy.map((id) => names.get(id) ?? id),
+    confirmations_wanted: status === "open" ? Math.max(1, countConfirmations(row, adminIds).wanted) : 0,
+    reasons: contentOf(row).needs.map(describeNeed),
+    created_at: row.createdAt.toISOString(),
+    expires_at: row.expiresAt.toISOString(),
+    ended_at: row.endedAt?.toISOString() ?? null,
+  };
+}
+
+export interface ProposalQuery {
+  cursor?: string;
+  limit?: number;
+  account?: string;
+  /** Only those that wait. */
+  waiting?: boolean;
+}
+
+/** A page of proposals, the newest first. Throws Problem 422, OperatorError. */
+export async function lookAtProposals(db: Database, query: ProposalQuery) {
+  const page = readPage(query);
+  const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
+  const rows = await listProposals(db, { accountId, isWaiting: query.waiting === true }, page);
+  const people = await readPeople(db);
+  return makePage(
+    rows,
+    page,
+    ({ createdAt, id }) => ({ atMs: createdAt.getTime(), id }),
+    (row) => show(row, people),
+  );
+}
+
+/** With what it would change. Throws OperatorError. */
+export async function lookAtProposal(db: Database, id: string) {
+  const row = await requireProposal(async () => await findProposal(db, id), id);
+  const content = contentOf(row);
+  const strategies = content.needs.filter(({ kind, why }) => kind === "strategy" && why !== "rebinding");
+  return {
+    ...show(row, await readPeople(db)),
+    origins: [...new Set(content.needs.flatMap(({ origins }) => origins))],
+    credentials:
+      content.kind === "rebinding" ? content.credentials.length : await countConnected(db, strategies),
+    documents: content.kind === "documents" ? content.documents.map(showDocument) : [],
+    rebindings:
+      content.kind === "rebinding"
+        ? content.credentials.map(({ id: credential, strategyId, before, after }) => ({
+            credential,
+            strategy: strategyId,
+            before: before && [...before],
+            after: [...after],
+          }))
+        : [],
+  };
+}
+
+/** Credentials of these strategies, as many as there are now. */
+async function countConnected(db: Database, strategies: readonly Need[]): Promise<number> {
+  const once = new Map(strategies.map((each) => [`${each.account}/${each.id}`, each]));
+  let credentials = 0;
+  for (const { account, id: strategyId } of once.values())
+    credentials += await countCredentialsOf(db, { account, strategyId });
+  return credentials;
+}
+
+const showDocument = ({ kind, account, id, before, after }: ProposedDocument) => ({
+  kind,
+  account,
+  id,
+  is_new: before === null,
+  differences: diffDocuments(
+    before === null ? {} : (JSON.parse(before) as Json),
+    JSON.parse(after) as Json,
+  ).map(showDifference),
+});
+
+/** Throws OperatorError: there is none, or it was not written by this installation. */
+export async function requireProposal(
+  read: () => Promise<Proposal | undefined>,
+  id: string,
+): Promise<Proposal> {
+  let row;
+  try {
+    row = isId("proposal", id) ? await read() : undefined;
+  } catch (error) {
+    if (!(error instanceof RowRefused)) throw error;
+    throw new OperatorError(`${error.message} Propose the change again.`);
+  }
+  if (row) return row;
+  throw new OperatorError(`There is no proposal ${id}. \`latchkey proposals list\` shows them.`, "missing");
+}

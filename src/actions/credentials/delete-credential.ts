@@ -1,0 +1,80 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import { deleteCredential as deleteRow } from "#db/credentials/credentials.ts";
+import { isConnectionLost } from "#db/connection/database-errors.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { findAccountOfCredential } from "#db/operators/operator-credentials.ts";
+import { failIdleRunsOf } from "#db/runs/runs.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import { isId } from "#domain/ids.ts";
+import { notFound } from "#domain/problem.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import { describeError } from "#lib/log.ts";
+import type { Answer } from "#actions/replay-or-run.ts";
+import type { Services } from "#actions/services.ts";
+import type { Tombstone } from "./tombstones.ts";
+
+type Deleting = Pick<Services, "db" | "signing" | "log" | "tombstones">;
+
+/**
+ * `DELETE /credentials/{credentialId}` of both APIs, inside the caller's transaction: the sealed secret, its data key and its cached
+ * logins are gone with it; queued runs that need it fail, runs under way stop at their next node boundary. It always goes
+ * through: a user's disconnect can't be blocked (docs/decisions/0024). Throws Problem 404.
+ */
+export async function deleteCredential(
+  services: Pick<Services, "signing">,
+  tx: Database,
+  by: { readonly accountId: string; readonly actor: AuditActor },
+  id: string,
+  tombstone: Tombstone,
+): Promise<{ readonly answer: Answer; readonly failedRunIds: readonly string[] }> {
+  const { accountId, actor } = by;
+  const deleted = isId("credential", id) && (await deleteRow(tx, accountId, id));
+  if (!deleted) throw notFound("Credential");
+  const failedRunIds = await failIdleRunsOf(tx, id);
+  await failpoint("credential.after_delete");
+  const receipt = await recordAudit(tx, services.signing.audit, {
+    accountId,
+    actor,
+    action: "credential.delete",
+    subjectId: id,
+  });
+  // Last, so that as little as possible can still fail.
+  await tombstone.write(accountId, receipt);
+  await failpoint("credential.after_tombstone");
+  return { answer: { status: 204, body: "" }, failedRunIds };
+}
+
+/** For operators, of whatever account. Gives the runs that failed with it. Throws Problem 404. */
+export async function deleteCredentialAs(
+  services: Deleting,
+  actor: AuditActor,
+  id: string,
+): Promise<readonly string[]> {
+  const accountId = isId("credential", id) ? await findAccountOfCredential(services.db, id) : undefined;
+  if (accountId === undefined) throw notFound("Credential");
+  const tombstone = services.tombstones.of(id);
+  const { failedRunIds } = await services.db
+    .transaction(async (tx) => await deleteCredential(services, tx, { accountId, actor }, id, tombstone))
+    .catch(async (error: unknown) => {
+      await withdrawTombstone(services, tombstone, error);
+      throw error;
+    });
+  return failedRunIds;
+}
+
+/**
+ * After the transaction of a delete has failed. When the connection broke it may have been committed all the same: then the
+ * line stays. What goes wrong here is logged only: the caller gets the first error.
+ */
+export async function withdrawTombstone(
+  services: Pick<Services, "db" | "log">,
+  tombstone: Tombstone,
+  error: unknown,
+): Promise<void> {
+  if (isConnectionLost(error)) return;
+  try {
+    await tombstone.withdraw(services.db);
+  } catch (failure) {
+    services.log.warn(describeError(failure), "the tombstone of a failed delete could not be taken back");
+  }
+}

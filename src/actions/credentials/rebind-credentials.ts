@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import { recordAudit } from "#db/audit-entries.ts";
+import { findStrategy } from "#db/config-documents.ts";
+import { findSealedOf, listCredentialsOf, noteOrigins } from "#db/credentials/credential-binding.ts";
+import { deleteLoginSession, releaseLogin, takeLogin, takeLoginNext } from "#db/credentials/credentials.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { replaceSealed } from "#db/credentials/sealed-places.ts";
+import { isTwoPerson } from "#db/operators/two-person-rules.ts";
+import type { ProposedRebinding } from "#domain/proposal.ts";
+import { isSameOrigins, originsIn, UnknownContent } from "#domain/destination.ts";
+import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
+import { newId } from "#lib/new-id.ts";
+import type { Signing } from "#lib/signing.ts";
+import { credentialOrigins } from "#strategies/registry.ts";
+import type { Vault } from "#vault/vault.ts";
+import { CREDENTIAL_PLACES, sealWithOrigins } from "./bind-credentials.ts";
+import { openRow } from "#actions/vault/check-vault.ts";
+
+export interface RebindServices {
+  readonly db: Database;
+  readonly vault: Vault;
+  readonly signing: Signing;
+}
+
+/** Which credentials: one by its id, or all of a strategy. */
+export type RebindChoice =
+  | { readonly id: string }
+  | { readonly accountId: string; readonly strategyId: string };
+
+export interface Rebinding {
+  readonly id: string;
+  readonly accountId: string;
+  readonly strategyId: string;
+  /** What its sealed value says; null: it says nothing. */
+  readonly before: readonly string[] | null;
+  /** What its strategy names now. */
+  readonly after: readonly string[];
+}
+
+export type RebindPlan = Rebinding | { readonly id: string; readonly broken: true };
+
+/** What `rebindCredential` would do with these credentials, by what is sealed in them. Changes nothing. */
+export async function planRebinding(
+  { db, vault }: RebindServices,
+  choice: RebindChoice,
+): Promise<readonly RebindPlan[]> {
+  const plans: RebindPlan[] = [];
+  for (const id of await listCredentialsOf(db, choice)) {
+    const plan = await planOne(db, vault, id);
+    if (plan) plans.push(plan);
+  }
+  return plans;
+}
+
+/** Whether a credential would be bound to what it is bound to. */
+export const isBoundSo = ({ before, after }: Rebinding): boolean =>
+  before !== null && isSameOrigins(before, after);
+
+/** A cached login is not bound anew: it goes. */
+const PLACES = CREDENTIAL_PLACES.flatMap((place) =>
+  place.purpose === "login_session" ? [] : [{ ...place, purpose: place.purpose }],
+);
+
+/** As an account's admins are asked to confirm it. */
+export const proposedOf = ({ id, strategyId, before, after }: Rebinding): ProposedRebinding => ({
+  id,
+  strategyId,
+  before,
+  after,
+});
+
+/**
+ * Seals into a credential, and into its tokens, the origins that its strategy names now; its cached login goes, and the next run logs
+ * in. No login of the credential is under way meanwhile, so that none keeps tokens with the origins of before. Undefined: it was
+ * deleted, or it doesn't open. `agreed`: what `permitRebinding` has permitted. Where the account wants a second admin nothing else is
+ * done. Throws when a run holds the right to log in for too long.
+ */
+export async function rebindCredential(
+  { db, vault, signing }: RebindServices,
+  id: string,
+  agreed: { readonly rebinding: Rebinding; readonly proposalId: string | null },
+): Promise<Rebinding | undefined> {
+  const holder = newId("rebind_");
+  await takeTurn(db, id, holder);
+  try {
+    return await db.transaction(async (tx) => {
+      const plan = await planOne(tx, vault, id);
+      if (!plan || "broken" in plan) return undefined;
+      await requireAgreed(tx, plan, agreed);
+      for (const place of PLACES) {
+        const row = await findSealedOf(tx, place.purpose, id);
+        const plain = row && (await openRow(vault, place, row));
+        if (!row || !plain) continue;
+        const text = Buffer.from(plain).toString("utf8");
+        plain.fill(0);
+        const { sealed, kid } = await sealWithOrigins(vault, place, row, text, plan.after);
+        must(
+          (await replaceSealed(tx, place, kid, [{ was: row, sealed }])) || null,
+          "the row that was locked",
+        );
+      }
+      await deleteLoginSession(tx, id);
+      await noteOrigins(tx, [{ credentialId: id, origins: plan.after }]);
+      await recordAudit(tx, signing.audit, {
+        accountId: plan.accountId,
+        actor: { kind: "cli" },
+        action: "credential.rebind",
+        subjectId: id,
+        detail: {
+          strategy: plan.strategyId,
+          before: plan.before?.join(" ") ?? null,
+          after: plan.after.join(" "),
+          ...(agreed.proposalId === null ? {} : { proposal: agreed.proposalId }),
+        },
+      });
+      return plan;
+    });
+  } finally {
+    await releaseLogin(db, id, { runId: holder, epoch: null });
+  }
+}
+
+/** What is in force may have changed since it was asked for. */
+async function requireAgreed(
+  tx: Database,
+  plan: Rebinding,
+  { rebinding, proposalId }: { readonly rebinding: Rebinding; readonly proposalId: string | null },
+): Promise<void> {
+  if (!(await isTwoPerson(tx, plan.accountId))) return;
+  if (proposalId !== null && isDeepStrictEqual(proposedOf(plan), proposedOf(rebinding))) return;
+  throw new RebindRefused(
+    `What ${plan.id} would be bound to has changed meanwhile, and two admins must agree. Nothing was done with it; run the command again.`,
+  );
+}
+
+async function planOne(db: Database, vault: Vault, id: string): Promise<RebindPlan | undefined> {
+  const [place] = PLACES;
+  const row = await findSealedOf(db, "credential", id);
+  if (!row) return undefined;
+  const plain = await openRow(vault, must(place, "credentials"), row);
+  if (!plain) return { id, broken: true };
+  const text = Buffer.from(plain).toString("utf8");
+  plain.fill(0);
+  const { accountId, strategyId } = row;
+  const { strategy } = must(await findStrategy(db, accountId, strategyId), "a credential's strategy");
+  try {
+    return {
+      id,
+      accountId,
+      strategyId,
+      before: originsIn("credential", text),
+      after: credentialOrigins(strategy),
+    };
+  } catch (error) {
+    if (error instanceof UnknownContent) return { id, broken: true };
+    throw error;
+  }
+}
+
+const POLL_MS = 100;
+
+async function takeTurn(db: Database, id: string, holder: string): Promise<void> {
+  const deadline = performance.now() + limits.rebindWaitMs;
+  await takeLoginNext(db, id, holder);
+  while ((await takeLogin(db, id, { runId: holder, epoch: null }, limits.rebindHoldMs)) !== "taken") {
+    if (performance.now() > deadline)
+      throw new RebindRefused(`A run is logging in with ${id} and does not come to an end. Try again later.`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** What was asked can't be done as things are. */
+class RebindRefused extends Error {
+  override readonly name = "RebindRefused";
+}

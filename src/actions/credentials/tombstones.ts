@@ -1,0 +1,81 @@
+import { credentialExists } from "#db/credentials/credentials.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { isId } from "#domain/ids.ts";
+import { openAppendLog, readLog } from "#lib/append-log.ts";
+
+/**
+ * The ids of deleted credentials, in a file outside the database: a restored older dump would bring the credentials back, and
+ * `restore-reconcile` deletes them again (docs/decisions/0024).
+ *
+ * A line is durable before the delete's COMMIT: a delete that was answered always has its tombstone. The other way round, a
+ * line whose transaction then failed is taken back by a second line; if the process dies in between, the line stays, and a
+ * restore deletes what its owner had asked to delete.
+ */
+export interface Tombstones {
+  /** One request's: what it withdraws is never another one's line. */
+  of(credentialId: string): Tombstone;
+}
+
+export interface Tombstone {
+  /** Inside the deleting transaction, as its last step. `receipt`: its audit entry. */
+  write(accountId: string, receipt: { readonly id: string; readonly occurredAt: string }): Promise<void>;
+  /** After the transaction was rolled back: takes the line back, if there is one and the credential is there still. */
+  withdraw(db: Database): Promise<void>;
+}
+
+export function openTombstones(file: string): Tombstones {
+  const log = openAppendLog(file);
+  return {
+    of: (credentialId) => {
+      let written: string | null = null;
+      return {
+        write: async (account, { id: entry, occurredAt: at }) => {
+          // Noted first: a line that was written in part counts as written.
+          written = entry;
+          await log.append([JSON.stringify({ v: 1, deleted: credentialId, account, at, entry })]);
+        },
+        withdraw: async (db) => {
+          if (written === null || !(await credentialExists(db, credentialId))) return;
+          await log.append([JSON.stringify({ v: 1, undone: credentialId, entry: written })]);
+        },
+      };
+    },
+  };
+}
+
+/**
+ * The ids that files say were deleted: lines of tombstone files and of `latchkey audit export`. A line that takes another
+ * back names it by its audit entry, and no other: a second request may have deleted the credential meanwhile. It counts in its own
+ * file only: what one machine gave up, another may have done.
+ */
+export async function readTombstones(
+  files: readonly string[],
+): Promise<{ readonly credentialIds: readonly string[]; readonly unreadable: number }> {
+  const deleted = new Set<string>();
+  let unreadableTotal = 0;
+  for (const file of files) {
+    // By credential, the audit entries of the requests that deleted it.
+    const own = new Map<string, Set<unknown>>();
+    const add = (id: string, entry: unknown): void => {
+      own.set(id, (own.get(id) ?? new Set()).add(entry));
+    };
+    const { lines, unreadable } = await readLog(file);
+    unreadableTotal += unreadable;
+    for (const { value } of lines) {
+      if (isCredentialId(value["deleted"])) add(value["deleted"], value["entry"]);
+      if (isCredentialId(value["undone"])) {
+        // Earlier programs did not name it.
+        if (value["entry"] === undefined) own.delete(value["undone"]);
+        else own.get(value["undone"])?.delete(value["entry"]);
+      }
+      if (value["action"] === "credential.delete" && isCredentialId(value["subject_id"]))
+        add(value["subject_id"], value["id"]);
+    }
+    for (const [id, entries] of own) if (entries.size > 0) deleted.add(id);
+  }
+  return { credentialIds: [...deleted], unreadable: unreadableTotal };
+}
+
+function isCredentialId(value: unknown): value is string {
+  return typeof value === "string" && isId("credential", value);
+}

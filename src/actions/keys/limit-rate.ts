@@ -1,0 +1,71 @@
+import { networkOf } from "#domain/client-address.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem } from "#domain/problem.ts";
+import type { Rate, Taken } from "#lib/token-bucket.ts";
+import type { Caller, Services } from "#actions/services.ts";
+
+/** `polls`: reads of sessions and run status, which have a bucket of their own, ten times as large. */
+export type RequestKind = "calls" | "polls";
+
+/** What a bucket says about a request that was allowed. */
+export interface Allowance {
+  readonly policy: RequestKind;
+  readonly rate: Rate;
+  readonly taken: Taken;
+}
+
+/**
+ * Takes a token of the caller's API key; null when its account has no limit. Polling as the interface recommends never meets
+ * the limit (docs/api.md#rate-limits). Throws Problem 429.
+ */
+export function limitRate(services: Services, caller: Caller, kind: RequestKind): Allowance | null {
+  const { rateLimit } = caller.account;
+  if (rateLimit === null) return null;
+  const factor = kind === "polls" ? limits.pollsPerRequest : 1;
+  const rate = { perSecond: rateLimit.perSecond * factor, burst: rateLimit.burst * factor };
+  const taken = services.buckets.take(`${kind}/${caller.keyId}`, rate);
+  if (!taken.allowed) throw limited(rate, kind, taken);
+  return { policy: kind, rate, taken };
+}
+
+/** Counts a failed authentication of a client; too many of them are answered `429` instead of `401`. */
+export function countFailedAuthentication(services: Services, address: string): void {
+  const taken = services.buckets.take(`address/${networkOf(address)}`, limits.failedAuthentications);
+  if (!taken.allowed) throw limited(limits.failedAuthentications, "authentications", taken);
+}
+
+/** Takes a token of an operator's session. Throws Problem 429. */
+export function limitOperator(services: Services, sessionId: string): void {
+  const taken = services.buckets.take(`operator/${sessionId}`, limits.operatorCalls);
+  if (!taken.allowed) throw limited(limits.operatorCalls, "operator", taken);
+}
+
+/** A form that an end user sends, counted before it is read: by address, then, once that is known, by link. Throws Problem 429. */
+export function throttleForm(services: Services, by: "address" | "link", name: string): void {
+  const rate = limits.forms[by];
+  // A store of their own for each, so that a flood of addresses forgets no link; IPv6 by its network.
+  const subject = by === "address" ? networkOf(name) : name;
+  const taken = services.buckets.take(`form-${by}/${subject}`, rate);
+  if (!taken.allowed) throw limited(rate, "forms", taken);
+}
+
+function limited(rate: Rate, policy: string, taken: Taken): Problem {
+  return new Problem(
+    "rate_limit_exceeded",
+    "Too many requests. Try again after the time in the header Retry-After.",
+    {
+      headers: {
+        ...rateHeaders(rate, policy, taken),
+        "Retry-After": String(Math.max(taken.retryAfterSeconds, 1)),
+      },
+    },
+  );
+}
+
+/** The fields of the IETF draft "RateLimit header fields for HTTP": quota, window; remaining, seconds to the next token. */
+export function rateHeaders(rate: Rate, policy: string, taken: Taken): Readonly<Record<string, string>> {
+  return {
+    "RateLimit-Policy": `"${policy}";q=${rate.burst};w=${Math.ceil(rate.burst / rate.perSecond)}`,
+    RateLimit: `"${policy}";r=${taken.remaining};t=${taken.retryAfterSeconds}`,
+  };
+}

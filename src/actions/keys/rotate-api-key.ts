@@ -1,0 +1,93 @@
+import { endReplacedKey, insertKey, lockKey, type LockedKey } from "#db/api-keys.ts";
+import { recordAudit } from "#db/audit-entries.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import type { KeyScope } from "#domain/key-scope.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { newApiKey } from "#lib/api-key.ts";
+import { must } from "#lib/assert.ts";
+import { newId } from "#lib/new-id.ts";
+import type { Signing } from "#lib/signing.ts";
+import { OperatorError } from "#actions/operator-error.ts";
+
+export interface RotationRequest {
+  readonly keyId: string;
+  /** How long the old key works beside the new one. 0: not at all. */
+  readonly overlapMs: number;
+  /** null: the old key's. */
+  readonly name: string | null;
+  /** null: as long as the old key was made for. */
+  readonly lifetimeMs: number | null;
+  /** null: the old key's, also when that one was made before there were scopes. */
+  readonly scopes: readonly KeyScope[] | null;
+}
+
+export interface RotatedKey {
+  readonly id: string;
+  /** Its text: in this answer and nowhere else. */
+  readonly key: string;
+  readonly replaces: string;
+  readonly replacedEndsAt: Date;
+}
+
+/**
+ * Makes a second key and ends the first after an overlap, in one transaction (docs/decisions/0027). The new key has
+ * the old one's account, scope and lifetime: what was made for 90 days gets 90 days from now. Throws OperatorError.
+ */
+export async function rotateApiKey(
+  db: Database,
+  signing: Signing,
+  request: RotationRequest,
+  actor: AuditActor = { kind: "cli" },
+): Promise<RotatedKey> {
+  const { keyId, overlapMs } = request;
+  const id = newId(ID_PREFIX.apiKey);
+  const key = newApiKey();
+  return await db.transaction(async (tx) => {
+    const old = await lockKey(tx, keyId);
+    if (!old) {
+      throw new OperatorError(
+        `There is no API key ${keyId}. \`latchkey keys list\` shows the ids.`,
+        "missing",
+      );
+    }
+    refuseEnded(keyId, old);
+    await insertKey(tx, {
+      id,
+      accountId: old.accountId,
+      name: request.name ?? old.name,
+      hash: signing.apiKeyHash(key),
+      blueprintKeys: old.blueprintKeys,
+      scopes: request.scopes ?? old.scopes,
+      lifetimeMs: request.lifetimeMs ?? old.lifetimeMs,
+    });
+    const replacedEndsAt = must(await endReplacedKey(tx, keyId, id, overlapMs), "the key that is locked");
+    await recordAudit(tx, signing.audit, {
+      accountId: old.accountId,
+      actor,
+      action: "key.rotate",
+      subjectId: keyId,
+      detail: {
+        successor: id,
+        overlap_ms: overlapMs,
+        ...(request.scopes && { scopes: request.scopes.join(",") }),
+      },
+    });
+    return { id, key, replaces: keyId, replacedEndsAt };
+  });
+}
+
+/** A key has one successor: two rotations at once, or one that was sent twice, must not leave a key that nobody holds. */
+function refuseEnded(keyId: string, old: LockedKey): void {
+  if (old.replacedBy !== null) {
+    throw new OperatorError(
+      `API key ${keyId} has been rotated already: ${old.replacedBy} replaces it. Rotate that one; or, if its text is lost, ` +
+        "revoke it and make another with `latchkey keys create`.",
+    );
+  }
+  if (!old.isRevoked && !old.isExpired) return;
+  throw new OperatorError(
+    `API key ${keyId} ${old.isRevoked ? "is revoked" : `expired at ${old.expiresAt?.toISOString()}`}, and can't be rotated. ` +
+      "Make another with `latchkey keys create`.",
+  );
+}

@@ -1,7 +1,0 @@
-import { readClock } from "#db/clock.ts";
-import type { Services } from "./services.ts";
-
-/** Whether the service can work: throws when the database does not answer. */
-export async function readHealth(services: Pick<Services, "db">): Promise<void> {
-  await readClock(services.db);
-}

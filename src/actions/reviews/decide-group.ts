@@ -1,0 +1,59 @@
+import { isConnectionLost } from "#db/connection/database-errors.ts";
+import { listDoubtfulWrites, type DoubtfulWrite } from "#db/runs/run-writes.ts";
+import { describeError } from "#lib/log.ts";
+import { decideDoubtfulWrite } from "./decide-write.ts";
+
+export interface WriteGroup {
+  readonly accountId: string;
+  readonly blueprint: string;
+  readonly nodeId: string;
+}
+
+export interface DecidedGroup {
+  /** How many writes of how many runs were decided. */
+  readonly writes: number;
+  readonly runs: number;
+  /** How many were there and were not: their run goes on just now, or it failed. They can be decided again. */
+  readonly left: number;
+}
+
+/**
+ * The operator's decision on all writes of one node that may have happened, in all runs: each is decided, and audited, by itself, and
+ * those that come later are not. One that fails keeps no other from being decided, unless the database is away. Throws the first failure
+ * where nothing was decided.
+ */
+export async function decideDoubtfulGroup(
+  services: Parameters<typeof decideDoubtfulWrite>[0],
+  { accountId, ...of }: WriteGroup,
+  decision: Parameters<typeof decideDoubtfulWrite>[2],
+): Promise<DecidedGroup> {
+  const runs = new Set<string>();
+  const tried = new Set<string>();
+  let writes = 0;
+  let failure: { readonly error: unknown } | null = null;
+  for (;;) {
+    const all = await listDoubtfulWrites(services.db, { accountId, runId: null, of });
+    const waiting = all.filter((write) => !tried.has(placeOf(write)));
+    // A list has an end: what is left of a long one is the next list.
+    if (waiting.length === 0) {
+      if (writes === 0 && failure !== null) throw failure.error;
+      return { writes, runs: runs.size, left: all.length };
+    }
+    for (const [index, write] of waiting.entries()) {
+      tried.add(placeOf(write));
+      try {
+        if (!(await decideDoubtfulWrite(services, write, decision))) continue;
+        writes += 1;
+        runs.add(write.runId);
+      } catch (error) {
+        services.log.warn({ runId: write.runId, ...describeError(error) }, "a write could not be decided");
+        failure ??= { error };
+        if (!isConnectionLost(error)) continue;
+        if (writes === 0) throw failure.error;
+        return { writes, runs: runs.size, left: waiting.length - index };
+      }
+    }
+  }
+}
+
+const placeOf = ({ runId, ordinal }: DoubtfulWrite): string => `${runId} ${ordinal}`;

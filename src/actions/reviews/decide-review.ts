@@ -1,0 +1,134 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { closeReview, findReview, insertChanges, lockReview, type StoredReview } from "#db/runs/reviews.ts";
+import { cancelRun, failParkedRun, resumeRun } from "#db/runs/runs.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import { readChanges, type WantedChanges } from "#domain/review.ts";
+import { assert, must } from "#lib/assert.ts";
+import type { AuditKeys } from "#lib/audit-keys.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import { followDecision } from "./follow-decision.ts";
+import type { Services } from "#actions/services.ts";
+
+export type ReviewDecision =
+  | { readonly verdict: "approve"; readonly changes: WantedChanges }
+  | { readonly verdict: "reject" };
+
+type DecisionServices = Pick<Services, "db" | "log"> & { readonly audit: AuditKeys };
+
+/** Who decides, and why; both are kept with what was changed. */
+export interface Reviewer {
+  readonly actor: AuditActor;
+  readonly by: string;
+  readonly reason: string | null;
+}
+
+export type DecisionOutcome =
+  | { readonly kind: "decided"; readonly review: StoredReview }
+  | { readonly kind: "unknown" }
+  /** It was decided, timed out, or its run has ended: as it is now. */
+  | { readonly kind: "closed"; readonly review: StoredReview }
+  /** The changes don't fit; nothing was changed. */
+  | { readonly kind: "refused"; readonly problems: readonly string[] };
+
+const TIMEOUT: Reviewer = { actor: { kind: "service" }, by: "timeout", reason: null };
+
+/**
+ * The decision on a review, in one transaction, and once even if several race: the review's run is locked first, so a cancel, a
+ * timeout and every other decision come before or after. Approved, the run goes on; rejected, it is cancelled.
+ */
+export async function decideReview(
+  services: DecisionServices,
+  id: string,
+  decision: ReviewDecision,
+  reviewer: Reviewer,
+): Promise<DecisionOutcome> {
+  let settled: StoredReview | null = null;
+  const outcome = await services.db.transaction(async (tx): Promise<DecisionOutcome> => {
+    const review = await lockReview(tx, id);
+    if (!review) return { kind: "unknown" };
+    if (review.status !== "open") return { kind: "closed", review };
+    // Correctness does not wait for the worker's upkeep: the first to find the time over settles it.
+    if (review.isOver)
+      return { kind: "closed", review: (settled = await timeOut(tx, services.audit, review)) };
+    const carried = await carryOut(tx, services.audit, review, decision, reviewer);
+    if (carried.kind === "decided") settled = carried.review;
+    return carried;
+  });
+  if (settled) await follow(services, settled);
+  return outcome;
+}
+
+async function carryOut(
+  tx: Database,
+  audit: AuditKeys,
+  review: StoredReview,
+  decision: ReviewDecision,
+  reviewer: Reviewer,
+): Promise<DecisionOutcome> {
+  if (decision.verdict === "reject") {
+    const rejected = await settle(tx, audit, review, "rejected", reviewer);
+    assert(await cancelRun(tx, review.accountId, review.runId), "the run of an open review can be cancelled");
+    return { kind: "decided", review: rejected };
+  }
+  const changes = readChanges(decision.changes, review);
+  if (!changes.ok) return { kind: "refused", problems: changes.problems };
+  await insertChanges(tx, review, changes);
+  const approved = await settle(tx, audit, review, "approved", reviewer);
+  assert(await resumeRun(tx, review.runId), "the run of an open review is parked");
+  return { kind: "decided", review: approved };
+}
+
+/** The review's time is over and its run is locked: `on_timeout` decides. */
+async function timeOut(tx: Database, audit: AuditKeys, review: StoredReview): Promise<StoredReview> {
+  const settled = await settle(tx, audit, review, "timed_out", TIMEOUT);
+  if (review.onTimeout === "approve") {
+    assert(await resumeRun(tx, review.runId), "the run of an open review is parked");
+  } else {
+    const story = `Nobody decided the review of node ${review.nodeId} within its timeout.`;
+    const failed = await failParkedRun(tx, review.runId, "review_timeout", story);
+    assert(failed, "the run of an open review is parked");
+  }
+  return settled;
+}
+
+/**
+ * What was decided is written here and nowhere else, in the transaction of its effect; and before it, because a run's end
+ * closes what is still open.
+ */
+async function settle(
+  tx: Database,
+  audit: AuditKeys,
+  review: StoredReview,
+  status: "approved" | "rejected" | "timed_out",
+  { actor, by, reason }: Reviewer,
+): Promise<StoredReview> {
+  const isClosed = await closeReview(tx, review.id, { status, by, reason });
+  assert(isClosed, "an open review, locked, can be decided");
+  const settled = must(await findReview(tx, review.id), "the review");
+  await recordAudit(tx, audit, {
+    accountId: review.accountId,
+    actor,
+    action: "review.decide",
+    subjectId: review.id,
+    runId: review.runId,
+    detail: { node: review.nodeId, decision: status, edited: settled.edited, excluded: settled.excluded },
+  });
+  await failpoint("review.before_commit");
+  return settled;
+}
+
+/** Settles a review whose time is over. False: somebody was first. */
+export async function timeOutReview(services: DecisionServices, id: string): Promise<boolean> {
+  const review = await services.db.transaction(async (tx) => {
+    const found = await lockReview(tx, id);
+    return found?.status === "open" && found.isOver ? await timeOut(tx, services.audit, found) : null;
+  });
+  if (review) await follow(services, review);
+  return review !== null;
+}
+
+async function follow(services: DecisionServices, review: StoredReview): Promise<void> {
+  await failpoint("review.after_commit");
+  await followDecision(services, review);
+}

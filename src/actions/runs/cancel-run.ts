@@ -1,0 +1,87 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { sendRunNews } from "#db/runs/run-news.ts";
+import { cancelRun as cancelRow, findRun, findRunOfAnyAccount, type VisibleRun } from "#db/runs/runs.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import { readRunReference } from "#domain/ids.ts";
+import { Problem } from "#domain/problem.ts";
+import { projectRun, type RunStatus } from "#domain/run.ts";
+import { must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import { describeError } from "#lib/log.ts";
+import type { Signing } from "#lib/signing.ts";
+import type { Answer } from "#actions/replay-or-run.ts";
+import type { Caller, Services } from "#actions/services.ts";
+
+/**
+ * `POST /blueprint-runs/{runId}/cancel`, inside the caller's transaction. It and the worker's last write are UPDATEs of the
+ * same row that both ask for a run that is not terminal: one of them wins. Throws Problem 409.
+ */
+export async function cancelRun(
+  services: Pick<Services, "signing">,
+  tx: Database,
+  caller: Caller,
+  run: VisibleRun,
+): Promise<Answer> {
+  const cancelled = await cancelRow(tx, run.accountId, run.id);
+  if (!cancelled) {
+    const now = must(await findRun(tx, run.accountId, { id: run.id }), "the run");
+    throw new Problem("conflict", `The run is ${now.status} already; it can't be cancelled any more.`);
+  }
+  await recordAudit(tx, services.signing.audit, {
+    accountId: run.accountId,
+    actor: { kind: "api_key", id: caller.keyId },
+    action: "run.cancel",
+    subjectId: run.id,
+    runId: run.id,
+  });
+  await failpoint("run.after_cancel");
+  return { status: 200, body: JSON.stringify(projectRun(cancelled)) };
+}
+
+/**
+ * After the COMMIT: the run's worker stops at once, who watches it sees it, and the account's next run may start.
+ * Results of a worker that was lost before are nobody's; those of a live one it removes itself. Nobody waits for it.
+ */
+export function followCancel(
+  services: Pick<Services, "db" | "news" | "blobs" | "log">,
+  run: Pick<VisibleRun, "id" | "accountId">,
+): void {
+  services.news.tellToStop([run.id]);
+  services.news.announce([run.id]);
+  services.news.tellOfWaiting([run.accountId]);
+  services.blobs.removeAll(`results/${run.accountId}/${run.id}/`).catch((error: unknown) => {
+    services.log.warn(
+      { runId: run.id, ...describeError(error) },
+      "removing the results of a cancelled run failed",
+    );
+  });
+}
+
+/** For operators, of whatever account; the command line is no process of the service: those hear of it, and see to the rest. */
+export async function cancelRunAsOperator(
+  db: Database,
+  signing: Signing,
+  reference: string,
+  actor: AuditActor = { kind: "cli" },
+): Promise<"cancelled" | "unknown" | { readonly was: RunStatus }> {
+  const parsed = readRunReference(reference);
+  const run = parsed && (await findRunOfAnyAccount(db, parsed));
+  if (!run) return "unknown";
+  const isCancelled = await db.transaction(async (tx) => {
+    if (!(await cancelRow(tx, run.accountId, run.id))) return false;
+    await recordAudit(tx, signing.audit, {
+      accountId: run.accountId,
+      actor,
+      action: "run.cancel",
+      subjectId: run.id,
+      runId: run.id,
+    });
+    return true;
+  });
+  if (isCancelled) {
+    await sendRunNews(db, "cli", { stop: [run.id], waiting: [run.accountId], changed: [run.id] });
+    return "cancelled";
+  }
+  return { was: must(await findRunOfAnyAccount(db, { id: run.id }), "the run").status };
+}

@@ -1,0 +1,100 @@
+import { purgeDueRuns, purgeRun, readPurgeLag, type PurgedRun } from "#db/runs/purges.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { recordAudit } from "#db/audit-entries.ts";
+import type { BlobStore } from "#blobs/store.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import { limits } from "#domain/limits.ts";
+import { describeError } from "#lib/log.ts";
+import type { Signing } from "#lib/signing.ts";
+import { requireRun } from "./require-run.ts";
+import { OperatorError } from "#actions/operator-error.ts";
+import type { Services } from "#actions/services.ts";
+
+/** Rows first, which nothing else must hold up: some hundred runs are one statement. */
+const RUNS_AT_ONCE = 500;
+/** A store takes a thousand names at a time, while the rows of the next runs go. */
+const OBJECTS_AT_ONCE = 1_000;
+const LISTED_AT_ONCE = 8;
+
+/**
+ * Purges the runs whose retention is over: rows first, objects after COMMIT, so a reader gets all or a 400. A store that refuses
+ * keeps no row: what stays there, nothing names any more, and the sweep takes it.
+ */
+export async function purgeOldRuns({
+  db,
+  blobs,
+  log,
+}: Pick<Services, "db" | "blobs" | "log">): Promise<number> {
+  const purgeSome = async (): Promise<readonly PurgedRun[]> => await purgeDueRuns(db, RUNS_AT_ONCE);
+  let purged = 0;
+  let removing: Promise<void> = Promise.resolve();
+  for (let runs = await purgeSome(); runs.length > 0; runs = await purgeSome()) {
+    purged += runs.length;
+    await removing;
+    removing = removeObjects(blobs, runs).catch((error: unknown) => {
+      log.warn(
+        { runs: runs.length, ...describeError(error) },
+        "objects of purged runs could not be removed; the sweep takes them",
+      );
+    });
+  }
+  await removing;
+  const lagMs = await readPurgeLag(db);
+  if (lagMs >= limits.purgeLateMs)
+    log.error({ alarm: "purge_late", lagSeconds: Math.floor(lagMs / 1_000) }, "data is kept for too long");
+  return purged;
+}
+
+/** Advice, when data stays for longer than its retention says. */
+export async function describePurgeLag(db: Database): Promise<readonly string[]> {
+  const lagMs = await readPurgeLag(db);
+  if (lagMs < limits.purgeLateMs) return [];
+  const hours = Math.floor(lagMs / 3_600_000);
+  return [
+    `data of ended runs is purged ${hours} h late: is a worker running, and what does its log say of housekeeping?`,
+  ];
+}
+
+/** What the rows named, and what a killed worker left beside its journal, which has no row. */
+async function removeObjects(blobs: BlobStore, runs: readonly PurgedRun[]): Promise<void> {
+  const keys = runs.flatMap(({ blobKeys }) => blobKeys);
+  const prefixes = runs
+    .filter(({ mayHaveMore }) => mayHaveMore)
+    .flatMap(({ accountId, id }) => ["steps", "results"].map((kind) => `${kind}/${accountId}/${id}/`));
+  for (let first = 0; first < keys.length; first += OBJECTS_AT_ONCE)
+    await blobs.remove(keys.slice(first, first + OBJECTS_AT_ONCE));
+  for (let first = 0; first < prefixes.length; first += LISTED_AT_ONCE) {
+    const some = prefixes.slice(first, first + LISTED_AT_ONCE);
+    await Promise.all(some.map(async (prefix) => await blobs.removeAll(prefix)));
+  }
+}
+
+/**
+ * An operator need not wait for the retention to be over (docs/decisions/0029). When the store fails after COMMIT, nothing names the objects any more, and
+ * the sweep takes them. Throws OperatorError.
+ */
+export async function purgeRunAsOperator(
+  services: { readonly db: Database; readonly blobs: BlobStore; readonly signing: Signing },
+  reference: string,
+  actor: AuditActor = { kind: "cli" },
+): Promise<{ readonly id: string }> {
+  const { id, accountId } = await requireRun(services.db, reference);
+  const taken = await services.db.transaction(async (tx) => {
+    const purged = await purgeRun(tx, id);
+    if (purged === undefined) return undefined;
+    await recordAudit(tx, services.signing.audit, {
+      accountId,
+      actor,
+      action: "run.purge",
+      subjectId: id,
+      runId: id,
+    });
+    return purged;
+  });
+  if (taken === undefined)
+    throw new OperatorError(
+      `${id} is purged already, or has not ended yet: \`latchkey runs show\` says which, \`latchkey runs cancel\` ends it. Nothing was changed.`,
+    );
+  await removeObjects(services.blobs, [{ ...taken, mayHaveMore: true }]);
+  return { id };
+}

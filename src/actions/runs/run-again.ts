@@ -1,0 +1,201 @@
+import { recordAudit } from "#db/audit-entries.ts";
+import { findAccountById, type BrandedAccount } from "#db/accounts.ts";
+import {
+  findBlueprintByKey,
+  findCachedBlueprintVersion,
+  type BlueprintVersion,
+} from "#db/config-documents.ts";
+import { lookUpCredential } from "#db/credentials/credentials.ts";
+import { findDetailedRun, listCredentialsOfRun, type DetailedRun } from "#db/operators/operator-runs.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { listRunInputs, type RunInput } from "#db/runs/runs.ts";
+import { BlobMissing } from "#blobs/store.ts";
+import type { AuditActor } from "#domain/audit.ts";
+import { Problem } from "#domain/problem.ts";
+import { ignoredKeys, type BodyValue, type TriggerBody } from "#domain/trigger-routing.ts";
+import { must } from "#lib/assert.ts";
+import { writesOf } from "./blueprint-writes.ts";
+import { requireRun } from "./require-run.ts";
+import type { Answer } from "#actions/replay-or-run.ts";
+import type { Services } from "#actions/services.ts";
+import { stageUpload } from "./stage-upload.ts";
+import { routingTableOf, triggerRun } from "./trigger-run.ts";
+
+/** What it would be to run a run again. */
+export interface Again {
+  readonly run: DetailedRun;
+  readonly account: BrandedAccount;
+  /** In force now: what the new run would execute. Null for a test login. */
+  readonly version: BlueprintVersion | null;
+  /** Ids of its nodes that write to other systems. */
+  readonly writes: readonly string[];
+  /** Inputs and metadata that the version in force does not know. */
+  readonly ignored: readonly string[];
+  readonly credentialIds: readonly string[];
+  readonly inputs: readonly RunInput[];
+  /** Why it can't be; null: nothing is in the way. */
+  readonly obstacle: string | null;
+}
+
+/** By `run_…` id or run key, of whatever account. Throws OperatorError. */
+export async function planRerun(db: Database, reference: string): Promise<Again> {
+  const { id } = await requireRun(db, reference);
+  const run = must(await findDetailedRun(db, id), "the run");
+  const account = must(await findAccountById(db, run.accountId), "the run's account");
+  const version =
+    run.blueprint === null ? null : ((await findBlueprintByKey(db, run.accountId, run.blueprint)) ?? null);
+  const [credentialIds, inputs] = await Promise.all([credentialsInOrder(db, run), listRunInputs(db, id)]);
+  const names = [...inputs.map(({ refKey }) => refKey), ...Object.keys(metadataOf(run))];
+  return {
+    run,
+    account,
+    version,
+    credentialIds,
+    inputs,
+    writes: version === null ? [] : writesOf(version.blueprint),
+    ignored: version === null ? [] : ignoredKeys(names, routingTableOf(version)),
+    obstacle: await findObstacle(db, run, version, credentialIds),
+  };
+}
+
+const metadataOf = (run: DetailedRun): Record<string, string> =>
+  JSON.parse(run.metadata.toString("utf8")) as Record<string, string>;
+
+/** In the order of the slots that they filled, so that they fill the same ones again. */
+async function credentialsInOrder(db: Database, run: DetailedRun): Promise<readonly string[]> {
+  const used = await listCredentialsOfRun(db, run.id);
+  if (run.blueprintId === null || run.blueprintVersion === null) return used.map((each) => each.credentialId);
+  const then = must(
+    await findCachedBlueprintVersion(db, run.blueprintId, run.blueprintVersion),
+    "the run's Blueprint",
+  );
+  return then.credentials.flatMap(({ slot }) => {
+    const credential = used.find((each) => each.slot === slot);
+    return credential === undefined ? [] : [credential.credentialId];
+  });
+}
+
+async function findObstacle(
+  db: Database,
+  run: DetailedRun,
+  version: BlueprintVersion | null,
+  credentialIds: readonly string[],
+): Promise<string | null> {
+  if (version === null) return "A test login can't be run again. Test the login of its credential once more.";
+  if (run.endedAt === null) return "It has not ended yet. Wait until it has, or cancel it.";
+  if (run.purgedAt !== null)
+    return "Its inputs and metadata were purged: nothing is left to run again. Trigger a new run.";
+  if (version.retired)
+    return `The Blueprint "${version.blueprint.key}" is retired. Bring it back first, or trigger another one.`;
+  for (const id of credentialIds)
+    if (!(await lookUpCredential(db, { accountId: run.accountId, id })))
+      return `The credential ${id} was deleted. Let the end user fill in a new form, and trigger a run with the new credential.`;
+  return null;
+}
+
+export interface RerunRequest {
+  /** The version that somebody has seen to be in force. */
+  readonly version: number | null;
+  /** What writes to other systems may do so once more. */
+  readonly mayWrite: boolean;
+}
+
+/** As its transaction's effect: with its idempotency record, where there is one. */
+type Within = (accountId: string, effect: (tx: Database) => Promise<Answer>) => Promise<Answer>;
+
+/**
+ * A new run by the same checks as a trigger's, of the version in force, with what the old run was given. Files are copied first: each
+ * run's objects are its own, and go when it is purged. Throws Problem, OperatorError.
+ */
+export async function runAgain(
+  services: Pick<Services, "db" | "blobs" | "signing">,
+  by: { readonly actor: AuditActor; readonly operatorId?: string },
+  reference: string,
+  wish: RerunRequest,
+  within: Within,
+): Promise<Answer> {
+  const again = await planRerun(services.db, reference);
+  refuse(again, wish);
+  const { run, account } = again;
+  const version = must(again.version, "the version in force");
+  const staged = new Set<string>();
+  const body = await bodyOf(services, again, staged);
+  let answer: Answer | undefined;
+  try {
+    answer = await within(account.id, async (tx) => {
+      const triggerer = { account, keyId: null, operatorId: by.operatorId, againOf: run.id };
+      const { id, run_key } = JSON.parse((await triggerRun(tx, triggerer, version, body)).body);
+      await recordAudit(tx, services.signing.audit, {
+        accountId: account.id,
+        actor: by.actor,
+        action: "run.again",
+        subjectId: id,
+        runId: id,
+        detail: { of: run.id, version: version.version, previous_version: run.blueprintVersion },
+      });
+      staged.clear();
+      return { status: 201, body: JSON.stringify({ id, run_key, blueprint_version: version.version }) };
+    });
+    return answer;
+  } finally {
+    // A replay, or a refusal: nobody's run has them. After a broken COMMIT nobody knows, and the sweep takes what no row names.
+    if (staged.size > 0) await services.blobs.remove([...staged]);
+  }
+}
+
+/** Throws Problem 409. */
+function refuse({ obstacle, version, writes }: Again, wish: RerunRequest): void {
+  if (obstacle !== null) throw new Problem("conflict", obstacle);
+  if (wish.version !== null && wish.version !== version?.version)
+    throw new Problem(
+      "conflict",
+      `Version ${version?.version} is in force by now, not version ${wish.version}. Look at it, and decide again.`,
+    );
+  if (writes.length > 0 && !wish.mayWrite)
+    throw new Problem(
+      "conflict",
+      `It would write to other systems once more (${writes.join(", ")}). Say so with \`may_write\` (\`--may-write\` on the command line).`,
+    );
+}
+
+/** The body of a trigger that says the same. */
+async function bodyOf(
+  services: Pick<Services, "blobs">,
+  { run, credentialIds, inputs, account }: Again,
+  staged: Set<string>,
+): Promise<TriggerBody> {
+  const body = new Map<string, BodyValue>();
+  for (const [name, text] of Object.entries(metadataOf(run))) body.set(name, { kind: "string", text });
+  if (run.name !== null) body.set("run_name", { kind: "string", text: run.name.toString("utf8") });
+  if (credentialIds.length > 0) body.set("credential_ids", { kind: "string", text: credentialIds.join(",") });
+  for (const input of inputs) body.set(input.refKey, await valueOf(services, account.id, input, staged));
+  return body;
+}
+
+async function valueOf(
+  services: Pick<Services, "blobs">,
+  accountId: string,
+  { kind, refKey, content, blobKey, filename, contentType }: RunInput,
+  staged: Set<string>,
+): Promise<BodyValue> {
+  if (kind === "text") return { kind: "string", text: must(content, "the input").toString("utf8") };
+  if (kind === "json")
+    return { kind: "json", text: must(content, "the input").toString("utf8"), isNull: false, items: null };
+  try {
+    const bytes = services.blobs.open(must(blobKey, "the file's key"));
+    const { key, sizeBytes, sha256 } = await stageUpload(services, accountId, bytes, (mine) => {
+      staged.add(mine);
+    });
+    return {
+      kind: "file",
+      blobKey: key,
+      filename: filename?.toString("utf8") ?? null,
+      contentType: contentType?.toString("utf8") ?? null,
+      sizeBytes,
+      sha256,
+    };
+  } catch (error) {
+    if (!(error instanceof BlobMissing)) throw error;
+    throw new Problem("conflict", `The file of the input "${refKey}" is not in the store any more.`);
+  }
+}

@@ -1,0 +1,144 @@
+import { createHash } from "node:crypto";
+import { findAccountById } from "#db/accounts.ts";
+import { listBlueprints, lookUpStrategy } from "#db/config-documents.ts";
+import { findSessionById, listSlotSessions } from "#db/credentials/credential-sessions.ts";
+import {
+  countSubmit,
+  findEmbeddedSessionById,
+  type StoredEmbeddedSession,
+} from "#db/credentials/embedded-sessions.ts";
+import { findOAuthAttempt } from "#db/credentials/oauth.ts";
+import type { Brand } from "#domain/branding.ts";
+import { isId } from "#domain/ids.ts";
+import type { LocalText } from "#domain/language.ts";
+import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
+import { readHosted, readBrand, type HostedSession } from "./hosted-session.ts";
+import { chooseBlueprint } from "./select-blueprint.ts";
+import type { Services } from "#actions/services.ts";
+
+/** An embedded session, as its frame knows it. */
+export interface Flow {
+  readonly session: StoredEmbeddedSession;
+  readonly brand: Brand;
+}
+
+export interface Choice {
+  readonly key: string;
+  readonly name: string;
+  /** What it needs a login for. */
+  readonly systems: readonly LocalText[];
+}
+
+/** What the frame shows next, by the state of the session alone: whatever a page has forgotten, it goes on from here. */
+export type FlowStep =
+  /** `slot`: what somebody may have been typing for. */
+  | { readonly kind: "expired"; readonly slot: HostedSession | null }
+  | { readonly kind: "completed"; readonly systems: readonly LocalText[] }
+  | { readonly kind: "picker"; readonly choices: readonly Choice[] }
+  | {
+      readonly kind: "form";
+      readonly slot: HostedSession;
+      /** Which of the Blueprint's slots, from 1. */
+      readonly number: number;
+      readonly count: number;
+      /** Whether another Blueprint can be chosen still. */
+      readonly canChoose: boolean;
+    };
+
+/**
+ * The one origin that may frame a session, whatever its status; undefined: no page may. Checked again at each request, as a
+ * `return_url` is. Changes nothing.
+ */
+export async function findFrame(services: Services, id: string): Promise<StoredEmbeddedSession | undefined> {
+  if (!isId("embeddedCredentialSession", id)) return undefined;
+  const session = await findEmbeddedSessionById(services.db, id);
+  if (!session) return undefined;
+  const account = must(await findAccountById(services.db, session.accountId), "the session's account");
+  return account.embedOrigins.includes(session.origin) ? session : undefined;
+}
+
+/** What the client token opens; undefined: it opens nothing here. */
+export async function findFlow(services: Services, id: string, token: string): Promise<Flow | undefined> {
+  if (!services.signing.verifyClientToken(id, token)) return undefined;
+  const session = await findFrame(services, id);
+  if (!session) return undefined;
+  const account = must(await findAccountById(services.db, session.accountId), "the session's account");
+  return { session, brand: readBrand(account) };
+}
+
+/** `pick`: the choice once more, while it is one. */
+export async function readStep(services: Services, { session }: Flow, pick = false): Promise<FlowStep> {
+  const { accountId, id, status, selectedBlueprintKey: blueprintKey } = session;
+  const canChoose = session.blueprintKeys.length > 1 && Object.keys(session.credentialIds).length === 0;
+  if (status === "pending" && (blueprintKey === null || (pick && canChoose)))
+    return { kind: "picker", choices: await listChoices(services, session) };
+  if (blueprintKey === null) return { kind: "expired", slot: null };
+  const slots = await listSlotSessions(services.db, { accountId, id, blueprintKey });
+  const at = slots.findIndex((slot) => slot.credentialId === null);
+  if (at === -1) {
+    const hosted = await Promise.all(slots.map(async (slot) => await readHosted(services, slot)));
+    return { kind: "completed", systems: hosted.map(({ strategy }) => strategy.name) };
+  }
+  const slot = await readHosted(services, must(slots[at], "the next slot"));
+  if (status !== "pending") return { kind: "expired", slot };
+  return { kind: "form", slot, number: at + 1, count: slots.length, canChoose };
+}
+
+/** Those that can still be chosen, in the caller's order. */
+async function listChoices(
+  { db }: Services,
+  { accountId, blueprintKeys }: StoredEmbeddedSession,
+): Promise<readonly Choice[]> {
+  const found = await listBlueprints(db, accountId, blueprintKeys);
+  const usable = found.filter(({ blueprint, retired }) => !retired && blueprint.credentials.length > 0);
+  const choices = await Promise.all(
+    usable.map(async ({ blueprint: { key, name, credentials } }) => {
+      const of = credentials.map(async ({ strategyId }) => await lookUpStrategy(db, accountId, strategyId));
+      const systems = (await Promise.all(of)).map((found) => must(found, "a slot's strategy").strategy.name);
+      return [key, { key, name, systems }] as const;
+    }),
+  );
+  const byKey = new Map(choices);
+  return blueprintKeys.flatMap((key) => byKey.get(key) ?? []);
+}
+
+/** By the end user, in the picker. False: there is no such choice any more. */
+export async function chooseInFlow(services: Services, { session }: Flow, key: string): Promise<boolean> {
+  if (!session.blueprintKeys.includes(key)) return false;
+  return await services.db.transaction(async (tx) => {
+    const [version] = await listBlueprints(tx, session.accountId, [key]);
+    if (!version || version.retired || version.blueprint.credentials.length === 0) return false;
+    return await chooseBlueprint(services, tx, session, version);
+  });
+}
+
+/** The slot that a form was made for, of this flow; undefined: of none. */
+export async function findSlot(
+  services: Services,
+  { session }: Flow,
+  slotName: string,
+): Promise<HostedSession | undefined> {
+  const { accountId, id, selectedBlueprintKey: blueprintKey } = session;
+  if (blueprintKey === null) return undefined;
+  const slots = await listSlotSessions(services.db, { accountId, id, blueprintKey });
+  const slot = slots.find((each) => each.slot === slotName);
+  return slot && (await readHosted(services, slot));
+}
+
+/** docs/decisions/0017: limited per token. */
+export const mayTry = async (services: Services, { session }: Flow): Promise<boolean> =>
+  await countSubmit(services.db, session, limits.embeddedSubmitsMax);
+
+export type SignInState = "waiting" | "refused" | "failed" | "done";
+
+/** What has become of the window that was opened with this `state`, for the frame of its flow. Changes nothing. */
+export async function readSignIn(services: Services, { session }: Flow, state: string): Promise<SignInState> {
+  const stateHash = createHash("sha256").update(state).digest();
+  const attempt = await findOAuthAttempt(services.db, stateHash);
+  if (!attempt || attempt.accountId !== session.accountId) return "failed";
+  const slot = await findSessionById(services.db, attempt.accountId, attempt.sessionId);
+  if (slot?.embeddedSessionId !== session.id) return "failed";
+  if (slot.status !== "pending") return "done";
+  return attempt.outcome ?? "waiting";
+}

@@ -1,0 +1,171 @@
+import { readClock } from "#db/connection/clock.ts";
+import { findAccountById, type BrandedAccount, findLogo as findStoredLogo } from "#db/accounts.ts";
+import { recordAudit } from "#db/audit-entries.ts";
+import { findStrategyVersion } from "#db/config-documents.ts";
+import { completeEmbeddedSession, lockForSlot } from "#db/credentials/embedded-sessions.ts";
+import type { Database } from "#db/connection/pool.ts";
+import {
+  completeSession,
+  findSessionById,
+  findSessionByToken,
+  type StoredSession,
+} from "#db/credentials/credential-sessions.ts";
+import type { Brand, Logo } from "#domain/branding.ts";
+import type { FormIssue } from "#domain/form-issue.ts";
+import { writeCredential } from "#domain/destination.ts";
+import { checkFormValues } from "#domain/form-values.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { limits } from "#domain/limits.ts";
+import { appendSessionId, checkReturnUrl } from "#domain/return-url.ts";
+import type { Strategy } from "#domain/strategy.ts";
+import { must } from "#lib/assert.ts";
+import { newId } from "#lib/new-id.ts";
+import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
+import type { Services } from "#actions/services.ts";
+
+/** What the hosted page shows of a session. */
+export interface HostedSession {
+  readonly session: StoredSession;
+  /** Who asks, as its end users know it. */
+  readonly brand: Brand;
+  readonly accountSlug: string;
+  readonly strategy: Strategy;
+  /** Where the end user goes after submitting; null: the success page. */
+  readonly redirectTo: string | null;
+}
+
+const NO_BRANDING = { accentColor: null, supportUrl: null, logo: null } as const;
+const TOKEN = /^[\w-]{43}$/;
+
+/** The session behind a hosted link, in whatever state it is; undefined for an unknown link. Changes nothing. */
+export async function findHostedSession(
+  services: Services,
+  token: string,
+): Promise<HostedSession | undefined> {
+  if (!TOKEN.test(token)) return undefined;
+  const session = await findSessionByToken(services.db, services.signing.tokenLookup(token));
+  return session && (await readHosted(services, session));
+}
+
+/** As findHostedSession, by an id of ours: of any session, those of embedded flows too. */
+export async function readHostedById(
+  services: Services,
+  accountId: string,
+  id: string,
+): Promise<HostedSession> {
+  return await readHosted(services, must(await findSessionById(services.db, accountId, id), "the session"));
+}
+
+/** An account as its end users know it. */
+export const readBrand = (account: BrandedAccount): Brand => ({
+  ...NO_BRANDING,
+  ...account.branding,
+  name: account.branding?.name ?? account.name,
+});
+
+export async function readHosted(services: Services, session: StoredSession): Promise<HostedSession> {
+  const account = must(await findAccountById(services.db, session.accountId), "the session's account");
+  const strategy = must(
+    await findStrategyVersion(services.db, session.accountId, session.strategyId, session.strategyVersion),
+    "the session's strategy",
+  );
+  // Checked again at the redirect: the allow-list may have changed since the session was made (docs/decisions/0018).
+  const { returnUrl } = session;
+  const allowed = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
+  return {
+    session,
+    brand: readBrand(account),
+    accountSlug: account.slug,
+    strategy,
+    redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
+  };
+}
+
+/** A fresh value for one rendered form, which needs no cookie. */
+export async function issueCsrf(services: Services, token: string): Promise<string> {
+  return services.signing.csrf(token, await readClock(services.db));
+}
+
+/** The picture with this content, which pages of its account show. */
+export async function findLogo(services: Services, sha256: Buffer): Promise<Logo | undefined> {
+  return await findStoredLogo(services.db, sha256);
+}
+
+/** `stale`: the value is of a form that we rendered for this link, too long ago to count. */
+export async function checkCsrf(
+  services: Services,
+  token: string,
+  value: string,
+): Promise<"good" | "stale" | "bad"> {
+  const nowMs = await readClock(services.db);
+  const isOurs = (lifetimeMs: number): boolean =>
+    services.signing.verifyCsrf(token, value, { nowMs, lifetimeMs });
+  if (isOurs(limits.formLifetimeMs)) return "good";
+  return isOurs(Infinity) ? "stale" : "bad";
+}
+
+export type SubmitOutcome =
+  | { readonly kind: "completed" }
+  /** By field key; nothing was kept. */
+  | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, FormIssue> }
+  /** Completed by another submit, or expired, between rendering and now. */
+  | { readonly kind: "closed" };
+
+/**
+ * Vaults what the end user typed and completes the session: one conditional write, so that of any number of submits exactly
+ * one makes a credential. Spec, Credential session, `pending` → `completed`.
+ */
+export async function submitCredentials(
+  services: Services,
+  hosted: HostedSession,
+  submitted: ReadonlyMap<string, string>,
+): Promise<SubmitOutcome> {
+  const { values, errors } = checkFormValues(hosted.strategy.fields, submitted);
+  if (errors.size > 0) return { kind: "invalid", errors };
+  // A certificate that no login could present is told now, while its owner is here. Nothing is sent anywhere for it.
+  const { type, ...config } = hosted.strategy.login;
+  const unfit = loginTypes.get(type)?.checkSubmitted?.(config, values);
+  if (unfit && unfit.size > 0) return { kind: "invalid", errors: unfit };
+  const origins = credentialOrigins(hosted.strategy);
+  const won = await vaultCredential(services, hosted, newId(ID_PREFIX.credential), { values, origins });
+  return { kind: won ? "completed" : "closed" };
+}
+
+/** What is sealed of a new credential: what was typed, and every origin that may receive it. */
+export interface NewContent {
+  readonly values: ReadonlyMap<string, string>;
+  readonly origins: readonly string[];
+}
+
+/** Seals a new credential and completes its session; what `alongside` writes belongs to the same transaction. */
+export async function vaultCredential(
+  services: Services,
+  { session }: HostedSession,
+  id: string,
+  { values, origins }: NewContent,
+  alongside: (tx: Database) => Promise<void> = () => Promise.resolve(),
+): Promise<boolean> {
+  const plain = Buffer.from(writeCredential(values, origins), "utf8");
+  const sealed = await services.vault.seal(plain, {
+    purpose: "credential",
+    accountId: session.accountId,
+    rowId: id,
+    strategyId: session.strategyId,
+  });
+  plain.fill(0);
+  return await services.db.transaction(async (tx) => {
+    const isSlot = session.embeddedSessionId !== null;
+    if (isSlot && !(await lockForSlot(tx, session))) return false;
+    if (!(await completeSession(tx, session, { id, ...sealed, origins }))) return false;
+    await alongside(tx);
+    if (isSlot) await completeEmbeddedSession(tx, session);
+    await recordAudit(tx, services.signing.audit, {
+      accountId: session.accountId,
+      actor: { kind: "end_user", id: session.embeddedSessionId ?? session.id },
+      action: "credential.submit",
+      subjectId: id,
+      detail: { strategy: session.strategyId, strategy_version: session.strategyVersion },
+    });
+    return true;
+  });
+}

@@ -1,0 +1,24 @@
+import { findStrategy, type BlueprintVersion } from "#db/config-documents.ts";
+import { selectBlueprint, type NewSlot } from "#db/credentials/embedded-sessions.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { ID_PREFIX } from "#domain/ids.ts";
+import { must } from "#lib/assert.ts";
+import { newId } from "#lib/new-id.ts";
+import type { Services } from "#actions/services.ts";
+
+/** Makes a Blueprint the one whose slots an embedded flow collects, with their strategies' versions of now. */
+export async function chooseBlueprint(
+  services: Services,
+  tx: Database,
+  flow: { readonly accountId: string; readonly id: string },
+  { blueprint }: BlueprintVersion,
+): Promise<boolean> {
+  const slots: NewSlot[] = [];
+  for (const { slot, strategyId } of blueprint.credentials) {
+    const { version } = must(await findStrategy(tx, flow.accountId, strategyId), "a slot's strategy");
+    const sessionId = newId(ID_PREFIX.credentialSession);
+    const tokenLookup = services.signing.tokenLookup(services.signing.hostedToken(sessionId));
+    slots.push({ sessionId, tokenLookup, slot, strategyId, strategyVersion: version });
+  }
+  return await selectBlueprint(tx, { ...flow, blueprintKey: blueprint.key }, slots);
+}

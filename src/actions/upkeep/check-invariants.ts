@@ -1,0 +1,202 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BlobStore } from "#blobs/store.ts";
+import { findCachedBlueprintVersion } from "#db/config-documents.ts";
+import {
+  findIncompleteResults,
+  findPlaces,
+  inLongSnapshot,
+  listPresentCredentials,
+  listVersionsWithResults,
+  ROW_CHECKS,
+  type Places,
+} from "#db/invariants/invariants.ts";
+import { readOrphanLimit } from "#db/orphans.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { RowCheck } from "#db/invariants/row-check.ts";
+import type { Invariant, InvariantFinding } from "#domain/invariants.ts";
+import { must } from "#lib/assert.ts";
+import type { AuditKeys } from "#lib/audit-keys.ts";
+import { resultKeysOf } from "#nodes/types/output.ts";
+import { checkObjects, findOrphans } from "./check-objects.ts";
+import { readTombstones } from "#actions/credentials/tombstones.ts";
+import { verifyAudit } from "#actions/audit/verify-audit.ts";
+
+/** What is looked at, and how. Nothing of it is changed. */
+export interface Inspected {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly audit: AuditKeys;
+  readonly checkpointFiles: readonly string[];
+  readonly tombstoneFiles: readonly string[];
+  /** Scratch folders of this machine that no run has used since a moment. */
+  readonly listForgottenScratch: (before: Date) => Promise<readonly string[]>;
+  /** Before a second look at what may be only just under way. */
+  readonly secondLookMs: number;
+  readonly onProgress: (what: string, done: number, total: number) => void;
+}
+
+/** Three sweeps of a worker. */
+const SCRATCH_AGE_MS = 30 * 60_000;
+/** Of one check; the rest are counted. */
+const SHOWN_MAX = 20;
+
+/**
+ * docs/decisions/0025: looks for places where an invariant does not hold. What the database says is of one moment, so a
+ * service may go on meanwhile; what lies outside it is looked at twice before it counts.
+ */
+export async function checkInvariants(inspected: Inspected): Promise<readonly InvariantFinding[]> {
+  const { db, onProgress } = inspected;
+  const findings = [
+    ...(await checkRows(db, inspected.secondLookMs, onProgress)),
+    ...(await inLongSnapshot(db, checkManifests)),
+    ...(await checkTombstones(inspected)),
+    ...(await checkAudit(inspected)),
+    ...(await checkObjects(inspected)),
+    ...(await findOrphans(inspected)),
+    ...(await checkScratch(inspected)),
+  ];
+  return findings.toSorted((a, b) => numberOf(a.invariant) - numberOf(b.invariant));
+}
+
+const numberOf = (invariant: Invariant): number => Number(invariant.slice(1));
+
+async function checkRows(
+  db: Database,
+  secondLookMs: number,
+  onProgress: Inspected["onProgress"],
+): Promise<readonly InvariantFinding[]> {
+  const found = await inLongSnapshot(db, async (tx) => await lookAt(tx, ROW_CHECKS, onProgress));
+  const passing = found.filter(({ check }) => check.isPassing === true);
+  if (passing.length === 0) return found.flatMap(findingsOf);
+  await sleep(secondLookMs);
+  const again = await inLongSnapshot(
+    db,
+    async (tx) =>
+      await lookAt(
+        tx,
+        passing.map(({ check }) => check),
+        () => {},
+      ),
+  );
+  const stillThere = passing.flatMap(({ check, places }) => {
+    const second = new Set(again.find((each) => each.check === check)?.places);
+    const kept = places.filter((place) => second.has(place));
+    return kept.length === 0 ? [] : [{ check, places: kept, total: kept.length }];
+  });
+  return [...found.filter(({ check }) => check.isPassing !== true), ...stillThere].flatMap(findingsOf);
+}
+
+type FoundPlaces = Places & { readonly check: RowCheck };
+
+/** The rows of one moment. */
+async function lookAt(
+  tx: Database,
+  checks: readonly RowCheck[],
+  onProgress: Inspected["onProgress"],
+): Promise<readonly FoundPlaces[]> {
+  const found: FoundPlaces[] = [];
+  for (const [index, check] of checks.entries()) {
+    onProgress("rows", index, checks.length);
+    const places = await findPlaces(tx, check, SHOWN_MAX);
+    if (places.total > 0) found.push({ check, ...places });
+  }
+  onProgress("rows", checks.length, checks.length);
+  return found;
+}
+
+/** The rows of the transaction's moment, without a second look. */
+export async function checkRowsOf(tx: Database): Promise<readonly InvariantFinding[]> {
+  return [...(await lookAt(tx, ROW_CHECKS, () => {})).flatMap(findingsOf), ...(await checkManifests(tx))];
+}
+
+function findingsOf({ check, places, total }: FoundPlaces): readonly InvariantFinding[] {
+  const { invariant, name, problem, remedy } = check;
+  const shown = places.map((place) => ({ invariant, check: name, place, problem, remedy }));
+  const more = total - places.length;
+  return more === 0
+    ? shown
+    : [...shown, { invariant, check: name, place: `and ${more} more`, problem, remedy }];
+}
+
+/** V5: a completed run has the results that its Blueprint's version has outputs for. */
+async function checkManifests(tx: Database): Promise<readonly InvariantFinding[]> {
+  const expected = [];
+  for (const { blueprintId, version } of await listVersionsWithResults(tx)) {
+    const blueprint = must(await findCachedBlueprintVersion(tx, blueprintId, version), "a run's Blueprint");
+    const keys = blueprint.nodes
+      .filter((node) => node.type === "output")
+      .flatMap((node) => resultKeysOf(node).map(({ key }) => key));
+    expected.push({ blueprintId, version, keys });
+  }
+  const places = await findIncompleteResults(tx, expected, SHOWN_MAX);
+  return findingsOf({ check: INCOMPLETE, ...places });
+}
+
+const INCOMPLETE: RowCheck = {
+  invariant: "V5",
+  name: "results_incomplete",
+  problem: "it is completed, and its results are not those of its Blueprint's outputs",
+  remedy: "restore a backup that has them, or trigger it again",
+  find: "",
+};
+
+/** V7: what its owner asked to delete is not there. A delete may be under way: its line is written before its COMMIT. */
+async function checkTombstones(inspected: Inspected): Promise<readonly InvariantFinding[]> {
+  const look = async (): Promise<readonly string[]> =>
+    await listPresentCredentials(
+      inspected.db,
+      (await readTombstones(inspected.tombstoneFiles)).credentialIds,
+    );
+  let present = await look();
+  if (present.length > 0) {
+    await sleep(inspected.secondLookMs);
+    const first = new Set(present);
+    present = (await look()).filter((id) => first.has(id));
+  }
+  return present.map((id) => ({
+    invariant: "V7",
+    check: "tombstone",
+    place: `credential ${id}`,
+    problem:
+      "a tombstone says that it was deleted, and it is there: a delete was cut off, or a backup restored",
+    remedy: "latchkey restore-reconcile",
+  }));
+}
+
+/** V9: nothing was changed, inserted or taken out. */
+async function checkAudit(inspected: Inspected): Promise<readonly InvariantFinding[]> {
+  inspected.onProgress("audit log", 0, 1);
+  const { chains, foreignCheckpoints } = await verifyAudit(inspected.db, inspected.audit, {
+    account: null,
+    checkpointFiles: inspected.checkpointFiles,
+  });
+  inspected.onProgress("audit log", 1, 1);
+  const remedy = "latchkey audit verify names the same place; docs/audit.md says what it means";
+  const of = (check: string, place: string, problem: string): InvariantFinding => ({
+    invariant: "V9",
+    check,
+    place,
+    problem,
+    remedy,
+  });
+  return [
+    ...chains.flatMap(({ chain, account, findings }) =>
+      findings.map(({ fault, message }) => of(`audit_${fault}`, `audit chain ${account ?? chain}`, message)),
+    ),
+    ...foreignCheckpoints.map((place) =>
+      of("audit_checkpoint", place, "this checkpoint was not written by this installation"),
+    ),
+  ];
+}
+
+/** V11: a worker sweeps them every ten minutes. */
+async function checkScratch(inspected: Inspected): Promise<readonly InvariantFinding[]> {
+  const names = await inspected.listForgottenScratch(await readOrphanLimit(inspected.db, SCRATCH_AGE_MS));
+  return names.map((name) => ({
+    invariant: "V11",
+    check: "scratch",
+    place: `scratch folder ${name}`,
+    problem: "no run uses it any more, for longer than a worker takes to sweep it",
+    remedy: "start a worker on this machine: it removes the folder",
+  }));
+}

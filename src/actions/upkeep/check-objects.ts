@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import { BlobMissing, type BlobStore } from "#blobs/store.ts";
+import {
+  countStoredObjects,
+  eachStoredObject,
+  isObjectNamed,
+  listPurgedRuns,
+  type StoredObject,
+} from "#db/invariants/invariants.ts";
+import { listUnnamedBlobs, readOrphanLimit } from "#db/orphans.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { InvariantFinding } from "#domain/invariants.ts";
+import { limits } from "#domain/limits.ts";
+import { OBJECT_PREFIXES, ownNames } from "./sweep-objects.ts";
+
+interface Stored {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly onProgress: (what: string, done: number, total: number) => void;
+}
+
+const BATCH = 200;
+/** Beyond the sweep's own limit: it comes once an hour. */
+const SWEEP_LATE_MS = 2 * 3_600_000;
+
+/** V5: every object that a row names is there, with the length and the SHA-256 that were recorded. */
+export async function checkObjects({ db, blobs, onProgress }: Stored): Promise<readonly InvariantFinding[]> {
+  const findings: InvariantFinding[] = [];
+  const total = await countStoredObjects(db);
+  let done = 0;
+  for await (const batch of eachStoredObject(db, BATCH)) {
+    for (const object of batch) {
+      const problem = await problemOf(blobs, object);
+      // Purged between the row and the object: nobody misses it.
+      if (problem !== null && (await isObjectNamed(db, object.key))) findings.push(damaged(object, problem));
+    }
+    onProgress("objects", (done += batch.length), total);
+  }
+  return findings;
+}
+
+async function problemOf(blobs: BlobStore, { key, sizeBytes, sha256 }: StoredObject): Promise<string | null> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  try {
+    for await (const chunk of blobs.open(key)) {
+      hash.update(chunk);
+      bytes += chunk.byteLength;
+    }
+  } catch (error) {
+    if (!(error instanceof BlobMissing)) throw error;
+    return "is missing";
+  }
+  if (bytes !== sizeBytes) return `has ${bytes} bytes, and ${sizeBytes} were stored`;
+  return hash.digest().equals(sha256) ? null : "is not what was stored: its SHA-256 is another";
+}
+
+function damaged({ key, purpose, runId }: StoredObject, problem: string): InvariantFinding {
+  return {
+    invariant: "V5",
+    check: "object",
+    place: `object ${key}`,
+    problem: `the ${NOUNS[purpose] ?? purpose} of run ${runId ?? "unknown"} ${problem}`,
+    remedy: "restore it from a backup of the object store; without one, trigger the run again",
+  };
+}
+
+const NOUNS: Readonly<Record<string, string>> = { input: "input", step: "journal", result: "result" };
+
+/** V11 and V14: what no row names any more is gone, a while after it could be. */
+export async function findOrphans({ db, blobs }: Stored): Promise<readonly InvariantFinding[]> {
+  const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs + SWEEP_LATE_MS);
+  const findings: InvariantFinding[] = [];
+  const isOurs = await ownNames(db);
+  for (const prefix of OBJECT_PREFIXES) {
+    for await (const page of blobs.list(prefix, BATCH)) {
+      const old = page
+        .filter(({ key, modifiedAt }) => modifiedAt < before && isOurs(key))
+        .map(({ key }) => key);
+      if (old.length === 0) continue;
+      const orphans = await listUnnamedBlobs(db, old);
+      const purged = await listPurgedRuns(db, orphans.map(runOf));
+      findings.push(...orphans.map((key) => orphaned(key, purged.has(runOf(key)))));
+    }
+  }
+  for await (const name of blobs.listUnfinished(before, isOurs)) findings.push(unfinished(name));
+  return findings;
+}
+
+/** `steps/<account>/<run>/…`; an input's key names no run. */
+const runOf = (key: string): string => key.split("/")[2] ?? "";
+
+const SWEEP =
+  "start a worker: it sweeps the store once an hour. If one runs, look into its log for the task `sweep_objects`";
+
+const orphaned = (key: string, isPurged: boolean): InvariantFinding => ({
+  invariant: isPurged ? "V14" : "V11",
+  check: isPurged ? "object_of_purged_run" : "object_orphaned",
+  place: `object ${key}`,
+  problem: isPurged
+    ? "its run is purged, and it is there"
+    : "nothing names it, for longer than the sweep lets it be",
+  remedy: SWEEP,
+});
+
+const unfinished = (name: string): InvariantFinding => ({
+  invariant: "V11",
+  check: "object_unfinished",
+  place: `object ${name}`,
+  problem: "it was begun and never finished, longer ago than the sweep lets it be",
+  remedy: SWEEP,
+});

@@ -1,0 +1,87 @@
+import { BlobMissing, type BlobStore } from "#blobs/store.ts";
+import { readClock } from "#db/connection/clock.ts";
+import { readOrphanLimit } from "#db/orphans.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { limits } from "#domain/limits.ts";
+import { randomBase62 } from "#lib/new-id.ts";
+
+/** A presigned URL of the store begins and ends by the store's clock, and is signed by the database's. */
+const CLOCKS_DIFFER_MS = 60_000;
+/** Below the inputs: when this process dies half-way, the sweep takes what it has left. */
+const FOLDER = "inputs/doctor/";
+const LISTED = 100;
+
+/**
+ * Does with one object all that the service does: writes, reads whole and in part, lists and deletes it. Gives what is wrong, in a
+ * sentence; null: nothing.
+ */
+export async function checkStore(db: Database, blobs: BlobStore): Promise<string | null> {
+  const key = `${FOLDER}${randomBase62(24)}`;
+  const content = Buffer.from(`latchkey doctor ${key}`);
+  try {
+    const findings = await tryOut(db, blobs, key, content);
+    await blobs.remove([key]);
+    if (await isThere(blobs, key)) findings.push("still gives an object that was deleted");
+    return findings.length === 0 ? null : `the object store ${findings.join("; it ")}`;
+  } catch (error) {
+    await blobs.remove([key]).catch(() => undefined);
+    return describe(error as NodeJS.ErrnoException);
+  }
+}
+
+async function tryOut(db: Database, blobs: BlobStore, key: string, content: Buffer): Promise<string[]> {
+  await blobs.put(
+    key,
+    (async function* () {
+      yield content;
+    })(),
+  );
+  const nowMs = await readClock(db);
+  const whole = Buffer.concat(await Array.fromAsync(blobs.open(key)));
+  const part = Buffer.concat(await Array.fromAsync(blobs.open(key, { start: 9, end: 14 })));
+  let listedAt: Date | null = null;
+  for await (const page of blobs.list(FOLDER, LISTED))
+    listedAt = page.find((each) => each.key === key)?.modifiedAt ?? listedAt;
+  // What the sweep asks for.
+  const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs);
+  for await (const _name of blobs.listUnfinished(before, () => true)) break;
+  const findings: string[] = [];
+  if (!whole.equals(content)) findings.push("gives something else than was written");
+  // Of downloads, and of reading on after a connection broke.
+  if (part.toString() !== "doctor")
+    findings.push("gives other bytes than those of the range that is asked for");
+  if (listedAt === null) findings.push("does not list what was written");
+  else findings.push(...compareClocks(listedAt.getTime() - nowMs));
+  return findings;
+}
+
+function compareClocks(aheadMs: number): readonly string[] {
+  if (Math.abs(aheadMs) < CLOCKS_DIFFER_MS) return [];
+  const [seconds, way] = [Math.round(Math.abs(aheadMs) / 1_000), aheadMs > 0 ? "ahead of" : "behind"];
+  return [
+    `has a clock that is ${seconds} s ${way} the database's, and download URLs begin and end that much off. Set both by NTP`,
+  ];
+}
+
+async function isThere(blobs: BlobStore, key: string): Promise<boolean> {
+  try {
+    for await (const _chunk of blobs.open(key)) return true;
+    return true;
+  } catch (error) {
+    if (error instanceof BlobMissing) return false;
+    throw error;
+  }
+}
+
+function describe({ name, message, code }: NodeJS.ErrnoException): string {
+  if (name === "StoreFailed") return message;
+  const remedy = code === undefined ? undefined : REMEDIES.get(code);
+  return `the folder of the objects can't be used (${code ?? name}). ${remedy ?? "Look at the disk, and at the rights of the folder."}`;
+}
+
+const REMEDIES = new Map([
+  ["EACCES", "Give this user the right to read and write the folder `objects` of the data folder."],
+  ["EROFS", "Its disk is mounted read-only."],
+  ["ENOSPC", "Its disk is full."],
+  ["ENOTDIR", "Something else has its name: move it away."],
+]);

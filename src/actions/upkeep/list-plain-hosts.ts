@@ -1,0 +1,33 @@
+import { listAppliedDocuments } from "#db/config-documents.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { JsonObject } from "#domain/json.ts";
+import { plainHosts } from "#actions/config/check-plain-hosts.ts";
+
+export interface PlainHosts {
+  readonly kind: string;
+  readonly account: string;
+  readonly id: string;
+  readonly hosts: readonly string[];
+  /** Whether the document says that it is known. */
+  readonly insecure: boolean;
+}
+
+/** Strategies and Blueprints in force that send over the internet in the clear. */
+export async function listPlainHosts(db: Database): Promise<readonly PlainHosts[]> {
+  return (await listAppliedDocuments(db)).flatMap(({ kind, account, id, document }) => {
+    if (kind === "account") return [];
+    const stored = JSON.parse(document) as JsonObject;
+    const hosts = plainHosts(stored);
+    if (hosts.length === 0 || stored["retired"] === true) return [];
+    return [{ kind, account, id, hosts, insecure: stored["insecure"] === true }];
+  });
+}
+
+/** One sentence with the remedy. */
+export function describePlain({ kind, account, id, hosts, insecure }: PlainHosts): string {
+  const noun = kind === "blueprint" ? "Blueprint" : kind;
+  const remedy = insecure
+    ? "Its document says `insecure: true`; use https:// as soon as the target has it"
+    : "It goes on; use https://, or put `insecure: true` into the document, which `apply` wants now";
+  return `the ${noun} ${account}/${id} sends without encryption over public networks (${hosts.join(", ")}). ${remedy}`;
+}

@@ -1,0 +1,33 @@
+import { listAccounts } from "#db/accounts.ts";
+import { listStrategies } from "#db/config-documents.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { formatPath } from "#domain/config-problem.ts";
+import { findSecretUsesOf } from "#expressions/secret-use.ts";
+import { loginTypes } from "#strategies/registry.ts";
+
+export interface TellingLogin {
+  readonly account: string;
+  readonly strategyId: string;
+  /** As in a problem of `validate`: `login.steps[2].when`. */
+  readonly places: readonly string[];
+}
+
+/**
+ * Strategies in force whose expressions could tell of a secret field by a yes or a no. `apply` refuses them now; those that were in
+ * force before go on.
+ */
+export async function listTellingLogins(db: Database): Promise<readonly TellingLogin[]> {
+  const slugs = new Map((await listAccounts(db)).map(({ id, slug }) => [id, slug]));
+  return (await listStrategies(db)).flatMap(({ accountId, retired, strategy }) => {
+    const type = loginTypes.get(strategy.login.type);
+    if (retired || type === undefined) return [];
+    const places = findSecretUsesOf(type.schema, strategy).map(({ path }) => formatPath(["login", ...path]));
+    const account = slugs.get(accountId) ?? accountId;
+    return places.length === 0 ? [] : [{ account, strategyId: strategy.id, places }];
+  });
+}
+
+/** One sentence with the remedy. */
+export const describeTelling = ({ account, strategyId, places }: TellingLogin): string =>
+  `the login of the strategy ${account}/${strategyId} decides by secret fields (${places.join(", ")}). It goes on, but test logins do not ` +
+  "show those steps. Compare fields that are not secret, or ask `$exists($credential.<field>)`, and apply it again";

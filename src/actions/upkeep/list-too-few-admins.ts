@@ -1,0 +1,27 @@
+import { listAccounts } from "#db/accounts.ts";
+import { listAdminIds } from "#db/operators/operators.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { readTwoPersonRules } from "#db/operators/two-person-rules.ts";
+import { ADMINS_WANTED } from "#domain/proposal.ts";
+
+export interface TooFewAdmins {
+  /** Slug. */
+  readonly account: string;
+  readonly admins: number;
+}
+
+/** Accounts that want a second admin where there is none: nothing that they want confirmed can be. */
+export async function listAccountsWithTooFew(db: Database): Promise<readonly TooFewAdmins[]> {
+  const admins = (await listAdminIds(db)).length;
+  if (admins >= ADMINS_WANTED) return [];
+  const accounts = await listAccounts(db);
+  const rules = await readTwoPersonRules(
+    db,
+    accounts.map(({ id }) => id),
+  );
+  return accounts.filter(({ id }) => rules.get(id) !== "off").map(({ slug }) => ({ account: slug, admins }));
+}
+
+export const describeTooFew = ({ account, admins }: TooFewAdmins): string =>
+  `account ${account} wants two admins to agree (\`two_person\`), and there ${admins === 1 ? "is one" : "is none"}: changes that ` +
+  "decide where its credentials go can't be made. Make another one: latchkey operators create ana@example.com --role admin";

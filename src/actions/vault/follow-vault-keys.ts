@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Database } from "#db/connection/pool.ts";
+import { listVaultKeys, type VaultKey } from "#db/credentials/vault-keys.ts";
+import { describeError, type Log } from "#lib/log.ts";
+import type { Keyring } from "#vault/vault.ts";
+
+const EVERY_MS = 1_000;
+
+/**
+ * Keeps a running process with the keys of the database: it learns a key that was added, and seals with the one that was
+ * promoted, within two seconds and without a restart. A row that this installation has not signed is none of them: the process goes
+ * on with the key that it has. Gives what ends it.
+ */
+export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => Promise<void> {
+  const ending = new AbortController();
+  const told = new Set<string>();
+  const follow = async (): Promise<void> => {
+    while (!ending.signal.aborted) {
+      await sleep(EVERY_MS, undefined, { signal: ending.signal, ref: false }).catch(() => undefined);
+      if (ending.signal.aborted) return;
+      try {
+        await keepUp(vault, await listVaultKeys(db), (kid, text) => {
+          if (!told.has(kid)) log.error({ kid }, text);
+          told.add(kid);
+        });
+      } catch (error) {
+        // The database is away, or a key is damaged: the keys stay as they are.
+        log.debug(describeError(error), "the vault's keys can't be followed");
+      }
+    }
+  };
+  const ended = follow();
+  return async () => {
+    ending.abort();
+    await ended;
+  };
+}
+
+async function keepUp(
+  vault: Keyring,
+  keys: readonly VaultKey[],
+  complain: (kid: string, text: string) => void,
+): Promise<void> {
+  const isOpener = vault.canOpen;
+  for (const { kid, publicJwk, isPrimary } of keys) {
+    // Who opens never seals with a key that it does not hold: a row that somebody else put into the table included.
+    if (isOpener && !(await vault.learn(kid).catch(() => false))) {
+      complain(
+        kid,
+        "A master key was added that this process does not hold. Give it the new keyset and start it again, before the key is promoted.",
+      );
+    } else if (isPrimary && vault.kid !== kid) vault.sealWith(publicJwk);
+  }
+}

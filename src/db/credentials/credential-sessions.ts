@@ -1,0 +1,185 @@
+import type { CredentialSession } from "#domain/credential-session.ts";
+import type { Database } from "#db/connection/pool.ts";
+
+export interface StoredSession extends CredentialSession {
+  readonly accountId: string;
+  readonly strategyVersion: number;
+  readonly name: string | null;
+  /** The embedded flow that it collects a slot of; null: it has a link of its own. */
+  readonly embeddedSessionId: string | null;
+  readonly blueprintKey: string | null;
+  readonly slot: string | null;
+  /** The browser that has first opened its link, as `actions/sessions/note-opening.ts` knows it; null: nobody has. */
+  readonly firstBrowser: Buffer | null;
+}
+
+// `expired` is decided here, by the database's clock at the instant of reading (docs/decisions/0017).
+const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategyId", strategy_version as "strategyVersion",
+  name, return_url as "returnUrl", credential_id as "credentialId", created_at as "createdAt", expires_at as "expiresAt",
+  completed_at as "completedAt", embedded_session_id as "embeddedSessionId", blueprint_key as "blueprintKey", slot,
+  first_browser as "firstBrowser",
+  case when status = 'pending' and expires_at <= app_now() then 'expired' else status end as "status"`;
+
+export async function insertSession(
+  db: Database,
+  session: {
+    readonly id: string;
+    readonly accountId: string;
+    readonly strategyId: string;
+    readonly strategyVersion: number;
+    readonly name: string | null;
+    readonly returnUrl: string | null;
+    readonly tokenLookup: Uint8Array;
+    readonly lifetimeMs: number;
+  },
+): Promise<StoredSession> {
+  const rows = await db.query<StoredSession>(
+    `insert into credential_session
+       (id, account_id, strategy_id, strategy_version, name, return_url, token_lookup, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, app_now(), app_now() + $8::bigint * interval '1 ms')
+     returning ${SESSION_COLUMNS}`,
+    [
+      session.id,
+      session.accountId,
+      session.strategyId,
+      session.strategyVersion,
+      session.name,
+      session.returnUrl,
+      session.tokenLookup,
+      session.lifetimeMs,
+    ],
+  );
+  return rows[0] as StoredSession;
+}
+
+/** False: another one was first, or the session has ended. */
+export async function saveFirstBrowser(
+  db: Database,
+  session: Pick<StoredSession, "accountId" | "id">,
+  browser: Uint8Array,
+): Promise<boolean> {
+  const rows = await db.query(
+    `update credential_session set first_browser = $3, first_opened_at = app_now()
+     where account_id = $1 and id = $2 and first_browser is null and status = 'pending' returning 1`,
+    [session.accountId, session.id, browser],
+  );
+  return rows.length > 0;
+}
+
+export async function findSession(
+  db: Database,
+  accountId: string,
+  id: string,
+): Promise<StoredSession | undefined> {
+  const rows = await db.query<StoredSession>({
+    name: "find_session",
+    // A slot of an embedded flow is nobody's session but the flow's.
+    text: `select ${SESSION_COLUMNS} from credential_session
+      where account_id = $1 and id = $2 and embedded_session_id is null`,
+    values: [accountId, id],
+  });
+  return rows[0];
+}
+
+/** Whatever it is for; its id must come from a row of ours. */
+export async function findSessionById(
+  db: Database,
+  accountId: string,
+  id: string,
+): Promise<StoredSession | undefined> {
+  const rows = await db.query<StoredSession>(
+    `select ${SESSION_COLUMNS} from credential_session where account_id = $1 and id = $2`,
+    [accountId, id],
+  );
+  return rows[0];
+}
+
+/** The slots of an embedded flow's Blueprint, in their order. */
+export async function listSlotSessions(
+  db: Database,
+  flow: { readonly accountId: string; readonly id: string; readonly blueprintKey: string },
+): Promise<readonly StoredSession[]> {
+  return await db.query<StoredSession>(
+    `select ${SESSION_COLUMNS} from credential_session
+     where account_id = $1 and embedded_session_id = $2 and blueprint_key = $3 order by slot_position`,
+    [flow.accountId, flow.id, flow.blueprintKey],
+  );
+}
+
+/** By the SHA-256 of the token in its `hosted_url`. */
+export async function findSessionByToken(
+  db: Database,
+  tokenLookup: Uint8Array,
+): Promise<StoredSession | undefined> {
+  const rows = await db.query<StoredSession>(
+    `select ${SESSION_COLUMNS} from credential_session where token_lookup = $1 and embedded_session_id is null`,
+    [tokenLookup],
+  );
+  return rows[0];
+}
+
+/**
+ * Spec, Credential session `status`: `pending` → `completed`, and its credential, as one conditional write: of any number of submits
+ * exactly one gets true (docs/decisions/0017).
+ */
+export async function completeSession(
+  db: Database,
+  session: StoredSession,
+  credential: {
+    readonly id: string;
+    readonly sealed: Uint8Array;
+    readonly kid: string;
+    readonly origins: readonly string[];
+  },
+): Promise<boolean> {
+  const rows = await db.query(
+    `update credential_session set status = 'completed', credential_id = $3, completed_at = app_now()
+     where account_id = $1 and id = $2 and status = 'pending' and expires_at > app_now() returning id`,
+    [session.accountId, session.id, credential.id],
+  );
+  if (rows.length === 0) return false;
+  await db.query(
+    `insert into credential (id, account_id, strategy_id, session_id, name, sealed, kid, origins)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [
+      credential.id,
+      session.accountId,
+      session.strategyId,
+      session.id,
+      session.name,
+      credential.sealed,
+      credential.kid,
+      credential.origins,
+    ],
+  );
+  return true;
+}
+
+/**
+ * Of the sessions that have expired without a credential, those that are not on record as such: some of them, which are from here on.
+ * Part of a transaction.
+ */
+export async function noteExpiredSessions(
+  tx: Database,
+  limit: number,
+): Promise<readonly { readonly id: string; readonly accountId: string; readonly strategyId: string }[]> {
+  return await tx.query<{ id: string; accountId: string; strategyId: string }>(
+    `update credential_session set expiry_noted_at = app_now()
+     where id in (select id from credential_session
+       where status = 'pending' and expiry_noted_at is null and expires_at <= app_now()
+       order by expires_at limit $1 for no key update skip locked)
+     returning id, account_id as "accountId", strategy_id as "strategyId"`,
+    [limit],
+  );
+}
+
+/** As the table's CHECK. */
+const FAILURE_CHARACTERS_MAX = 500;
+
+/** For operators, why a sign-in at the target's own pages came to nothing. `detail` holds no secret. */
+export async function noteSignInFailure(db: Database, sessionId: string, detail: string): Promise<void> {
+  await db.query(
+    `update credential_session set sign_in_failure = $2, sign_in_failed_at = app_now() where id = $1 and status = 'pending'`,
+    [sessionId, Array.from(detail).slice(0, FAILURE_CHARACTERS_MAX).join("")],
+  );
+}

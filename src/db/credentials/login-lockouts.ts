@@ -1,0 +1,90 @@
+import type { Database } from "#db/connection/pool.ts";
+
+/** Whether logins of a credential are let through. Its target counts wrong passwords; so do we, and stop before it does. */
+export interface LoginLockout {
+  /** Rejected logins in a row. */
+  readonly rejections: number;
+  /** Null: it is open. */
+  readonly lockedUntil: Date | null;
+}
+
+/** Undefined when the credential was deleted. */
+export async function findLoginLockout(
+  db: Database,
+  credentialId: string,
+): Promise<LoginLockout | undefined> {
+  const rows = await db.query<LoginLockout>(
+    `select login_rejections as rejections,
+       case when login_locked_until > app_now() then login_locked_until end as "lockedUntil"
+     from credential where id = $1`,
+    [credentialId],
+  );
+  return rows[0];
+}
+
+/**
+ * Counts a rejected login of the run that holds the right to log in, and locks the credential when it is one too many. Gives
+ * what stands then; undefined when the right was lost meanwhile (or the credential deleted): nothing is counted.
+ */
+export async function countRejectedLogin(
+  db: Database,
+  rejected: {
+    readonly credentialId: string;
+    readonly runId: string;
+    readonly after: number;
+    readonly coolDownMs: number;
+  },
+): Promise<LoginLockout | undefined> {
+  const rows = await db.query<LoginLockout>(
+    `update credential set login_rejections = login_rejections + 1,
+       login_locked_until = case when login_rejections + 1 >= $3
+         then app_now() + $4::bigint * interval '1 ms' end
+     where id = $1 and login_run_id = $2
+     returning login_rejections as rejections, login_locked_until as "lockedUntil"`,
+    [rejected.credentialId, rejected.runId, rejected.after, rejected.coolDownMs],
+  );
+  return rows[0];
+}
+
+/** After a login that the target took. */
+export async function clearRejectedLogins(db: Database, credentialId: string, runId: string): Promise<void> {
+  await db.query(
+    `update credential set login_rejections = 0, login_locked_until = null
+     where id = $1 and login_run_id = $2 and login_rejections > 0`,
+    [credentialId, runId],
+  );
+}
+
+/** By an operator. Gives its account; undefined when there is no such credential. */
+export async function unlockCredential(db: Database, credentialId: string): Promise<string | undefined> {
+  const rows = await db.query<{ accountId: string }>(
+    `update credential set login_rejections = 0, login_locked_until = null where id = $1
+     returning account_id as "accountId"`,
+    [credentialId],
+  );
+  return rows[0]?.accountId;
+}
+
+export interface ListedCredential extends LoginLockout {
+  readonly id: string;
+  readonly account: string;
+  readonly strategy: string;
+  /** The caller's label. */
+  readonly name: string | null;
+  readonly createdAt: Date;
+}
+
+/** For operators; of one account, or of all. Nothing of what is sealed. */
+export async function listCredentials(
+  db: Database,
+  accountId: string | null,
+): Promise<readonly ListedCredential[]> {
+  return await db.query<ListedCredential>(
+    `select credential.id, account.slug as account, credential.strategy_id as strategy, credential.name,
+       credential.created_at as "createdAt", credential.login_rejections as rejections,
+       case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil"
+     from credential join account on account.id = credential.account_id
+     where $1::text is null or account.id = $1 order by account.slug, credential.created_at, credential.id`,
+    [accountId],
+  );
+}

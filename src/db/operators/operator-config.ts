@@ -1,0 +1,121 @@
+import type { NamedPage } from "#domain/page-cursor.ts";
+import type { RunStatus } from "#domain/run.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { readOneGenuine } from "#db/signing/signed-rows.ts";
+import type { SignedRow } from "#db/signing/signed-tables.ts";
+
+/** What has versions. */
+export type VersionedKind = "blueprint" | "strategy";
+
+export interface SeenDocument {
+  readonly accountId: string;
+  readonly account: string;
+  /** The Blueprint's key, or the strategy's id. */
+  readonly name: string;
+  readonly version: number;
+  readonly retired: boolean;
+  /** Of the version in force. */
+  readonly document: string;
+  readonly appliedAt: Date;
+  /** By their sign-in name; null: the command line. */
+  readonly appliedBy: string | null;
+  /** Of a Blueprint; null: none yet, and for a strategy. */
+  readonly lastRunId: string | null;
+  readonly lastRunStatus: RunStatus | null;
+  readonly lastRunAt: Date | null;
+}
+
+const SEEN = `account.id as "accountId", account.slug as account, found.retired, version.version, version.document,
+  version.created_at as "appliedAt", operator.email as "appliedBy", found.id, version.row_serial as "rowSerial",
+  version.row_mac as "rowMac", found.row_serial as "pointerSerial", found.row_mac as "pointerMac"`;
+
+/** Constant texts: each kind has its tables, and a Blueprint its last run. */
+const KINDS = {
+  blueprint: {
+    columns: `found.key as name, last.id as "lastRunId", last.status as "lastRunStatus", last.created_at as "lastRunAt"`,
+    tables: `blueprint found join account on account.id = found.account_id
+      join blueprint_version version on version.blueprint_id = found.id
+      left join lateral (select id, status, created_at from run where blueprint_id = found.id
+        order by created_at desc, id desc limit 1) last on true`,
+    name: "found.key",
+    current: "found.current_version",
+  },
+  strategy: {
+    columns: `found.id as name, null as "lastRunId", null as "lastRunStatus", null::timestamptz as "lastRunAt"`,
+    tables: `strategy found join account on account.id = found.account_id
+      join strategy_version version on version.account_id = found.account_id and version.strategy_id = found.id`,
+    name: "found.id",
+    current: "found.current_version",
+  },
+} as const;
+
+interface SignedDocument extends SeenDocument, SignedRow {
+  readonly id: string;
+  readonly pointerSerial: number | null;
+  readonly pointerMac: Buffer | null;
+}
+
+/** The row that says which version is in force. */
+const pointerOf = (row: SignedDocument): SignedRow & { readonly key: string } => ({
+  ...row,
+  key: row.name,
+  rowSerial: row.pointerSerial,
+  rowMac: row.pointerMac,
+});
+
+const from = (kind: VersionedKind): string =>
+  `select ${SEEN}, ${KINDS[kind].columns} from ${KINDS[kind].tables}
+   left join operator on operator.id = version.operator_id`;
+
+/** Versions in force, by account and name. */
+export async function listSeenDocuments(
+  db: Database,
+  kind: VersionedKind,
+  filter: { readonly accountId: string | null; readonly retired: boolean | null },
+  { after, rows }: NamedPage,
+): Promise<readonly SeenDocument[]> {
+  const { name, current } = KINDS[kind];
+  return await db.query<SeenDocument>(
+    `${from(kind)} where version.version = ${current} and ($1::text is null or found.account_id = $1)
+       and ($2::boolean is null or found.retired = $2)
+       and ($3::text is null or (account.slug, ${name}) > ($3, $4))
+     order by account.slug, ${name} limit $5`,
+    [filter.accountId, filter.retired, after?.[0] ?? null, after?.[1] ?? null, rows],
+  );
+}
+
+/** A version, or with null the one in force. What is shown here may be applied again: throws RowRefused. */
+export async function findSeenDocument(
+  db: Database,
+  kind: VersionedKind,
+  which: { readonly accountId: string; readonly name: string; readonly version: number | null },
+): Promise<SeenDocument | undefined> {
+  const { name, current } = KINDS[kind];
+  return await readOneGenuine(
+    db,
+    async () =>
+      await db.query<SignedDocument>(
+        `${from(kind)} where found.account_id = $1 and ${name} = $2 and version.version = coalesce($3::int, ${current})`,
+        [which.accountId, which.name, which.version],
+      ),
+    (row) => [
+      { kind: `${kind}_version`, row },
+      ...(which.version === null ? [{ kind, row: pointerOf(row) }] : []),
+    ],
+  );
+}
+
+/** A document's versions, the last one first. */
+export async function listSeenVersions(
+  db: Database,
+  kind: VersionedKind,
+  which: { readonly accountId: string; readonly name: string },
+  { after, rows }: NamedPage,
+): Promise<readonly SeenDocument[]> {
+  return await db.query<SeenDocument>(
+    `${from(kind)} where found.account_id = $1 and ${KINDS[kind].name} = $2
+       and ($3::int is null or version.version < $3)
+     order by version.version desc limit $4`,
+    [which.accountId, which.name, after?.[0] ?? null, rows],
+  );
+}

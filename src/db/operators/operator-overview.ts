@@ -1,0 +1,85 @@
+import type { RunStatus } from "#domain/run.ts";
+import type { Database } from "#db/connection/pool.ts";
+
+/** Runs that were triggered within an hour, by where they stand and how long they took. */
+export interface HourOfRuns {
+  readonly status: RunStatus;
+  /** Of ended ones: the exponent of 1.1 that their milliseconds are nearest below; null for others. */
+  readonly duration: number | null;
+  readonly runs: number;
+}
+
+/** One hour, from its start. */
+export async function countRunsOfHour(db: Database, startMs: number): Promise<readonly HourOfRuns[]> {
+  return await db.query<HourOfRuns>({
+    name: "count_runs_of_hour",
+    text: `select status,
+        floor(ln(greatest(extract(epoch from ended_at - coalesce(started_at, created_at)) * 1000, 1)) / ln(1.1))::int as duration,
+        count(*)::int as runs
+      from run where created_at >= timestamptz 'epoch' + $1::bigint * interval '1 ms'
+        and created_at < timestamptz 'epoch' + ($1::bigint + 3600000) * interval '1 ms'
+      group by 1, 2`,
+    values: [startMs],
+  });
+}
+
+/** Where logins were rejected in a row, and how many of the credentials are locked. */
+export interface FailingLogins {
+  readonly account: string;
+  readonly strategy: string;
+  readonly credentials: number;
+  readonly locked: number;
+}
+
+export async function listFailingLogins(db: Database, rows: number): Promise<readonly FailingLogins[]> {
+  return await db.query<FailingLogins>(
+    `select account.slug as account, strategy_id as strategy, count(*)::int as credentials,
+       (count(*) filter (where login_locked_until > app_now()))::int as locked
+     from credential join account on account.id = credential.account_id where login_rejections > 0
+     group by 1, 2 order by 3 desc, 1, 2 limit $1`,
+    [rows],
+  );
+}
+
+export interface FailingBlueprint {
+  readonly account: string;
+  readonly blueprint: string;
+  readonly failure: string;
+  readonly runs: number;
+  readonly lastRunId: string;
+}
+
+/** What failed since then, of the newest `runs` failures. */
+export async function listFailingBlueprints(
+  db: Database,
+  sinceMs: number,
+  { runs, rows }: { readonly runs: number; readonly rows: number },
+): Promise<readonly FailingBlueprint[]> {
+  return await db.query<FailingBlueprint>(
+    `select account.slug as account, blueprint.key as blueprint, failed.error_kind as failure, count(*)::int as runs,
+       max(failed.id) as "lastRunId"
+     from (select id, blueprint_id, error_kind from run
+         where status = 'failed' and created_at >= timestamptz 'epoch' + $1::bigint * interval '1 ms'
+         order by created_at desc, id desc limit $2) failed
+       join blueprint on blueprint.id = failed.blueprint_id join account on account.id = blueprint.account_id
+     group by 1, 2, 3 order by 4 desc, 1, 2, 3 limit $3`,
+    [sinceMs, runs, rows],
+  );
+}
+
+/** What a person must do something about. */
+export interface WaitingForPeople {
+  readonly reviews: number;
+  readonly writes: number;
+  readonly lockedCredentials: number;
+}
+
+export async function countWaitingForPeople(db: Database): Promise<WaitingForPeople> {
+  const rows = await db.query<WaitingForPeople>(
+    `select (select count(*)::int from review where status = 'open') as reviews,
+       (select count(*)::int from run_write where status = 'in_doubt') as writes,
+       (select count(*)::int from credential where login_rejections > 0 and login_locked_until > app_now())
+         as "lockedCredentials"`,
+  );
+  return rows[0] ?? { reviews: 0, writes: 0, lockedCredentials: 0 };
+}

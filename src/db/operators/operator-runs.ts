@@ -1,0 +1,293 @@
+import type { PageRequest } from "#domain/page-cursor.ts";
+import type { RunStatus } from "#domain/run.ts";
+import { CLOCK } from "#db/runs/polls.ts";
+import type { Database } from "#db/connection/pool.ts";
+
+/** Null: whatever it is. */
+export interface RunFilter {
+  readonly id: string | null;
+  readonly runKey: string | null;
+  readonly status: RunStatus | null;
+  readonly accountId: string | null;
+  /** By key, of whatever account. */
+  readonly blueprintIds: readonly string[] | null;
+  /** How the run's name begins. */
+  readonly name: string | null;
+  /** Each of them. */
+  readonly metadata: readonly MetadataPair[];
+  readonly since: string | null;
+  readonly until: string | null;
+}
+
+export interface MetadataPair {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface ListedRun {
+  readonly id: string;
+  readonly runKey: string;
+  readonly account: string;
+  /** Null: it only logs in. */
+  readonly blueprint: string | null;
+  readonly blueprintVersion: number | null;
+  readonly name: Buffer | null;
+  readonly status: RunStatus;
+  readonly progressStep: string;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly endedAt: Date | null;
+  readonly errorKind: string | null;
+  readonly purgedAt: Date | null;
+}
+
+const LISTED = `run.id, run.run_key as "runKey", account.slug as account, blueprint.key as blueprint,
+  run.blueprint_version as "blueprintVersion", run.name, run.status, run.progress_step as "progressStep",
+  run.created_at as "createdAt", run.started_at as "startedAt", run.ended_at as "endedAt",
+  run.error_kind as "errorKind", run.purged_at as "purgedAt"`;
+const TABLES = `run join account on account.id = run.account_id left join blueprint on blueprint.id = run.blueprint_id`;
+
+/**
+ * A page of runs, newest first. Not prepared by name: it is planned for the filters that are given, each of which has an index.
+ * What stands after the end of a name in the order of bytes is its bytes with one more, the highest.
+ */
+export async function listRuns(
+  db: Database,
+  filter: RunFilter,
+  { after, rows }: PageRequest,
+): Promise<readonly ListedRun[]> {
+  const one = filter.blueprintIds?.length === 1 ? (filter.blueprintIds[0] ?? null) : null;
+  const [pair = null, ...others] = filter.metadata.map(pairOf);
+  const among = pair && (await findFewWith(db, pair));
+  const name = filter.name === null ? null : Buffer.from(filter.name, "utf8");
+  return await db.query<ListedRun>(
+    `select ${LISTED} from ${TABLES}
+     where ($1::text is null or run.id = $1) and ($2::uuid is null or run.run_key = $2)
+       and ($3::text is null or run.status = $3) and ($4::text is null or run.account_id = $4)
+       and ($5::text is null or run.blueprint_id = $5) and ($6::text[] is null or run.blueprint_id = any($6))
+       and ($7::bytea is null or (run.name >= $7 and run.name < $8))
+       and ($9::text is null or case when position($10::bytea in run.metadata) > 0
+         then run_metadata_pairs(run.metadata) @> array[hashtextextended($9, 0)] else false end)
+       and ($17::bytea[] is null or (select bool_and(position(hashed in run.metadata) > 0) from unnest($17) as hashed))
+       and ($16::text[] is null or run.id = any($16))
+       and ($11::timestamptz is null or run.created_at >= $11) and ($12::timestamptz is null or run.created_at < $12)
+       and ($13::bigint is null or (run.created_at, run.id) < (timestamptz 'epoch' + $13 * interval '1 ms', $14))
+     order by run.created_at desc, run.id desc limit $15`,
+    [
+      filter.id,
+      filter.runKey,
+      filter.status,
+      filter.accountId,
+      one,
+      one === null ? filter.blueprintIds : null,
+      name,
+      name && Buffer.concat([name, Buffer.from([0xff])]),
+      pair?.text ?? null,
+      pair && Buffer.from(pair.hashed, "utf8"),
+      filter.since,
+      filter.until,
+      after?.atMs ?? null,
+      after?.id ?? null,
+      rows,
+      among,
+      others.length === 0 ? null : others.map(({ hashed }) => Buffer.from(hashed, "utf8")),
+    ],
+  );
+}
+
+/** `hashed`: as it stands in the JSON text, where its quotes can be nothing else. `text`: as the index has it. */
+const pairOf = ({ name, value }: MetadataPair) => ({
+  hashed: `${JSON.stringify(name)}:${JSON.stringify(value)}`,
+  text: `${name}=${JSON.stringify(value)}`,
+});
+
+/** More runs than these with one piece of metadata are met on the way through all: soon, unless all of them are old. */
+const FEW = 500;
+/** Of the newest so many runs so many: then it is met so often that nothing need be looked up. */
+const NEWEST = 200;
+const OFTEN = 10;
+
+/**
+ * The runs with a piece of metadata when they are few, else null. Asked by itself: the planner takes what it has no statistics
+ * of for one run in two hundred, and would rather look at a million, newest first, for the few that it doesn't expect, or sort
+ * a million that it doesn't expect either. Hence also the condition above, which asks for no index.
+ */
+async function findFewWith(db: Database, pair: ReturnType<typeof pairOf>): Promise<readonly string[] | null> {
+  const newest = await db.query(
+    `select 1 from (select metadata from run order by created_at desc, id desc limit $2) newest
+     where position($1::bytea in metadata) > 0 limit $3`,
+    [Buffer.from(pair.hashed, "utf8"), NEWEST, OFTEN],
+  );
+  if (newest.length === OFTEN) return null;
+  const rows = await db.query<{ id: string }>(
+    `select id from run
+     where metadata <> '\\x7b7d' and run_metadata_pairs(metadata) @> array[hashtextextended($1, 0)] limit $2`,
+    [pair.text, FEW + 1],
+  );
+  return rows.length > FEW ? null : rows.map(({ id }) => id);
+}
+
+export async function listBlueprintIds(
+  db: Database,
+  accountId: string | null,
+  key: string,
+): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from blueprint where key = $2 and ($1::text is null or account_id = $1)`,
+    [accountId, key],
+  );
+  return rows.map((row) => row.id);
+}
+
+export interface DetailedRun extends ListedRun {
+  readonly accountId: string;
+  readonly blueprintId: string | null;
+  readonly apiKeyId: string | null;
+  /** Who started it by hand, by their sign-in name; null also for the command line. */
+  readonly startedBy: string | null;
+  /** The run that it repeats, and those that repeat it, the newest first. */
+  readonly againOf: string | null;
+  readonly repeatedBy: readonly string[];
+  readonly metadata: Buffer;
+  readonly ignoredKeys: Buffer;
+  readonly errorDetail: string | null;
+  readonly purgeReason: "retention" | "operator" | null;
+  readonly parkedAt: Date | null;
+  readonly deadlineAt: Date | null;
+  /** When it asks a target again. */
+  readonly wakesAt: Date | null;
+  readonly waitsFor: string | null;
+  readonly retries: number;
+  readonly lostLeases: number;
+}
+
+export async function findDetailedRun(db: Database, id: string): Promise<DetailedRun | undefined> {
+  const rows = await db.query<DetailedRun>(
+    `select ${LISTED}, run.account_id as "accountId", run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
+       (select email from operator where operator.id = run.operator_id) as "startedBy", run.again_of as "againOf",
+       array(select id from run later where later.again_of = run.id order by id desc limit 20) as "repeatedBy", run.metadata,
+       run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason",
+       case when run.line is null then run.parked_at end as "parkedAt", run.deadline_at as "deadlineAt",
+       case when run.line = '${CLOCK}' and run.ended_at is null
+         then (select min(wakes_at) from run_poll where run_poll.run_id = run.id) end as "wakesAt",
+       case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
+         else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases"
+     from ${TABLES} where run.id = $1`,
+    [id],
+  );
+  return rows[0];
+}
+
+export interface DetailedStep {
+  readonly nodeId: string;
+  readonly status: "started" | "done" | "failed";
+  readonly attempts: number;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+  readonly outputKind: string | null;
+  readonly recordsTotal: number | null;
+  readonly recordsValid: number | null;
+  readonly errorDetail: string | null;
+  readonly log: Buffer | null;
+  /** Of a loop: the records that it goes through, where that is known. */
+  readonly turnsTotal: number | null;
+}
+
+/** In the order in which they ended: a node ends before those that need it begin, which its start, a difference, need not show. */
+export async function listDetailedSteps(db: Database, runId: string): Promise<readonly DetailedStep[]> {
+  return await db.query<DetailedStep>(
+    `select node_id as "nodeId", status, attempts, started_at as "startedAt", ended_at as "endedAt",
+       output_kind as "outputKind", records_total as "recordsTotal", records_valid as "recordsValid",
+       error_detail as "errorDetail", log, turns_total::float8 as "turnsTotal"
+     from run_step where run_id = $1 order by ended_at nulls last, started_at, node_id`,
+    [runId],
+  );
+}
+
+/** How many records each loop of a run has come to. */
+export async function listTurnsBegun(
+  db: Database,
+  runId: string,
+): Promise<readonly { readonly nodeId: string; readonly turns: number }[]> {
+  return await db.query(
+    // Step by step, by the index: how many turns each has kept costs nothing.
+    `with recursive step (node_id) as (
+       (select node_id from run_turn where run_id = $1 order by node_id limit 1)
+       union all
+       select (select node_id from run_turn where run_id = $1 and node_id > step.node_id order by node_id limit 1)
+       from step where step.node_id is not null
+     )
+     select split_part(step.node_id, '.', 1) as "nodeId", max(last.ordinal)::int + 1 as turns
+     from step cross join lateral (
+       select ordinal from run_turn where run_id = $1 and node_id = step.node_id order by ordinal desc limit 1
+     ) last
+     group by 1`,
+    [runId],
+  );
+}
+
+/** How many of the runs before one say what its steps usually give. */
+const USUAL_OF_RUNS = 20;
+
+/** The median of what each node gave in the last completed runs of the Blueprint before this one; nodes that gave no records are left out. */
+export async function listUsualRecords(
+  db: Database,
+  runId: string,
+): Promise<readonly { readonly nodeId: string; readonly records: number }[]> {
+  return await db.query(
+    `with earlier as (
+       select other.id, other.status from run join run other on other.blueprint_id = run.blueprint_id
+         and (other.created_at, other.id) < (run.created_at, run.id)
+       where run.id = $1 order by other.created_at desc, other.id desc limit $2
+     )
+     select step.node_id as "nodeId", percentile_disc(0.5) within group (order by step.records_total)::float8 as records
+     from earlier join run_step step on step.run_id = earlier.id
+     where earlier.status = 'completed' and step.status = 'done' and step.records_total is not null
+     group by step.node_id`,
+    [runId, USUAL_OF_RUNS],
+  );
+}
+
+/** Names and sizes; never what is in them. */
+export async function listInputSizes(
+  db: Database,
+  runId: string,
+): Promise<readonly { refKey: string; kind: string; filename: Buffer | null; sizeBytes: number }[]> {
+  return await db.query(
+    `select ref_key as "refKey", kind, filename, coalesce(octet_length(content), blob.size_bytes, 0)::float8 as "sizeBytes"
+     from run_input left join blob on blob.key = run_input.blob_key where run_input.run_id = $1 order by ref_key`,
+    [runId],
+  );
+}
+
+export async function listCredentialsOfRun(
+  db: Database,
+  runId: string,
+): Promise<readonly { slot: string; credentialId: string; strategyId: string; strategyVersion: number }[]> {
+  return await db.query(
+    `select slot, credential_id as "credentialId", strategy_id as "strategyId", strategy_version as "strategyVersion"
+     from run_credential where run_id = $1 order by slot`,
+    [runId],
+  );
+}
+
+export async function listResultSizes(
+  db: Database,
+  runId: string,
+): Promise<readonly { key: string; totalRecords: number; jsonBytes: number }[]> {
+  return await db.query(
+    `select key, total_records::float8 as "totalRecords", json_bytes::float8 as "jsonBytes"
+     from run_result where run_id = $1 order by ordinal`,
+    [runId],
+  );
+}
+
+export async function listReviewsOfRun(
+  db: Database,
+  runId: string,
+): Promise<readonly { id: string; nodeId: string; status: string }[]> {
+  return await db.query(
+    `select id, node_id as "nodeId", status from review where run_id = $1 order by created_at, id`,
+    [runId],
+  );
+}

@@ -1,0 +1,76 @@
+import { CLOCK } from "#db/runs/polls.ts";
+import type { Database } from "#db/connection/pool.ts";
+
+export interface SeenWorker {
+  readonly id: string;
+  readonly hostname: string;
+  readonly pid: number;
+  readonly startedAt: Date;
+  readonly heartbeatAt: Date;
+  /** Its lock is held and its heartbeat fresh: what others go by before they take over. */
+  readonly isAlive: boolean;
+  readonly runs: number;
+}
+
+export async function listSeenWorkers(db: Database, staleMs: number): Promise<readonly SeenWorker[]> {
+  return await db.query<SeenWorker>(
+    `select worker.id, hostname, pid, started_at as "startedAt", heartbeat_at as "heartbeatAt",
+       heartbeat_at >= app_now() - $1::bigint * interval '1 ms'
+         and exists (select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+           and database = (select oid from pg_database where datname = current_database())
+           and ((classid::bigint << 32) | objid::bigint) = worker.lock_key) as "isAlive",
+       -- What has a lease is admitted: the index of leased runs.
+       (select count(*)::int from run where lease_owner = worker.id and admitted_at is not null) as runs
+     from worker order by started_at, worker.id`,
+    [staleMs],
+  );
+}
+
+/** Runs that have not ended, by what they wait for; each group with its oldest. */
+export interface WaitingRuns {
+  readonly reason: WaitingReason;
+  readonly runs: number;
+  readonly oldestAt: Date;
+}
+
+export type WaitingReason = "place" | "credential" | "review" | "write" | "target" | "worker" | "nothing";
+
+/** `place`: its turn. `target`: the time to ask a target again. `worker`: admitted, and nobody carries it. `nothing`: it is carried. */
+export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
+  return await db.query<WaitingRuns>(
+    `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
+         when line = '${CLOCK}' then 'target' else 'place' end
+         when parked_at is not null and exists (select from run_write write where write.run_id = run.id
+           and write.status = 'in_doubt') then 'write'
+         when parked_at is not null then 'review'
+         when lease_owner is not null then 'nothing'
+         when admitted_at is not null then 'worker'
+         when waits_for is not null then 'credential' else 'place' end as reason,
+       count(*)::int as runs, min(coalesce(parked_at, resumed_at, created_at)) as "oldestAt"
+     from run where status in ('queued', 'running') group by 1 order by 2 desc, 1`,
+  );
+}
+
+export interface DatabaseState {
+  readonly version: string;
+  readonly sizeBytes: number;
+  readonly connections: number;
+  readonly connectionsMax: number;
+  /** The last migration. */
+  readonly migration: number;
+  /** Audit entries that have no number yet. */
+  readonly unchained: number;
+}
+
+export async function readDatabaseState(db: Database): Promise<DatabaseState> {
+  const rows = await db.query<DatabaseState>(
+    `select current_setting('server_version') as version, pg_database_size(current_database())::float8 as "sizeBytes",
+       (select count(*)::int from pg_stat_activity where datname = current_database()) as connections,
+       current_setting('max_connections')::int as "connectionsMax",
+       (select max(version)::int from schema_migration) as migration,
+       (select count(*)::int from audit_entry where sequence is null) as unchained`,
+  );
+  const [state] = rows;
+  if (!state) throw new Error("Invariant violated: a select without a table gives a row");
+  return state;
+}

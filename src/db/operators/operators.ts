@@ -1,0 +1,308 @@
+import type { OperatorRole, OperatorView } from "#domain/operator.ts";
+import { must } from "#lib/assert.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { readGenuine, readOneGenuine, signRow, type RowMark, type Signed } from "#db/signing/signed-rows.ts";
+import { decidingColumns, signedColumns, type SignedRow } from "#db/signing/signed-tables.ts";
+
+/** What the detail of the audit entry says of the row. */
+export type AuditedRow = RowMark["audited"];
+
+/** False when an operator with this address exists. The password is one that was made for them: `limitPassword` follows. */
+export async function insertOperator(
+  db: Database,
+  operator: {
+    readonly id: string;
+    readonly email: string;
+    readonly passwordHash: string;
+    readonly role: OperatorRole;
+  },
+): Promise<boolean> {
+  const nothingElse = {
+    totpNonce: null,
+    hasSecondFactor: false,
+    isDisabled: false,
+    oidcIssuer: null,
+    oidcSubject: null,
+    firstPasswordUntil: null,
+  };
+  const mark = await signRow(db, "operator", { ...operator, ...nothingElse });
+  const rows = await db.query(
+    `insert into operator (id, email, password_hash, role, row_serial, row_mac) values ($1, $2, $3, $4, $5, $6)
+     on conflict (email) do nothing returning id`,
+    [operator.id, operator.email, operator.passwordHash, operator.role, mark.serial, mark.mac],
+  );
+  return rows.length > 0;
+}
+
+export async function countOperators(db: Database): Promise<number> {
+  const rows = await db.query<{ count: number }>(`select count(*)::int as count from operator`);
+  return rows[0]?.count ?? 0;
+}
+
+const VIEW_COLUMNS = `operator.id, operator.email, operator.role, operator.created_at as "createdAt",
+  operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor",
+  operator.oidc_linked_at as "oidcLinkedAt"`;
+
+/** All, also those that this installation has not made; they raise alarms. */
+export async function listOperators(db: Database): Promise<readonly OperatorView[]> {
+  await readGenuine(db, async () => await db.query<StoredOperator>(SELECT_STORED), signedParts);
+  return await db.query<OperatorView>(`select ${VIEW_COLUMNS} from operator order by email`);
+}
+
+/** With what proves who somebody is. */
+export interface StoredOperator extends OperatorView, SignedRow {
+  readonly isDisabled: boolean;
+  readonly passwordHash: string;
+  /** It was made for the operator, who has not changed it in time. */
+  readonly isPasswordOver: boolean;
+  readonly totpNonce: Buffer | null;
+  readonly oidcIssuer: string | null;
+  readonly oidcSubject: string | null;
+  /** Until when a password counts that was made for the operator, as `signed-tables.ts` reads it; null: it is the operator's own. */
+  readonly firstPasswordUntil: string | null;
+}
+
+const SELECT_STORED = `select ${signedColumns("operator")}, operator.created_at as "createdAt",
+  coalesce(operator.first_password_until <= app_now(), false) as "isPasswordOver",
+  operator.disabled_at as "disabledAt", operator.oidc_linked_at as "oidcLinkedAt" from operator`;
+
+const signedParts = (row: SignedRow): readonly Signed[] => [{ kind: "operator", row }];
+
+/** By a normalised name: names are unlike in more than case. One that this installation has not made is nobody. */
+export async function findOperatorByName(db: Database, name: string): Promise<StoredOperator | undefined> {
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<StoredOperator>(`${SELECT_STORED} where lower(email) = $1 order by id`, [name]),
+    signedParts,
+  );
+  return genuine[0];
+}
+
+/** For the filter of a list: also of a row that does not verify. */
+export async function findOperatorId(db: Database, name: string): Promise<string | undefined> {
+  const rows = await db.query<{ id: string }>(
+    `select id from operator where lower(email) = $1 order by id limit 1`,
+    [name],
+  );
+  return rows[0]?.id;
+}
+
+/** By who they are at the provider. */
+export async function findOperatorBySubject(
+  db: Database,
+  issuer: string,
+  subject: string,
+): Promise<StoredOperator | undefined> {
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<StoredOperator>(`${SELECT_STORED} where oidc_issuer = $1 and oidc_subject = $2`, [
+        issuer,
+        subject,
+      ]),
+    signedParts,
+  );
+  return genuine[0];
+}
+
+/**
+ * Locked until the transaction ends, where there is one: two that change an operator come one after the other. Throws RowRefused: what
+ * somebody else has written is never signed by a change of something else.
+ */
+export async function lockOperator(tx: Database, id: string): Promise<StoredOperator | undefined> {
+  return await readOneGenuine(
+    tx,
+    async () => await tx.query<StoredOperator>(`${SELECT_STORED} where id = $1 for update`, [id]),
+    signedParts,
+  );
+}
+
+/** The other admins who can sign in, locked: two who disable each other at once must not both succeed. */
+export async function countOtherAdmins(tx: Database, id: string): Promise<number> {
+  const { genuine } = await readGenuine(
+    tx,
+    async () =>
+      await tx.query<StoredOperator>(
+        `${SELECT_STORED} where role = 'admin' and disabled_at is null order by id for update`,
+      ),
+    signedParts,
+  );
+  return genuine.filter((row) => row.id !== id).length;
+}
+
+/** The ids of the admins who can sign in. One that this installation has not made is none. */
+export async function listAdminIds(db: Database): Promise<readonly string[]> {
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<StoredOperator>(
+        `${SELECT_STORED} where role = 'admin' and disabled_at is null order by id`,
+      ),
+    signedParts,
+  );
+  return genuine.map(({ id }) => id);
+}
+
+type Change = Partial<
+  Pick<
+    StoredOperator,
+    "role" | "passwordHash" | "totpNonce" | "hasSecondFactor" | "isDisabled" | "oidcIssuer" | "oidcSubject"
+  >
+>;
+
+/** The one statement that changes what decides. `operator` is locked. Gives what the audit entry of the change says of the row. */
+async function change(tx: Database, operator: StoredOperator, to: Change): Promise<AuditedRow> {
+  const now = { ...operator, ...to };
+  const { serial, mac, audited } = await signRow(tx, "operator", now);
+  await tx.query(
+    `update operator set role = $2, password_hash = $3, totp_nonce = $4,
+       totp_confirmed_at = case when $5 then coalesce(totp_confirmed_at, app_now()) end,
+       totp_step = case when $5 then totp_step end,
+       disabled_at = case when $6 then coalesce(disabled_at, app_now()) end,
+       oidc_issuer = $7, oidc_subject = $8,
+       oidc_linked_at = case when $7::text is not null then coalesce(oidc_linked_at, app_now()) end,
+       row_serial = $9, row_mac = $10
+     where id = $1`,
+    [
+      now.id,
+      now.role,
+      now.passwordHash,
+      now.totpNonce,
+      now.hasSecondFactor,
+      now.isDisabled,
+      now.oidcIssuer,
+      now.oidcSubject,
+      serial,
+      mac,
+    ],
+  );
+  return audited;
+}
+
+/**
+ * The password was made for the operator: it is changed at the first sign-in, and counts for so long. Null: it is the operator's own. In
+ * the transaction that has written it; gives what the audit entry says of the row. Throws RowRefused.
+ */
+export async function limitPassword(tx: Database, id: string, forMs: number | null): Promise<AuditedRow> {
+  await lockOperator(tx, id);
+  const rows = await tx.query<Record<string, unknown>>(
+    `update operator set first_password_until = app_now() + $2::bigint * interval '1 ms' where id = $1
+     returning ${decidingColumns("operator")}`,
+    [id, forMs],
+  );
+  const { serial, mac, audited } = await signRow(tx, "operator", must(rows[0], "the operator"));
+  await tx.query(`update operator set row_serial = $2, row_mac = $3 where id = $1`, [id, serial, mac]);
+  return audited;
+}
+
+/** `limitPassword` says whose it is. */
+export async function savePasswordHash(
+  tx: Database,
+  operator: StoredOperator,
+  passwordHash: string,
+): Promise<void> {
+  await change(tx, operator, { passwordHash });
+}
+
+/** The same password by today's parameters; not over one that was changed meanwhile. */
+export async function renewPasswordHash(
+  db: Database,
+  id: string,
+  before: string,
+  passwordHash: string,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const operator = await lockOperator(tx, id);
+    if (operator?.passwordHash === before) await change(tx, operator, { passwordHash });
+  });
+}
+
+export async function saveDisabled(
+  tx: Database,
+  operator: StoredOperator,
+  isDisabled: boolean,
+): Promise<AuditedRow> {
+  return await change(tx, operator, { isDisabled });
+}
+
+export async function saveRole(
+  tx: Database,
+  operator: StoredOperator,
+  role: OperatorRole,
+): Promise<AuditedRow> {
+  return await change(tx, operator, { role });
+}
+
+/** Who the operator is at the provider of single sign-on, from now on; null: nobody. */
+export async function saveOidcLink(
+  tx: Database,
+  operator: StoredOperator,
+  link: { readonly issuer: string; readonly subject: string } | null,
+): Promise<AuditedRow> {
+  return await change(tx, operator, { oidcIssuer: link?.issuer ?? null, oidcSubject: link?.subject ?? null });
+}
+
+/** Begins anew: nothing of an earlier second factor counts any more. */
+export async function saveTotpNonce(
+  tx: Database,
+  operator: StoredOperator,
+  totpNonce: Buffer | null,
+): Promise<AuditedRow> {
+  const audited = await change(tx, operator, { totpNonce, hasSecondFactor: false });
+  await tx.query(`delete from operator_recovery_code where operator_id = $1`, [operator.id]);
+  return audited;
+}
+
+export async function confirmTotp(tx: Database, operator: StoredOperator, step: number): Promise<AuditedRow> {
+  const audited = await change(tx, operator, { hasSecondFactor: true });
+  await tx.query(`update operator set totp_step = $2 where id = $1`, [operator.id, step]);
+  return audited;
+}
+
+/** Takes a time step of the operator's codes. False: this code or a later one was given already (docs/decisions/0021). */
+export async function takeOperatorTotpStep(db: Database, id: string, step: number): Promise<boolean> {
+  const rows = await db.query(
+    `update operator set totp_step = $2 where id = $1 and totp_confirmed_at is not null and totp_step < $2 returning 1`,
+    [id, step],
+  );
+  return rows.length > 0;
+}
+
+export async function saveRecoveryCodes(
+  tx: Database,
+  id: string,
+  hashes: readonly Uint8Array[],
+): Promise<void> {
+  await tx.query(`delete from operator_recovery_code where operator_id = $1`, [id]);
+  await tx.query(`insert into operator_recovery_code (operator_id, hash) select $1, unnest($2::bytea[])`, [
+    id,
+    hashes,
+  ]);
+}
+
+/** Once. */
+export async function takeRecoveryCode(db: Database, id: string, hash: Uint8Array): Promise<boolean> {
+  const rows = await db.query(
+    `delete from operator_recovery_code where operator_id = $1 and hash = $2 returning 1`,
+    [id, hash],
+  );
+  return rows.length > 0;
+}
+
+/** Whether a code is one of an operator's, without taking it. */
+export async function isRecoveryCode(db: Database, id: string, hash: Uint8Array): Promise<boolean> {
+  const rows = await db.query(`select 1 from operator_recovery_code where operator_id = $1 and hash = $2`, [
+    id,
+    hash,
+  ]);
+  return rows.length > 0;
+}
+
+export async function countRecoveryCodes(db: Database, id: string): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    `select count(*)::int as count from operator_recovery_code where operator_id = $1`,
+    [id],
+  );
+  return rows[0]?.count ?? 0;
+}

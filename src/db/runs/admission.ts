@@ -1,0 +1,392 @@
+import { runStatusesBefore } from "#domain/run.ts";
+import { hasLeft } from "./left-runs.ts";
+import type { Database } from "#db/connection/pool.ts";
+import {
+  CLAIM,
+  CLAIMED_COLUMNS,
+  claimValues,
+  CREDENTIALS,
+  type ClaimedRun,
+  type RunCredential,
+} from "./runs.ts";
+
+/** Waiting runs looked at, beyond those that are wanted, when some at the head can't run. */
+const LOOK_AHEAD = 200;
+/** An account whose row is held (by `apply`, or by another worker's admission that takes long) is looked at again later. */
+const LOCK_TIMEOUT_MS = 100;
+/** Looks in one go; with each, those that wait for a busy credential stand aside. */
+const LOOKS_MAX = 10;
+/** A run that found one of its credentials free and another one busy for so many times reserves its places. */
+const PASSED_OVER_MAX = 3;
+/** In place of the credential that a run waits for: it waits for all of its own, and reserves them. */
+const RESERVES = "";
+/** Runs of an account that reserve places at a time, the oldest; the others have their turn after them. */
+const RESERVING_MAX = 20;
+
+interface Waiting {
+  readonly id: string;
+  /** -1: it reserves places. 0: a person has decided on it, and it goes before all others but those. */
+  readonly place: number;
+  readonly at: Date;
+  /** What one of its credentials asks for; null: it has none. */
+  readonly slot: string | null;
+  readonly credentialId: string | null;
+  readonly strategyId: string | null;
+  readonly strategyVersion: number | null;
+  /** The limit in force, whatever it was when the run was triggered; null: there is none. */
+  readonly concurrency: number | null;
+}
+
+/** Runs that a worker was given. */
+export interface Admitted {
+  readonly runs: readonly ClaimedRun[];
+  /** Whether there may be more that it did not come to. */
+  readonly isMore: boolean;
+  /** Whether some are left that a place of the account or of a credential would let begin. False: none waits at all. */
+  readonly mayWait: boolean;
+}
+
+/**
+ * Gives a worker that has room for `limit` more those of the account's waiting runs that may run now: the account is under its
+ * concurrency, their credentials under theirs. Admitted and leased in one transaction, which holds the account's row so that two
+ * admissions of one account follow each other. What is admitted is begun: nothing piles up before other accounts' runs. A run
+ * whose credential is busy stands aside until that is free, and nobody looks at it again before. One that needs several, and each time
+ * finds another one busy, reserves them after a while: else it would wait as long as others come that need less. A run whose row another transaction
+ * holds is passed over until a later look; when the account's own row is held, this fails with `lock_not_available`. `isLikely`: some
+ * wait, as far as the caller knows.
+ */
+export async function admitRuns(
+  db: Database,
+  accountId: string,
+  owner: string,
+  limit: number,
+  isLikely = false,
+): Promise<Admitted> {
+  // Most looks find nothing, or no room: that takes no lock. Whatever makes room or waits is looked at after that.
+  const seen = isLikely ? { waits: true, hasRoom: true } : await look(db, accountId);
+  if (!seen.waits || !seen.hasRoom) return { runs: [], isMore: false, mayWait: seen.waits };
+  const plain = await admitPlain(db, accountId, owner, limit);
+  const { runs, mayWait } = plain;
+  if (plain.isAll || runs.length === limit) return { runs, isMore: false, mayWait };
+  const others = await admitByChoice(db, accountId, owner, limit - runs.length);
+  return { runs: [...runs, ...others.runs], isMore: others.isMore, mayWait: true };
+}
+
+/**
+ * Those at the head that nothing keeps waiting but the account's concurrency (no credential of theirs has a limit, and no run of
+ * the account stands aside), chosen by the server in one round trip. `isAll`: there is no room, or nothing else waits.
+ */
+async function admitPlain(
+  db: Database,
+  accountId: string,
+  owner: string,
+  limit: number,
+): Promise<{ readonly runs: readonly ClaimedRun[]; readonly isAll: boolean; readonly mayWait: boolean }> {
+  // The second sees what was committed before the lock was had.
+  const [, rows] = await db.transactAll(
+    [
+      { name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] },
+      {
+        name: "admit_plain_runs",
+        text: ADMIT_PLAIN,
+        values: [accountId, owner, runStatusesBefore("running"), limit],
+      },
+    ],
+    { lockTimeoutMs: LOCK_TIMEOUT_MS },
+  );
+  const found = rows as readonly (ClaimedRun & { readonly mayBeMore: boolean; readonly free: number })[];
+  // Without any run there is one row all the same, for what it says of the others.
+  const runs = found.flatMap(({ mayBeMore: _mayBeMore, free: _free, ...run }) =>
+    run.id === null ? [] : [run],
+  );
+  const isAll = found[0]?.mayBeMore !== true;
+  return { runs, isAll, mayWait: !isAll || runs.length >= Math.min(limit, found[0]?.free ?? 0) };
+}
+
+/** Any of those that wait, each with the places of its credentials. */
+async function admitByChoice(
+  db: Database,
+  accountId: string,
+  owner: string,
+  limit: number,
+): Promise<Omit<Admitted, "mayWait">> {
+  const admit = async (tx: Database): Promise<Omit<Admitted, "mayWait">> => {
+    // Sent together, one after the other: the later see what was committed before the lock was had.
+    const [, [room], freed, first] = await Promise.all([
+      tx.query({ name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] }),
+      tx.query<{ free: number }>({ name: "read_account_room", text: ROOM, values: [accountId] }),
+      listFreed(tx, accountId, limit),
+      listWaiting(tx, accountId, limit),
+    ]);
+    const wanted = Math.min(limit, room?.free ?? 0);
+    if (wanted <= 0) return { runs: [], isMore: false };
+    let [ready, lookedAt] = [first, limit];
+    for (let looks = 1; ; looks++) {
+      const waiting = inTurn([...freed, ...ready]);
+      const { chosen, blocked } = await chooseRuns(tx, accountId, waiting, wanted);
+      if (blocked.size > 0) await standAside(tx, blocked);
+      const isMore = chosen.length < wanted && new Set(ready.map(({ id }) => id)).size >= lookedAt;
+      if (isMore && looks < LOOKS_MAX) {
+        lookedAt = wanted + LOOK_AHEAD;
+        ready = await listWaiting(tx, accountId, lookedAt);
+        continue;
+      }
+      return { runs: await takeLeases(tx, chosen, waiting, owner), isMore };
+    }
+  };
+  return await db.transaction(admit, { lockTimeoutMs: LOCK_TIMEOUT_MS });
+}
+
+const LOCK_ACCOUNT = `select 1 from account where id = $1 for no key update`;
+
+async function takeLeases(
+  tx: Database,
+  ids: readonly string[],
+  waiting: readonly Waiting[],
+  owner: string,
+): Promise<readonly ClaimedRun[]> {
+  if (ids.length === 0) return [];
+  const runs = await tx.query<Omit<ClaimedRun, "credentials">>({
+    name: "admit_runs",
+    text: `update run set admitted_at = app_now(), waits_for = null, passed_over = 0, ${CLAIM}
+      from account
+      where run.id in (select id from run where id = any($1) order by id for no key update skip locked) and account.id = run.account_id and run.admitted_at is null
+        and run.ended_at is null and run.lease_owner is null and run.parked_at is null
+      returning ${CLAIMED_COLUMNS}`,
+    values: claimValues(ids, owner),
+  });
+  const needs = Map.groupBy(waiting, ({ id }) => id);
+  return runs.map((run) => ({ ...run, credentials: credentialsOf(needs.get(run.id) ?? []) }));
+}
+
+function credentialsOf(needs: readonly Waiting[]): readonly RunCredential[] {
+  return needs.flatMap(({ slot, credentialId, strategyId, strategyVersion }) =>
+    slot === null || credentialId === null || strategyId === null || strategyVersion === null
+      ? []
+      : [{ slot, credentialId, strategyId, strategyVersion }],
+  );
+}
+
+const WAITS = `admitted_at is null and ended_at is null and parked_at is null`;
+/** Of an account. The three parts are an index each. */
+const HAS_WAITING = `(exists (select from run where run.account_id = account.id and ${WAITS}
+    and resumed_at is null and waits_for is null)
+  or exists (select from run where run.account_id = account.id and ${WAITS}
+    and resumed_at is not null and waits_for is null)
+  or exists (select from run where run.account_id = account.id and ${WAITS} and waits_for is not null))`;
+const ROOM = `select concurrency - (
+    select count(*) from run where run.account_id = account.id and admitted_at is not null and ended_at is null
+  )::int as free from account where id = $1`;
+
+/**
+ * The limit that a strategy has now, by its document: raised or lowered, it counts for what waits already. `strategies` gives their
+ * ids; the account is `$1`.
+ */
+const inForce = (
+  strategies: string,
+): string => `select strategy.id, (version.document::json ->> 'concurrency')::int as concurrency
+  from strategy join strategy_version version on version.account_id = strategy.account_id
+    and version.strategy_id = strategy.id and version.version = strategy.current_version
+  where strategy.account_id = $1 and strategy.id in (${strategies})`;
+
+/** Those that a person has decided on first, then in the order of their triggers. `$1` the account, the other how many of each. */
+const heads = (
+  limit: string,
+): string => `(select id, 0 as place, resumed_at as at from run where account_id = $1 and ${WAITS}
+    and resumed_at is not null and waits_for is null order by resumed_at, id limit ${limit})
+  union all
+  (select id, 1 as place, created_at as at from run where account_id = $1 and ${WAITS}
+    and resumed_at is null and waits_for is null order by created_at, id limit ${limit})`;
+
+const ADMIT_PLAIN = `with room as (
+    ${ROOM}
+  ), aside as (
+    select exists (select from run where account_id = $1 and ${WAITS} and waits_for is not null) as is_any
+  ), waiting as (
+    select head.id, row_number() over (order by head.place, head.at, head.id) as turn,
+      exists (select from run_credential used where used.run_id = head.id and exists (
+        select from (${inForce("used.strategy_id")}) limits where limits.concurrency is not null)) as is_limited
+    from (${heads("$4")}) head
+  ), limited as (
+    select min(turn) as turn from waiting where is_limited
+  ), claimed as (
+    update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
+    from account
+    where run.id in (select picked.id from run picked where picked.id in (select id from waiting, room, aside, limited
+        where not aside.is_any and waiting.turn <= room.free and waiting.turn < coalesce(limited.turn, $4::int + 1)
+          and waiting.turn <= $4::int) for no key update skip locked)
+      and account.id = run.account_id and run.admitted_at is null and run.ended_at is null and run.lease_owner is null
+      and run.parked_at is null
+    returning ${CLAIMED_COLUMNS}
+  )
+  select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", room.free, claimed.*,
+    ${CREDENTIALS} as credentials
+  from room cross join aside cross join limited left join claimed on true`;
+
+async function look(
+  db: Database,
+  accountId: string,
+): Promise<{ readonly waits: boolean; readonly hasRoom: boolean }> {
+  const rows = await db.query<{ waits: boolean; hasRoom: boolean }>({
+    name: "may_admit_runs",
+    text: `select waits, waits and (${ROOM}) > 0 as "hasRoom"
+      from (select ${HAS_WAITING} as waits from account where id = $1) seen`,
+    values: [accountId],
+  });
+  return rows[0] ?? { waits: false, hasRoom: false };
+}
+
+/** A row for each credential of the runs of `waiting` (id, place, at). */
+const NEEDS = `select waiting.id, waiting.place, waiting.at, used.slot, used.credential_id as "credentialId",
+    used.strategy_id as "strategyId", used.strategy_version as "strategyVersion", limits.concurrency
+  from waiting left join run_credential used on used.run_id = waiting.id
+    left join (${inForce(`select needed.strategy_id from run_credential needed join waiting on waiting.id = needed.run_id`)}) limits
+      on limits.id = used.strategy_id
+  order by waiting.place, waiting.at, waiting.id, used.slot`;
+
+async function listWaiting(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
+  return await tx.query<Waiting>({
+    name: "list_waiting_runs",
+    text: `with waiting as (${heads("$2")})
+      ${NEEDS}`,
+    values: [accountId, limit],
+  });
+}
+
+/**
+ * Those that stand aside for a credential which has places again: as many as it has, the first ones. And those that reserve places,
+ * whatever is free: what comes after them is told of them here.
+ */
+async function listFreed(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
+  const aside = `account_id = $1 and ${WAITS} and waits_for is not null`;
+  return await tx.query<Waiting>({
+    name: "list_freed_runs",
+    // Credential by credential, by the index: what stands behind its first runs costs nothing.
+    text: `with recursive busy (credential_id) as (
+        (select waits_for from run where ${aside} order by waits_for limit 1)
+        union all
+        select (select waits_for from run where ${aside} and waits_for > busy.credential_id order by waits_for limit 1)
+        from busy where busy.credential_id is not null
+      ), load as (
+        ${LOAD}
+      ), wanted as (
+        select busy.credential_id, used.strategy_id from busy left join lateral (
+          select strategy_id
+          from (select id from run where ${aside} and waits_for = busy.credential_id
+                order by resumed_at is null, coalesce(resumed_at, created_at), id limit 1) head
+          join run_credential used on used.run_id = head.id and used.credential_id = busy.credential_id
+          -- Two slots may hold the same credential.
+          limit 1
+        ) used on true
+        where busy.credential_id is not null
+      ), limits as (
+        ${inForce("select strategy_id from wanted")}
+      ), free as (
+        select wanted.credential_id, wanted.credential_id = $4 as reserves,
+          case when wanted.credential_id = $4 then $3
+            else greatest(least(coalesce(limits.concurrency - coalesce(load.count, 0), $2), $2), 0) end as places
+        from wanted left join limits on limits.id = wanted.strategy_id left join load using (credential_id)
+      ), waiting as (
+        select first.* from free
+        cross join lateral (
+          select id, case when free.reserves then -1 else (resumed_at is null)::int end as place,
+            coalesce(resumed_at, created_at) as at
+          from run where ${aside} and waits_for = free.credential_id
+          order by resumed_at is null, coalesce(resumed_at, created_at), id limit free.places
+        ) first
+      )
+      ${NEEDS}`,
+    values: [accountId, limit, RESERVING_MAX, RESERVES],
+  });
+}
+
+/** How many runs each credential of the account has under way. */
+const LOAD = `select used.credential_id, count(*)::int as count
+    from run join run_credential used on used.run_id = run.id
+    where run.account_id = $1 and run.admitted_at is not null and run.ended_at is null group by used.credential_id`;
+
+function inTurn(waiting: readonly Waiting[]): readonly Waiting[] {
+  return waiting.toSorted(
+    (a, b) =>
+      a.place - b.place || a.at.getTime() - b.at.getTime() || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0),
+  );
+}
+
+interface Choice {
+  readonly chosen: readonly string[];
+  /** Those that can't run, each with the busy credential that it waits for. */
+  readonly blocked: ReadonlyMap<string, string>;
+}
+
+/**
+ * In the order given; a run waits while one of its credentials is at its limit. What one reserves that must wait counts as taken for all
+ * that come after it.
+ */
+async function chooseRuns(
+  tx: Database,
+  accountId: string,
+  waiting: readonly Waiting[],
+  wanted: number,
+): Promise<Choice> {
+  const load = new Map<string | null, number>();
+  if (waiting.some(({ concurrency }) => concurrency !== null)) {
+    const rows = await tx.query<{ credentialId: string; count: number }>({
+      name: "count_credential_load",
+      text: `select credential_id as "credentialId", count from (${LOAD}) as load`,
+      values: [accountId],
+    });
+    for (const row of rows) load.set(row.credentialId, row.count);
+  }
+  const chosen: string[] = [];
+  const blocked = new Map<string, string>();
+  for (const [id, needs] of Map.groupBy(waiting, (run) => run.id)) {
+    if (chosen.length >= wanted) break;
+    const busy = needs.find(
+      ({ credentialId, concurrency }) => concurrency !== null && (load.get(credentialId) ?? 0) >= concurrency,
+    );
+    const reserves = needs.some(({ place }) => place < 0);
+    if (busy === undefined || reserves)
+      for (const { credentialId } of needs) load.set(credentialId, (load.get(credentialId) ?? 0) + 1);
+    if (busy?.credentialId) blocked.set(id, busy.credentialId);
+    else chosen.push(id);
+  }
+  return { chosen, blocked };
+}
+
+/**
+ * Each waits for the credential given with it; one that only goes from one to the next was passed over. A transaction that changes one of them at this moment goes first:
+ * it stands aside at the next look.
+ */
+async function standAside(tx: Database, blocked: ReadonlyMap<string, string>): Promise<void> {
+  await tx.query({
+    name: "stand_aside",
+    text: `update run set passed_over = run.passed_over + (run.waits_for is not null)::int,
+        waits_for = case when run.passed_over + (run.waits_for is not null)::int >= $3 then $4 else given.credential_id end
+      from unnest($1::text[], $2::text[]) as given (run_id, credential_id)
+      where run.id = given.run_id and run.waits_for is distinct from given.credential_id and run.waits_for is distinct from $4
+        and run.id in (select id from run where id = any($1) order by id for no key update skip locked)`,
+    values: [[...blocked.keys()], [...blocked.values()], PASSED_OVER_MAX, RESERVES],
+  });
+}
+
+/** An account with runs that a worker might take. */
+export interface AccountToServe {
+  readonly accountId: string;
+  /** Whether some wait to be admitted. */
+  readonly waits: boolean;
+  /** Whether some were begun and left, and may go on beside others. */
+  readonly isLeft: boolean;
+  /** Whether some must go on in quarantine. */
+  readonly isSuspect: boolean;
+}
+
+/** For the reconciler: the process that was told of them may be lost, or have no room. Some steps an account, by index. */
+export async function listAccountsToServe(db: Database): Promise<readonly AccountToServe[]> {
+  return await db.query<AccountToServe>({
+    name: "list_accounts_to_serve",
+    text: `select * from (select id as "accountId", ${HAS_WAITING} as waits, ${hasLeft("plain")} as "isLeft",
+        ${hasLeft("suspect")} as "isSuspect" from account) seen
+      where waits or "isLeft" or "isSuspect"`,
+    values: [],
+  });
+}

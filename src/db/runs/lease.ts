@@ -1,0 +1,97 @@
+import { grouped } from "#db/connection/group.ts";
+import type { Database } from "#db/connection/pool.ts";
+
+/** What a worker holds: every write with it is refused once another has taken the run over. */
+export interface Lease {
+  readonly runId: string;
+  readonly owner: string;
+  readonly epoch: number;
+}
+
+/** Of the run's own row: it is still this lease's. The one condition that every write of a worker carries. */
+const heldBy = (owner: string, epoch: string): string =>
+  `lease_owner = ${owner} and lease_epoch = ${epoch} and ended_at is null`;
+
+/** `$1` is the run's id. */
+export const HELD = heldBy("$2", "$3");
+
+/** For other tables: the run is still this lease's, and stays so until the transaction ends. */
+export const RUN_HELD = `exists (select 1 from run where id = $1 and ${HELD} for share)`;
+
+/** `$1` to `$3`. */
+export const leaseValues = (lease: Lease): [string, string, number] => [
+  lease.runId,
+  lease.owner,
+  lease.epoch,
+];
+
+/** Of a row that another transaction holds: a batch leaves it out, a call that goes alone waits. */
+type LockWait = "skip" | "wait";
+
+/** A statement under leases, as a batch and as a call that goes alone. */
+export type LeasedStatement = {
+  readonly [form in LockWait]: { readonly name: string; readonly text: string };
+};
+
+/**
+ * `write` gets `held`, a common table expression: the rows of `given` (run_id, owner, epoch) whose runs are still their lease's, and
+ * stay so until the transaction ends. `locks` says what the statement does to the run's own row.
+ */
+export function underLease(
+  name: string,
+  locks: "share" | "no key update",
+  write: (held: string) => string,
+): LeasedStatement {
+  const held = (ifLocked: string): string => `held as (
+    select given.* from given join run on run.id = given.run_id and ${heldBy("given.owner", "given.epoch")}
+    order by given.run_id for ${locks} of run${ifLocked})`;
+  return {
+    skip: { name, text: write(held(" skip locked")) },
+    wait: { name: `${name}_alone`, text: write(held("")) },
+  };
+}
+
+interface LeasedCall {
+  readonly lease: Lease;
+}
+
+/** `$1` to `$3`: `given (run_id, owner, epoch)`. */
+const leaseColumns = (calls: readonly LeasedCall[]): readonly (readonly unknown[])[] => [
+  calls.map(({ lease }) => lease.runId),
+  calls.map(({ lease }) => lease.owner),
+  calls.map(({ lease }) => lease.epoch),
+];
+
+/**
+ * Concurrent writes of this process under its leases as one statement, which gives the ids of the runs that it changed:
+ * true for those calls, false for those whose lease is lost. `values` are those from `$4` on. One lost lease changes nothing for
+ * its neighbours, and no neighbour waits for a run whose row another transaction holds: that call goes alone, and waits. A run has
+ * one call at a time; the calls are in the order of their runs, so that two batches never wait for each other.
+ */
+export function groupedUnderLease<Call extends LeasedCall>(
+  statement: LeasedStatement,
+  values: (calls: readonly Call[]) => readonly unknown[],
+): (db: Database, call: Call) => Promise<boolean> {
+  const write = async (
+    db: Database,
+    calls: readonly Call[],
+    form: LockWait,
+  ): Promise<ReadonlySet<string>> => {
+    const changed = await db.query<{ runId: string }>({
+      ...statement[form],
+      values: [...leaseColumns(calls), ...values(calls)],
+    });
+    return new Set(changed.map(({ runId }) => runId));
+  };
+  const alone = async (db: Database, call: Call): Promise<boolean> =>
+    (await write(db, [call], "wait")).has(call.lease.runId);
+  const together = grouped<Call, boolean>(
+    async (db, calls) => {
+      const ordered = calls.toSorted((a, b) => (a.lease.runId < b.lease.runId ? -1 : 1));
+      const changed = await write(db, ordered, "skip");
+      return calls.map(({ lease }) => changed.has(lease.runId));
+    },
+    { alone, waitMaxMs: Infinity },
+  );
+  return async (db, call) => (await together(db, call)) || (await alone(db, call));
+}

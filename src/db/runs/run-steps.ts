@@ -1,0 +1,216 @@
+import { groupedUnderLease, leaseValues, RUN_HELD, underLease, type Lease } from "./lease.ts";
+import type { Database } from "#db/connection/pool.ts";
+
+/** One journal entry: what a node that touches the outside has given. */
+export interface RunStep {
+  readonly nodeId: string;
+  readonly status: "started" | "done" | "failed";
+  readonly outputKind: "records" | "text" | "json" | "file" | "absent" | null;
+  /** All of it when it is small; else it is the object. Both null: there is nothing. */
+  readonly output: Buffer | null;
+  readonly blobKey: string | null;
+  readonly blobBytes: number | null;
+  /** Of a file. */
+  readonly filename: Buffer | null;
+  readonly contentType: Buffer | null;
+  readonly recordsTotal: number | null;
+  readonly recordsValid: number | null;
+}
+
+export async function listSteps(db: Database, runId: string): Promise<readonly RunStep[]> {
+  return await db.query<RunStep>(
+    `select node_id as "nodeId", status, output_kind as "outputKind", output, blob_key as "blobKey",
+       blob.size_bytes as "blobBytes", filename, content_type as "contentType", records_total as "recordsTotal",
+       records_valid as "recordsValid"
+     from run_step left join blob on blob.key = run_step.blob_key where run_step.run_id = $1`,
+    [runId],
+  );
+}
+
+/**
+ * The node is about to change something outside, or to keep what it works on. False: the lease is lost, and it must not. One that only
+ * reads is noted when it has ended: begun again after a crash it does no harm, and its start would be a commit of its own.
+ */
+export const startStep = groupedUnderLease<{
+  readonly lease: Lease;
+  readonly accountId: string;
+  readonly nodeId: string;
+}>(
+  underLease(
+    "start_steps",
+    "share",
+    (held) => `with given as (
+          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[])
+            as given (run_id, owner, epoch, account_id, node_id)
+        ), ${held}
+        insert into run_step (account_id, run_id, node_id, status, epoch)
+        select account_id, run_id, node_id, 'started', epoch from held
+        on conflict (run_id, node_id) do update
+          set status = 'started', epoch = excluded.epoch, attempts = run_step.attempts + 1, started_at = app_now(),
+            ended_at = null, error_detail = null
+          where run_step.status <> 'done'
+        returning run_id as "runId"`,
+  ),
+  (calls) => [calls.map(({ accountId }) => accountId), calls.map(({ nodeId }) => nodeId)],
+);
+
+export interface FinishedStep {
+  readonly lease: Lease;
+  readonly accountId: string;
+  readonly nodeId: string;
+  readonly outputKind: "records" | "text" | "json" | "file" | "absent";
+  /** At most one of the two. */
+  readonly output: Buffer | null;
+  readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array } | null;
+  /** Of a file. */
+  readonly filename: string | null;
+  readonly contentType: string | null;
+  readonly recordsTotal: number | null;
+  readonly recordsValid: number | null;
+  readonly log: string;
+  /** How long it took: the start of one that was not begun. */
+  readonly tookMs: number;
+}
+
+/** Of an entry in the way: this lease has begun it, or an earlier one has not finished it. */
+const IS_OPEN = `(run_step.status = 'started' and run_step.epoch = excluded.epoch)
+        or (run_step.status <> 'done' and run_step.epoch < excluded.epoch)`;
+/** Whether the entry in the way is this lease's own, with its start. */
+const IS_BEGUN = `run_step.epoch = excluded.epoch`;
+const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else excluded.started_at end,
+          attempts = run_step.attempts + (not ${IS_BEGUN})::int, epoch = excluded.epoch, status = excluded.status,
+          ended_at = excluded.ended_at`;
+
+/** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
+export const finishStep = groupedUnderLease<FinishedStep>(
+  // A run that gets somewhere is no poison: only leases lost without a finished step count (docs/decisions/0009).
+  underLease(
+    "finish_steps",
+    "share",
+    (held) => `with given as (
+    select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[],
+        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[], $16::float8[])
+      as given (run_id, owner, epoch, account_id, node_id, output_kind, output, blob_key, blob_bytes, blob_sha256,
+        records_total, records_valid, log, filename, content_type, took_ms)
+  ), ${held}, done as (
+    insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, output_kind, output, blob_key,
+      records_total, records_valid, log, filename, content_type)
+    select account_id, run_id, node_id, 'done', epoch, app_now() - took_ms * interval '1 ms', app_now(), output_kind, output,
+      blob_key, records_total, records_valid, log, filename, content_type
+    from held
+    on conflict (run_id, node_id) do update
+      set ${TIMES}, error_detail = null, output_kind = excluded.output_kind, output = excluded.output,
+          blob_key = excluded.blob_key, records_total = excluded.records_total, records_valid = excluded.records_valid,
+          log = excluded.log, filename = excluded.filename, content_type = excluded.content_type
+      where ${IS_OPEN}
+    returning run_step.run_id
+  ), stored as (
+    insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
+    select blob_key, account_id, run_id, 'step', blob_bytes, blob_sha256 from held join done using (run_id)
+    where blob_key is not null
+  ), noted as (
+    insert into account_usage_change (account_id, bytes)
+    select account_id, sum(blob_bytes) from held join done using (run_id) where blob_bytes > 0 group by account_id
+  ), progressed as (
+    update run set lost_leases = 0 from done where run.id = done.run_id and lost_leases > 0
+  )
+  select run_id as "runId" from done`,
+  ),
+  stepColumns,
+);
+
+const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
+
+function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown[])[] {
+  return [
+    calls.map(({ accountId }) => accountId),
+    calls.map(({ nodeId }) => nodeId),
+    calls.map(({ outputKind }) => outputKind),
+    calls.map(({ output }) => output),
+    calls.map(({ blob }) => blob?.key ?? null),
+    calls.map(({ blob }) => blob?.sizeBytes ?? null),
+    calls.map(({ blob }) => blob?.sha256 ?? null),
+    calls.map(({ recordsTotal }) => recordsTotal),
+    calls.map(({ recordsValid }) => recordsValid),
+    calls.map(({ log }) => Buffer.from(log, "utf8")),
+    calls.map(({ filename }) => bytes(filename)),
+    calls.map(({ contentType }) => bytes(contentType)),
+    calls.map(({ tookMs }) => tookMs),
+  ];
+}
+
+/** `detail` is redacted. */
+export const failStep = groupedUnderLease<{
+  readonly lease: Lease;
+  readonly accountId: string;
+  readonly nodeId: string;
+  readonly detail: string;
+  readonly tookMs: number;
+  readonly log?: string;
+}>(
+  underLease(
+    "fail_steps",
+    "share",
+    (held) => `with given as (
+          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::bytea[])
+            as given (run_id, owner, epoch, account_id, node_id, detail, took_ms, log)
+        ), ${held}
+        insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail, log)
+        select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail, log from held
+        on conflict (run_id, node_id) do update
+          set ${TIMES}, error_detail = excluded.error_detail, log = coalesce(excluded.log, run_step.log) where ${IS_OPEN}
+        returning run_id as "runId"`,
+  ),
+  (calls) => [
+    calls.map(({ accountId }) => accountId),
+    calls.map(({ nodeId }) => nodeId),
+    calls.map(({ detail }) => detail),
+    calls.map(({ tookMs }) => tookMs),
+    calls.map(({ log }) => bytes(log ?? null)),
+  ],
+);
+
+/** `log` is redacted, and of a step that this lease has begun. Without the lease nothing is written. */
+export async function noteStep(db: Database, held: Lease, nodeId: string, log: string): Promise<void> {
+  await db.query(
+    `update run_step set log = $5
+     where run_id = $1 and node_id = $4 and epoch = $3 and status = 'started' and ${RUN_HELD}`,
+    [...leaseValues(held), nodeId, Buffer.from(log, "utf8")],
+  );
+}
+
+/** The object with the records that a node works through one by one; null before they were kept. */
+export async function findStepSource(db: Database, runId: string, nodeId: string): Promise<string | null> {
+  const rows = await db.query<{ key: string | null }>(
+    `select source_blob_key as key from run_step where run_id = $1 and node_id = $2`,
+    [runId, nodeId],
+  );
+  return rows[0]?.key ?? null;
+}
+
+/** False: the lease is lost, and the object is nobody's. */
+export async function saveStepSource(
+  db: Database,
+  held: Lease,
+  accountId: string,
+  nodeId: string,
+  blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array },
+): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const isHeld = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
+    if (isHeld.length === 0) return false;
+    await tx.query(
+      `with noted as (
+         insert into account_usage_change (account_id, bytes) select $2, $4::bigint where $4::bigint > 0
+       )
+       insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4::bigint, $5)`,
+      [blob.key, accountId, held.runId, blob.sizeBytes, blob.sha256],
+    );
+    const rows = await tx.query(
+      `update run_step set source_blob_key = $4
+       where run_id = $1 and node_id = $2 and epoch = $3 and status = 'started' returning 1`,
+      [held.runId, nodeId, held.epoch, blob.key],
+    );
+    return rows.length > 0;
+  });
+}

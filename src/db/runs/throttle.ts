@@ -1,0 +1,53 @@
+import type { Database } from "#db/connection/pool.ts";
+
+/** A node whose requests are spaced, for all runs and workers together. */
+export interface ThrottledNode {
+  readonly accountId: string;
+  readonly blueprintId: string;
+  readonly nodeId: string;
+}
+
+export interface ThrottleSlot {
+  /** How long it is until then. */
+  readonly waitMs: number;
+  /** Names the slot, to give it back. */
+  readonly at: string;
+}
+
+/**
+ * Takes the node's next free moment, one every `spacingMs` for all runs and workers together, if it comes within `withinMs`.
+ * Undefined: it comes later, and nothing was taken.
+ */
+export async function takeThrottleSlot(
+  db: Database,
+  node: ThrottledNode,
+  spacingMs: number,
+  withinMs: number,
+): Promise<ThrottleSlot | undefined> {
+  const rows = await db.query<ThrottleSlot>({
+    name: "take_throttle_slot",
+    text: `insert into throttle_slot as slot (account_id, blueprint_id, node_id, next_at, spacing_ms)
+        values ($1, $2, $3, app_now(), $4::float8)
+      on conflict (account_id, blueprint_id, node_id) do update
+        set next_at = greatest(slot.next_at + $4::float8 * interval '1 ms', app_now()), spacing_ms = excluded.spacing_ms
+        where slot.next_at + $4::float8 * interval '1 ms' <= app_now() + $5::float8 * interval '1 ms'
+      returning greatest(extract(epoch from next_at - app_now()) * 1000, 0)::float8 as "waitMs", next_at::text as at`,
+    values: [node.accountId, node.blueprintId, node.nodeId, spacingMs, withinMs],
+  });
+  return rows[0];
+}
+
+/** Nobody uses a slot that was taken: the next one has it, unless a later one is taken already. */
+export async function giveThrottleSlotBack(
+  db: Database,
+  node: ThrottledNode,
+  spacingMs: number,
+  { at }: ThrottleSlot,
+): Promise<void> {
+  await db.query({
+    name: "give_throttle_slot_back",
+    text: `update throttle_slot set next_at = next_at - $4::float8 * interval '1 ms'
+      where account_id = $1 and blueprint_id = $2 and node_id = $3 and next_at = $5::timestamptz`,
+    values: [node.accountId, node.blueprintId, node.nodeId, spacingMs, at],
+  });
+}

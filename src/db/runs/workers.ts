@@ -1,0 +1,218 @@
+import { failpoint } from "#lib/failpoint.ts";
+import type { Database } from "#db/connection/pool.ts";
+
+export interface NewWorker {
+  readonly id: string;
+  readonly lockKey: number;
+  readonly hostname: string;
+  readonly pid: number;
+}
+
+/** The server as it is since it was started or promoted: with another one all locks are gone. */
+const SERVER = `(extract(epoch from pg_postmaster_start_time())::text || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8))`;
+
+export async function insertWorker(db: Database, worker: NewWorker): Promise<void> {
+  await db.query(
+    `insert into worker (id, lock_key, hostname, pid, server) values ($1, $2, $3, $4, ${SERVER})`,
+    [worker.id, worker.lockKey, worker.hostname, worker.pid],
+  );
+}
+
+/** Whether a process works on runs: its heartbeat is not older than `staleMs`. */
+export async function isAnyWorkerAlive(db: Database, staleMs: number): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from worker where heartbeat_at > app_now() - $1::bigint * interval '1 ms' limit 1`,
+    [staleMs],
+  );
+  return rows.length > 0;
+}
+
+/** The pool ids that graphile-worker locks this worker's jobs with. */
+export async function savePoolIds(db: Database, workerId: string, poolIds: readonly string[]): Promise<void> {
+  await db.query(`update worker set pool_ids = $2 where id = $1`, [workerId, poolIds]);
+}
+
+/** False when the worker's row is gone: it was taken over, and must stop its runs before it joins again. */
+export async function beat(db: Database, workerId: string): Promise<boolean> {
+  const rows = await db.query(
+    `update worker set heartbeat_at = app_now(), beats = beats + 1 where id = $1 returning 1`,
+    [workerId],
+  );
+  return rows.length > 0;
+}
+
+/** As `beat`, of a worker that has taken another lock on another connection. */
+export async function beatAnew(db: Database, workerId: string, lockKey: number): Promise<boolean> {
+  const rows = await db.query(
+    `update worker set heartbeat_at = app_now(), beats = beats + 1, lock_key = $2, server = ${SERVER} where id = $1 returning 1`,
+    [workerId, lockKey],
+  );
+  return rows.length > 0;
+}
+
+/** Takes the session advisory lock that says "alive" for as long as its connection lives. */
+export async function takeLivenessLock(connection: Database, lockKey: number): Promise<void> {
+  await connection.query(`select pg_advisory_lock($1)`, [lockKey]);
+}
+
+/** The condition of the index: what has a lease is admitted. */
+const LEASED = `lease_owner is not null and admitted_at is not null`;
+
+/**
+ * Frees runs of workers that are not there any more: one that was frozen may have claimed a run after it had been taken over, and
+ * before it noticed.
+ */
+export async function freeRunsOfNobody(db: Database): Promise<void> {
+  await db.query({
+    name: "free_runs_of_nobody",
+    text: `update run set lease_owner = null, lease_epoch = lease_epoch + 1, lost_leases = lost_leases + 1
+      where id in (select id from run
+        where ${LEASED} and not exists (select from worker where worker.id = run.lease_owner)
+        order by id for no key update)`,
+  });
+}
+
+/** A worker, as one look at its row and its lock shows it. */
+export interface SeenWorker {
+  readonly id: string;
+  /** Another one with each heartbeat, whatever the clock does. */
+  readonly sign: string;
+  readonly hasLock: boolean;
+  /** Whether it took its lock on this very server, so that its end alone can have freed it. */
+  readonly isOfServer: boolean;
+}
+
+const SIGN = "worker.beats || ' ' || extract(epoch from worker.heartbeat_at)";
+/** An earlier version does not say on which server it is. */
+const IS_OF_SERVER = `(worker.server = ${SERVER} or worker.server = '' and worker.heartbeat_at > pg_postmaster_start_time())`;
+
+/** All workers, the observer included. */
+export async function lookAtWorkers(db: Database): Promise<readonly SeenWorker[]> {
+  // Looks into pg_locks and does not try the lock: trying would look like life to others (docs/decisions/0005).
+  return await db.query<SeenWorker>({
+    name: "look_at_workers",
+    text: `select worker.id, ${SIGN} as sign, ${IS_OF_SERVER} as "isOfServer",
+        exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+          and database = (select oid from pg_database where datname = current_database())
+          and ((classid::bigint << 32) | objid::bigint) = worker.lock_key) as "hasLock"
+      from worker`,
+  });
+}
+
+/**
+ * Takes over from workers that are dead, unless one has given a sign of life since it was looked at: their runs' epochs rise, so that
+ * nothing they still write counts, and their chores are free again. Gives the accounts of the runs, each as often as it has some, which
+ * go on. What a worker lost with its server is no sign against its runs.
+ */
+export async function takeOverDeadWorkers(
+  db: Database,
+  seen: readonly Pick<SeenWorker, "id" | "sign">[],
+): Promise<readonly string[]> {
+  return await db.transaction(async (tx) => {
+    const dead = await tx.query<{ id: string; poolIds: string[] }>(
+      `select worker.id, worker.pool_ids as "poolIds" from worker
+         join unnest($1::text[], $2::text[]) as seen (id, sign) on seen.id = worker.id and seen.sign = ${SIGN}
+       for update of worker skip locked`,
+      [seen.map(({ id }) => id), seen.map(({ sign }) => sign)],
+    );
+    if (dead.length === 0) return [];
+    await failpoint("worker.before_take_over");
+    const ids = dead.map((worker) => worker.id);
+    // In the order of the batches that write under leases: they never wait for each other.
+    const runs = await tx.query<{ accountId: string }>(
+      `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
+         lost_leases = lost_leases + (${IS_OF_SERVER})::int
+       from worker where worker.id = run.lease_owner
+         and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.account_id as "accountId"`,
+      [ids],
+    );
+    await tx.query(`select graphile_worker.force_unlock_workers($1::text[])`, [
+      dead.flatMap((worker) => worker.poolIds),
+    ]);
+    await tx.query(`delete from worker where id = any($1)`, [ids]);
+    return runs.map(({ accountId }) => accountId);
+  });
+}
+
+/** A run that could not be handed back (the database was away just then) is freed here: without the row nobody would find it. */
+export async function deleteWorker(db: Database, workerId: string): Promise<void> {
+  await db.query(
+    `with freed as (update run set lease_owner = null, lease_epoch = lease_epoch + 1
+       where ${LEASED} and lease_owner = $1)
+     delete from worker where id = $1`,
+    [workerId],
+  );
+}
+
+/** Frees all chores of these pools. One that is worked on is done twice, which does no harm. */
+export async function freeJobs(db: Database, poolIds: readonly string[]): Promise<void> {
+  await db.query(`select graphile_worker.force_unlock_workers($1::text[])`, [poolIds]);
+}
+
+/** A pool's id is in its worker's row within this, or its worker is lost. */
+const UNKNOWN_POOL_MS = 30_000;
+
+/** Frees chores that a pool of no worker holds: it was lost before its id was written down. The times are those of the jobs' own table. */
+export async function freeJobsOfNobody(db: Database): Promise<void> {
+  const pools = await db.query<{ id: string }>({
+    name: "list_pools_of_nobody",
+    text: `select distinct locked_by as id from graphile_worker.jobs where locked_at < now() - $1 * interval '1 ms'
+      and not exists (select from worker where jobs.locked_by = any(worker.pool_ids))`,
+    values: [UNKNOWN_POOL_MS],
+  });
+  if (pools.length > 0)
+    await freeJobs(
+      db,
+      pools.map(({ id }) => id),
+    );
+}
+
+type RunToStop = "cancelled" | "lease_lost" | "credential_deleted";
+
+/** Of the runs that a worker carries, those it must stop, and why: cancelled, taken over, or a credential of theirs is gone. */
+export async function listRunsToStop(
+  db: Database,
+  workerId: string,
+  runIds: readonly string[],
+): Promise<readonly { readonly runId: string; readonly reason: RunToStop }[]> {
+  return await db.query<{ runId: string; reason: RunToStop }>(
+    `select run.id as "runId",
+       case when run.status = 'cancelled' then 'cancelled'
+         when run.lease_owner is distinct from $1 then 'lease_lost' else 'credential_deleted' end as reason
+     from run where run.id = any($2) and (run.lease_owner is distinct from $1
+       or exists (select 1 from run_credential used where used.run_id = run.id
+            and not exists (select 1 from credential where credential.id = used.credential_id)))`,
+    [workerId, runIds],
+  );
+}
+
+/** A lease of a worker's row. */
+export interface HeldLease {
+  readonly runId: string;
+  readonly epoch: number;
+}
+
+export async function listLeases(db: Database, workerId: string): Promise<readonly HeldLease[]> {
+  return await db.query<HeldLease>(
+    `select id as "runId", lease_epoch as epoch from run where ${LEASED} and lease_owner = $1`,
+    [workerId],
+  );
+}
+
+/** Frees runs that this worker's row holds and that it does not carry: the database was away when they were to be ended. */
+export async function releaseOrphans(
+  db: Database,
+  workerId: string,
+  orphans: readonly HeldLease[],
+): Promise<number> {
+  if (orphans.length === 0) return 0;
+  const rows = await db.query(
+    `update run set lease_owner = null, lease_epoch = lease_epoch + 1
+     where id in (select run.id from run join unnest($2::text[], $3::int[]) as orphan (run_id, epoch)
+         on run.id = orphan.run_id and run.lease_epoch = orphan.epoch
+       where ${LEASED} and lease_owner = $1 order by run.id for no key update of run)
+     returning 1`,
+    [workerId, orphans.map(({ runId }) => runId), orphans.map(({ epoch }) => epoch)],
+  );
+  return rows.length;
+}

@@ -1,0 +1,301 @@
+import { RowRefused, type RowFault } from "#domain/refused-row.ts";
+import { must } from "#lib/assert.ts";
+import type { AuditKeys } from "#lib/audit-keys.ts";
+import type { Log } from "#lib/log.ts";
+import type { DecidingRow, RowKeys, RowValue } from "#lib/row-keys.ts";
+import { listRowEntries } from "#db/audit-entries.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { raiseRowAlarm, settleRowAlarms, type RowAlarms } from "./row-alarms.ts";
+import { SIGNED_TABLES, type SignedKind, type SignedRow, type SignedTable } from "./signed-tables.ts";
+
+/** What signs and verifies the rows of a database. */
+export interface RowGuard extends RowAlarms {
+  readonly keys: RowKeys;
+  /** What the audit log says of rows, by their names. */
+  readonly floors: Map<string, Floors>;
+  /** Rows as they were verified last, by their names: what is the same in every value need not be computed again. */
+  readonly verified: Map<string, VerifiedRow>;
+}
+
+interface VerifiedRow {
+  readonly mac: Buffer;
+  readonly serial: number;
+  readonly values: readonly RowValue[];
+}
+
+interface Floors {
+  readonly entries: readonly AuditedSerial[];
+  atMs: number;
+  /** The serial for which it was asked: a higher one was audited since. */
+  readonly serial: number;
+}
+
+/** What an audit entry says of a row. */
+export interface AuditedSerial {
+  readonly serial: number;
+  /** Of a document, where the entry is about its version as well. */
+  readonly version: number | null;
+}
+
+/** By pool: a transaction has the one of its database. */
+const guards = new WeakMap<object, RowGuard>();
+
+/** From now on deciding rows can be written to this database, and read from it. `log` is told of those that do not verify. */
+export function guardRows(
+  db: Database,
+  { rows: keys, audit }: { readonly rows: RowKeys; readonly audit: AuditKeys },
+  log: Log | null,
+): void {
+  guards.set(db.pool, {
+    db,
+    keys,
+    audit,
+    log,
+    told: new Set(),
+    telling: new Set(),
+    floors: new Map(),
+    verified: new Map(),
+  });
+}
+
+/** Waits until what was found is on record. */
+export async function settleRows(db: Database): Promise<void> {
+  const guard = guards.get(db.pool);
+  if (guard) await settleRowAlarms(guard);
+}
+
+/** The row is in order again, or gone: if it is found wrong once more, that is another alarm. */
+export function forgetAlarm(
+  db: Database,
+  { kind, id, fault }: { readonly kind: string; readonly id: string; readonly fault: RowFault },
+): void {
+  guards.get(db.pool)?.told.delete(`${kind}/${id}/${fault}`);
+}
+
+/** What the audit log says is read anew for the next rows. */
+export function forgetFloors(db: Database): void {
+  guardOf(db).floors.clear();
+}
+
+export function guardOf(db: Database): RowGuard {
+  const guard = guards.get(db.pool);
+  if (guard) return guard;
+  throw new Error(
+    "Rows that decide can't be verified or written without the signing key. Give this process the key of the installation " +
+      "(LATCHKEY_SIGNING_KEY_FILE, or LATCHKEY_SIGNING_KEY).",
+  );
+}
+
+/** What is stored with a row: its columns `row_serial` and `row_mac`. */
+export interface RowMark {
+  readonly serial: number;
+  readonly mac: Buffer;
+  /** For the detail of the audit entry of the change, which is written in the same transaction. */
+  readonly audited: { readonly row: string; readonly serial: number };
+}
+
+/** Signs what a row is about to say, under a new serial. `row` has the names of the kind's `key` and `decides`. */
+export async function signRow(
+  tx: Database,
+  kind: SignedKind,
+  row: Readonly<Record<string, unknown>>,
+): Promise<RowMark> {
+  const { keys } = guardOf(tx);
+  const rows = await tx.query<{ serial: number }>(`select nextval('row_serial') as serial`);
+  const { serial } = must(rows[0], "a serial");
+  const mac = keys.mac(encode(kind, row, serial));
+  return { serial, mac, audited: { row: `${kind}/${idOf(kind, row)}`, serial } };
+}
+
+/** As signRow, under a serial above all that the audit log names: a restored sequence may be behind. */
+export async function signAbove(tx: Database, kind: SignedKind, row: SignedRow): Promise<RowMark> {
+  const floor = floorOf(guardOf(tx), kind, row);
+  await tx.query(
+    `select nextval('row_serial') from generate_series(1, greatest(0, $1 - (select last_value from row_serial)))`,
+    [floor],
+  );
+  return await signRow(tx, kind, row as Readonly<Record<string, unknown>>);
+}
+
+export interface Signed {
+  readonly kind: SignedKind;
+  readonly row: SignedRow;
+}
+
+export interface ReadRows<Row> {
+  readonly genuine: readonly Row[];
+  readonly refused: readonly RowRefused[];
+  /** What was read of those, in the same order. Nothing to go by. */
+  readonly refusedRows: readonly Row[];
+}
+
+/**
+ * Reads rows that decide something, and verifies them: the one way to use them. `signedOf` says which signed rows one that was read
+ * is made of; it is genuine when all of them are. Each that is not raises an alarm. `read` may be called twice.
+ */
+export async function readGenuine<Row>(
+  db: Database,
+  read: () => Promise<readonly Row[]>,
+  signedOf: (row: Row) => readonly Signed[],
+): Promise<ReadRows<Row>> {
+  let rows = await read();
+  if (rows.length === 0) return { genuine: [], refused: [], refusedRows: [] };
+  const guard = guardOf(db);
+  let faults = await findFaults(guard, db, rows.map(signedOf));
+  // A newer row may have been committed, with its audit entry, after this one was read.
+  if (faults.some((refused) => refused?.fault === "outdated")) {
+    rows = await read();
+    faults = await findFaults(guard, db, rows.map(signedOf));
+  }
+  const refused = faults.filter((each) => each !== null);
+  for (const each of refused) raiseRowAlarm(guard, each);
+  return {
+    genuine: refused.length === 0 ? rows : rows.filter((_, at) => faults[at] === null),
+    refused,
+    refusedRows: rows.filter((_, at) => faults[at] !== null),
+  };
+}
+
+/** Of at most one row. Throws RowRefused. */
+export async function readOneGenuine<Row>(
+  db: Database,
+  read: () => Promise<readonly Row[]>,
+  signedOf: (row: Row) => readonly Signed[],
+): Promise<Row | undefined> {
+  const { genuine, refused } = await readGenuine(db, read, signedOf);
+  if (refused[0]) throw refused[0];
+  return genuine[0];
+}
+
+/** Of rows that are never deleted, by ids that no row has: those that the audit log names all the same. Each raises an alarm. */
+export async function findDeleted(
+  db: Database,
+  kind: SignedKind,
+  ids: readonly string[],
+): Promise<readonly RowRefused[]> {
+  if (ids.length === 0) return [];
+  const guard = guardOf(db);
+  const entries = await listRowEntries(
+    db,
+    guard.audit,
+    ids.map((id) => `${kind}/${id}`),
+  );
+  const known = new Set(entries.map(({ name }) => name));
+  const deleted = ids
+    .filter((id) => known.has(`${kind}/${id}`))
+    .map((id) => new RowRefused(kind, id, "deleted"));
+  for (const each of deleted) raiseRowAlarm(guard, each);
+  return deleted;
+}
+
+/** The first fault of each group of signed rows; null: all of it is genuine and in force. */
+async function findFaults(
+  guard: RowGuard,
+  db: Database,
+  groups: readonly (readonly Signed[])[],
+): Promise<readonly (RowRefused | null)[]> {
+  await readFloors(guard, db, groups.flat());
+  return groups.map((group) => {
+    for (const { kind, row } of group) {
+      const fault = faultOf(guard, kind, row);
+      if (fault !== null) return new RowRefused(kind, idOf(kind, row), fault);
+    }
+    return null;
+  });
+}
+
+function faultOf(guard: RowGuard, kind: SignedKind, row: SignedRow): RowFault | null {
+  const { rowMac, rowSerial } = row;
+  if (rowMac === null || rowSerial === null) return "unsigned";
+  if (!isGenuine(guard, encode(kind, row, rowSerial), rowMac)) return "forged";
+  return rowSerial < floorOf(guard, kind, row) ? "outdated" : null;
+}
+
+const VERIFIED_MAX = 10_000;
+
+/** By what was verified before, where all of it is the same; else by the key. Documents are read once, and are not kept here. */
+function isGenuine({ keys, verified }: RowGuard, row: DecidingRow, mac: Buffer): boolean {
+  const { kind, key, serial, values } = row;
+  const name = `${kind}/${key.join("/")}`;
+  const known = verified.get(name);
+  if (
+    known?.serial === serial &&
+    known.mac.equals(mac) &&
+    known.values.every((value, at) => value === values[at])
+  )
+    return true;
+  if (!keys.isGenuine(row, mac)) return false;
+  if ((SIGNED_TABLES[kind as SignedKind] as SignedTable).versionOf !== undefined) return true;
+  if (verified.size >= VERIFIED_MAX) verified.clear();
+  verified.set(name, { mac, serial, values });
+  return true;
+}
+
+/** How long what the audit log said of a row is taken for what it says. A row that was put back counts for no longer. */
+const FRESH_MS = 1_000;
+const FLOORS_MAX = 10_000;
+
+/** Reads what the audit log says of rows, unless it was read just now: one statement for all of them. */
+async function readFloors(guard: RowGuard, db: Database, signed: readonly Signed[]): Promise<void> {
+  const nowMs = performance.now();
+  const asked = new Map<string, number>();
+  for (const { kind, row } of signed) {
+    const serial = row.rowSerial ?? 0;
+    for (const name of namesOf(kind, row)) {
+      const known = guard.floors.get(name);
+      if (known && nowMs - known.atMs < FRESH_MS && serial <= known.serial) continue;
+      // One of many concurrent callers asks; the others use what is known meanwhile.
+      if (known && serial <= known.serial) known.atMs = nowMs;
+      asked.set(name, Math.max(serial, known?.serial ?? 0, asked.get(name) ?? 0));
+    }
+  }
+  if (asked.size === 0) return;
+  const found = new Map<string, AuditedSerial[]>([...asked.keys()].map((name) => [name, []]));
+  try {
+    for (const { name, ...entry } of await listRowEntries(db, guard.audit, [...asked.keys()]))
+      found.get(name)?.push(entry);
+  } catch (error) {
+    for (const name of asked.keys()) guard.floors.delete(name);
+    throw error;
+  }
+  for (const [name, entries] of found) {
+    guard.floors.delete(name);
+    if (guard.floors.size >= FLOORS_MAX)
+      guard.floors.delete(must(guard.floors.keys().next().value, "a name"));
+    guard.floors.set(name, { entries, atMs: nowMs, serial: asked.get(name) ?? 0 });
+  }
+}
+
+/** The newest serial of a row that is on record; 0: none is, and the row is what was signed first. */
+function floorOf(guard: RowGuard, kind: SignedKind, row: SignedRow): number {
+  const [own, document] = namesOf(kind, row).map((name) => guard.floors.get(name)?.entries ?? []);
+  const version = (row as { readonly version?: number }).version;
+  const ofVersion = document?.filter((entry) => entry.version === version) ?? [];
+  return Math.max(0, ...[...(own ?? []), ...ofVersion].map(({ serial }) => serial));
+}
+
+/** How audit entries name a row. That of a new version names the document, and the version in its detail. */
+function namesOf(kind: SignedKind, row: object): readonly string[] {
+  const { versionOf, isUnaudited }: SignedTable = SIGNED_TABLES[kind];
+  if (isUnaudited) return [];
+  const own = `${kind}/${idOf(kind, row)}`;
+  if (versionOf === undefined) return [own];
+  return [own, `${versionOf}/${keyOf(kind, row).slice(0, -1).join("/")}`];
+}
+
+const idOf = (kind: SignedKind, row: object): string => keyOf(kind, row).join("/");
+
+function keyOf(kind: SignedKind, row: object): readonly (string | number)[] {
+  const { key }: SignedTable = SIGNED_TABLES[kind];
+  return Object.keys(key).map((name) => (row as Record<string, string | number>)[name] ?? "");
+}
+
+function encode(kind: SignedKind, row: object, serial: number): DecidingRow {
+  const { decides }: SignedTable = SIGNED_TABLES[kind];
+  const values = Object.keys(decides).map((name) => {
+    const value = (row as Record<string, RowValue | undefined>)[name];
+    if (value === undefined) throw new Error(`Invariant violated: ${kind} was read without ${name}`);
+    return value;
+  });
+  return { kind, key: keyOf(kind, row), serial, values };
+}

@@ -1,0 +1,274 @@
+import { createHmac, randomBytes } from "node:crypto";
+import type { BlobStore } from "#blobs/store.ts";
+import type { ClaimedRun } from "#db/runs/runs.ts";
+import type { NewResult } from "#db/runs/run-results.ts";
+import type { Blueprint } from "#domain/blueprint.ts";
+import type { JsonObject } from "#domain/json.ts";
+import type { ShownAnswer } from "#domain/shown-answer.ts";
+import type { Strategy } from "#domain/strategy.ts";
+import type { Value } from "#domain/value.ts";
+import type { Evaluator } from "#expressions/evaluator.ts";
+import { must } from "#lib/assert.ts";
+import { describeError, type Log } from "#lib/log.ts";
+import { openJar } from "#strategies/http/session-jar.ts";
+import { executeNode } from "#engine/execute-node.ts";
+import { executeNodes } from "#engine/execute-nodes.ts";
+import { namesOf } from "#engine/document-names.ts";
+import { localJournal, type LocalRules } from "./local-journal.ts";
+import { logInLocally, type LocalCredential, type LocalLoginServices } from "#engine/login/local-login.ts";
+import { secretsOfAllFields, sessionSecrets } from "#engine/login/login-secrets.ts";
+import { openDoor, type Door } from "#engine/redaction/door.ts";
+import { openHandles, type HandleMac } from "#engine/redaction/handles.ts";
+import { planOnce, type RunPlan } from "#engine/plan-run.ts";
+import { recordTarget, replayTarget, type Exchange } from "./recording.ts";
+import { makeRedactor, redactorOf, type Redactor } from "#engine/redaction/redact.ts";
+import type { NodeOutput, PlannedNode } from "#engine/run-context.ts";
+import { RunFailure, RunParked, RunStopped } from "#engine/run-ended.ts";
+import { cookieSecrets, openRunSecrets } from "#engine/redaction/run-secrets.ts";
+import { Scratch } from "#engine/outputs/spool.ts";
+import { openTarget, type TargetSession } from "#engine/login/target-session.ts";
+
+export interface LocalServices extends Omit<LocalLoginServices, "gate"> {
+  /** Null: nothing may be sent; `exchanges` answer. */
+  readonly gate: LocalLoginServices["gate"] | null;
+  readonly blobs: BlobStore;
+  readonly expressions: Evaluator;
+  readonly log: Log;
+  readonly scratchFolder: string;
+}
+
+export interface LocalRun {
+  readonly id: string;
+  readonly key: string;
+  readonly blueprint: Blueprint;
+  readonly inputs: ReadonlyMap<string, Value>;
+  readonly metadata: JsonObject;
+  /** By slot, of the Blueprint's slots. */
+  readonly strategies: ReadonlyMap<string, Strategy>;
+  readonly credentials: ReadonlyMap<string, LocalCredential>;
+  readonly rules: LocalRules;
+  /** What is recorded goes here; of a replay, what is answered comes from here. */
+  readonly exchanges: Exchange[];
+}
+
+/** A node that has been carried, or has failed. */
+export interface CarriedNode {
+  readonly planned: PlannedNode;
+  readonly durationMs: number;
+  /** Null: it gives results, or it failed. */
+  readonly output: NodeOutput | null;
+  readonly warnings: readonly string[];
+  readonly failed: boolean;
+}
+
+export type LocalOutcome =
+  | { readonly kind: "completed"; readonly results: ReadonlyMap<string, NewResult> }
+  | { readonly kind: "failed"; readonly message: string; readonly answer: ShownAnswer | null }
+  /** At a review, or at a write that nobody knows the end of. */
+  | { readonly kind: "parked" };
+
+/**
+ * Carries a Blueprint with the engine of the service, nodes and all, without a service and a database: the journal is in memory,
+ * every node's records are kept so that they can be shown, and the run is gone with this call. `leaves` cleans what is to leave
+ * the machine: of all values of the credentials, not only of the secret ones.
+ */
+export async function runLocally(
+  services: LocalServices,
+  asked: LocalRun,
+  onNode: (node: CarriedNode) => Promise<void>,
+): Promise<{ readonly outcome: LocalOutcome; readonly leaves: Redactor }> {
+  let leaves = makeRedactor([]);
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(new RunStopped("timeout")), asked.blueprint.timeoutMs);
+  const { signal } = stop;
+  await using opened = new AsyncDisposableStack();
+  opened.defer(async () => clearTimeout(timer));
+  try {
+    const plan = planKept(asked.blueprint);
+    const loggedIn = await openTargets(services, asked, opened, signal);
+    leaves = loggedIn.leaves;
+    await using scratch = new Scratch(services.scratchFolder, asked.id, 1);
+    const results = new Map<string, NewResult>();
+    const { targets, publicTarget, redact, door } = loggedIn;
+    const run = localRow(asked);
+    const bindings: { release(): void }[] = [];
+    const warnings = new Map<string, string[]>();
+    opened.defer(async () => bindings.forEach((binding) => binding.release()));
+    await executeNodes(
+      {
+        services,
+        journal: localJournal(asked.rules),
+        run,
+        lease: { runId: run.id, owner: "local", epoch: run.epoch },
+        plan,
+        signal,
+        scratch,
+        redact,
+        door,
+        inputs: asked.inputs,
+        targets,
+        openTarget: publicTarget,
+        bindings,
+        outputs: new Map(),
+        results,
+        shown: { step: "running" },
+        onWarning: (nodeId, message) => warnings.set(nodeId, [...(warnings.get(nodeId) ?? []), message]),
+      },
+      async (context, planned) => {
+        const startMs = performance.now();
+        const tell = async (failed: boolean): Promise<void> => {
+          const output = context.outputs.get(planned.node.id) ?? null;
+          const { id } = planned.node;
+          const durationMs = performance.now() - startMs;
+          await onNode({ planned, durationMs, output, failed, warnings: warnings.get(id) ?? [] });
+        };
+        services.trace?.at(planned.node.id);
+        try {
+          await executeNode(context, planned);
+        } catch (error) {
+          await tell(true);
+          throw error;
+        }
+        await tell(false);
+      },
+    );
+    return { outcome: { kind: "completed", results }, leaves };
+  } catch (error) {
+    return { outcome: outcomeOf(services, error), leaves };
+  }
+}
+
+function outcomeOf({ log }: LocalServices, error: unknown): LocalOutcome {
+  if (error instanceof RunParked) return { kind: "parked" };
+  if (error instanceof RunFailure) return { kind: "failed", message: error.message, answer: error.answer };
+  if (error instanceof RunStopped)
+    return { kind: "failed", message: "The run took longer than its Blueprint's timeout.", answer: null };
+  log.error(describeError(error), "the run failed unexpectedly");
+  const message = `An unexpected error (${describeError(error).error}).`;
+  return { kind: "failed", message, answer: null };
+}
+
+/** As in the service, but for this: what nodes give is kept, also where it would only flow. */
+function planKept(blueprint: Blueprint): RunPlan {
+  const plan = planOnce(blueprint);
+  return { ...plan, nodes: plan.nodes.map((planned) => ({ ...planned, kept: true })) };
+}
+
+/** A run as its row would say it. */
+function localRow({ id, key, blueprint, inputs, metadata }: LocalRun): ClaimedRun {
+  return {
+    id,
+    runKey: key,
+    accountId: "acc_local",
+    accountSlug: blueprint.account,
+    blueprintId: "bp_local",
+    blueprintVersion: 1,
+    name: null,
+    metadata: Buffer.from(JSON.stringify(metadata), "utf8"),
+    status: "running",
+    progressStep: "running",
+    epoch: 1,
+    lostLeases: 0,
+    remainingMs: blueprint.timeoutMs,
+    line: null,
+    hasInputs: inputs.size > 0,
+    credentials: [],
+  };
+}
+
+interface OpenTargets {
+  readonly targets: ReadonlyMap<string, TargetSession>;
+  /** For nodes without a credential. */
+  readonly publicTarget: TargetSession;
+  /** As in the service: of what is secret. */
+  readonly redact: Redactor;
+  readonly door: Door;
+  readonly leaves: Redactor;
+}
+
+async function openTargets(
+  services: LocalServices,
+  asked: LocalRun,
+  opened: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<OpenTargets> {
+  const gate = services.gate && (services.trace?.watch(services.gate) ?? services.gate);
+  const hosts = asked.blueprint.hosts.map((host) => new URL(host).origin);
+  if (gate === null) return replayedTargets(asked, hosts);
+  const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
+  const secrets = openRunSecrets([], namesOf(asked.blueprint));
+  const leaves = makeRedactor([]);
+  const mac = handleMac();
+  for (const { slot } of asked.blueprint.credentials) {
+    const credential = must(asked.credentials.get(slot), `the credential of ${slot}`);
+    const { strategy, fields } = credential;
+    services.trace?.at(`login of ${slot}`);
+    const loggedIn = await logInLocally({ ...services, gate }, credential, signal);
+    const { session } = loggedIn;
+    secrets.add(loggedIn.secrets);
+    leaves.add([...secretsOfAllFields(strategy, fields), ...sessionSecrets(strategy, fields, session)]);
+    const handles = openHandles(mac, { runId: asked.id, credentialId: slot });
+    handles.add(loggedIn.fromTarget, loggedIn.fromEndUser);
+    const door = openDoor(secrets, handles);
+    const target = openTarget(gate, strategy.hosts, session, undefined, null, {
+      ...door,
+      learn: (cookies) => {
+        door.learn(cookies);
+        leaves.addPassing(cookieSecrets(cookies));
+      },
+    });
+    opened.defer(async () => await target.close());
+    targets.set(slot, [target, strategy.hosts]);
+  }
+  services.trace?.beginNodes(leaves);
+  const door = openDoor(secrets, null);
+  return {
+    targets: new Map(
+      [...targets].map(([slot, [target, origins]]) => [
+        slot,
+        recordTarget(target, origins, leaves, asked.exchanges),
+      ]),
+    ),
+    publicTarget: recordTarget(
+      openTarget(gate, hosts, null, undefined, null, door),
+      hosts,
+      leaves,
+      asked.exchanges,
+    ),
+    redact: redactorOf(secrets),
+    door,
+    leaves,
+  };
+}
+
+/** Nobody logs in: a recording holds no login, and there is nothing to send with one. */
+function replayedTargets(
+  { blueprint, strategies, exchanges }: LocalRun,
+  hosts: readonly string[],
+): OpenTargets {
+  // One queue for all targets: a request is its method, URL and body, whichever node sends it.
+  const send = replayTarget(exchanges);
+  const replayed = (origins: readonly string[]): TargetSession => ({
+    send: async (request) => await send(request, origins),
+    jar: openJar(),
+    close: async () => {},
+  });
+  return {
+    targets: new Map(
+      blueprint.credentials.map(({ slot }) => [
+        slot,
+        replayed(must(strategies.get(slot), `the strategy of ${slot}`).hosts),
+      ]),
+    ),
+    publicTarget: replayed(hosts),
+    redact: makeRedactor([]),
+    door: openDoor(openRunSecrets([]), null),
+    leaves: makeRedactor([]),
+  };
+}
+
+/** Nothing of the run outlives this process. */
+function handleMac(): HandleMac {
+  const key = randomBytes(32);
+  return (parts) => createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex");
+}

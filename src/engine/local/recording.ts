@@ -1,0 +1,199 @@
+import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
+import {
+  OutboundError,
+  type OutboundFailure,
+  type OutboundRequest,
+  type OutboundResponse,
+} from "#domain/http-exchange.ts";
+import { REDACTED, withoutHandles } from "#domain/handle-text.ts";
+import type { Json } from "#domain/json.ts";
+import { bytesWithoutHandles, type Redactor } from "#engine/redaction/redact.ts";
+import { streamOf } from "#engine/outputs/small-bytes.ts";
+import { absoluteUrl, type TargetSession } from "#engine/login/target-session.ts";
+
+/** Longer ones are compared by their hash. */
+const SHOWN_BODY_BYTES_MAX = 65_536;
+/** What nodes look at. A list, so that no header that carries a secret gets in because nobody thought of it. */
+const KEPT_HEADERS: ReadonlySet<string> = new Set(
+  "content-type content-disposition content-location link location retry-after etag last-modified".split(" "),
+);
+
+interface RecordedRequest {
+  readonly method: string;
+  readonly url: string;
+  /** A text; of a long or binary one its hash. */
+  readonly body?: string;
+}
+
+/** One request of a node and what came of it. */
+export type Exchange =
+  | {
+      readonly request: RecordedRequest;
+      readonly response: {
+        readonly status: number;
+        readonly url: string;
+        readonly headers: { readonly [name: string]: string };
+        readonly body: string | { readonly base64: string };
+      };
+    }
+  | {
+      readonly request: RecordedRequest;
+      readonly failure: { readonly kind: OutboundFailure; readonly message: string };
+    };
+
+/**
+ * A target whose exchanges are recorded. It stands above what a login gave: cookies, headers and parameters are added to a
+ * request below it, and a login's own requests don't come this way at all, so that none of them can be in a recording.
+ * `redact` knows every value of the credentials, for what the target echoes.
+ */
+export function recordTarget(
+  target: TargetSession,
+  origins: readonly string[],
+  redact: Redactor,
+  exchanges: Exchange[],
+): TargetSession {
+  return {
+    ...target,
+    // Nothing is kept in a file here: a recording holds every body, however long.
+    send: async (request, signal) => {
+      const asked = await describeRequest(request, origins);
+      const recorded: RecordedRequest = {
+        ...asked,
+        url: inOneSpelling(redact.text(asked.url)),
+        ...(asked.body === undefined ? {} : { body: await redact.body(asked.body) }),
+      };
+      try {
+        const response = await target.send(request, signal);
+        exchanges.push({ request: recorded, response: await describeResponse(response, redact) });
+        return response;
+      } catch (error) {
+        if (error instanceof OutboundError) {
+          const failure = { kind: error.failure, message: redact.message(error.message) };
+          exchanges.push({ request: recorded, failure });
+        }
+        throw error;
+      }
+    },
+  };
+}
+
+/** A target that answers from a recording: equal requests in the order of their exchanges, and no other request. */
+export function replayTarget(
+  exchanges: readonly Exchange[],
+): (request: OutboundRequest, origins: readonly string[]) => Promise<OutboundResponse> {
+  const left = Map.groupBy(exchanges, ({ request }) => keyOf(request));
+  return async (request, origins) => {
+    const asked = await describeRequest(request, origins);
+    const exchange = left.get(keyOf(asked))?.shift();
+    if (exchange === undefined) throw notRecorded(asked, exchanges);
+    if ("failure" in exchange) throw new OutboundError(exchange.failure.kind, exchange.failure.message);
+    const { status, url, headers, body } = exchange.response;
+    const bytes = typeof body === "string" ? Buffer.from(body, "utf8") : Buffer.from(body.base64, "base64");
+    return {
+      status,
+      url,
+      isRedirected: inOneSpelling(url) !== inOneSpelling(asked.url),
+      headers: new Map(Object.entries(headers)),
+      body: bytes,
+      kept: null,
+      text: () => bytes.toString("utf8"),
+    };
+  };
+}
+
+const keyOf = ({ method, url, body }: RecordedRequest): string =>
+  JSON.stringify([method, inOneSpelling(url), body === undefined ? null : inOneSpelling(body)]);
+
+/** `refused`: no other try helps. */
+function notRecorded(asked: RecordedRequest, exchanges: readonly Exchange[]): OutboundError {
+  const same = exchanges.filter(({ request }) => keyOf(request) === keyOf(asked)).length;
+  const near = exchanges.some(({ request }) => request.method === asked.method && request.url === asked.url);
+  const why =
+    same > 0
+      ? `the recording has it ${same === 1 ? "once" : `${same} times`}, and it was sent once more`
+      : near
+        ? "the recording has it with another body"
+        : "it is not in the recording";
+  return new OutboundError("refused", `${asked.method} ${asked.url}: ${why}; record it again with --record`);
+}
+
+async function describeRequest(
+  request: OutboundRequest,
+  origins: readonly string[],
+): Promise<RecordedRequest> {
+  const url = withoutHandles(absoluteUrl(request, origins).href);
+  const bytes = await bodyBytes(request.body);
+  if (bytes === null) return { method: request.method, url };
+  return {
+    method: request.method,
+    url,
+    body: describeBody(bytesWithoutHandles(withoutBoundary(bytes, request))),
+  };
+}
+
+/** What stands for a secret in a link of a recording is sent as it stands there; a node that puts it into a URL or a form encodes it. */
+const inOneSpelling = (text: string): string => text.replaceAll(REDACTED, encodeURIComponent(REDACTED));
+
+async function bodyBytes(body: OutboundRequest["body"]): Promise<Buffer | null> {
+  if (body === undefined) return null;
+  if (typeof body === "string") return Buffer.from(body, "utf8");
+  if (body instanceof Uint8Array) return Buffer.from(body);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body.open()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** A multipart body has another one each time it is made. */
+function withoutBoundary(bytes: Buffer, { headers = [] }: OutboundRequest): Buffer {
+  const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
+  const boundary = /^multipart\/.*;\s*boundary="?([^";\s]+)/i.exec(type)?.[1];
+  if (boundary === undefined) return bytes;
+  return Buffer.from(bytes.toString("latin1").replaceAll(boundary, "boundary"), "latin1");
+}
+
+function describeBody(bytes: Buffer): string {
+  return bytes.length <= SHOWN_BODY_BYTES_MAX && isUtf8(bytes)
+    ? bytes.toString("utf8")
+    : `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+}
+
+async function describeResponse(response: OutboundResponse, redact: Redactor) {
+  const headers = [...response.headers].filter(([name]) => KEPT_HEADERS.has(name));
+  return {
+    status: response.status,
+    url: redact.text(response.url),
+    headers: Object.fromEntries(headers.map(([name, value]) => [name, redact.text(inUtf8(name, value))])),
+    body: await describeContent(response, redact),
+  };
+}
+
+const inUtf8 = (name: string, value: string): string =>
+  name === "content-type" ? value.replace(/charset="?[^";\s]+"?/i, "charset=utf-8") : value;
+
+/** A text as one, in UTF-8 from here on; other bytes as they are, without what stands in them readably. */
+async function describeContent(
+  response: OutboundResponse,
+  redact: Redactor,
+): Promise<string | { readonly base64: string }> {
+  const type = response.headers.get("content-type") ?? "";
+  const bytes = Buffer.from(response.body);
+  if (isUtf8(bytes)) return withoutHandles(await redact.body(bytes.toString("utf8")));
+  if (/^text\/|charset=/i.test(type)) return withoutHandles(await redact.body(response.text()));
+  const clean: Uint8Array[] = [];
+  for await (const chunk of redact.stream(streamOf(bytes))) clean.push(chunk);
+  return { base64: bytesWithoutHandles(Buffer.concat(clean)).toString("base64") };
+}
+
+/** What of a run a recording keeps besides its exchanges. */
+export interface Recording {
+  readonly latchkey_recording: 1;
+  readonly blueprint: string;
+  readonly run: { readonly id: string; readonly key: string };
+  readonly metadata: { readonly [name: string]: Json };
+  /** Texts by refKey. */
+  readonly inputs: { readonly [refKey: string]: string };
+  readonly exchanges: readonly Exchange[];
+  /** By result key. */
+  readonly results: { readonly [key: string]: Json };
+}

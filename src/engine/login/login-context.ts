@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { StrategyVersion } from "#db/config-documents.ts";
+import type { BoundExpressions, Scope } from "#domain/expression.ts";
+import { fieldVariable } from "#domain/field-values.ts";
+import type { MayLeave, OutboundResponse } from "#domain/http-exchange.ts";
+import type { Json } from "#domain/json.ts";
+import { analyseTemplate } from "#expressions/analyse.ts";
+import type { Evaluator } from "#expressions/evaluator.ts";
+import { Secret } from "#lib/secret.ts";
+import type { Gate } from "#outbound/gate.ts";
+import type { LoginContext, LoginSession, LoginSteps } from "#strategies/define-login.ts";
+import type { OAuthLogin } from "#strategies/oauth/oauth-access.ts";
+import type { SessionJar } from "#strategies/http/session-jar.ts";
+import { targetClockOffsetMs } from "#strategies/target-clock.ts";
+import type { BeforeHop } from "./record-use.ts";
+import { openTarget, type TargetSession } from "./target-session.ts";
+
+/** What the end user gave, by field key. */
+export type CredentialFields = ReadonlyMap<string, string>;
+
+/** What differs between a login of the service and one of an author's own run. */
+export interface LoginMeans {
+  readonly gate: Gate;
+  readonly expressions: Evaluator;
+  nowMs(): Promise<number>;
+  /** A one-time code of a field that was not used before. */
+  nextCode(fieldKey: string, stored: string, offsetMs: number, signal: AbortSignal): Promise<string>;
+  readonly oauth: OAuthLogin;
+}
+
+/** Who looks on. */
+export type LoginWatch = Omit<LoginSteps, "read"> & { answered(status: number): void };
+
+/** With what strategy, and where to. */
+interface LoginPlace {
+  readonly strategy: Pick<StrategyVersion, "strategy">;
+  readonly origins: readonly string[];
+  readonly beforeHop: BeforeHop | null;
+  readonly mayLeave?: MayLeave;
+  /** What an earlier login of the run gave, and the target does not take any more. */
+  readonly refused?: Secret<LoginSession> | undefined;
+  /** Told of its course: by a test login, and by a run whose author wants to see it. */
+  readonly trace?: LoginWatch | undefined;
+}
+
+/** How far a login has come: what its failure is explained with. */
+export interface LoginCourse {
+  /** In the words of the document; null: it has not begun. */
+  readonly step: string | null;
+  /** What was answered last: a failure is about it. */
+  readonly answer: OutboundResponse | null;
+  /** What it was given and has read so far, in the form of a session. */
+  readonly session: LoginSession;
+}
+
+/** What a login type works with, and nothing else; the one-time codes that it was given; and its course. */
+export function loginContext(
+  means: LoginMeans,
+  request: LoginPlace,
+  fields: Secret<CredentialFields>,
+  jar: SessionJar,
+  signal: AbortSignal,
+): LoginContext & { readonly codes: readonly string[]; course(): LoginCourse } {
+  const openAs = (session: Secret<LoginSession> | null): TargetSession =>
+    openTarget(means.gate, request.origins, session, jar, request.beforeHop);
+  const usesCodes = request.strategy.strategy.fields.some(
+    ({ key, type }) => type === "totp_secret" && fields.reveal().has(key),
+  );
+  const clock: TargetClock = { offsetMs: 0 };
+  const codes: string[] = [];
+  const watched = watchCourse(request.trace);
+  const meansWithCodes: LoginMeans = {
+    ...means,
+    nextCode: async (...asked) => {
+      const code = await means.nextCode(...asked);
+      codes.push(code);
+      return code;
+    },
+  };
+  const sendTo =
+    (target: TargetSession): LoginContext["send"] =>
+    async (outbound) => {
+      watched.answer = null;
+      const response = await target.send(outbound, signal, undefined, request.mayLeave);
+      watched.answer = response;
+      request.trace?.answered(response.status);
+      if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await means.nowMs());
+      return response;
+    };
+  const context: LoginContext = {
+    strategy: request.strategy.strategy,
+    signal,
+    field: (key) => fields.reveal().get(key),
+    expressions: credentialExpressions(meansWithCodes, request, fields, clock, signal),
+    send: sendTo(openAs(null)),
+    within: async (session, work) => {
+      const target = openAs(new Secret(session));
+      watched.within.push(session);
+      try {
+        return await work({ ...context, send: sendTo(target) });
+      } finally {
+        await target.close();
+      }
+    },
+    sleep: async (ms) => {
+      await sleep(ms, undefined, { signal });
+    },
+    cookies: () => jar.serialise(),
+    refused: request.refused?.reveal(),
+    steps: watched.steps,
+    oauth: means.oauth,
+  };
+  return { ...context, codes, course: () => courseOf(watched, jar, codes) };
+}
+
+/** The same while it goes on. */
+interface WatchedCourse {
+  step: string | null;
+  answer: OutboundResponse | null;
+  readonly read: string[];
+  /** Sessions that requests were made with before the login was done. */
+  readonly within: LoginSession[];
+  readonly steps: LoginSteps;
+}
+
+function watchCourse(trace: LoginWatch | undefined): WatchedCourse {
+  const watched: WatchedCourse = {
+    step: null,
+    answer: null,
+    read: [],
+    within: [],
+    steps: {
+      begin: (name) => {
+        watched.step = name;
+        trace?.begin(name);
+      },
+      skip: () => trace?.skip(),
+      read: (secrets) => void watched.read.push(...secrets),
+    },
+  };
+  return watched;
+}
+
+function courseOf(
+  { step, answer, within, read }: WatchedCourse,
+  jar: SessionJar,
+  codes: readonly string[],
+): LoginCourse {
+  const headers = within.flatMap((session, index) =>
+    Object.entries(session.headers).map(([name, value]) => [`${index} ${name}`, value] as const),
+  );
+  const session: LoginSession = {
+    headers: Object.fromEntries(headers),
+    query: within.flatMap(({ query = [] }) => query),
+    cookies: jar.serialise(),
+    extracted: { secret: read, open: [] },
+    codes,
+  };
+  return { step, answer, session };
+}
+
+/** What a login's answers have said of the target's clock so far. */
+interface TargetClock {
+  offsetMs: number;
+}
+
+/** Expressions with `$credential` in scope. A template that uses a one-time code takes a fresh one each time it is rendered. */
+function credentialExpressions(
+  means: LoginMeans,
+  request: LoginPlace,
+  fields: Secret<CredentialFields>,
+  clock: Readonly<TargetClock>,
+  signal: AbortSignal,
+): BoundExpressions {
+  const types = new Map(request.strategy.strategy.fields.map(({ key, type }) => [key, type]));
+  const credential = async (template: Json): Promise<Json> => {
+    const variable: Record<string, Json> = {};
+    // A field that this version of the strategy doesn't have any more was a text at least.
+    for (const [key, value] of fields.reveal())
+      variable[key] = fieldVariable(types.get(key) ?? "text", value);
+    for (const key of usedCodes(template)) {
+      const stored = types.get(key) === "totp_secret" ? fields.reveal().get(key) : undefined;
+      if (stored === undefined) continue;
+      variable[key] = { code: await means.nextCode(key, stored, clock.offsetMs, signal) };
+    }
+    return variable;
+  };
+  const within = async (template: Json, scope: Scope | undefined): Promise<Scope> => ({
+    ...scope,
+    variables: { ...scope?.variables, credential: await credential(template) },
+  });
+  const bound = means.expressions.bind({});
+  return {
+    evaluate: async (source, scope) => await bound.evaluate(source, await within(`{{ ${source} }}`, scope)),
+    render: async (template, scope) => await bound.render(template, await within(template, scope)),
+    evaluateBatch: async (sources, rows) => {
+      const scopes = await Promise.all(
+        rows.map(
+          async (row) =>
+            await within(
+              sources.map((source) => `{{ ${source} }}`),
+              row,
+            ),
+        ),
+      );
+      return await bound.evaluateBatch(sources, scopes);
+    },
+  };
+}
+
+/** The fields whose `$credential.<field>.code` a template uses. */
+function usedCodes(template: Json): ReadonlySet<string> {
+  const uses = analyseTemplate(template).flatMap(({ analysis }) => (analysis.ok ? analysis.uses : []));
+  return new Set(
+    uses.filter((use) => use.name === "credential" && use.path[1] === "code").map((use) => use.path[0] ?? ""),
+  );
+}

@@ -1,0 +1,47 @@
+import { OutboundError } from "#domain/http-exchange.ts";
+import type { ShownAnswer } from "#domain/shown-answer.ts";
+import type { Strategy } from "#domain/strategy.ts";
+import { Secret } from "#lib/secret.ts";
+import { LoginFailure } from "#strategies/define-login.ts";
+import type { CredentialFields, LoginCourse } from "./login-context.ts";
+import { secretValues } from "./login-secrets.ts";
+import { makeRedactor } from "#engine/redaction/redact.ts";
+import { showAnswer } from "#engine/redaction/show-answer.ts";
+
+interface FailedCourse extends LoginCourse {
+  readonly strategy: Strategy;
+  readonly fields: Secret<CredentialFields>;
+}
+
+/** By the error of a login. It holds secrets, and goes with the error. */
+const courses = new WeakMap<Error, FailedCourse>();
+
+/** The error, with how far its login had come. */
+export function withCourse(
+  error: unknown,
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  course: LoginCourse,
+): unknown {
+  if (error instanceof LoginFailure || error instanceof OutboundError)
+    courses.set(error, { ...course, strategy, fields });
+  return error;
+}
+
+/** What operators see of a login that failed: its step, and what was answered there. */
+export async function shownOf(
+  error: LoginFailure | OutboundError,
+): Promise<{ readonly loginStep: string | null; readonly answer: ShownAnswer | null }> {
+  const course = courses.get(error);
+  const loginStep = course?.step ?? null;
+  if (course === undefined || course.answer === null) return { loginStep, answer: null };
+  const { answer, strategy, fields, session } = course;
+  try {
+    const secrets = secretValues(strategy, fields, new Secret(session));
+    return { loginStep, answer: await showAnswer(answer, makeRedactor(secrets), "login") };
+  } catch (tooMany) {
+    // More values than are looked for: then nothing is shown.
+    if (tooMany instanceof LoginFailure) return { loginStep, answer: null };
+    throw tooMany;
+  }
+}

@@ -1,0 +1,67 @@
+import {
+  clearRejectedLogins,
+  countRejectedLogin,
+  findLoginLockout,
+  type LoginLockout,
+} from "#db/credentials/login-lockouts.ts";
+import type { StrategyVersion } from "#db/config-documents.ts";
+import { RunFailure } from "#engine/run-ended.ts";
+import type { EngineServices } from "#engine/services.ts";
+
+export interface LockoutRequest {
+  readonly credentialId: string;
+  readonly runId: string;
+  readonly strategyId: string;
+  readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
+}
+
+/**
+ * The breaker of logins: a target locks its user out after some wrong passwords, and runs on a schedule would get there by
+ * themselves. After a few rejected logins in a row none is tried, for a while. Called by who holds the right to log in, so
+ * that runs that wait for it see what the one before them met. Throws RunFailure.
+ */
+export async function refuseIfLocked(
+  services: EngineServices,
+  request: LockoutRequest,
+): Promise<LoginLockout | undefined> {
+  const { strategy } = request.strategy;
+  const state = await findLoginLockout(services.db, request.credentialId);
+  if (strategy.lockout === null || !state?.lockedUntil) return state;
+  throw new RunFailure(
+    "login",
+    `${strategy.id}: not tried: the target rejected the last ${state.rejections} logins of ${request.credentialId}, and more ` +
+      `could lock the account there. ${remedy(state.lockedUntil, request.credentialId)}`,
+  );
+}
+
+/** Counts a rejection. Gives what the operator should know besides, or nothing while there are tries left. */
+export async function countRejection(services: EngineServices, request: LockoutRequest): Promise<string> {
+  const { lockout } = request.strategy.strategy;
+  if (lockout === null) return "";
+  const { credentialId, runId, strategyId } = request;
+  const state = await countRejectedLogin(services.db, { credentialId, runId, ...lockout });
+  if (!state?.lockedUntil) return "";
+  const { rejections } = state;
+  const lockedUntil = state.lockedUntil.toISOString();
+  services.log.warn(
+    { runId, credentialId, strategyId, rejections, lockedUntil },
+    "logins of a credential locked",
+  );
+  return ` (${rejections === 1 ? "a rejected login" : `${rejections} rejected logins in a row`}: no further one is tried. ${remedy(state.lockedUntil, credentialId)})`;
+}
+
+export async function clearRejections(
+  services: EngineServices,
+  request: LockoutRequest,
+  state: LoginLockout | undefined,
+): Promise<void> {
+  if (state && state.rejections > 0)
+    await clearRejectedLogins(services.db, request.credentialId, request.runId);
+}
+
+function remedy(lockedUntil: Date, credentialId: string): string {
+  return (
+    `The next is tried after ${lockedUntil.toISOString()}, with a new credential, or after ` +
+    `\`latchkey credentials unlock ${credentialId}\`.`
+  );
+}

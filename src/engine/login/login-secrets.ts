@@ -1,0 +1,113 @@
+import { secretTexts } from "#domain/field-values.ts";
+import { isJsonObject, texts, type Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import type { Strategy } from "#domain/strategy.ts";
+import type { Secret } from "#lib/secret.ts";
+import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
+import type { CredentialFields } from "./login-context.ts";
+import { cookieSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts";
+
+/**
+ * Values that must not be stored if a target echoes them: the secret fields, and what the login gave. User names are not. Throws
+ * LoginFailure when the target gave more of them than are looked for.
+ */
+export function secretValues(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): readonly RunSecret[] {
+  const given = sessionSecrets(strategy, fields, session);
+  if (given.length > limits.sessionSecretsMax)
+    throw new LoginFailure(
+      `login: the target gave ${given.length} values that are kept secret (cookies, headers, what is extracted); ${limits.sessionSecretsMax} are possible. ` +
+        "`secret: false` at an `extract` leaves out what is none",
+    );
+  return [...givenSecrets(strategy, fields), ...given];
+}
+
+/**
+ * What a login gave and later requests carry, and what it read to get there: headers and parameters whole and in their parts (the
+ * token behind a scheme's name), cookies, extracted values, one-time codes. Not secret: what the strategy's document says
+ * itself, what it extracts with `secret: false`, and fields that are not.
+ */
+export function sessionSecrets(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): readonly RunSecret[] {
+  const { headers, query = [], codes = [] } = session.reveal();
+  const isSecret = secrecyOf(strategy, fields, session);
+  const carried = [...Object.values(headers), ...query.map(([, value]) => value)];
+  const values = new Set([
+    ...carried.flatMap(partsOf).filter(isSecret),
+    ...targetValues(strategy, fields, session),
+  ]);
+  return [
+    ...[...values].filter((value) => value.length >= SECRET_CHARACTERS_MIN).map(asDigits),
+    ...codes.map((value) => ({ value, alone: true }) as const),
+  ];
+}
+
+/** Those of them that the target gave by itself, so that it may get them back: what was extracted, and cookies. */
+export function targetValues(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): readonly string[] {
+  const extracted = session.reveal().extracted?.secret ?? [];
+  return [
+    ...extracted
+      .filter(secrecyOf(strategy, fields, session))
+      .filter((value) => value.length >= SECRET_CHARACTERS_MIN),
+    ...cookieSecrets(sessionCookies(session)),
+  ];
+}
+
+/** What the strategy's document says itself is no secret: its hosts, too, which the target may name by a tenant's name. */
+function secrecyOf(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): (value: string) => boolean {
+  const document = JSON.stringify([strategy.login, strategy.hosts]);
+  const open = new Set([...(session.reveal().extracted?.open ?? []), ...openTexts(strategy, fields)]);
+  return (value) => !open.has(value) && !document.includes(JSON.stringify(value).slice(1, -1));
+}
+
+/** Shorter ones are not looked for (`secret-search.ts`), and count for nothing. */
+const SECRET_CHARACTERS_MIN = 6;
+
+/** A number stands in many longer ones. */
+const asDigits = (value: string): RunSecret => (/^\d+$/.test(value) ? { value, alone: true } : value);
+
+/** The value of a header or parameter, and what stands in it: not the scheme's name (`Token …`), nor a parameter's (`realm=…`). */
+function partsOf(value: string): readonly string[] {
+  const parts = value
+    .replace(/^[A-Za-z]+(?=\s)/, "")
+    .replace(/(^|[\s,;])[A-Za-z_-]+=(?=[^\s,;=])/g, "$1")
+    .split(/[\s,;="]+/);
+  return [value.replace(/^[A-Za-z]+\s+/, ""), ...parts];
+}
+
+export function givenSecrets(strategy: Strategy, fields: Secret<CredentialFields>): readonly string[] {
+  return strategy.fields
+    .filter((field) => field.secret)
+    .flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
+}
+
+function openTexts(strategy: Strategy, fields: Secret<CredentialFields>): readonly string[] {
+  return strategy.fields
+    .filter((field) => !field.secret)
+    .flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
+}
+
+function sessionCookies(session: Secret<LoginSession>): readonly string[] {
+  const cookies = session.reveal().cookies?.["cookies"];
+  if (!Array.isArray(cookies)) return [];
+  return cookies.flatMap((cookie: Json) => (isJsonObject(cookie) ? texts([cookie["value"] ?? null]) : []));
+}
+
+/** Every value of a credential, secret or not: for what leaves the machine on purpose, as a recording does. */
+export function secretsOfAllFields(strategy: Strategy, fields: Secret<CredentialFields>): readonly string[] {
+  return strategy.fields.flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
+}

@@ -1,0 +1,132 @@
+import type { Lease } from "#db/runs/lease.ts";
+import { failStep, finishStep } from "#db/runs/run-steps.ts";
+import { answerLine } from "#domain/shown-answer.ts";
+import type { LoginSteps } from "#strategies/define-login.ts";
+import { outlastLocks } from "#engine/waiting/outlast-locks.ts";
+import type { RunFailure } from "#engine/run-ended.ts";
+import type { EngineServices } from "#engine/services.ts";
+
+interface TracedStep {
+  readonly name: string;
+  readonly beganMs: number;
+  /** Author's words, origins and numbers alone: nothing of a credential, and nothing that a target answered; but of one that failed there is the answer. */
+  readonly lines: { message: string; origin?: string; status?: number }[];
+}
+
+/** What stands before a login's first step, and is all there is of a login without steps. */
+const FIRST = "login";
+/** All there is of the steps that must not be shown. */
+const HIDDEN = "what is not shown";
+const WHY_HIDDEN =
+  "Not shown: conditions of the login use secret fields. Change them; `latchkey validate` says how.";
+
+/** What a test login writes down: each step when it is over. They say what happened and decide nothing. */
+export class LoginTrace implements Omit<LoginSteps, "read"> {
+  readonly #of: { readonly db: EngineServices["db"]; readonly lease: Lease; readonly accountId: string };
+  #last: TracedStep | null = null;
+  #isAsking = false;
+  /** Steps that have begun. */
+  #begun = 0;
+  #hiddenFrom = Infinity;
+  /** Those that are over, in their order. */
+  #saved: Promise<unknown> = Promise.resolve();
+
+  constructor(db: EngineServices["db"], lease: Lease, accountId: string) {
+    this.#of = { db, lease, accountId };
+  }
+
+  /** From this step on, of those that begin, nothing is written down: neither what they do, nor how many they are. */
+  hideFrom(step: number): void {
+    this.#hiddenFrom = step;
+  }
+
+  begin(name: string): void {
+    this.#begun++;
+    if (this.#isHidden && this.#begun > this.#hiddenFrom + 1) return;
+    if (this.#last) this.#save(this.#last, null);
+    this.#last = this.#newStep(name);
+  }
+
+  skip(): void {
+    this.#write({ message: "left out: its `when` is not true" });
+  }
+
+  /** A request is about to go there. */
+  asks({ origin }: URL): void {
+    this.#isAsking = true;
+    this.#write({ message: "asked", origin });
+  }
+
+  answered(status: number): void {
+    if (this.#isHidden) return;
+    const line = this.#current().lines.findLast((each) => each.status === undefined);
+    if (line) line.status = status;
+  }
+
+  /** The last step is over, or has failed. */
+  async end(failure: RunFailure | null): Promise<void> {
+    const last = this.#current();
+    if (!this.#isAsking && failure === null && !this.#isHidden)
+      last.lines.push({
+        message:
+          "Nothing was sent, so nothing is known of the credential: the login has no `check`. Add one, or see what the first request of a run says.",
+      });
+    this.#save(last, failure);
+    await this.#saved;
+  }
+
+  #current(): TracedStep {
+    this.#last ??= this.#newStep(FIRST);
+    return this.#last;
+  }
+
+  get #isHidden(): boolean {
+    // A login without steps is the first of them.
+    return Math.max(this.#begun, 1) > this.#hiddenFrom;
+  }
+
+  #newStep(name: string): TracedStep {
+    const beganMs = performance.now();
+    return this.#isHidden
+      ? { name: HIDDEN, beganMs, lines: [{ message: WHY_HIDDEN }] }
+      : { name, beganMs, lines: [] };
+  }
+
+  #write(line: TracedStep["lines"][number]): void {
+    if (!this.#isHidden) this.#current().lines.push(line);
+  }
+
+  #save({ name: nodeId, beganMs, lines }: TracedStep, failure: RunFailure | null): void {
+    const { db, ...place } = this.#of;
+    const answer = failure?.answer ?? null;
+    const log = [
+      ...lines.map((line) => JSON.stringify(line)),
+      ...(answer === null ? [] : [answerLine(answer)]),
+    ]
+      .map((line) => `${line}\n`)
+      .join("");
+    // How long it took would tell what was done.
+    const tookMs = nodeId === HIDDEN ? 0 : performance.now() - beganMs;
+    const step = { ...place, nodeId, tookMs, log };
+    this.#saved = this.#saved.then(
+      async () =>
+        await outlastLocks(async () =>
+          failure === null
+            ? await finishStep(db, { ...step, ...NOTHING_GIVEN })
+            : await failStep(db, { ...step, detail: failure.message }),
+        ),
+    );
+    // The code that ends the trace hears of it.
+    this.#saved.catch(() => {});
+  }
+}
+
+const NOTHING_GIVEN = {
+  outputKind: "absent",
+  output: null,
+  blob: null,
+  filename: null,
+  contentType: null,
+  recordsTotal: null,
+  recordsValid: null,
+} as const;

@@ -1,0 +1,177 @@
+import { readClock } from "#db/connection/clock.ts";
+import { deleteLoginSession, takeTotpStep } from "#db/credentials/credentials.ts";
+import type { StrategyVersion } from "#db/config-documents.ts";
+import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
+import { isJsonObject } from "#domain/json.ts";
+import { must } from "#lib/assert.ts";
+import { Secret } from "#lib/secret.ts";
+import { LoginFailure, type LoginSession, type LoginType } from "#strategies/define-login.ts";
+import { loginTypes } from "#strategies/registry.ts";
+import { openJar } from "#strategies/http/session-jar.ts";
+import { cacheLogin, openCachedLogin, openCredential, type CredentialReference } from "./open-credential.ts";
+import { shownOf, withCourse } from "./login-course.ts";
+import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
+import { hiddenFrom, NOT_SHOWN } from "./login-secrecy.ts";
+import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
+import { givenSecrets, secretValues, targetValues } from "./login-secrets.ts";
+import type { LoginTrace } from "./login-trace.ts";
+import type { BeforeHop } from "./record-use.ts";
+import { openDoor } from "#engine/redaction/door.ts";
+import { redactorOf } from "#engine/redaction/redact.ts";
+import { openOAuthLogin } from "./open-credential-tokens.ts";
+import { RunFailure } from "#engine/run-ended.ts";
+import { openRunSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts";
+import type { EngineServices } from "#engine/services.ts";
+import { takeLoginTurn, type LoginTurnRequest } from "./take-login-turn.ts";
+import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
+
+export interface LoginRequest extends CredentialReference, LoginTurnRequest {
+  /** The version that the run was triggered with. */
+  readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
+  /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
+  readonly origins: readonly string[];
+  readonly beforeHop: BeforeHop;
+  /** Throws when others may carry the run by now: a login counts at the target. */
+  readonly mayLeave: MayLeave;
+  /** What an earlier login of the run gave, and the target does not take any more. */
+  readonly refused?: Secret<LoginSession> | undefined;
+  /** Of a test login: it is really done, whatever login is kept, and written down step by step. */
+  readonly trace?: LoginTrace | undefined;
+}
+
+export interface LoggedIn {
+  readonly session: Secret<LoginSession>;
+  /** What is looked for in whatever targets give and the run stores. */
+  readonly secrets: readonly RunSecret[];
+  /** Those of them that the target gave, and may get back by a handle; and those that the end user gave. */
+  readonly fromTarget: readonly string[];
+  readonly fromEndUser: readonly string[];
+}
+
+/**
+ * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
+ * processes. Throws RunFailure, or RunInLine when those before it take long.
+ */
+export async function login(
+  services: EngineServices,
+  request: LoginRequest,
+  signal: AbortSignal,
+): Promise<LoggedIn> {
+  const { loginTimeoutMs } = services;
+  const hidden = hiddenFrom(request.strategy.strategy);
+  if (hidden !== null) request.trace?.hideFrom(hidden);
+  const endTurn = await takeLoginTurn(services, request, signal);
+  // Only now: the wait for others' logins is not this one's time.
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(loginTimeoutMs)]);
+  let clean = cleanerOf([]);
+  try {
+    const lockout = await refuseIfLocked(services, request);
+    const fields = await openCredential(services, request);
+    if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
+    clean = cleanerOf(givenSecrets(request.strategy.strategy, fields));
+    const session = await openSession(services, request, fields, bounded);
+    const { strategy } = request.strategy;
+    const secrets = secretValues(strategy, fields, session);
+    await clearRejections(services, request, lockout);
+    return {
+      session,
+      secrets,
+      fromTarget: targetValues(strategy, fields, session),
+      fromEndUser: givenSecrets(strategy, fields),
+    };
+  } catch (error) {
+    // The target has counted it, whatever becomes of the run.
+    const more =
+      error instanceof LoginFailure && error.rejected ? await countRejection(services, request) : "";
+    signal.throwIfAborted();
+    if (bounded.aborted)
+      throw new RunFailure("login", `The login took longer than ${loginTimeoutMs / 1000} s.`);
+    if (error instanceof LoginFailure || error instanceof OutboundError) {
+      const { id } = request.strategy.strategy;
+      if (hidden !== null) throw new RunFailure("login", `${id}: ${NOT_SHOWN}${more}`);
+      const shown = await shownOf(error);
+      throw new RunFailure("login", `${id}: ${clean(error.message)}${more}`, shown);
+    }
+    throw error;
+  } finally {
+    await endTurn();
+  }
+}
+
+/** A login works with what its target really says: both nets are here, for the one thing that is kept of it. */
+function cleanerOf(secrets: readonly RunSecret[]): (message: string) => string {
+  const known = openRunSecrets(secrets);
+  const [door, redact] = [openDoor(known, null), redactorOf(known)];
+  return (message) => redact.message(door.message(message));
+}
+
+async function openSession(
+  services: EngineServices,
+  request: LoginRequest,
+  fields: Secret<CredentialFields>,
+  signal: AbortSignal,
+): Promise<Secret<LoginSession>> {
+  const { strategy, version } = request.strategy;
+  const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
+  if (strategy.cacheMs > 0 && !request.trace) {
+    const cached = await openCachedLogin(services, request, version);
+    if (cached && (await stillGood(services, request, type, fields, cached, signal))) return cached;
+    if (cached) await deleteLoginSession(services.db, request.credentialId);
+  }
+  const { type: _type, ...config } = strategy.login;
+  const context = loginContext(meansOf(services, request), request, fields, openJar(), signal);
+  const session = await type.login(context, config).catch((error: unknown) => {
+    throw withCourse(error, strategy, fields, context.course());
+  });
+  // One that gives too much is not kept either.
+  secretValues(strategy, fields, new Secret(session));
+  // Of a cached login the codes were used long ago.
+  if (strategy.cacheMs > 0)
+    await cacheLogin(services, request, version, new Secret(session), strategy.cacheMs);
+  return new Secret({ ...session, codes: context.codes });
+}
+
+/** docs/strategies.md#http: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
+async function stillGood(
+  services: EngineServices,
+  request: LoginRequest,
+  type: LoginType,
+  fields: Secret<CredentialFields>,
+  cached: Secret<LoginSession>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { type: _type, ...config } = request.strategy.strategy.login;
+  if (!type.checkSession || !isJsonObject(config["check"])) return true;
+  const context = loginContext(
+    meansOf(services, request),
+    request,
+    fields,
+    openJar(cached.reveal().cookies ?? undefined),
+    signal,
+  );
+  try {
+    await context.within(cached.reveal(), async (own) => await type.checkSession?.(own, config));
+    return true;
+  } catch (error) {
+    if (error instanceof LoginFailure || error instanceof OutboundError) return false;
+    throw error;
+  }
+}
+
+/** In the service: the database's clock, codes that nobody has sent before, and tokens that are kept sealed. */
+function meansOf(services: EngineServices, request: LoginRequest): LoginMeans {
+  const { credentialId } = request;
+  const nowMs = async (): Promise<number> => await readClock(services.db);
+  const steps: TotpSteps = {
+    nowMs,
+    take: async (fieldKey, step) => await takeTotpStep(services.db, credentialId, fieldKey, step),
+  };
+  return {
+    gate: services.gate,
+    expressions: services.loginExpressions,
+    nowMs,
+    nextCode: async (key, stored, offsetMs, signal) =>
+      await nextTotpCode(steps, key, stored, offsetMs, signal),
+    oauth: openOAuthLogin(services, request),
+  };
+}

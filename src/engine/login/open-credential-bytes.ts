@@ -1,0 +1,55 @@
+import { UnknownContent } from "#domain/destination.ts";
+import type { SealBinding } from "#vault/binding.ts";
+import { VaultError } from "#vault/vault.ts";
+import { RunFailure } from "#engine/run-ended.ts";
+import type { EngineServices } from "#engine/services.ts";
+
+/**
+ * Opens a value and reads its plain text, whose bytes are zeroed. docs/decisions/0013: what was moved, changed or put back fails the
+ * run before the target hears anything.
+ */
+export async function openSealed<T>(
+  services: EngineServices,
+  what: string,
+  stored: { readonly sealed: Uint8Array; readonly kid: string },
+  boundTo: SealBinding,
+  read: (plain: string) => T,
+): Promise<T> {
+  try {
+    const plain = await services.vault.open(stored.sealed, boundTo);
+    try {
+      return read(Buffer.from(plain).toString("utf8"));
+    } finally {
+      plain.fill(0);
+    }
+  } catch (error) {
+    if (error instanceof UnknownContent)
+      throw new RunFailure(
+        "vault",
+        `The ${what} of ${boundTo.rowId} is not as this release seals it: it was sealed by a later one, or by somebody else.`,
+      );
+    if (!(error instanceof VaultError)) throw error;
+    throw new RunFailure(
+      "vault",
+      services.vault.holds(stored.kid)
+        ? `The ${what} of ${boundTo.rowId} does not open: its row was damaged or changed. \`latchkey doctor\` lists such rows.`
+        : `This worker does not hold master key ${stored.kid}, with which the ${what} of ${boundTo.rowId} is sealed. ` +
+            "Give it the keyset that holds it and start it again.",
+    );
+  }
+}
+
+/** Where something that was opened may be sent. What doesn't say so is sent nowhere: throws RunFailure. */
+export function mustBeBound(
+  what: string,
+  credentialId: string,
+  origins: readonly string[] | null,
+): readonly string[] {
+  if (origins !== null) return origins;
+  throw new RunFailure(
+    "vault",
+    `The ${what} of ${credentialId} does not say where it may be sent: it was sealed before the credentials of this installation ` +
+      "were bound to their origins and put back since, or by an older process. The end user connects again, or " +
+      `\`latchkey credentials rebind ${credentialId}\` binds it to what its strategy names.`,
+  );
+}

@@ -1,0 +1,61 @@
+import { OutboundError } from "#domain/http-exchange.ts";
+import { isReadMethod } from "#domain/http-methods.ts";
+import type { Secret } from "#lib/secret.ts";
+import type { LoginSession } from "#strategies/define-login.ts";
+import type { SessionJar } from "#strategies/http/session-jar.ts";
+import { RunFailure } from "#engine/run-ended.ts";
+import type { TargetSession } from "./target-session.ts";
+
+interface Holding {
+  readonly session: Secret<LoginSession>;
+  readonly target: TargetSession;
+  /** What was renewed and never taken is not renewed again: another one would be refused as well. */
+  mayRenew: boolean;
+}
+
+/**
+ * A way to a target whose session may end before the run does, as access tokens do. A 401 asks for another session, and the
+ * request is sent once more with it: the target has not processed it (RFC 9110, 15.5.2; RFC 6750, 3.1), so this is right for
+ * a write as well. Requests at once share one renewal.
+ */
+export function openRenewingTarget(
+  first: Secret<LoginSession>,
+  open: (session: Secret<LoginSession>, jar?: SessionJar) => TargetSession,
+  renew: (refused: Secret<LoginSession>, signal: AbortSignal) => Promise<Secret<LoginSession>>,
+): TargetSession {
+  let holding: Holding = { session: first, target: open(first), mayRenew: true };
+  let renewing: Promise<void> | null = null;
+  const renewOnce = async (signal: AbortSignal): Promise<void> => {
+    try {
+      const session = await renew(holding.session, signal);
+      holding = { session, target: open(session, holding.target.jar), mayRenew: false };
+    } finally {
+      renewing = null;
+    }
+  };
+  return {
+    send: async (request, signal, keep, mayLeave) => {
+      const used = holding;
+      const response = await used.target.send(request, signal, keep, mayLeave);
+      if (response.status !== 401) {
+        used.mayRenew = true;
+        return response;
+      }
+      // A write that was redirected was processed: it is the next page that refuses.
+      if (response.isRedirected && !isReadMethod(request.method)) return response;
+      if (used === holding) {
+        if (!used.mayRenew) return response;
+        await (renewing ??= renewOnce(signal).catch(asOutbound));
+      }
+      return await holding.target.send(request, signal, keep, mayLeave);
+    },
+    jar: holding.target.jar,
+    close: async () => await holding.target.close(),
+  };
+}
+
+/** Nothing was processed, and no other try will help: what a node makes of a refusal (for a write: it did not happen). */
+function asOutbound(error: unknown): never {
+  if (error instanceof RunFailure) throw new OutboundError("refused", error.message, { cause: error });
+  throw error;
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { releaseLogin, takeLogin } from "#db/credentials/credentials.ts";
+import { limits } from "#domain/limits.ts";
+import type { RunClock } from "#engine/waiting/run-clock.ts";
+import { RunInLine, RunStopped } from "#engine/run-ended.ts";
+import type { EngineServices } from "#engine/services.ts";
+
+export interface LoginTurnRequest {
+  readonly credentialId: string;
+  readonly runId: string;
+  /** Of the claim under which the run is carried. */
+  readonly epoch: number;
+  readonly clock: RunClock;
+  /** False: it waits in its place, however long that takes. */
+  readonly mayStandInLine: boolean;
+}
+
+/** A login takes from a few milliseconds (a header) to many seconds (a page): asked often at first, then less. */
+const POLL_MS = { first: 20, longest: 250 };
+
+/**
+ * The right to log in with a credential, which one run has at a time, on all processes; gives what gives it back. The wait is not the
+ * run's time. Throws RunInLine when the logins before it take long: then the run waits without holding anything, in its order.
+ */
+export async function takeLoginTurn(
+  services: EngineServices,
+  request: LoginTurnRequest,
+  signal: AbortSignal,
+): Promise<() => Promise<void>> {
+  const { credentialId, mayStandInLine, clock } = request;
+  const beganMs = performance.now();
+  const stand = (): never => {
+    throw new RunInLine(credentialId, performance.now() - beganMs);
+  };
+  const patienceMs = mayStandInLine ? limits.loginPatienceMs : Infinity;
+  return await clock.standStill(async () => {
+    // A run that has stood in line may have the right already: it doesn't wait for those that came later.
+    const mayHaveIt = request.epoch > 1;
+    const end = mayHaveIt ? () => {} : await services.loginTurns.take(credentialId, patienceMs, signal);
+    if (end === undefined) return stand();
+    let isTaken = false;
+    try {
+      isTaken = await takeSoon(services, request, patienceMs, signal);
+    } finally {
+      if (!isTaken) end(false);
+    }
+    if (!isTaken) return stand();
+    return async () => {
+      try {
+        services.news.tellOfWaiting(await releaseLogin(services.db, credentialId, request));
+      } finally {
+        end(true);
+      }
+    };
+  });
+}
+
+/** False: the login of another process takes long, or others stand in line. */
+async function takeSoon(
+  { db, loginTimeoutMs }: EngineServices,
+  request: LoginTurnRequest,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const untilMs = performance.now() + patienceMs;
+  const takenMs = loginTimeoutMs + limits.loginMarginMs;
+  for (let pollMs = POLL_MS.first; ; pollMs = Math.min(pollMs * 1.5, POLL_MS.longest)) {
+    const taken = await takeLogin(db, request.credentialId, request, takenMs);
+    if (taken === "taken") return true;
+    if (taken === "lost") throw new RunStopped("lease_lost");
+    if (request.mayStandInLine && (taken === "line" || performance.now() >= untilMs)) return false;
+    await sleep(pollMs, undefined, { signal });
+  }
+}

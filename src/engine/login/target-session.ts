@@ -1,0 +1,231 @@
+import {
+  OutboundError,
+  type KeepBody,
+  type OutboundRequest,
+  type OutboundResponse,
+  type SendOutbound,
+} from "#domain/http-exchange.ts";
+import { hasDestination } from "#domain/http-methods.ts";
+import { limits } from "#domain/limits.ts";
+import type { Secret } from "#lib/secret.ts";
+import type { Gate } from "#outbound/gate.ts";
+import type { LoginSession } from "#strategies/define-login.ts";
+import { openDigest, type DigestExchange } from "./digest-session.ts";
+import type { Door } from "#engine/redaction/door.ts";
+import {
+  type SessionQuery,
+  withoutSessionQuery,
+  withoutSessionQueryHeaders,
+  withSessionQuery,
+} from "./session-query.ts";
+import { openJar, type SessionJar } from "#strategies/http/session-jar.ts";
+import type { BeforeHop } from "./record-use.ts";
+
+type SendRest = Parameters<SendOutbound> extends [OutboundRequest, ...infer Rest] ? Rest : never;
+
+/** A way to one target: its origins, and what a login gave (nothing for a node without a credential). */
+export interface TargetSession {
+  readonly send: SendOutbound;
+  readonly jar: SessionJar;
+  /** Closes connections that belong to this session alone. */
+  close(): Promise<void>;
+}
+
+/**
+ * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
+ * accepted for one of these origins: cookies by the jar's own rules, the login's headers and query parameters to the origin of
+ * the request only, its certificate to any of them that asks for one. Of a target with a credential
+ * `beforeHop` records each hop before it is made. What comes back passes `door` before anybody sees it, and so does what nodes send;
+ * without one (of logins, which work with secrets) it stays as it is.
+ */
+export function openTarget(
+  gate: Gate,
+  origins: readonly string[],
+  login: Secret<LoginSession> | null,
+  jar: SessionJar = openJar(login?.reveal().cookies ?? undefined),
+  beforeHop: BeforeHop | null = null,
+  door: Door | null = null,
+): TargetSession {
+  const { query = [], certificate, digest } = login?.reveal() ?? {};
+  const own = certificate === undefined ? null : gate.present(certificate);
+  const prove = digest === undefined ? null : openDigest(digest);
+  const way: Way = { gate: own ?? gate, origins, login, jar, beforeHop, door, query };
+  const send: SendOutbound = async (asked, ...rest) => {
+    const request = door?.leave(asked, absoluteUrl({ url: asked.url }, origins)) ?? asked;
+    const url = absoluteUrl(request, origins);
+    requireDestination(request, url, origins);
+    const proof = prove?.(request.method) ?? null;
+    let response = await sendOnce(way, request, url, proof, rest);
+    while (proof?.mustRepeat(response) === true) response = await sendOnce(way, request, url, proof, rest);
+    const given = withoutQuery(response, query);
+    return door === null ? given : await door.enter(given);
+  };
+  return {
+    send: async (request, signal, keep, mayLeave) =>
+      await mapGateErrors(send(request, signal, keep, mayLeave), door),
+    jar,
+    close: async () => await own?.close(),
+  };
+}
+
+/** What all requests of a session share. */
+interface Way {
+  readonly gate: Gate;
+  readonly origins: readonly string[];
+  readonly login: Secret<LoginSession> | null;
+  readonly jar: SessionJar;
+  readonly beforeHop: BeforeHop | null;
+  readonly door: Door | null;
+  readonly query: SessionQuery;
+}
+
+async function sendOnce(
+  { gate, origins, login, jar, beforeHop, door, query }: Way,
+  request: OutboundRequest,
+  url: URL,
+  proof: DigestExchange | null,
+  [signal, keep, mayLeave]: SendRest,
+): Promise<OutboundResponse> {
+  const keeping = request.toFile === true && keep !== undefined ? keepBehind(door, keep, url) : null;
+  const response = await gate.send(
+    {
+      method: request.method,
+      url,
+      headers: request.headers ?? [],
+      ...(request.body === undefined ? {} : { body: request.body }),
+    },
+    {
+      origins,
+      redirectsMax: request.redirectsMax ?? 0,
+      maxBytes: request.maxBytes ?? limits.responseBytesMax,
+      timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
+      prepareHop: async (hop, { sameOriginAsFirst, method }) => {
+        // What is at another origin than the first, a redirect has led to.
+        await beforeHop?.(hop, sameOriginAsFirst).catch((error: unknown) => {
+          throw sameOriginAsFirst ? error : afterFirstHop(error);
+        });
+        const proven = sameOriginAsFirst ? (proof?.authorize(hop, method) ?? null) : null;
+        return [
+          ...hopHeaders(hop, sameOriginAsFirst, login, jar),
+          ...(proven === null ? [] : [["authorization", proven] as const]),
+        ];
+      },
+      prepareUrl: (hop, { sameOriginAsFirst }) => hopUrl(hop, sameOriginAsFirst, query),
+      absorb: (hop, setCookies) => {
+        keeping?.comesFrom(hop);
+        const values = jar.absorb(hop, setCookies);
+        if (values.length > 0) door?.learn(values);
+      },
+      keep: keeping?.keep ?? null,
+      ...(mayLeave && { mayLeave }),
+    },
+    signal,
+  );
+  // The request was sent, whatever becomes of its answer.
+  if (jar.overflow !== null) throw new OutboundError("unreadable", jar.overflow);
+  const kept = response.kept && keeping ? { ...response.kept, sizeBytes: keeping.sizeBytes } : response.kept;
+  return { ...response, kept };
+}
+
+/** The request itself was sent before: that this hop is refused says nothing about it. */
+const afterFirstHop = (error: unknown): unknown =>
+  error instanceof OutboundError && error.failure === "refused"
+    ? new OutboundError("redirect_outside", error.message, { cause: error })
+    : error;
+
+const withoutQuery = (response: OutboundResponse, query: SessionQuery): OutboundResponse =>
+  query.length === 0
+    ? response
+    : {
+        ...response,
+        url: withoutSessionQuery(response.url, query),
+        headers: withoutSessionQueryHeaders(response.headers, query),
+      };
+
+interface Keeping {
+  readonly keep: KeepBody;
+  /** Of what was kept. */
+  readonly sizeBytes: number;
+  /** The last hop is where the body comes from. */
+  comesFrom(hop: URL): void;
+}
+
+function keepBehind(door: Door | null, keep: KeepBody, first: URL): Keeping {
+  let { origin } = first;
+  let sizeBytes = 0;
+  async function* counted(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const chunk of bytes) {
+      sizeBytes += chunk.length;
+      yield chunk;
+    }
+  }
+  return {
+    keep: async (bytes) => await keep(counted(door?.enterFile(bytes, origin) ?? bytes)),
+    get sizeBytes() {
+      return sizeBytes;
+    },
+    comesFrom: (hop) => {
+      ({ origin } = hop);
+    },
+  };
+}
+
+/** What the first origin repeats of our parameters in a redirect stays there. */
+function hopUrl(hop: URL, sameOriginAsFirst: boolean, query: SessionQuery): URL {
+  if (query.length === 0) return hop;
+  return sameOriginAsFirst ? withSessionQuery(hop, query) : new URL(withoutSessionQuery(hop.href, query));
+}
+
+function hopHeaders(
+  hop: URL,
+  sameOriginAsFirst: boolean,
+  login: Secret<LoginSession> | null,
+  jar: SessionJar,
+): readonly (readonly [string, string])[] {
+  const headers: [string, string][] = [];
+  const cookie = jar.cookieHeader(hop);
+  if (cookie) headers.push(["cookie", cookie]);
+  if (login && sameOriginAsFirst) headers.push(...Object.entries(login.reveal().headers));
+  return headers;
+}
+
+/** docs/decisions/0030: a relative URL is resolved against the first of the hosts. */
+export function absoluteUrl(
+  request: Pick<OutboundRequest, "url" | "query">,
+  origins: readonly string[],
+): URL {
+  if (!URL.canParse(request.url, origins[0]))
+    throw new OutboundError("refused", "the request's URL is not a URL");
+  const url = new URL(request.url, origins[0]);
+  for (const [name, value] of request.query ?? []) url.searchParams.append(name, value);
+  return url;
+}
+
+/** COPY and MOVE have the target send its data on: to a place within the hosts, as whatever else the data says where to. */
+function requireDestination(
+  { method, headers = [] }: OutboundRequest,
+  url: URL,
+  origins: readonly string[],
+): void {
+  if (!hasDestination(method)) return;
+  for (const [name, value] of headers)
+    if (name.toLowerCase() === "destination" && !origins.includes(URL.parse(value, url.href)?.origin ?? ""))
+      throw new OutboundError(
+        "refused",
+        `${url.host}: the header Destination leads out of the allowed hosts (${origins.join(", ")})`,
+      );
+}
+
+/** The gate's errors in the words of the domain: it lives below it and can't know them. */
+async function mapGateErrors(
+  response: Promise<OutboundResponse>,
+  door: Door | null,
+): Promise<OutboundResponse> {
+  try {
+    return await response;
+  } catch (error) {
+    const { failure, message } = error as { failure?: OutboundError["failure"]; message: string };
+    if (failure === undefined || error instanceof OutboundError) throw error;
+    throw new OutboundError(failure, door?.message(message) ?? message);
+  }
+}

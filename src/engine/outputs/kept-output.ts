@@ -1,0 +1,120 @@
+import type { FinishedStep, RunStep } from "#db/runs/run-steps.ts";
+import { decodeRecords } from "#domain/record-lines.ts";
+import type { FileValue, Value } from "#domain/value.ts";
+import { must } from "#lib/assert.ts";
+import { randomBase62 } from "#lib/new-id.ts";
+import type { Flow } from "#nodes/define-node.ts";
+import { redactFile } from "#engine/redaction/redact-file.ts";
+import type { NodeOutput, RunContext } from "#engine/run-context.ts";
+import { readSmall, streamOf } from "./small-bytes.ts";
+import { encodeRecords, type RecordCounts } from "./spool.ts";
+
+/** An output as it goes into its row. */
+export type KeptOutput = Pick<
+  FinishedStep,
+  "outputKind" | "output" | "blob" | "filename" | "contentType" | "recordsTotal" | "recordsValid"
+>;
+
+/** Keeps what a node or a step gives: small as it is, larger as an object. Secrets of the run are taken out of it. */
+export async function keepOutput(run: RunContext, flow: Flow | null): Promise<KeptOutput> {
+  const counts: RecordCounts = { total: 0, valid: 0 };
+  const isRecords = flow?.kind === "records";
+  const bytes = isRecords ? encodeRecords(flow.batches, run.redact, counts) : valueBytes(flow, run);
+  const small = bytes === null ? null : await readSmall(bytes);
+  const key = `steps/${run.run.accountId}/${run.run.id}/${randomBase62(16)}`;
+  const blob = small?.stream ? await run.services.blobs.put(key, small.stream) : null;
+  return {
+    outputKind: isRecords ? "records" : valueKind(flow),
+    output: small?.content ?? null,
+    blob,
+    ...fileNames(flow, run),
+    recordsTotal: isRecords ? counts.total : null,
+    recordsValid: isRecords ? counts.valid : null,
+  };
+}
+
+const bytesOf = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
+
+/** The same that was kept, for those that read it. */
+export async function reopenOutput(blobs: Blobs, { blob, ...kept }: KeptOutput): Promise<NodeOutput> {
+  return await openOutput(blobs, {
+    ...kept,
+    blobKey: blob?.key ?? null,
+    blobBytes: blob?.sizeBytes ?? null,
+    filename: bytesOf(kept.filename),
+    contentType: bytesOf(kept.contentType),
+  });
+}
+
+type Blobs = RunContext["services"]["blobs"];
+
+/** An output as its row has it. */
+type StoredOutput = Pick<
+  RunStep,
+  "outputKind" | "output" | "blobKey" | "blobBytes" | "filename" | "contentType"
+> &
+  Partial<Pick<RunStep, "recordsTotal" | "recordsValid">>;
+
+/** What a node or a step gave, from its row or from the store. */
+export async function openOutput(blobs: Blobs, step: StoredOutput): Promise<NodeOutput> {
+  const open = opener(blobs, step.output, step.blobKey);
+  if (step.outputKind === "records") {
+    const counts = { total: step.recordsTotal ?? 0, valid: step.recordsValid ?? 0 };
+    const stored = must(open, "the step's records");
+    return { kind: "records", open: () => decodeRecords(stored()), counts };
+  }
+  const value = await readValue(open, step.outputKind, {
+    filename: step.filename?.toString("utf8") ?? null,
+    contentType: step.contentType?.toString("utf8") ?? null,
+    sizeBytes: step.output?.length ?? step.blobBytes ?? 0,
+  });
+  return { kind: "value", value };
+}
+
+/** What reads a stored output, from its row or from the store; null: there is none. */
+function opener(
+  blobs: Blobs,
+  output: Buffer | null,
+  key: string | null,
+): (() => AsyncIterable<Uint8Array>) | null {
+  if (output !== null) return () => streamOf(output);
+  return key === null ? null : () => blobs.open(key);
+}
+
+async function readValue(
+  open: (() => AsyncIterable<Uint8Array>) | null,
+  kind: RunStep["outputKind"],
+  file: Omit<FileValue, "form" | "open">,
+): Promise<Value> {
+  if (open === null) return { form: "absent" };
+  if (kind === "file") return { form: "file", open, ...file };
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of open()) chunks.push(chunk);
+  const text = Buffer.concat(chunks).toString("utf8");
+  return kind === "json" ? { form: "json", json: JSON.parse(text) } : { form: "text", text };
+}
+
+function valueKind(flow: Flow | null): FinishedStep["outputKind"] {
+  return flow?.kind === "value" ? flow.value.form : "absent";
+}
+
+/** What the target says of a file is its word, and cleaned of secrets like all that it says. */
+function fileNames(
+  flow: Flow | null,
+  { redact }: RunContext,
+): Pick<FinishedStep, "filename" | "contentType"> {
+  if (flow?.kind !== "value" || flow.value.form !== "file") return { filename: null, contentType: null };
+  const { filename, contentType } = flow.value;
+  const clean = (text: string | null): string | null => text && redact.text(text);
+  return { filename: clean(filename), contentType: clean(contentType) };
+}
+
+function valueBytes(flow: Flow | null, run: RunContext): AsyncIterable<Uint8Array> | null {
+  if (flow?.kind !== "value" || flow.value.form === "absent") return null;
+  const { value } = flow;
+  if (value.form === "file") return redactFile(value, run);
+  const text = value.form === "text" ? value.text : JSON.stringify(value.json);
+  return (async function* () {
+    yield Buffer.from(await run.redact.body(text), "utf8");
+  })();
+}

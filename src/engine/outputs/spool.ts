@@ -1,0 +1,82 @@
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { diskFailure } from "#blobs/store.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import { randomBase62 } from "#lib/new-id.ts";
+import type { Redactor } from "#engine/redaction/redact.ts";
+
+/** How many records went by. */
+export interface RecordCounts {
+  total: number;
+  valid: number;
+}
+
+/** Record sets as newline-delimited JSON, one record a line. Counts as it goes. */
+export async function* encodeRecords(
+  batches: RecordBatches,
+  redact: Pick<Redactor, "lines">,
+  counts: RecordCounts,
+): AsyncIterable<Uint8Array> {
+  for await (const batch of batches) {
+    if (batch.length === 0) continue;
+    counts.total += batch.length;
+    for (const record of batch) if (record.isValid) counts.valid++;
+    yield await redact.lines(batch);
+  }
+}
+
+/** Whose a scratch folder is; null for a name that we don't give. */
+export function readScratchName(name: string): { readonly runId: string; readonly epoch: number } | null {
+  const match = /^(run_[0-9A-Za-z]+)-(\d{1,9})-[0-9A-Za-z]{6}$/.exec(name);
+  return match && { runId: match[1] ?? "", epoch: Number(match[2]) };
+}
+
+/** Files of one run, gone with it. */
+export class Scratch {
+  readonly #parent: string;
+  readonly #folder: string;
+  #isMade = false;
+
+  constructor(parent: string, runId: string, epoch: number) {
+    this.#parent = parent;
+    this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
+  }
+
+  /** Removes what killed workers left of this run; only the holder of its lease may. */
+  static async sweep(parent: string, runId: string): Promise<void> {
+    const left = await readdir(parent).catch(() => []);
+    for (const name of left.filter((each) => each.startsWith(`${runId}-`))) {
+      await rm(join(parent, name), { recursive: true, force: true });
+    }
+  }
+
+  /** Writes a stream to a new file and gives a reader of it. Throws StoreFailed when the disk is full. */
+  async keep(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
+    try {
+      return await this.#write(bytes);
+    } catch (error) {
+      throw diskFailure(this.#parent, error);
+    }
+  }
+
+  async #write(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
+    this.#isMade = true;
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, randomBase62(12));
+    const file = await open(path, "wx", 0o600);
+    try {
+      await file.writeFile(bytes);
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    } finally {
+      await file.close();
+    }
+    return () => createReadStream(path) as AsyncIterable<Uint8Array>;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isMade) await rm(this.#folder, { recursive: true, force: true });
+  }
+}

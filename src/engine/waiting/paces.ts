@@ -1,0 +1,187 @@
+import {
+  giveThrottleSlotBack,
+  takeThrottleSlot,
+  type ThrottledNode,
+  type ThrottleSlot,
+} from "#db/runs/throttle.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { limits } from "#domain/limits.ts";
+import { outlastLocks } from "./outlast-locks.ts";
+
+/** No slot comes in time: none was taken. */
+export class SlotTooFar extends Error {
+  override readonly name = "SlotTooFar";
+  override readonly message = "the throttle has no free moment in time";
+}
+
+export interface SlotRequest {
+  /** The lower, the sooner: a run that has begun its node ends it before another one begins. */
+  readonly rank: number;
+  /** How long the request may wait, in milliseconds. */
+  readonly withinMs: number;
+  readonly signal: AbortSignal;
+}
+
+interface Waiter extends SlotRequest {
+  readonly untilMs: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The requests of this process that a node's throttle spaces. It takes one slot at a time from those that all processes share, and the
+ * request has it that comes first when its moment has come: a run that ends meanwhile loses no slot.
+ */
+class Pace {
+  readonly #db: Database;
+  readonly #node: ThrottledNode;
+  readonly #waiters: Waiter[] = [];
+  #spacingMs = 1;
+  /** When the slot comes that was taken; null: none is. */
+  #slotAtMs: number | null = null;
+  /** Wakes it while it waits for its slot. */
+  #wake: () => void = () => {};
+  #isServing = false;
+
+  constructor(db: Database, node: ThrottledNode) {
+    this.#db = db;
+    this.#node = node;
+  }
+
+  get isIdle(): boolean {
+    return !this.#isServing;
+  }
+
+  /** Throws SlotTooFar: at once when those before it take too many slots, or when its time is over. */
+  async take(spacingMs: number, given: SlotRequest): Promise<void> {
+    const request = { ...given, withinMs: Math.min(given.withinMs, limits.timerMsMax) };
+    this.#spacingMs = spacingMs;
+    request.signal.throwIfAborted();
+    if (this.#waitMs(request.rank) > request.withinMs) throw new SlotTooFar();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiter: Waiter = { ...request, untilMs: performance.now() + request.withinMs, resolve, reject };
+    const leave = (error: unknown): void => {
+      this.#forget(waiter);
+      reject(error);
+    };
+    const abort = (): void => leave(request.signal.reason);
+    const late = setTimeout(() => leave(new SlotTooFar()), request.withinMs);
+    request.signal.addEventListener("abort", abort, { once: true });
+    this.#waiters.push(waiter);
+    void this.#serve();
+    try {
+      await promise;
+    } finally {
+      clearTimeout(late);
+      request.signal.removeEventListener("abort", abort);
+      this.#forget(waiter);
+    }
+  }
+
+  /** What is known here: those before it, and the slot that is taken. */
+  #waitMs(rank: number): number {
+    const before = this.#waiters.filter((waiter) => waiter.rank <= rank).length;
+    const slotMs = this.#slotAtMs === null ? 0 : Math.max(this.#slotAtMs - performance.now(), 0);
+    return before * this.#spacingMs + slotMs;
+  }
+
+  #forget(waiter: Waiter): void {
+    const place = this.#waiters.indexOf(waiter);
+    if (place >= 0) this.#waiters.splice(place, 1);
+    if (this.#waiters.length === 0) this.#wake();
+  }
+
+  /** Takes slots for as long as somebody waits for one. */
+  async #serve(): Promise<void> {
+    if (this.#isServing) return;
+    this.#isServing = true;
+    try {
+      while (this.#waiters.length > 0) await this.#serveOne();
+    } finally {
+      this.#isServing = false;
+    }
+  }
+
+  async #serveOne(): Promise<void> {
+    const spacingMs = this.#spacingMs;
+    let slot: ThrottleSlot | undefined;
+    try {
+      const withinMs = Math.max(...this.#waiters.map(({ untilMs }) => untilMs)) - performance.now();
+      slot = await outlastLocks(
+        async () => await takeThrottleSlot(this.#db, this.#node, spacingMs, Math.max(withinMs, 0)),
+      );
+    } catch (error) {
+      this.#rejectAll(error);
+      return;
+    }
+    if (slot === undefined) {
+      this.#rejectAll(new SlotTooFar());
+      return;
+    }
+    await this.#untilMs(performance.now() + slot.waitMs);
+    const next = this.#first();
+    if (next !== undefined) {
+      this.#forget(next);
+      next.resolve();
+      return;
+    }
+    // It is only later that the next one comes.
+    await giveThrottleSlotBack(this.#db, this.#node, spacingMs, slot).catch(() => {});
+  }
+
+  /** Sooner when nobody waits for the slot any more. */
+  async #untilMs(atMs: number): Promise<void> {
+    this.#slotAtMs = atMs;
+    for (let leftMs = atMs - performance.now(); leftMs > 0; leftMs = atMs - performance.now()) {
+      if (this.#waiters.length === 0) break;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const timer = setTimeout(resolve, leftMs);
+      await promise;
+      clearTimeout(timer);
+    }
+    this.#wake = () => {};
+    this.#slotAtMs = null;
+  }
+
+  #first(): Waiter | undefined {
+    let first: Waiter | undefined;
+    for (const waiter of this.#waiters) if (first === undefined || waiter.rank < first.rank) first = waiter;
+    return first;
+  }
+
+  #rejectAll(error: unknown): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
+  }
+}
+
+/** The paces of all nodes that this process carries. */
+export class Paces {
+  readonly #db: Database;
+  readonly #paces = new Map<string, Pace>();
+  #ranks = 0;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Of a run that begins a node now: behind all that have begun. */
+  newRank(): number {
+    return ++this.#ranks;
+  }
+
+  /** Waits for a slot of the node, of which there is one every `spacingMs`. Throws SlotTooFar, or what aborts the signal. */
+  async take(node: ThrottledNode, spacingMs: number, request: SlotRequest): Promise<void> {
+    const key = lineOf(node);
+    let pace = this.#paces.get(key);
+    if (!pace) this.#paces.set(key, (pace = new Pace(this.#db, node)));
+    try {
+      await pace.take(spacingMs, request);
+    } finally {
+      if (pace.isIdle && this.#paces.get(key) === pace) this.#paces.delete(key);
+    }
+  }
+}
+
+/** The line that runs stand in for a node's throttle, as in their rows. */
+export const lineOf = ({ blueprintId, nodeId }: ThrottledNode): string => `${blueprintId}/${nodeId}`;

@@ -1,0 +1,82 @@
+import { callNext, leaveLine } from "#db/runs/lines.ts";
+import type { Lease } from "#db/runs/lease.ts";
+import type { ClaimedRun } from "#db/runs/runs.ts";
+import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
+import { outlastLocks } from "./outlast-locks.ts";
+import { lineOf, SlotTooFar } from "./paces.ts";
+import type { RunClock } from "./run-clock.ts";
+import { RunFailure, RunInLine, RunStopped } from "#engine/run-ended.ts";
+import type { EngineServices } from "#engine/services.ts";
+import { mayStandInLine } from "./stand-in-line.ts";
+
+type TakeSlot = (nodeId: string, spacingMs: number, signal: AbortSignal) => Promise<void>;
+
+/**
+ * How one run waits for the slots of its nodes. Before its first request of a node it has nothing to lose: the wait is not its time, and
+ * when it would be long, the run stands in line and holds nothing. Once it has begun, it goes before those that have not, and a slot
+ * that would come after its timeout is not taken: the run fails at once.
+ */
+export function slotTaker(
+  { db, news, paces }: Pick<EngineServices, "db" | "news" | "paces">,
+  run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases">,
+  lease: Lease,
+  clock: RunClock,
+): TakeSlot {
+  const begun = new Map<string, Promise<number>>();
+  const begin = async (nodeId: string, spacingMs: number, signal: AbortSignal): Promise<number> => {
+    const node = nodeOf(run, nodeId);
+    const isCalled = run.line === lineOf(node);
+    const beganMs = performance.now();
+    const patienceMs = isCalled ? limits.calledPatienceMs : limits.slotPatienceMs;
+    const withinMs = mayStandInLine(run) ? patienceMs : Infinity;
+    // Those that were called wait longer than all that come now.
+    const rank = isCalled ? CALLED : NEW;
+    try {
+      await clock.standStill(async () => await paces.take(node, spacingMs, { rank, withinMs, signal }));
+    } catch (error) {
+      if (error instanceof SlotTooFar) throw new RunInLine(lineOf(node), performance.now() - beganMs);
+      throw error;
+    }
+    if (isCalled) {
+      const waitedMs = performance.now() - beganMs;
+      if (!(await outlastLocks(async () => await leaveLine(db, lease, waitedMs))))
+        throw new RunStopped("lease_lost");
+      news.tellOfWaiting(await callNext(db, [lineOf(node)]));
+    }
+    return paces.newRank();
+  };
+  return async (nodeId, spacingMs, signal) => {
+    const first = begun.get(nodeId);
+    if (first === undefined) {
+      const beginning = begin(nodeId, spacingMs, signal);
+      begun.set(nodeId, beginning);
+      await beginning;
+      return;
+    }
+    const rank = await first;
+    const withinMs = clock.leftMs;
+    try {
+      await paces.take(nodeOf(run, nodeId), spacingMs, { rank, withinMs, signal });
+    } catch (error) {
+      if (!(error instanceof SlotTooFar)) throw error;
+      throw new RunFailure(
+        "timeout",
+        `Node ${nodeId}: its \`throttle\` has no slot before the run's timeout.`,
+      );
+    }
+  };
+}
+
+/** Ranks of runs that have not begun the node; all that have begun are before them. */
+const CALLED = Number.MAX_SAFE_INTEGER - 1;
+const NEW = Number.MAX_SAFE_INTEGER;
+
+const nodeOf = (
+  { accountId, blueprintId }: Pick<ClaimedRun, "accountId" | "blueprintId">,
+  nodeId: string,
+) => ({
+  accountId,
+  blueprintId: must(blueprintId, "the node's Blueprint"),
+  nodeId,
+});

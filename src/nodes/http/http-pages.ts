@@ -1,0 +1,78 @@
+import { limits } from "#domain/limits.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
+import type { HttpConfig } from "./http-config.ts";
+import { exchange, type Asked } from "./http-exchange.ts";
+import type { PreparedRequest } from "./http-request.ts";
+import { prepareAsked } from "./http-submit.ts";
+import { exchangeUntil } from "./http-until.ts";
+import { tellMissing } from "#nodes/parse/missing-records.ts";
+import { firstPage, leadTo, nextPage, type PageAt } from "./next-page.ts";
+import { PageRepeats } from "./page-repeats.ts";
+import { readPageVariables } from "./page-variables.ts";
+import { readPage } from "./read-page.ts";
+
+/** The records of every page, page by page. Throws NodeFailure when there is more to come after `max_pages`. */
+export async function* recordsOfPages(context: NodeContext, config: HttpConfig, asked: Asked): RecordBatches {
+  const { paginate } = config;
+  const pagesMax = paginate?.max_pages ?? limits.pagesMax;
+  const repeats = paginate === undefined ? null : new PageRepeats();
+  const requestAt = requestsOf(context, config, asked);
+  let at = firstPage(paginate);
+  for (let number = 1; ; number += 1) {
+    const place = `${asked.place}${paginate === undefined ? "" : `, page ${number}`}`;
+    // `until` is about the first page: what it names is done by then.
+    const send = number === 1 ? exchangeUntil : exchange;
+    const response = await send(context, config, await requestAt(at), { place, seen: asked.seen });
+    // Later pages may be without: most kinds end with one that is.
+    const missing = number === 1 ? tellMissing(context, config, place) : undefined;
+    const variables = { ...asked.seen, ...at.variables };
+    const page = await readPage(context, config, response, { place, variables, missing });
+    let records = 0;
+    try {
+      for await (const batch of page.batches) {
+        records += batch.length;
+        repeats?.add(batch);
+        yield batch;
+      }
+    } finally {
+      page.release();
+    }
+    context.log("page", { page: number, status: response.status, records });
+    if (paginate === undefined) return;
+    const { lead, isMore } = page;
+    const next = nextPage(paginate, at, number + 1, { response, records, lead, isMore, place });
+    if (next === null) return;
+    repeats?.endPage(number, leadTo(next, paginate), place);
+    if (number === pagesMax)
+      throw new NodeFailure(
+        `${config.for_each === undefined ? "There" : `${place}: there`} are more pages than max_pages (${pagesMax}) allows.`,
+      );
+    at = next;
+  }
+}
+
+/** Gives the request of a page. Its templates are rendered once, unless they say which page is wanted. */
+function requestsOf(
+  context: NodeContext,
+  config: HttpConfig,
+  asked: Asked,
+): (at: PageAt) => Promise<PreparedRequest> {
+  const { scope } = asked;
+  const isAnew = readPageVariables(config.request, config.paginate).length > 0;
+  let once: PreparedRequest | null = null;
+  return async (at) => {
+    if (isAnew || once === null)
+      once = await prepareAsked(context, config, {
+        ...asked,
+        scope: { ...scope, variables: { ...scope.variables, ...at.variables } },
+      });
+    return pageRequest(once, at);
+  };
+}
+
+function pageRequest(request: PreparedRequest, at: PageAt): PreparedRequest {
+  if (at.url !== null) return { ...request, url: at.url, query: [] };
+  const own = new Set(at.pairs.map(([name]) => name));
+  return { ...request, query: [...request.query.filter(([name]) => !own.has(name)), ...at.pairs] };
+}

@@ -1,0 +1,207 @@
+import { OutboundError, type OutboundRequest, type OutboundResponse } from "#domain/http-exchange.ts";
+import type { Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { NodeFailure, type KnownWrite, type NodeContext } from "#nodes/define-node.ts";
+import { retryAfterMs } from "#lib/retry-delay.ts";
+import type { HttpConfig } from "./http-config.ts";
+import {
+  delayMs,
+  isRefusal,
+  mismatch,
+  NO_RETRIES,
+  responseText,
+  triesText,
+  type Subject,
+  waitForSlot,
+} from "./http-exchange.ts";
+import type { PreparedRequest } from "./http-request.ts";
+
+/** One write of a node. */
+export interface Write {
+  readonly ordinal: number;
+  /** Its request, of which nothing is sent yet. Of a form it asks for the page anew. */
+  prepare(): Promise<PreparedRequest>;
+  readonly subject: Subject;
+  /** What the answer gives, as JSON: it is kept, and given again after a crash. */
+  read(response: OutboundResponse): Promise<Json>;
+  /** What is given for a write that was looked up, or that the operator knows of: its answer is lost. */
+  readonly whenFound: Json;
+  /** Whether it is there; null: the node can't look it up. */
+  readonly lookUp: (() => Promise<boolean>) | null;
+}
+
+/** What became of a write: what it gave, or that nobody can tell but the operator. */
+export type Written = { readonly gave: Json } | "in_doubt";
+
+/**
+ * Carries one write, unless it is done already: its intent is committed before it is sent. One that may have happened is
+ * looked up; if it can't be, the operator is asked or the node fails, as `on_unknown` says. Throws NodeFailure.
+ */
+export async function carryWrite(
+  context: NodeContext,
+  config: HttpConfig,
+  write: Write,
+  known: KnownWrite | undefined,
+): Promise<Written> {
+  // Null: its answer was lost, and the operator said that it happened.
+  if (known?.status === "done") return { gave: known.outcome ?? write.whenFound };
+  if (known?.status === "refused")
+    throw new NodeFailure(`${write.subject.place} was refused by the target before.`);
+  if (known?.status === "in_doubt") {
+    // A form's request would be another one by now.
+    const request = write.lookUp === null && config.submit === undefined ? await write.prepare() : null;
+    const why = "the worker went away while it was under way";
+    const settled = await settle(context, config, write, { why, request });
+    if (settled !== "not_there") return settled;
+  }
+  const attempts = Math.max(1, context.node.retry.attempts);
+  for (let attempt = 1; ; attempt += 1) {
+    context.signal.throwIfAborted();
+    const request = await write.prepare();
+    const sent = await sendOnce(context, config, write, request);
+    if (sent.kind === "done") return { gave: await finish(context, write, sent.response) };
+    if (sent.kind === "doubt" || sent.kind === "unlikely") {
+      const settled = await settle(context, config, write, { why: sent.why, request });
+      if (settled !== "not_there") return settled;
+    }
+    if (sent.kind === "refused" || sent.kind === "unlikely") {
+      // What was looked up is ruled out already.
+      if (sent.kind === "refused") await context.writes.refuse(write.ordinal);
+      throw new NodeFailure(`${write.subject.place}${sent.why}.`, { answer: sent.answer });
+    }
+    const isLast = attempt >= attempts;
+    if (isLast || !(await context.takeRetry())) {
+      const tries = triesText(attempt, isLast ? undefined : NO_RETRIES);
+      if (sent.kind === "doubt")
+        throw new NodeFailure(
+          `${write.subject.place}: ${sent.why}; it was looked up and is not there${tries}.`,
+        );
+      await context.writes.refuse(write.ordinal);
+      throw new NodeFailure(`${write.subject.place}${sent.why}${tries}.`);
+    }
+    const waitMs = delayMs(context, attempt, sent.kind === "later" ? sent.askedMs : null);
+    context.log("retry", { attempt, waitMs });
+    await context.sleep(waitMs);
+  }
+}
+
+type Sent =
+  | { readonly kind: "done"; readonly response: OutboundResponse }
+  /** Surely not processed, and it may be another time. */
+  | { readonly kind: "later"; readonly why: string; readonly askedMs: number | null }
+  | { readonly kind: "doubt"; readonly why: string }
+  /** The target says no; `unlikely`: it most likely does, and the node can look whether the write is there. */
+  | { readonly kind: "refused" | "unlikely"; readonly why: string; readonly answer: OutboundResponse };
+
+/** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the request was refused here. */
+async function sendOnce(
+  context: NodeContext,
+  config: HttpConfig,
+  write: Write,
+  request: PreparedRequest,
+): Promise<Sent> {
+  const outbound: OutboundRequest = {
+    ...request,
+    maxBytes: config.max_bytes ?? limits.responseBytesMax,
+    redirectsMax: config.follow === false ? 0 : limits.redirectsMax,
+    timeoutMs: context.node.timeoutMs ?? limits.requestTimeoutMs,
+  };
+  let response: OutboundResponse;
+  try {
+    await waitForSlot(context, config);
+    await context.writes.begin(write.ordinal);
+    await stopUnsent(context, write);
+    response = await context.writes.send(outbound, write.ordinal);
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    if (error.failure === "unreachable") return { kind: "later", why: `: ${error.message}`, askedMs: null };
+    if (error.failure === "refused") {
+      await context.writes.refuse(write.ordinal);
+      throw new NodeFailure(`${write.subject.place}: ${error.message}`, { cause: error });
+    }
+    return { kind: "doubt", why: error.message };
+  }
+  return await judge(context, config, write, response).catch(async (error: unknown) => {
+    // The answer can't be held against the document: what became of the write is open.
+    if (error instanceof NodeFailure) return { kind: "doubt", why: error.message };
+    throw error;
+  });
+}
+
+/** What an answer says of the write. */
+async function judge(
+  context: NodeContext,
+  config: HttpConfig,
+  { subject }: Write,
+  response: OutboundResponse,
+): Promise<Sent> {
+  if (await isRefusal(context, config, response, subject))
+    return { kind: "refused", why: `: the target refused it (${response.status})`, answer: response };
+  const why = await mismatch(context, config, response, subject);
+  if (why === null) return { kind: "done", response };
+  if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response.headers) };
+  if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
+  if (context.node.edition >= 2 && !isOwnRefusal(response))
+    return { kind: "doubt", why: why.replace(/^ answered/, "the target answered").replace(/^: /, "") };
+  const kind = config.verify === undefined || context.node.edition < 2 ? "refused" : "unlikely";
+  return { kind, why, answer: response };
+}
+
+/** By itself only a 4xx to the request itself is a no, and 408 (RFC 9110, 15.5.9) none: the target may have stopped listening half-way. */
+function isOwnRefusal({ status, isRedirected }: OutboundResponse): boolean {
+  return !isRedirected && status >= 400 && status <= 499 && status !== 408;
+}
+
+/** The run was stopped while the intent was committed: nothing was sent, and nobody shall have to ask whether it was. */
+async function stopUnsent(context: NodeContext, write: Write): Promise<void> {
+  if (!context.signal.aborted) return;
+  await context.writes.ruleOut(write.ordinal);
+  context.signal.throwIfAborted();
+}
+
+/** RFC 6585, 4 and RFC 9110, 15.6.4: the target says that it did not process the request, and when it will. */
+function isNotNow({ status, headers, isRedirected }: OutboundResponse): boolean {
+  // After a redirect it is the next page that is not there now, and the write may be done.
+  return !isRedirected && (status === 429 || (status === 503 && headers.has("retry-after")));
+}
+
+/** The write has happened: whatever its answer is worth, it is never sent again. */
+async function finish(context: NodeContext, write: Write, response: OutboundResponse): Promise<Json> {
+  let gave: Json;
+  try {
+    gave = await write.read(response);
+  } catch (error) {
+    await context.writes.finish(write.ordinal, null);
+    throw error;
+  }
+  await context.writes.finish(write.ordinal, gave);
+  return gave;
+}
+
+/** Finds out about a write that may have happened. */
+async function settle(
+  context: NodeContext,
+  config: HttpConfig,
+  write: Write,
+  { why, request }: { readonly why: string; readonly request: PreparedRequest | null },
+): Promise<Written | "not_there"> {
+  if (write.lookUp !== null) {
+    if (!(await write.lookUp())) {
+      await context.writes.ruleOut(write.ordinal);
+      return "not_there";
+    }
+    await context.writes.finish(write.ordinal, write.whenFound);
+    return { gave: write.whenFound };
+  }
+  await context.writes.doubt(write.ordinal, why, request);
+  if (config.on_unknown === "fail")
+    throw new NodeFailure(
+      `${write.subject.place} may have happened: ${why}. The node says \`on_unknown: fail\`.`,
+    );
+  return "in_doubt";
+}
+
+/** The text of an answer as what a node without `records` gives. */
+export function textOutcome(response: OutboundResponse, place: string): Json {
+  return { text: responseText(response, place) };
+}

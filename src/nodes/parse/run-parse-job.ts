@@ -1,0 +1,175 @@
+import type { Worker } from "node:worker_threads";
+import { CONFINED } from "#lib/confined-thread.ts";
+import { startThread } from "#lib/start-thread.ts";
+import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
+import { standBack } from "#lib/thread-priority.ts";
+import { NodeFailure } from "#nodes/define-node.ts";
+import { PARSE_THREAD, type ParseJob, type ParseReply, type ParseThreadData } from "./parse-jobs.ts";
+
+/** CPU time that any file has, and what it has for each of its MB: ordinary ones need a fifth of it. */
+const PARSE_MS = 1_500;
+const PARSE_MS_PER_MB = 500;
+const PARSE_MS_MAX = 30_000;
+/** CPU time after which a file goes on as one of those that take long, so that others may begin. */
+const QUICK_MS = 500;
+const THREAD_MIB = 512;
+/** By the clock a file may take so many times as long: much of it is waiting for a processor. */
+const CLOCK_FACTOR = 30;
+/** What a thread holds beside its heap (bytes that it unpacks) has no limit of its own: it is measured this often. */
+const WATCH_MS = 50;
+const THREAD_AND_BYTES_MIB = 768;
+const MIB = 1_048_576;
+
+/**
+ * Threads without work, kept for the next jobs of any account: starting one costs 150 ms. They don't keep the process alive. The parsers
+ * of binary formats are large, and files for them are made to break them: their threads are ended after one file.
+ */
+const idle: Worker[] = [];
+const IDLE_MAX = 2;
+const places = new ThreadPlaces();
+/** Where each thread writes its name. */
+const threadIds = new WeakMap<Worker, Int32Array>();
+
+/**
+ * docs/decisions/0016: parsed in a thread that can be killed. `what` follows the place in messages: `the HTML`.
+ * Measured: 64 kB of unclosed `<b>` and stray `</p>` take the parser of HTML 4 s, 256 kB take it 59 s.
+ */
+export async function runParseJob(
+  job: ParseJob,
+  what: string,
+  signal: AbortSignal,
+): Promise<Exclude<ParseReply, { problem: string }>> {
+  signal.throwIfAborted();
+  let lane: "quick" | "slow" = "quick";
+  for (;;) {
+    // The signal is the run's, or of one of its nodes.
+    const place = await places.take(lane, signal, signal);
+    try {
+      signal.throwIfAborted();
+      const reply = await runInThread(job, what, signal, place);
+      if (reply !== null && "problem" in reply) throw new NodeFailure(`${what} ${reply.problem}.`);
+      if (reply !== null) return reply;
+      lane = "slow";
+    } finally {
+      place.release();
+    }
+  }
+}
+
+/** Null: it takes long, others do so already, and it must begin again when one of them is over. */
+async function runInThread(
+  job: ParseJob,
+  what: string,
+  signal: AbortSignal,
+  place: PlaceHeld,
+): Promise<ParseReply | null> {
+  const thread = (isShared(job) ? idle.pop() : undefined) ?? startParseThread();
+  thread.ref();
+  const timeMs = timeOf(job);
+  return await new Promise<ParseReply | null>((resolve, reject) => {
+    const end = (isUsable: boolean) => {
+      clearTimeout(timer);
+      clearInterval(watch);
+      signal.removeEventListener("abort", onAbort);
+      // One that stands back does so forever.
+      release(thread, isUsable && place.lane === "quick" && isShared(job));
+    };
+    const fail = (error: unknown) => {
+      end(false);
+      reject(error instanceof Error ? error : new Error("The run was stopped.", { cause: error }));
+    };
+    const overMemory = (mib: number) => fail(new NodeFailure(`${what} took more than ${mib} MiB to parse.`));
+    const overTime = () => fail(new NodeFailure(`${what} took longer than ${timeMs / 1_000} s to parse.`));
+    const timer = setTimeout(overTime, CLOCK_FACTOR * timeMs);
+    let cpuBeforeMs: number | null = null;
+    const look = (cpuMs: number | null): void => {
+      if (cpuMs === null) return;
+      const usedMs = cpuMs - (cpuBeforeMs ??= cpuMs);
+      if (usedMs > timeMs) overTime();
+      else if (usedMs > QUICK_MS && !place.becomeSlow()) {
+        end(false);
+        resolve(null);
+      } else if (place.lane === "slow") letStandBack(thread);
+    };
+    const watch = setInterval(() => {
+      void cpuMsOf(thread).then(look);
+      void bytesOf(thread).then((bytes) => {
+        if (bytes > THREAD_AND_BYTES_MIB * MIB) overMemory(THREAD_AND_BYTES_MIB);
+      });
+    }, WATCH_MS);
+    const onAbort = () => fail(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    thread.removeAllListeners("error").removeAllListeners("exit");
+    thread.once("message", (answer: ParseReply) => {
+      end(true);
+      resolve(answer);
+    });
+    thread.once("error", (error) => {
+      const isMemory = "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
+      if (isMemory) overMemory(THREAD_MIB);
+      else fail(error);
+    });
+    thread.once("exit", () => fail(new NodeFailure(`${what} could not be parsed.`)));
+    thread.postMessage(job);
+  });
+}
+
+const isShared = ({ format }: ParseJob): boolean => format !== "xlsx" && format !== "pdf";
+
+function timeOf(job: ParseJob): number {
+  const bytes = "text" in job ? job.text.length : job.bytes.byteLength;
+  return Math.min(PARSE_MS_MAX, PARSE_MS + Math.ceil(bytes / 1_000_000) * PARSE_MS_PER_MB);
+}
+
+/** CPU time, so that a thread on a busy machine is not taken for one that hangs; null while it can't be asked. */
+async function cpuMsOf(thread: Worker): Promise<number | null> {
+  const usage = await thread.cpuUsage().catch(() => null);
+  return usage && (usage.user + usage.system) / 1_000;
+}
+
+/** Of a thread that has ended meanwhile: 0. */
+async function bytesOf(thread: Worker): Promise<number> {
+  const heap = await thread.getHeapStatistics().catch(() => null);
+  return heap === null ? 0 : heap.used_heap_size + heap.external_memory;
+}
+
+function release(thread: Worker, isUsable: boolean): void {
+  thread.removeAllListeners("message").removeAllListeners("error").removeAllListeners("exit");
+  // A thread that is being killed may still report that it is.
+  thread.on("error", () => undefined);
+  if (!isUsable || idle.length >= IDLE_MAX) {
+    void thread.terminate();
+    return;
+  }
+  idle.push(thread);
+  thread
+    .removeAllListeners("error")
+    .once("error", () => forget(thread))
+    .once("exit", () => forget(thread));
+  thread.unref();
+}
+
+/** `module`: what runs in it. */
+export function startParseThread(module = new URL("./parse-thread.ts", import.meta.url)): Worker {
+  const threadId = new Int32Array(new SharedArrayBuffer(4));
+  const thread = startThread(module, {
+    workerData: { threadOf: PARSE_THREAD, threadId } satisfies ParseThreadData,
+    env: CONFINED.env,
+    argv: [...CONFINED.argv],
+    execArgv: [...CONFINED.execArgv],
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_MIB },
+  });
+  threadIds.set(thread, threadId);
+  return thread;
+}
+
+/** Asked at each look: one that has only been started has no name yet. */
+function letStandBack(thread: Worker): void {
+  const threadId = threadIds.get(thread);
+  standBack((threadId && Atomics.load(threadId, 0)) || null);
+}
+
+function forget(thread: Worker): void {
+  const index = idle.indexOf(thread);
+  if (index >= 0) idle.splice(index, 1);
+}

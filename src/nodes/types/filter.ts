@@ -1,0 +1,55 @@
+import { Type } from "typebox";
+import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
+import type { RecordBatches } from "#domain/record.ts";
+import { defineNode, NodeFailure, type Flow } from "#nodes/define-node.ts";
+import { kindOf, valueOf } from "#nodes/records/expression-value.ts";
+import { readConfig } from "#domain/read-config.ts";
+import { indexedBatches, recordScopes } from "#nodes/records/record-flow.ts";
+import type { Json } from "#domain/json.ts";
+
+const schema = Type.Object(
+  {
+    where: Type.String({
+      minLength: 1,
+      [EXPRESSION]: "record",
+      description: "Keeps the records for which it gives true; false, null and nothing drop the record.",
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** docs/nodes/filter.md. */
+export const node = defineNode({
+  type: "filter",
+  description: "Keeps the records for which `where` is true.",
+  schema,
+  takes: "records",
+  usesCredential: false,
+  gives: () => "records",
+  effect: () => "none",
+  run: (context, config) =>
+    Promise.resolve({
+      kind: "records",
+      batches: kept(context.from, context.expressions, readConfig(schema, config).where),
+    }),
+});
+
+async function* kept(from: readonly Flow[], expressions: BoundExpressions, where: string): RecordBatches {
+  for await (const { first, batch } of indexedBatches(from)) {
+    const outcomes = await expressions.evaluateBatch([where], recordScopes(batch, first));
+    const records = batch.filter((_record, index) => {
+      const place = `Record ${first + index}: where`;
+      return isWanted(valueOf(outcomes[index]?.[0], place), place);
+    });
+    if (records.length > 0) yield records;
+  }
+}
+
+/** A condition is true, false or nothing. Anything else is more likely a slip than a wish, and would drop records silently. */
+export function isWanted(value: Json | undefined, place: string): boolean {
+  if (typeof value === "boolean") return value;
+  if (value === undefined || value === null) return false;
+  throw new NodeFailure(
+    `${place} gives ${kindOf(value)}; it must give true or false. Write a comparison, or \`$boolean(…)\`.`,
+  );
+}

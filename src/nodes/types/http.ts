@@ -1,0 +1,81 @@
+import { isJsonObject } from "#domain/json.ts";
+import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
+import { defineNode, type NodeContext } from "#nodes/define-node.ts";
+import { httpFindings, httpWarnings } from "#nodes/http/http-check.ts";
+import {
+  addedVariables,
+  describeRequest,
+  effectOf,
+  httpSchema,
+  requestScopeOf,
+  type HttpConfig,
+} from "#nodes/http/http-config.ts";
+import { recordsOfEachRead } from "#nodes/http/http-each-reads.ts";
+import { recordsOfEachWrite, writeAlone } from "#nodes/http/http-each-writes.ts";
+import { responseText, type Asked } from "#nodes/http/http-exchange.ts";
+import { recordsOfPages } from "#nodes/http/http-pages.ts";
+import { fileOfResponse } from "#nodes/http/http-file.ts";
+import { extractFields, prepareAsked } from "#nodes/http/http-submit.ts";
+import { exchangeUntil } from "#nodes/http/http-until.ts";
+import { isUnpacked } from "#nodes/parse/parse-config.ts";
+import { requireRecords } from "#nodes/http/require-records.ts";
+import { readConfig } from "#domain/read-config.ts";
+
+/** docs/nodes/http.md. The node's `timeout` is that of one request. */
+export const node = defineNode({
+  type: "http",
+  description:
+    "Sends a request, one per page, or one per record, and gives the records of the answers, or the answer as a text or a file.",
+  schema: httpSchema,
+  takes: "none",
+  usesCredential: true,
+  timesRequests: true,
+  gives: (config) =>
+    ["for_each", "records", "parse", "extract"].some((key) => config[key] !== undefined)
+      ? "records"
+      : "value",
+  requestScope: requestScopeOf,
+  addsVariables: addedVariables,
+  effect: (config) => effectOf(readConfig(httpSchema, config)),
+  unpacks: ({ parse }) => isJsonObject(parse) && isUnpacked(parse),
+  check: httpFindings,
+  warn: httpWarnings,
+  run: async (context, raw) => {
+    const config = readConfig(httpSchema, raw);
+    const isWrite = effectOf(config) === "write";
+    if (config.for_each !== undefined) {
+      const batches = isWrite ? recordsOfEachWrite(context, config) : recordsOfEachRead(context, config);
+      return { kind: "records", batches };
+    }
+    if (isWrite) return await writeAlone(context, config);
+    const asked: Asked = { scope: {}, seen: {}, place: describeRequest(config) };
+    const { place } = asked;
+    if (config.records !== undefined || config.parse !== undefined)
+      return { kind: "records", batches: recordsOfOne(context, config, asked) };
+    const request = await prepareAsked(context, config, asked);
+    const response = await exchangeUntil(context, config, request, asked);
+    context.log("response", {
+      status: response.status,
+      bytes: response.kept?.sizeBytes ?? response.body.byteLength,
+    });
+    if (config.extract !== undefined) {
+      const data = await extractFields(context, config.extract, response, asked);
+      return { kind: "records", batches: one(validRecord(data)) };
+    }
+    if (config.save !== undefined) return { kind: "value", value: fileOfResponse(response) };
+    return { kind: "value", value: { form: "text", text: responseText(response, place) } };
+  },
+});
+
+async function* one(record: DataRecord): RecordBatches {
+  yield [record];
+}
+
+async function* recordsOfOne(context: NodeContext, config: HttpConfig, asked: Asked): RecordBatches {
+  let total = 0;
+  for await (const batch of recordsOfPages(context, config, asked)) {
+    total += batch.length;
+    yield batch;
+  }
+  requireRecords(config, total);
+}

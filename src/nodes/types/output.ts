@@ -1,0 +1,137 @@
+import { Type, type Static } from "typebox";
+import type { BlueprintNode } from "#domain/blueprint.ts";
+import { EXPRESSION } from "#domain/expression.ts";
+import type { JsonObject } from "#domain/json.ts";
+import { defineNode, flowFrom, type ConfigFinding, type NodeContext } from "#nodes/define-node.ts";
+import { valueOf } from "#nodes/records/expression-value.ts";
+import { isWanted } from "./filter.ts";
+import { readConfig } from "#domain/read-config.ts";
+import { indexedBatches, recordScopes, recordsOf } from "#nodes/records/record-flow.ts";
+import { splitRecords, type RecordSplit } from "#nodes/records/split-records.ts";
+
+// docs/api.md#results: no dots in output refKeys and handle keys.
+const KEY_PATTERN = String.raw`^[^.\u0000-\u001f]+$`;
+
+const schema = Type.Object(
+  {
+    refKey: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: KEY_PATTERN,
+      description: "The key of the results.",
+    }),
+    handles: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Object(
+          {
+            from: Type.String({ minLength: 1, description: "The node whose records this handle gives." }),
+            where: Type.Optional(
+              Type.String({
+                minLength: 1,
+                [EXPRESSION]: "record",
+                description: "Only the records for which it gives true.",
+              }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        {
+          minProperties: 1,
+          description: "Several result keys, `<refKey>.<handle>`. One handle alone uses the bare refKey.",
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+type Handle = { readonly key: string; readonly from: string; readonly where: string | null };
+
+/** docs/nodes/output.md. */
+export const node = defineNode({
+  type: "output",
+  description: "Records for the results of the run.",
+  schema,
+  takes: "records",
+  usesCredential: false,
+  gives: () => "results",
+  effect: () => "none",
+  check: (config, common): readonly ConfigFinding[] => {
+    const handles = Object.keys(readConfig(schema, config).handles ?? {});
+    const findings = handles
+      .filter((key) => !new RegExp(KEY_PATTERN).test(key) || key.length > 255)
+      .map((key) => ({
+        path: ["handles", key],
+        message: "a handle's key has 1 to 255 characters and no dot",
+      }));
+    if (common === undefined || handles.length > 0 !== common.from.length > 0) return findings;
+    return [
+      ...findings,
+      { path: [], message: "an output has either `from` or `handles`, whose handles have a `from` each" },
+    ];
+  },
+  run: async (context, raw) => {
+    const config = readConfig(schema, raw);
+    if (config.handles === undefined) {
+      await context.writeResult(null, recordsOf(context.from));
+    } else {
+      await writeHandles(context, config.handles);
+    }
+    return null;
+  },
+});
+
+/** The result keys of an output node, in order; `handle` is what its run gives `writeResult`. Spec, Run results. */
+export function resultKeysOf(
+  output: Pick<BlueprintNode, "config">,
+): readonly { readonly handle: string | null; readonly key: string }[] {
+  const config: JsonObject = output.config;
+  const { refKey, handles } = readConfig(schema, config);
+  const keys = Object.keys(handles ?? {});
+  return keys.length > 1
+    ? keys.map((handle) => ({ handle, key: `${refKey}.${handle}` }))
+    : [{ handle: null, key: refKey }];
+}
+
+async function writeHandles(
+  context: NodeContext,
+  config: NonNullable<Static<typeof schema>["handles"]>,
+): Promise<void> {
+  const handles: readonly Handle[] = Object.entries(config).map(([key, { from, where }]) => ({
+    key,
+    from,
+    where: where ?? null,
+  }));
+  for (const [source, sharing] of Map.groupBy(handles, (handle) => handle.from)) {
+    await splitRecords(
+      split(context, recordsOf([flowFrom(context, source)]), sharing),
+      sharing.map(
+        (handle) => (batches) => context.writeResult(handles.length > 1 ? handle.key : null, batches),
+      ),
+    );
+  }
+}
+
+/** The records of every batch by handle, with one evaluation of all the `where`s. */
+async function* split(
+  context: NodeContext,
+  batches: ReturnType<typeof recordsOf>,
+  handles: readonly Handle[],
+): RecordSplit {
+  const conditions = handles.flatMap((handle) => (handle.where === null ? [] : [handle.where]));
+  for await (const { first, batch } of indexedBatches([{ kind: "records", batches }])) {
+    const outcomes =
+      conditions.length === 0
+        ? []
+        : await context.expressions.evaluateBatch(conditions, recordScopes(batch, first));
+    yield handles.map(({ key, where }) => {
+      if (where === null) return batch;
+      const column = conditions.indexOf(where);
+      return batch.filter((_record, index) => {
+        const place = `Record ${first + index}: handles.${key}.where`;
+        return isWanted(valueOf(outcomes[index]?.[column], place), place);
+      });
+    });
+  }
+}

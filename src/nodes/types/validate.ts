@@ -1,0 +1,161 @@
+import { Type, type Static } from "typebox";
+import { EXPRESSION, type BoundExpressions, type Outcome, type Scope } from "#domain/expression.ts";
+import type { Json, JsonObject } from "#domain/json.ts";
+import type { DataRecord, RecordBatches, RecordError } from "#domain/record.ts";
+import { compileAuthorSchema, type AuthorSchema } from "#domain/record-schema.ts";
+import { assert } from "#lib/assert.ts";
+import { defineNode, NodeFailure, type Flow } from "#nodes/define-node.ts";
+import { readConfig } from "#domain/read-config.ts";
+import { indexedBatches, recordScopes } from "#nodes/records/record-flow.ts";
+
+const schema = Type.Object(
+  {
+    schema: Type.Optional(
+      Type.Unsafe<Json>({
+        description:
+          "A JSON Schema (2020-12) that a record's data must satisfy. Its patterns run in linear time (no look-ahead).",
+      }),
+    ),
+    rules: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            assert: Type.String({
+              minLength: 1,
+              [EXPRESSION]: "record",
+              description: "Must give true; anything else is an error of the record.",
+            }),
+            field: Type.Optional(
+              Type.String({ minLength: 1, description: "Dot path of the field that the error is about." }),
+            ),
+            message: Type.Optional(
+              Type.String({ minLength: 1, description: "What the error says. Default: the rule itself." }),
+            ),
+            code: Type.Optional(
+              Type.String({ minLength: 1, description: "The error's code. Default: rule." }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        { minItems: 1, description: "Conditions that JSON Schema can't express." },
+      ),
+    ),
+    on_invalid: Type.Optional(
+      Type.Enum(["mark", "drop", "fail"], {
+        default: "mark",
+        description:
+          "What becomes of a record that is not valid: it is marked (isValid false, with its errors), left out, or the run fails.",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+type Rule = NonNullable<Static<typeof schema>["rules"]>[number];
+
+/** docs/nodes/validate.md. */
+export const node = defineNode({
+  type: "validate",
+  description: "Adds errors to the records that break the schema or a rule.",
+  schema,
+  takes: "records",
+  usesCredential: false,
+  gives: () => "records",
+  effect: () => "none",
+  check: (config) => {
+    const author = config["schema"];
+    if (author === undefined && config["rules"] === undefined)
+      return [{ path: [], message: "a validate has a `schema`, `rules`, or both" }];
+    const compiled = author === undefined ? null : compileAuthorSchema(author);
+    return compiled !== null && "problem" in compiled
+      ? [{ path: ["schema"], message: compiled.problem }]
+      : [];
+  },
+  run: (context, raw) => {
+    const { on_invalid: onInvalid = "mark" } = readConfig(schema, raw);
+    const batches = checked(context.from, recordCheck(context.expressions, raw));
+    return Promise.resolve({
+      kind: "records",
+      batches:
+        onInvalid === "mark" ? batches : onInvalid === "drop" ? validOnly(batches) : allValidOrFail(batches),
+    });
+  },
+});
+
+/** Adds the errors that a `validate` of this config finds; each record has the scope that its rules see. */
+export type RecordCheck = (
+  records: readonly DataRecord[],
+  scopes: readonly Scope[],
+) => Promise<readonly DataRecord[]>;
+
+export function recordCheck(expressions: BoundExpressions, raw: JsonObject): RecordCheck {
+  const config = readConfig(schema, raw);
+  const author = config.schema === undefined ? null : compiledSchema(config.schema);
+  const rules = config.rules ?? [];
+  const asserts = rules.map((rule) => rule.assert);
+  return async (records, scopes) => {
+    const outcomes = rules.length === 0 ? [] : await expressions.evaluateBatch(asserts, scopes);
+    return records.map((record, index): DataRecord => {
+      const row = outcomes[index] ?? [];
+      refuseExhausted(row, scopes[index]);
+      const found = [...(author?.validate(record.data) ?? []), ...brokenRules(rules, row)];
+      return found.length === 0
+        ? record
+        : { data: record.data, errors: [...record.errors, ...found], isValid: false };
+    });
+  };
+}
+
+function compiledSchema(schema: Json): AuthorSchema {
+  const compiled = compileAuthorSchema(schema);
+  assert(!("problem" in compiled), "apply has compiled the schema");
+  return compiled;
+}
+
+async function* checked(from: readonly Flow[], check: RecordCheck): RecordBatches {
+  for await (const { first, batch } of indexedBatches(from))
+    yield await check(batch, recordScopes(batch, first));
+}
+
+/** A rule that takes too long is no answer about the record: the node fails. */
+function refuseExhausted(outcomes: readonly Outcome[], scope: Scope | undefined): void {
+  for (const [rule, outcome] of outcomes.entries()) {
+    if (outcome.ok || outcome.isExhausted !== true) continue;
+    throw new NodeFailure(`Record ${Number(scope?.variables?.["index"])}: rules.${rule}: ${outcome.message}`);
+  }
+}
+
+/** A rule that can't be evaluated on a record (a text where it wants a number) is broken by it. */
+function brokenRules(rules: readonly Rule[], outcomes: readonly Outcome[]): readonly RecordError[] {
+  return rules.flatMap((rule, index) => {
+    const outcome = outcomes[index];
+    if (outcome?.ok === true && outcome.value === true) return [];
+    return [
+      {
+        field: rule.field ?? null,
+        code: rule.code ?? "rule",
+        message: rule.message ?? `Rule not met: ${rule.assert}`,
+      },
+    ];
+  });
+}
+
+async function* validOnly(batches: RecordBatches): RecordBatches {
+  for await (const batch of batches) {
+    const valid = batch.filter((record) => record.isValid);
+    if (valid.length > 0) yield valid;
+  }
+}
+
+/** Nothing flows on after the first invalid record; the rest is only counted, for the message. */
+async function* allValidOrFail(batches: RecordBatches): RecordBatches {
+  let total = 0;
+  let invalid = 0;
+  for await (const batch of batches) {
+    total += batch.length;
+    invalid += batch.filter((record) => !record.isValid).length;
+    if (invalid === 0) yield batch;
+  }
+  if (invalid > 0)
+    throw new NodeFailure(`${invalid} of ${total} records are not valid, and on_invalid is fail.`);
+}

@@ -1,0 +1,341 @@
+import { join } from "node:path";
+import { AccountQuotas } from "#actions/runs/account-quotas.ts";
+import { openClientOf } from "#actions/keys/client-of.ts";
+import { bindCredentials } from "#actions/credentials/bind-credentials.ts";
+import { claimStore, StoreOfAnother } from "#actions/upkeep/claim-store.ts";
+import { checkSigningKey } from "#actions/keys/check-signing-key.ts";
+import { finishHandedOver } from "#actions/sessions/hand-over-sign-in.ts";
+import { followVaultKeys } from "#actions/vault/follow-vault-keys.ts";
+import { describePlain, listPlainHosts } from "#actions/upkeep/list-plain-hosts.ts";
+import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
+import { listVariableOrigins } from "#actions/upkeep/list-variable-origins.ts";
+import { OidcProvider } from "#actions/operators/oidc-provider.ts";
+import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
+import { OperatorWatch } from "#actions/operators/watch-changes.ts";
+import { prepareVault, VaultSetupError } from "#actions/vault/prepare-vault.ts";
+import type { OperatorSignIn, Services } from "#actions/services.ts";
+import { openTombstones } from "#actions/credentials/tombstones.ts";
+import { RunWatch } from "#actions/runs/watch-runs.ts";
+import { openPool, type DatabaseSource } from "#db/connection/pool.ts";
+import { RunNews } from "#db/runs/run-news.ts";
+import { listLoggingRisks } from "#db/connection/logging-risks.ts";
+import { listRoleRisks } from "#db/connection/role-risks.ts";
+import { LoginTurns } from "#engine/login/login-turns.ts";
+import { Paces } from "#engine/waiting/paces.ts";
+import { SelfFence } from "#engine/self-fence.ts";
+import { settleRows } from "#db/signing/signed-rows.ts";
+import type { EngineServices } from "#engine/services.ts";
+import { openEvaluator } from "#expressions/evaluator.ts";
+import { openAppendLog } from "#lib/append-log.ts";
+import { armFailpoints } from "#lib/failpoint.ts";
+import { describeError, type Log } from "#lib/log.ts";
+import { Passwords } from "#lib/password.ts";
+import { openSigning, readSigningKey } from "#lib/signing.ts";
+import { TokenBuckets } from "#lib/token-bucket.ts";
+import { openGate, type Gate } from "#outbound/gate.ts";
+import { isPlainPublic } from "#outbound/plain-http.ts";
+import { readKeys, type ReadKeys } from "#vault/key-source.ts";
+import type { Keyring } from "#vault/vault.ts";
+import { startAuditKeeper } from "#worker/audit-keeper.ts";
+import { Quarantine } from "#worker/quarantine.ts";
+import { Worker } from "#worker/worker.ts";
+import { secretSources } from "./settings/client-secrets.ts";
+import {
+  missingKey,
+  requireSigningKey,
+  StartRefused,
+  type Config,
+  type Environment,
+} from "./settings/settings.ts";
+import { openClientSecrets } from "./open-client-secrets.ts";
+import { openDatabase, type OpenDatabase } from "./open-database.ts";
+import { hasMasterKey, openKeySource } from "./open-key-source.ts";
+import { openStore } from "./open-store.ts";
+import { openServer, type Server } from "./server.ts";
+
+export type Role = "api" | "worker";
+
+export interface RunningService {
+  /** How it is reached: LATCHKEY_PUBLIC_URL, or where it listens. */
+  readonly url: string;
+  /** Where it listens on this machine. */
+  readonly localUrl: string;
+  /** Ends never, but when the service can't go on: with why. The process is to end then. */
+  readonly lost: Promise<Error>;
+  /** Stops taking work, hands runs back, waits for requests under way, ends. At most the configured drain. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the roles of one process. Stops what it had started when one of them can't. `environment` is what `config` was read from, for
+ * processes that a worker starts.
+ */
+export async function startService(
+  config: Config,
+  log: Log,
+  roles: readonly Role[],
+  environment: Environment,
+): Promise<RunningService> {
+  // The keys first: a wrong one is told before anything is opened.
+  const signingKey = readSigningKey(requireSigningKey(config).reveal());
+  const privateHalf = await readPrivateHalf(config, roles);
+  armAll(config, log);
+  const database = await openDatabase(config, log, { stays: true });
+  const news = new RunNews(database.db, database.source, log);
+  const parts: (() => Promise<unknown>)[] = [];
+  let closeShared = async (): Promise<unknown> => null;
+  const closeAll = async (): Promise<void> => {
+    // At once, so that together they take no longer than the drain; the database goes when nothing needs it any more.
+    await Promise.all(parts.map(async (close) => await close().catch((error: unknown) => note(log, error))));
+    // What the parts share.
+    await closeShared().catch((error: unknown) => note(log, error));
+    await settleRows(database.db);
+    await news.close().catch((error: unknown) => note(log, error));
+    await database.close().catch((error: unknown) => note(log, error));
+  };
+  try {
+    let server: Server | null = null;
+    const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
+    const services = await openServices({ config, log, database, news, publicUrl }, signingKey, privateHalf);
+    closeShared = async () =>
+      await Promise.all([
+        services.gate.close(),
+        services.oidcGate.close(),
+        services.loginExpressions.close(),
+        services.refusedSignIns.close(),
+      ]);
+    await claimStoreAtStart(services);
+    await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);
+    parts.push(followVaultKeys(database.db, services.vault, log));
+    // The port before the worker: a process that can't listen must not have taken runs.
+    const listening = await openServer(services, {
+      host: config.host,
+      port: config.port,
+      api: roles.includes("api"),
+      trustedProxies: config.trustedProxies,
+      databaseGoneForMs: () => database.goneForMs(),
+    });
+    server = listening;
+    parts.push(() => listening.close(config.drainMs));
+    if (roles.includes("worker")) {
+      const quarantine = new Quarantine({ order: { environment, source: database.source }, log });
+      parts.push(await startWorker(config, services, database, quarantine));
+    }
+    return { url: publicUrl(), localUrl: listening.url, lost: database.lost, stop: closeAll };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+function armAll({ failpoints }: Config, log: Log): void {
+  if (failpoints.length === 0) return;
+  armFailpoints(failpoints, (failpoint, action) => log.warn({ failpoint, action }, "a fail-point acts"));
+  log.warn({ failpoints }, "LATCHKEY_FAILPOINTS is set: this process fails on purpose, for tests only");
+}
+
+/** A store that is away for the moment does not keep the service from starting: what deletes asks again. Throws StoreOfAnother. */
+async function claimStoreAtStart({ db, blobs, log }: Pick<Services, "db" | "blobs" | "log">): Promise<void> {
+  try {
+    await claimStore(db, blobs);
+  } catch (error) {
+    if (error instanceof StoreOfAnother) throw error;
+    log.warn(describeError(error), "the object store could not be asked whose it is");
+  }
+}
+
+async function openServices(
+  made: {
+    readonly config: Config;
+    readonly log: Log;
+    readonly database: Pick<OpenDatabase, "db">;
+    readonly news: RunNews;
+    readonly publicUrl: () => string;
+  },
+  signingKey: ReturnType<typeof readSigningKey>,
+  privateHalf: ReadKeys | null,
+): Promise<Services & { readonly vault: Keyring; readonly oidcGate: Gate }> {
+  const { config, log, news, publicUrl } = made;
+  const { db } = made.database;
+  const signing = openSigning(signingKey);
+  await checkSigningKey(db, signing, log);
+  const oidcGate = openOidcGate(config);
+  const vault = await prepareVault(db, privateHalf);
+  return {
+    db,
+    blobs: openStore(config),
+    signing,
+    vault,
+    log,
+    tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
+    buckets: new TokenBuckets(),
+    quotas: new AccountQuotas(db, config.quotas, log),
+    passwords: new Passwords(signing.operators.passwordKey),
+    operatorSignIn: openOperatorSignIn(config, oidcGate, log),
+    refusedSignIns: new RefusedSignIns(db, signing.audit, log),
+    oidcGate,
+    news,
+    runWatch: new RunWatch(db, news, log),
+    operatorWatch: new OperatorWatch(db, news, log),
+    gate: openGate({ allow: config.egressAllow }),
+    loginExpressions: openEvaluator({ threads: 1 }),
+    clientSecret: openClientSecrets({
+      db,
+      vault,
+      file: config.clientSecrets,
+      environmentSecret: config.environmentSecret,
+      variables: await listVariableOrigins(db),
+    }),
+    secretSources: secretSources(config.clientSecrets, config.environmentSecret),
+    clientOf: openClientOf(config.trustedProxies, log),
+    publicUrl,
+  };
+}
+
+/** The OIDC issuer may be at a private address. This does not widen what Blueprints may reach; what is opened for them counts here, too. */
+function openOidcGate({ egressAllow, signIn: { oidc } }: Config): Gate {
+  if (oidc === null) return openGate({ allow: egressAllow });
+  const { hostname, port, protocol } = oidc.issuer;
+  const fallback = protocol === "https:" ? 443 : 80;
+  return openGate({ allow: [...egressAllow, `${hostname}:${port || fallback}`] });
+}
+
+function openOperatorSignIn({ signIn }: Config, gate: Gate, log: Log): OperatorSignIn {
+  const { oidc, passwordSignIn: byPassword } = signIn;
+  if (oidc === null) return { byPassword, oidc: null };
+  const { label, requireTotp } = oidc;
+  return { byPassword, oidc: { provider: new OidcProvider(oidc, gate, log), label, requireTotp } };
+}
+
+/** What an operator should know and no reason not to start. */
+async function warnOfRisks(
+  { db, secretSources: sources, log, publicUrl }: Services,
+  isMigratedByOwner: boolean,
+): Promise<void> {
+  if (process.getuid?.() === 0) log.warn(RUNS_AS_ROOT);
+  if (isPlainPublic(publicUrl())) log.warn({ publicUrl: publicUrl() }, PLAIN_PUBLIC_URL);
+  for (const each of await listPlainHosts(db)) log.warn(describePlain(each));
+  for (const risk of await listRoleRisks(db, isMigratedByOwner)) log.warn(risk);
+  for (const risk of await listLoggingRisks(db)) log.warn(risk);
+  for (const problem of await listSecretProblems(db, sources)) {
+    const { account, strategyId, name } = problem;
+    // One customer's missing secret must not keep the others' service from starting.
+    log.warn({ account, strategyId, secret: name }, describeSecretProblem(problem));
+  }
+}
+
+const RUNS_AS_ROOT =
+  "the service runs as root: a hole in it would be one in the whole machine. Run it as a user of its own that owns the data folder";
+
+const PLAIN_PUBLIC_URL =
+  "INSECURE: the service is reached without encryption over public networks: anybody on the way reads credentials, keys and sign-ins";
+
+/** docs/decisions/0013: what opens is given to the worker role alone. */
+async function readPrivateHalf(config: Config, roles: readonly Role[]): Promise<ReadKeys | null> {
+  if (roles.includes("worker")) {
+    if (!hasMasterKey(config)) throw missingKey("master", config.masterKeyFile);
+    return await readKeys(openKeySource(config));
+  }
+  if (config.masterKey) {
+    throw new StartRefused(
+      "LATCHKEY_MASTER_KEY is set, and this process has only the api role: it seals with the public key of the database and " +
+        "must not hold what opens. Unset the variable here.",
+    );
+  }
+  return null;
+}
+
+function note(log: Log, error: unknown): void {
+  log.error(describeError(error), "stopping a part failed");
+}
+
+async function startWorker(
+  config: Config,
+  services: Services,
+  database: OpenDatabase,
+  quarantine: Quarantine,
+): Promise<() => Promise<void>> {
+  if (!services.vault.canOpen)
+    throw new VaultSetupError("The worker role needs the master key of this database.");
+  // Before the first run: what carries no origins by then is not used.
+  await bindCredentials(services.db, services.vault, services.signing, services.log);
+  const engine = openEngine(config, services);
+  const worker = await Worker.start(engine, database.source, {
+    concurrency: config.workerConcurrency,
+    finishSignIn: async (stateHash) => await finishHandedOver(services, stateHash),
+    quarantine,
+  });
+  const auditKeeper = startAuditKeeper(
+    engine,
+    openAppendLog(join(config.dataDir, "audit-checkpoints.ndjson")),
+  );
+  return async () => {
+    await worker.stop();
+    await auditKeeper.stop();
+    await engine.expressions.close();
+  };
+}
+
+function openEngine(config: Config, services: Services): EngineServices {
+  return {
+    db: services.db,
+    news: services.news,
+    blobs: services.blobs,
+    vault: services.vault,
+    audit: services.signing.audit,
+    handleMac: (parts) => services.signing.runHandle(parts),
+    gate: services.gate,
+    fence: new SelfFence(),
+    loginTurns: new LoginTurns(),
+    paces: new Paces(services.db),
+    expressions: openEvaluator({ threads: 1 }),
+    loginExpressions: services.loginExpressions,
+    clientSecret: services.clientSecret,
+    log: services.log,
+    scratchFolder: join(config.dataDir, "scratch"),
+    loginTimeoutMs: config.loginTimeoutMs,
+  };
+}
+
+/** One run asks for little. */
+const QUARANTINE_CONNECTIONS = 4;
+
+/** What carries suspects in a process of its own. The service that has started it has migrated the database, and looks after it. */
+export async function startQuarantined(
+  config: Config,
+  log: Log,
+  source: DatabaseSource,
+): Promise<{ readonly idle: Promise<void>; isFree(): boolean; stop(): Promise<void> }> {
+  const signingKey = readSigningKey(requireSigningKey(config).reveal());
+  const privateHalf = await readPrivateHalf(config, ["worker"]);
+  armAll(config, log);
+  const db = openPool(source, {
+    applicationName: "latchkey quarantine",
+    max: QUARANTINE_CONNECTIONS,
+    log: (message) => log.warn(message),
+  });
+  const news = new RunNews(db, source, log);
+  const made = { config, log, database: { db }, news, publicUrl: () => "" };
+  const services = await openServices(made, signingKey, privateHalf);
+  const engine = openEngine(config, services);
+  const unfollow = followVaultKeys(db, services.vault, log);
+  const worker = await Worker.startQuarantined(engine, source);
+  return {
+    idle: worker.idle,
+    isFree: () => worker.isFree(),
+    stop: async () => {
+      await worker.stop();
+      await Promise.all([
+        unfollow(),
+        engine.expressions.close(),
+        services.gate.close(),
+        services.oidcGate.close(),
+        services.loginExpressions.close(),
+        services.refusedSignIns.close(),
+      ]);
+      await settleRows(db);
+      await news.close();
+      await db.end();
+    },
+  };
+}

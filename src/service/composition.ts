@@ -1,0 +1,149 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Composition } from "#cli/composition.ts";
+import { CommandFailed, withProgress } from "#cli/output.ts";
+import { runProgram } from "#cli/program.ts";
+import { stopSignal } from "#cli/stop-signal.ts";
+import { armFailpoints } from "#lib/failpoint.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { Log } from "#lib/log.ts";
+import {
+  fileSecrets,
+  foreignEnvironment,
+  missingKey,
+  nodeOptions,
+  readConfig,
+  readEnvironmentSecret,
+  readNodeFiles,
+  takeEnvironment,
+  type Config,
+  type Environment,
+} from "./settings/settings.ts";
+import { secretSources } from "./settings/client-secrets.ts";
+import { guardProcess } from "./guard-process.ts";
+import { hasMasterKey, openKeySource } from "./open-key-source.ts";
+
+// Every part is loaded by the command that needs it: `--help` and `keys` shall not wait for the HTTP server and the engine.
+
+const hasDatabase = ({ databaseUrl, dataDir }: Config): boolean =>
+  databaseUrl !== null || existsSync(join(dataDir, "postgres"));
+
+/** A mistyped folder, or another working directory, must not make a second, empty installation. */
+function requireDatabase(settings: Config): void {
+  if (hasDatabase(settings)) return;
+  throw new CommandFailed(
+    `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to make one, or say where it is: ` +
+      "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
+  );
+}
+
+/** Opens the database for one command, and closes it after. */
+async function withDatabase<T>(
+  settings: Config,
+  log: () => Promise<Log>,
+  { create, migrates }: { readonly create: boolean; readonly migrates: boolean },
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  if (!create) requireDatabase(settings);
+  // For tests of decisions that die half-way; `serve` says so in its log.
+  armFailpoints(settings.failpoints);
+  // An embedded server that was started for this command is stopped again, also after Ctrl-C.
+  const interrupt = stopSignal(["SIGINT", "SIGTERM"]);
+  const { openDatabase } = await import("./open-database.ts");
+  const opening = openDatabase(settings, await log(), { olderSchema: migrates ? "migrate" : "refuse" });
+  const database = await withProgress("Opening the database", opening);
+  const { settleRows } = await import("#db/signing/signed-rows.ts");
+  try {
+    await verifyRows(settings, database.db, await log());
+    return await interrupt.race(work(database.db));
+  } finally {
+    await settleRows(database.db);
+    await database.close();
+  }
+}
+
+/** `init` comes before there is a key: it does the same when it has made one. */
+async function verifyRows({ signingKey }: Config, db: Database, log: Log): Promise<void> {
+  if (signingKey === null) return;
+  const [{ checkSigningKey }, { openSigning, readSigningKey }] = await Promise.all([
+    import("#actions/keys/check-signing-key.ts"),
+    import("#lib/signing.ts"),
+  ]);
+  await checkSigningKey(db, openSigning(readSigningKey(signingKey.reveal())), log);
+}
+
+/** What the commands work with, by the settings of this environment. */
+function compose(environment: Environment): Composition {
+  // Read anew at each use: `init` makes the files that the settings name.
+  const config = (): Config => readConfig(environment);
+  let opened: Log | null = null;
+  const log = async (): Promise<Log> => {
+    const { openLog } = await import("#lib/log.ts");
+    const { logLevel, logFormat } = config();
+    return (opened ??= openLog({ level: logLevel, format: logFormat }));
+  };
+  return {
+    config,
+    hasDatabase: () => hasDatabase(config()),
+    withDatabase: async (work, { create = false, migrates = false } = {}) =>
+      await withDatabase(config(), log, { create, migrates }, work),
+    readMigrationPlan: async () => {
+      requireDatabase(config());
+      const { readMigrationPlan } = await import("./open-database.ts");
+      return await withProgress("Opening the database", readMigrationPlan(config(), await log()));
+    },
+    openStore: async () => {
+      const { openStore } = await import("./open-store.ts");
+      return openStore(config());
+    },
+    openVault: async (db) => {
+      if (!hasMasterKey(config())) throw missingKey("master", config().masterKeyFile);
+      const [{ prepareVault }, { readKeys }] = await Promise.all([
+        import("#actions/vault/prepare-vault.ts"),
+        import("#vault/key-source.ts"),
+      ]);
+      return await prepareVault(db, await readKeys(openKeySource(config())));
+    },
+    openSealer: async (db) => {
+      const { prepareVault } = await import("#actions/vault/prepare-vault.ts");
+      const { readKeys } = await import("#vault/key-source.ts");
+      return await prepareVault(db, hasMasterKey(config()) ? await readKeys(openKeySource(config())) : null);
+    },
+    secretSources: () =>
+      secretSources(fileSecrets(environment), (name) => readEnvironmentSecret(name, environment)),
+    localSecret: (account, { name }) => {
+      const given = fileSecrets(environment).get(account)?.get(name);
+      return given === undefined
+        ? { kind: "missing" }
+        : { kind: "found", value: given.value.reveal(), origins: given.origins };
+    },
+    openEgressGate: async () => {
+      const { openGate } = await import("#outbound/gate.ts");
+      return openGate({ allow: config().egressAllow });
+    },
+    keySource: () => openKeySource(config()),
+    hasMasterKey: () => hasMasterKey(config()),
+    loadNodeTypes: async () => {
+      const files = readNodeFiles(environment);
+      if (files.length === 0) return new Map();
+      const { addNodeFiles } = await import("#nodes/registry.ts");
+      return await addNodeFiles(files);
+    },
+    serve: async (roles) => {
+      guardProcess([...process.execArgv, ...nodeOptions(environment)], await log());
+      const { startService } = await import("./assemble.ts");
+      return await startService(config(), await log(), roles, environment);
+    },
+    drainMs: () => config().drainMs,
+    log,
+    environmentSecret: (name) => readEnvironmentSecret(name, environment),
+    foreignEnvironment: () => foreignEnvironment(environment),
+    root: fileURLToPath(new URL("../..", import.meta.url)),
+  };
+}
+
+/** Runs one command line and gives its exit code. The keys leave the environment first. */
+export async function runCommandLine(arguments_: readonly string[]): Promise<number> {
+  return await runProgram(compose(takeEnvironment()), arguments_);
+}

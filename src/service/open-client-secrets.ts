@@ -1,0 +1,52 @@
+import type { VariableOrigins } from "#actions/upkeep/list-variable-origins.ts";
+import { findAccountById } from "#db/accounts.ts";
+import { findAccountSecret } from "#db/account-secrets.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { readAccountSecret, type FoundSecret, type SecretReference } from "#domain/account-secret.ts";
+import type { Secret } from "#lib/secret.ts";
+import { accountSecretBinding } from "#vault/binding.ts";
+import { VaultError, type Vault } from "#vault/vault.ts";
+import type { SecretsFile } from "./settings/client-secrets.ts";
+
+/** Finds what a login's document refers to, for an account. */
+export type FindClientSecret = (accountId: string, reference: SecretReference) => Promise<FoundSecret>;
+
+/**
+ * Where a login's client secret comes from: the file of the settings, then the vault, then, for a version from before account
+ * secrets, the environment. A variable that was taken over is a secret of the same name, and its origins count. `variables`: where the
+ * others may be sent, as strategies said when the process started; what is written into the database later adds nothing.
+ */
+export function openClientSecrets(from: {
+  readonly db: Database;
+  readonly vault: Vault;
+  readonly file: SecretsFile;
+  readonly environmentSecret: (name: string) => Secret | null;
+  readonly variables: VariableOrigins;
+}): FindClientSecret {
+  const { db, vault, file, environmentSecret, variables } = from;
+  return async (accountId, { kind, name }) => {
+    // By the account's own row, never by the account that a document names.
+    const slug = (await findAccountById(db, accountId))?.slug;
+    const given = slug === undefined ? undefined : file.get(slug)?.get(name);
+    if (given !== undefined) return { kind: "found", value: given.value.reveal(), origins: given.origins };
+    const kept = await openKept(db, vault, accountId, name);
+    if (kind === "secret" || kept.kind === "found" || kept.kind === "broken") return kept;
+    const origins = variables.get(`${accountId}/${name}`);
+    const value = origins === undefined ? null : environmentSecret(name);
+    return origins === undefined || value === null ? kept : { kind: "found", value: value.reveal(), origins };
+  };
+}
+
+async function openKept(db: Database, vault: Vault, accountId: string, name: string): Promise<FoundSecret> {
+  const row = await findAccountSecret(db, accountId, name);
+  if (row === undefined) return { kind: "missing" };
+  try {
+    const plain = await vault.open(row.sealed, accountSecretBinding(accountId, name, row.valueId));
+    const secret = readAccountSecret(Buffer.from(plain).toString("utf8"));
+    plain.fill(0);
+    return secret === null ? { kind: "broken" } : { kind: "found", ...secret };
+  } catch (error) {
+    if (!(error instanceof VaultError)) throw error;
+    return { kind: error.code === "no_private_key" ? "sealed" : "broken" };
+  }
+}

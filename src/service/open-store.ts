@@ -1,0 +1,10 @@
+import { join } from "node:path";
+import { openLocalStore } from "#blobs/local-store.ts";
+import { openS3Store } from "#blobs/s3-store.ts";
+import type { BlobStore } from "#blobs/store.ts";
+import type { Config } from "./settings/settings.ts";
+
+/** Where the settings say that the objects are. Nothing is reached before it is asked. */
+export function openStore({ objectStore, dataDir }: Config): BlobStore {
+  return objectStore === null ? openLocalStore(join(dataDir, "objects")) : openS3Store(objectStore);
+}

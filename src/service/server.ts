@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import Fastify, { type FastifyInstance } from "fastify";
+import {
+  checkRequestShape,
+  endsWithAnswer,
+  guardConnections,
+  refuseConnection,
+} from "#api/guard-connections.ts";
+import { guardPace } from "#api/guard-pace.ts";
+import { limitConnections } from "#api/limit-connections.ts";
+import { readJsonObject } from "#api/read-body.ts";
+import { renderProblem } from "#api/render-problem.ts";
+import { refuseApiAddress, registerApi } from "#api/routes.ts";
+import { readHealth } from "#actions/upkeep/read-health.ts";
+import type { Services } from "#actions/services.ts";
+import { isNeighbour, type Network } from "#domain/client-address.ts";
+import { limits } from "#domain/limits.ts";
+import { Problem } from "#domain/problem.ts";
+import { isHostedPath, registerHosted, sendUnknown } from "#hosted/routes.ts";
+import { newId } from "#lib/new-id.ts";
+import { registerDashboard } from "#operator/dashboard.ts";
+import { registerOperator } from "#operator/routes.ts";
+
+export interface Server {
+  /** Where it listens, e.g. `http://127.0.0.1:8080`. */
+  readonly url: string;
+  /** Refuses new work, waits for requests under way (at most `drainMs`), then cuts what is left. */
+  close(drainMs: number): Promise<void>;
+}
+
+const MS = { request: 300_000, headers: 10_000, check: 2_000 } as const;
+/** Of a request's body. The longest upload takes its time; what hangs is ended long before `MS.request`. */
+const PACE = { graceMs: 30_000, bytesPerSecondMin: 10_000, lookEveryMs: 2_000 } as const;
+const READY_PATH = "/readyz";
+const HEADER_BYTES_MAX = 16_384;
+const SWEEP_MS = 50;
+/** Before the port closes, load balancers that polled /readyz within `asked` must have seen it fail; `quiet`: for so long they have sent nothing. */
+const READINESS_MS = { asked: 30_000, quiet: 500 } as const;
+const PARAMETER_CHARACTERS_MAX = 500;
+
+/** The HTTP server of a process. A worker alone answers health checks and nothing else. */
+export async function openServer(
+  services: Services,
+  options: {
+    readonly host: string;
+    readonly port: number;
+    readonly api: boolean;
+    readonly trustedProxies: readonly Network[];
+    /** For how long the database that this process looks after has not run, in milliseconds. */
+    readonly databaseGoneForMs: () => number;
+  },
+): Promise<Server> {
+  const state = newReadiness();
+  const app = Fastify({
+    logger: false,
+    genReqId: () => newId("req_"),
+    // Framework defaults are 0 or long (docs/decisions/0028).
+    requestTimeout: MS.request,
+    keepAliveTimeout: limits.keepAliveMs,
+    http: {
+      headersTimeout: MS.headers,
+      connectionsCheckingInterval: MS.check,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      // Ours has the envelope.
+      requireHostHeader: false,
+    },
+    exposeHeadRoutes: false,
+    // While draining the handlers answer as before (the framework's own 503 has another envelope): what they do is durable.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
+    frameworkErrors: (error, request, reply) => {
+      reply.header("X-Request-Id", request.id);
+      if (endsWithAnswer(request.raw)) reply.header("Connection", "close");
+      if (isHostedPath(request.url)) void sendUnknown(services, request, reply);
+      else void refuseApiAddress(services, request, reply, error);
+    },
+    clientErrorHandler: refuseConnection,
+  });
+  limitConnections(app.server, {
+    ...limits.connections,
+    keepAliveMs: limits.keepAliveMs,
+    keepAliveOfManyMs: limits.keepAliveOfManyMs,
+    isNeighbour: (peer) => isNeighbour(peer, options.trustedProxies),
+  });
+  guardConnections(app.server);
+  guardPace(app.server, PACE);
+  // Bodies are read by the handlers, after authentication: to the framework, with its own refusals of a Content-Type, none has one.
+  for (const method of app.supportedMethods)
+    app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("X-Request-Id", request.id);
+    if (request.url !== READY_PATH) state.requestAtMs = performance.now();
+    checkRequestShape(request.raw);
+  });
+  app.addHook("onSend", (request, reply, _payload, done) => {
+    if (endsWithAnswer(request.raw) || state.draining) reply.header("Connection", "close");
+    // No answer of ours is to be read as anything but what it says it is.
+    if (!reply.hasHeader("X-Content-Type-Options")) reply.header("X-Content-Type-Options", "nosniff");
+    done();
+  });
+  app.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
+  app.setNotFoundHandler(async () => {
+    throw new Problem("not_found", "Not found.");
+  });
+  registerHealth(app, services, state, options.databaseGoneForMs);
+  if (options.api) {
+    registerApi(app, services);
+    registerHosted(app, services);
+    registerOperator(app, services, { renderProblem, readJsonObject });
+    registerDashboard(app, services);
+  }
+  const url = await app.listen({ host: options.host, port: options.port });
+  return { url, close: async (drainMs) => await close(app, services, state, drainMs) };
+}
+
+async function close(
+  app: FastifyInstance,
+  services: Services,
+  state: Readiness,
+  drainMs: number,
+): Promise<void> {
+  state.draining = true;
+  const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
+  // Streams would last as long as their runs; their clients come back, to another process.
+  services.runWatch.drain();
+  services.operatorWatch.drain();
+  await sayGoodbye(state, drainMs);
+  // Again and again: a caller may keep its connection after the answer that it waited for.
+  const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
+  app.server.closeIdleConnections();
+  await Promise.race([app.close(), cut.then(() => app.close())]);
+  clearInterval(sweep);
+}
+
+/** Whether the service wants requests, and who has asked. */
+interface Readiness {
+  draining: boolean;
+  askedAtMs: number;
+  requestAtMs: number;
+  /** Somebody has heard that it drains. */
+  readonly told: PromiseWithResolvers<void>;
+}
+
+const newReadiness = (): Readiness => ({
+  draining: false,
+  askedAtMs: -Infinity,
+  requestAtMs: -Infinity,
+  told: Promise.withResolvers(),
+});
+
+/**
+ * docs/decisions/0033. A balancer that asks is told, and the port stays open until it sends its requests
+ * elsewhere; at most half of the drain.
+ */
+async function sayGoodbye(state: Readiness, drainMs: number): Promise<void> {
+  if (performance.now() - state.askedAtMs > READINESS_MS.asked) return;
+  const deadline = performance.now() + drainMs / 2;
+  await Promise.race([state.told.promise, sleep(drainMs / 2, undefined, { ref: false })]);
+  state.requestAtMs = performance.now();
+  while (performance.now() < Math.min(deadline, state.requestAtMs + READINESS_MS.quiet))
+    await sleep(SWEEP_MS);
+}
+
+/** docs/api.md#outside-apiv1: no account data. */
+function registerHealth(
+  app: FastifyInstance,
+  services: Services,
+  state: Readiness,
+  databaseGoneForMs: () => number,
+): void {
+  app.get("/healthz", async (_request, reply) => {
+    reply.header("Cache-Control", "no-store");
+    if (databaseGoneForMs() > limits.databaseGoneMs)
+      return await reply.code(503).send({ status: "database gone" });
+    return await reply.send({ status: "ok" });
+  });
+  app.get(READY_PATH, async (_request, reply) => {
+    reply.header("Cache-Control", "no-store");
+    state.askedAtMs = performance.now();
+    if (state.draining) {
+      state.told.resolve();
+      return await reply.code(503).send({ status: "draining" });
+    }
+    try {
+      await readHealth(services);
+    } catch {
+      return await reply.code(503).send({ status: "database unavailable" });
+    }
+    return await reply.send({ status: "ready" });
+  });
+}

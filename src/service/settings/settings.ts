@@ -1,0 +1,395 @@
+import { join, resolve } from "node:path";
+import type { S3Settings } from "#blobs/s3-failures.ts";
+import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoint.ts";
+import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
+import { Secret } from "#lib/secret.ts";
+import { parseEgressAllow } from "#outbound/egress-allow.ts";
+import { isPlainPublic } from "#outbound/plain-http.ts";
+import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
+import { limits } from "#domain/limits.ts";
+import type { Quotas } from "#domain/quotas.ts";
+import { isServiceVariable } from "#domain/service-variable.ts";
+import { CLIENT_SECRETS_SETTING, readClientSecrets, type SecretsFile } from "./client-secrets.ts";
+import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./database.ts";
+import { readKey, readMasterKeyPlace } from "./keys.ts";
+import { OBJECT_STORE_SETTINGS, readObjectStore } from "./object-store.ts";
+import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./oidc.ts";
+import { QUOTA_SETTINGS, readQuotas } from "./quotas.ts";
+import { oneOf, readPlainUrl, type Checked, type Setting } from "./read-value.ts";
+import { hasHome, NO_HOME } from "./home.ts";
+
+/** Everything the environment decides. */
+export interface Config extends DatabaseSettings {
+  readonly host: string;
+  readonly port: number;
+  /** Where callers and end users reach the service, without a trailing slash. null: from host and the port in use. */
+  readonly publicUrl: string | null;
+  /** Whether `publicUrl` may be `http:` where anybody on the way reads along. */
+  readonly insecure: boolean;
+  readonly dataDir: string;
+  /** The key's text, or null when neither a value nor a file gives one. */
+  readonly signingKey: Secret | null;
+  readonly signingKeyFile: string;
+  /** Only the variable's value: a file is read by who opens, never by a process that only seals. */
+  readonly masterKey: Secret | null;
+  readonly masterKeyFile: string;
+  /** The AWS KMS key that wraps the file. null: the file is plain. */
+  readonly masterKeyKms: string | null;
+  /** null: the folder `objects` of the data folder. */
+  readonly objectStore: S3Settings | null;
+  /** How operators sign in. */
+  readonly signIn: SignInSettings;
+  /** Who may say where a request comes from. */
+  readonly trustedProxies: readonly Network[];
+  /** Of each account. */
+  readonly quotas: Quotas;
+  readonly egressAllow: readonly string[];
+  /** Paths of the operator's own node types. */
+  readonly nodeFiles: readonly string[];
+  readonly logLevel: LogLevel;
+  readonly logFormat: "json" | "pretty";
+  readonly workerConcurrency: number;
+  readonly loginTimeoutMs: number;
+  readonly databaseWaitMs: number;
+  readonly drainMs: number;
+  /** Empty but in fault tests. */
+  readonly failpoints: readonly FailpointAction[];
+  /** Secrets of accounts that a file gives. */
+  readonly clientSecrets: SecretsFile;
+  /** The value of a variable that a document names (`client_secret_env`); null: it is not set. */
+  readonly environmentSecret: (name: string) => Secret | null;
+}
+
+export const SETTINGS: readonly Setting[] = [
+  {
+    name: "LATCHKEY_HOST",
+    type: "address",
+    default: "127.0.0.1",
+    description: "Address that the service listens on.",
+  },
+  {
+    name: "LATCHKEY_PORT",
+    type: "port",
+    default: "8080",
+    description: "Port that the service listens on. 0 takes any free one.",
+  },
+  {
+    name: "LATCHKEY_PUBLIC_URL",
+    type: "URL",
+    default: "from host and port",
+    description: "Where callers and end users reach the service; the start of every hosted and download URL.",
+  },
+  {
+    name: "LATCHKEY_INSECURE",
+    type: "true or false",
+    default: "false",
+    description:
+      "true: LATCHKEY_PUBLIC_URL may be http:// with a public name, where credentials, keys and sign-ins cross the internet in the clear.",
+  },
+  {
+    name: "LATCHKEY_TRUSTED_PROXIES",
+    type: "list of CIDR",
+    default: "empty",
+    description:
+      "Reverse proxies whose X-Forwarded-For or Forwarded says where a request comes from, separated by commas; docs/reverse-proxy.md.",
+  },
+  {
+    name: "LATCHKEY_DATA_DIR",
+    type: "folder",
+    default: "./.latchkey",
+    description: "Data folder: embedded database, keys, stored objects. Relative to the working directory.",
+  },
+  ...DATABASE_SETTINGS,
+  {
+    name: "LATCHKEY_SIGNING_KEY",
+    type: "key",
+    default: "from the file",
+    description:
+      "Signing key: the root of API-key hashes, hosted links and download URLs. Every role needs it.",
+    isSecret: true,
+  },
+  {
+    name: "LATCHKEY_SIGNING_KEY_FILE",
+    type: "file",
+    default: "signing.key in the data folder",
+    description: "File that holds the signing key.",
+  },
+  {
+    name: "LATCHKEY_MASTER_KEY",
+    type: "key",
+    default: "from the file",
+    description:
+      "Master key: the vault's private keys, as the file holds them. Only the worker role needs it; docs/keys.md.",
+    isSecret: true,
+  },
+  {
+    name: "LATCHKEY_MASTER_KEY_FILE",
+    type: "file",
+    default: "master.key in the data folder",
+    description: "File that holds the master key. A process with the api role alone never reads it.",
+  },
+  {
+    name: "LATCHKEY_MASTER_KEY_KMS",
+    type: "key id, alias or ARN",
+    default: "unset: the file is plain",
+    description:
+      "AWS KMS key that the master key's file is wrapped with. Region, credentials and endpoint are the AWS SDK's own settings.",
+  },
+  ...OBJECT_STORE_SETTINGS,
+  ...SIGN_IN_SETTINGS,
+  CLIENT_SECRETS_SETTING,
+  ...QUOTA_SETTINGS,
+  {
+    name: "LATCHKEY_EGRESS_ALLOW",
+    type: "list of CIDR or host:port",
+    default: "empty",
+    description:
+      "Private addresses that Blueprints and logins may reach, separated by commas. Public ones need no entry.",
+  },
+  {
+    name: "LATCHKEY_NODE_FILES",
+    type: "list of files",
+    default: "empty",
+    description:
+      "Files with node types of your own, separated by commas, relative to the working directory; docs/custom-nodes.md.",
+  },
+  {
+    name: "LATCHKEY_LOG_LEVEL",
+    type: LOG_LEVELS.join(" | "),
+    default: "info",
+    description: "Least serious log lines that are written.",
+  },
+  {
+    name: "LATCHKEY_LOG_FORMAT",
+    type: "json | pretty",
+    default: "pretty on a terminal, else json",
+    description: "Form of the log lines, which go to standard error.",
+  },
+  {
+    name: "LATCHKEY_WORKER_CONCURRENCY",
+    type: "1 to 1000",
+    default: "20",
+    description:
+      "Runs that one worker process executes at once; as many again when it takes over those of a dead one.",
+  },
+  {
+    name: "LATCHKEY_LOGIN_SECONDS",
+    type: "1 to 600",
+    default: String(limits.loginTimeoutMs / 1_000),
+    description:
+      "Longest that one login of a run may take; the wait for other logins of its credential not counted.",
+  },
+  {
+    name: "LATCHKEY_DRAIN_SECONDS",
+    type: "0 to 600",
+    default: String(limits.drainMs / 1_000),
+    description: "Longest wait for requests and runs under way when the service is told to stop.",
+  },
+  {
+    name: "LATCHKEY_DATABASE_WAIT_SECONDS",
+    type: "0 to 600",
+    default: "60",
+    description:
+      "How long `latchkey serve` waits at its start for a database of DATABASE_URL that does not answer; then it ends with exit code 1.",
+  },
+  {
+    name: "LATCHKEY_FAILPOINTS",
+    type: "list of name=kill, throw or delay",
+    default: "empty",
+    description:
+      "For fault tests only: points at which the service kills itself, fails or hangs. Never set it in production.",
+  },
+];
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The environment as the process was started with it. What is secret in it is taken out of `surroundings`, so that it is neither
+ * inherited by a child nor read by code that the service loads.
+ */
+export function takeEnvironment(surroundings: Record<string, string | undefined> = process.env): Environment {
+  const taken = { ...surroundings };
+  if (!hasHome()) surroundings["HOME"] = NO_HOME;
+  for (const { name, isSecret } of SETTINGS)
+    if (isSecret === true) Reflect.deleteProperty(surroundings, name);
+  return taken;
+}
+
+/** Every problem of the environment at once, each with its remedy. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(
+      `The settings have ${problems.length === 1 ? "a problem" : `${problems.length} problems`}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`,
+    );
+    this.problems = problems;
+  }
+}
+
+/** What is missing to start, and what to do. */
+export class StartRefused extends Error {
+  override readonly name = "StartRefused";
+}
+
+/** What to say when a key is in neither of its places. */
+export function missingKey(which: "signing" | "master", file: string): StartRefused {
+  return new StartRefused(
+    `There is no ${which} key: ${file} does not exist and LATCHKEY_${which.toUpperCase()}_KEY is not set. ` +
+      "Run `latchkey init` to make the data folder with its keys, or give the key that belongs to this database.",
+  );
+}
+
+/** The signing key's text. Throws StartRefused when there is none. */
+export function requireSigningKey(config: Config): Secret {
+  if (!config.signingKey) throw missingKey("signing", config.signingKeyFile);
+  return config.signingKey;
+}
+
+const whole = (least: number, most: number) => (text: string) =>
+  /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
+
+/** Reads the settings. An empty variable counts as unset; a wrong or unknown `LATCHKEY_*` one throws ConfigError. */
+export function readConfig(environment: Environment, cwd: string = process.cwd()): Config {
+  const problems: string[] = unknownNames(environment);
+  const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  const checked: Checked = (name, parse, wants, fallback) => {
+    const text = read(name);
+    if (text === undefined) return fallback;
+    const value = parse(text);
+    if (value === undefined) problems.push(`${name} must be ${wants}.`);
+    return value ?? fallback;
+  };
+  /** In milliseconds, as what it stands in for. */
+  const seconds = (name: string, least: number, fallbackMs: number): number =>
+    checked(name, whole(least, 600), `a number of seconds from ${least} to 600`, fallbackMs / 1_000) * 1_000;
+  const dataDir = resolve(cwd, read("LATCHKEY_DATA_DIR") ?? ".latchkey");
+  const signingKeyFile = resolve(cwd, read("LATCHKEY_SIGNING_KEY_FILE") ?? join(dataDir, "signing.key"));
+  const masterKeyFile = resolve(cwd, read("LATCHKEY_MASTER_KEY_FILE") ?? join(dataDir, "master.key"));
+  const config: Config = {
+    host: checked(
+      "LATCHKEY_HOST",
+      (text) => (/^[^\s/]+$/.test(text) ? text : undefined),
+      "a host name or address",
+      "127.0.0.1",
+    ),
+    port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
+    ...readPublicUrl(checked, problems),
+    dataDir,
+    ...readDatabase(read, cwd, checked, problems),
+    signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
+    signingKeyFile,
+    ...readMasterKeyPlace(environment, masterKeyFile, problems),
+    objectStore: readObjectStore(read, checked, problems),
+    signIn: readSignIn(read, cwd, checked, problems),
+    trustedProxies: readTrustedProxies(read("LATCHKEY_TRUSTED_PROXIES"), problems),
+    quotas: readQuotas(checked),
+    egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
+    nodeFiles: readNodeFiles(environment, cwd),
+    logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
+    logFormat: checked(
+      "LATCHKEY_LOG_FORMAT",
+      oneOf(["json", "pretty"]),
+      "json or pretty",
+      process.stderr.isTTY ? "pretty" : "json",
+    ),
+    workerConcurrency: checked("LATCHKEY_WORKER_CONCURRENCY", whole(1, 1_000), "a number from 1 to 1000", 20),
+    loginTimeoutMs: seconds("LATCHKEY_LOGIN_SECONDS", 1, limits.loginTimeoutMs),
+    databaseWaitMs: seconds("LATCHKEY_DATABASE_WAIT_SECONDS", 0, 60_000),
+    drainMs: seconds("LATCHKEY_DRAIN_SECONDS", 0, limits.drainMs),
+    failpoints: checked(
+      "LATCHKEY_FAILPOINTS",
+      (text) => parseFailpoints(text) ?? undefined,
+      FAILPOINT_FORM,
+      [],
+    ),
+    clientSecrets: readClientSecrets(read, cwd, problems),
+    environmentSecret: (name) => readEnvironmentSecret(name, environment),
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+const FAILPOINT_FORM = `a list of NAME=ACTION or NAME=ACTION:HIT, with the actions kill, throw, delay and the names ${FAILPOINTS.join(", ")}`;
+
+/** By itself: commands that need no other setting want this one. Each file once. */
+export function readNodeFiles(environment: Environment, cwd: string = process.cwd()): readonly string[] {
+  const names = (environment["LATCHKEY_NODE_FILES"] ?? "").split(",").map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== "").map((name) => resolve(cwd, name)))];
+}
+
+/** By itself, as the files of node types. Throws ConfigError. */
+export function fileSecrets(environment: Environment, cwd: string = process.cwd()): SecretsFile {
+  const problems: string[] = [];
+  const secrets = readClientSecrets((name) => environment[name]?.trim() || undefined, cwd, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return secrets;
+}
+
+function readPublicUrl(checked: Checked, problems: string[]): Pick<Config, "publicUrl" | "insecure"> {
+  const publicUrl = checked<string | null>(
+    "LATCHKEY_PUBLIC_URL",
+    readPlainUrl,
+    "an http or https URL without query",
+    null,
+  );
+  const insecure =
+    checked("LATCHKEY_INSECURE", oneOf(["true", "false"]), "true or false", "false") === "true";
+  if (publicUrl !== null && isPlainPublic(publicUrl) && !insecure)
+    problems.push(
+      "LATCHKEY_PUBLIC_URL is public and not encrypted: credentials, keys and sign-ins would cross the internet in the clear. Put a proxy " +
+        "with TLS in front and write https://, or set LATCHKEY_INSECURE=true if that must be.",
+    );
+  return { publicUrl, insecure };
+}
+
+/** The surroundings without the settings. */
+export function foreignEnvironment(environment: Environment): Environment {
+  const isOurs = (name: string): boolean => /^(LATCHKEY_|DATABASE_(OWNER_)?URL(_FILE)?$)/.test(name);
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !isOurs(name)));
+}
+
+/** Options for Node that came by the environment. */
+export function nodeOptions(environment: Environment): readonly string[] {
+  return (environment["NODE_OPTIONS"] ?? "").split(/\s+/).filter((option) => option !== "");
+}
+
+/** Names that npm, the launcher and the tests set for themselves. */
+const OWN_NAMES = ["LATCHKEY_CHROMIUM"];
+const TEST_NAME = /^LATCHKEY_TEST_/;
+
+function unknownNames(environment: Environment): string[] {
+  const known = new Set([...SETTINGS.map((setting) => setting.name), ...OWN_NAMES]);
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("LATCHKEY_") && !TEST_NAME.test(name))
+    .filter((name) => !known.has(name) && environment[name])
+    .map(
+      (name) =>
+        `${name} is no setting. The settings are: ${SETTINGS.map((setting) => setting.name).join(", ")}.`,
+    );
+}
+
+/**
+ * A secret that a document names by its environment variable: `client_secret_env` of a strategy. Null: it is not set, or it is a
+ * variable of the service itself, which no document reaches.
+ */
+export function readEnvironmentSecret(name: string, environment: Environment): Secret | null {
+  if (isServiceVariable(name)) return null;
+  const text = environment[name]?.trim();
+  return text === undefined || text === "" ? null : new Secret(text);
+}
+
+function readTrustedProxies(text: string | undefined, problems: string[]): readonly Network[] {
+  const parsed = parseTrustedProxies(text ?? "");
+  if (parsed.ok) return parsed.networks;
+  for (const problem of parsed.problems) problems.push(`LATCHKEY_TRUSTED_PROXIES: ${problem}.`);
+  return [];
+}
+
+function readEgressAllow(text: string | undefined, problems: string[]): readonly string[] {
+  const parsed = parseEgressAllow(text ?? "");
+  if (parsed.ok) return parsed.items;
+  for (const problem of parsed.problems) problems.push(`LATCHKEY_EGRESS_ALLOW: ${problem}`);
+  return [];
+}

@@ -1,0 +1,117 @@
+import { extractFindings } from "#answers/extract.ts";
+import { isSelector } from "#answers/is-selector.ts";
+import { submitFindings } from "#answers/submit.ts";
+import { quote, quoteList } from "#domain/config-problem.ts";
+import type { ConfigFinding } from "#strategies/define-login.ts";
+import type { ExpectConfig, HttpLogin, RequestConfig, StepConfig } from "./http-schema.ts";
+import { checkHeaderNames } from "#strategies/login-headers.ts";
+import { hasNoBody } from "#domain/http-methods.ts";
+import { urlTemplateProblem } from "#domain/url-template.ts";
+
+type Path = ConfigFinding["path"];
+
+/** docs/logins/http.md: an `extract` may not take the name of a reserved variable. */
+const RESERVED: ReadonlySet<string> = new Set(
+  "credential inputs metadata run index isValid errors counts nodes token".split(" "),
+);
+
+const KINDS = ["css", "json", "regex", "header", "cookie"] as const;
+const BODIES = ["json", "form", "text"] as const;
+
+/** Mistakes of an `http` login that its schema can't express. */
+export function checkHttpConfig(config: HttpLogin): readonly ConfigFinding[] {
+  return [
+    ...config.steps.flatMap((step, index) => checkStep(step, index)),
+    ...checkRequest(config.check?.request, ["check", "request"]),
+    ...checkExpect(config.check?.expect, ["check", "expect"]),
+    ...checkHeaderNames(config.session?.headers, ["session", "headers"]),
+  ];
+}
+
+/** What an `http` login leaves to chance. */
+export function warnOfHttpLogin({ steps, check }: HttpLogin, isCached: boolean): readonly ConfigFinding[] {
+  if (check !== undefined) return [];
+  const findings: ConfigFinding[] = [];
+  if (isCached)
+    findings.push({
+      path: [],
+      message:
+        "a cached session is used until its time is over, also when the target has ended it; add a `check`",
+    });
+  if (!steps.some(canFail))
+    findings.push({
+      path: ["steps"],
+      message:
+        "any page of status 200 counts as logged in, also the form once more; add a `check`, or say in `expect` what only a login gives (`text`, `not_text`, `url`, `json`)",
+    });
+  return findings;
+}
+
+/** Whether the step's answer must be more than some page. */
+function canFail({ expect, extract = {} }: StepConfig): boolean {
+  return expect !== undefined || Object.values(extract).some(({ required }) => required !== false);
+}
+
+function checkStep(step: StepConfig, index: number): readonly ConfigFinding[] {
+  const path = ["steps", index];
+  const extracts = Object.entries(step.extract ?? {});
+  return [
+    ...checkAction(step, index, path),
+    ...checkExpect(step.expect, [...path, "expect"]),
+    ...(step.request === undefined ? [] : checkRequest(step.request, [...path, "request"])),
+    ...extracts.flatMap(([name]) => checkName(name, [...path, "extract", name])),
+    ...extracts.flatMap(([name, extract]) => extractFindings(extract, KINDS, [...path, "extract", name])),
+  ];
+}
+
+function checkAction({ request, submit }: StepConfig, index: number, path: Path): readonly ConfigFinding[] {
+  if (submit === undefined)
+    return request === undefined
+      ? [{ path, message: "a step has a `request`, or a `submit` of a form; add one" }]
+      : [];
+  const at = [...path, "submit"];
+  if (request !== undefined)
+    return [{ path: at, at: "key", message: "a step has a `request` or a `submit`, not both; remove one" }];
+  if (index === 0)
+    return [
+      { path: at, at: "key", message: "there is no page before the first step; request the form first" },
+    ];
+  return submitFindings(submit, at);
+}
+
+export function checkExpect(expect: ExpectConfig | undefined, path: Path): readonly ConfigFinding[] {
+  if (expect?.css === undefined || isSelector(expect.css)) return [];
+  return [{ path: [...path, "css"], message: `${quote(expect.css)} is no CSS selector` }];
+}
+
+export function checkRequest(request: RequestConfig | undefined, path: Path): readonly ConfigFinding[] {
+  if (request === undefined) return [];
+  const bodies = BODIES.filter((key) => request[key] !== undefined);
+  const [first, second] = bodies;
+  const findings = [...checkHeaderNames(request.headers, [...path, "headers"])];
+  const urlProblem = urlTemplateProblem(request.url);
+  if (urlProblem !== null) findings.push({ path: [...path, "url"], message: urlProblem });
+  if (second !== undefined)
+    findings.push({
+      path: [...path, second],
+      at: "key",
+      message: `a request has one body; leave out all but one of ${quoteList(bodies)}`,
+    });
+  if (first !== undefined && hasNoBody(request.method ?? "GET")) {
+    const message =
+      request.method === undefined
+        ? "a request with a body needs a `method`, e.g. POST"
+        : `a ${request.method} has no body; write another method, or \`query\``;
+    findings.push({ path: [...path, first], at: "key", message });
+  }
+  return findings;
+}
+
+function checkName(name: string, path: Path): readonly ConfigFinding[] {
+  const finding = (message: string): readonly ConfigFinding[] => [{ path, at: "key", message }];
+  if (RESERVED.has(name))
+    return finding(`${quote(name)} is a reserved variable; extract it under another name`);
+  if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
+    return finding(`${quote(name)} is no variable name; letters, digits and _ are`);
+  return [];
+}

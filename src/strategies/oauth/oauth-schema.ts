@@ -1,0 +1,82 @@
+import { Type, type Static, type TSchema } from "typebox";
+import { SECRET_NAME } from "#domain/account-secret.ts";
+import { SAYS } from "#domain/config-schema.ts";
+import { TEMPLATE } from "#domain/expression.ts";
+
+export const GRANTS = ["authorization_code", "client_credentials", "password"] as const;
+const TOKEN_AUTHS = ["client_secret_basic", "client_secret_post", "none"] as const;
+
+const template = (description: string) => Type.String({ minLength: 1, [TEMPLATE]: "login", description });
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(schema);
+
+/** docs/logins/oauth2.md. */
+export const oauthSchema = Type.Object(
+  {
+    grant: optional(Type.Enum([...GRANTS], { description: "Default authorization_code." })),
+    issuer: optional(template("Where the endpoints are found (discovery), and what `iss` must be.")),
+    authorization_url: optional(template("Where the end user logs in and agrees.")),
+    token_url: optional(template("Where tokens are given out and refreshed.")),
+    client_id: template("The client that was registered at the target."),
+    client_secret_env: optional(
+      Type.String({
+        pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$",
+        [SAYS]: "the name of an environment variable: letters, digits and `_`",
+        description: "Refused in new documents: write `client_secret: { secret: NAME }`.",
+      }),
+    ),
+    client_secret: optional(
+      Type.Union(
+        [
+          Type.String({ minLength: 1, [TEMPLATE]: "login" }),
+          Type.Object(
+            {
+              secret: Type.String({
+                pattern: SECRET_NAME,
+                [SAYS]: "a name: letters, digits and `_`",
+                description: "The name of an account secret: `latchkey secrets set`.",
+              }),
+            },
+            { additionalProperties: false },
+          ),
+        ],
+        {
+          [SAYS]: "`{ secret: NAME }`, or a template of a field",
+          description:
+            "The client's secret: `{ secret: NAME }`, an account secret; or a template of a field that the end user fills in.",
+        },
+      ),
+    ),
+    token_auth: optional(
+      Type.Enum([...TOKEN_AUTHS], {
+        description: "How the client says who it is; default what the issuer takes.",
+      }),
+    ),
+    scopes: optional(
+      Type.Array(
+        Type.String({
+          pattern: "^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,255}$",
+          [SAYS]: "one scope: visible characters without blanks, quotes and backslashes",
+        }),
+        { maxItems: 200, description: "What is asked for." },
+      ),
+    ),
+    extra_params: optional(
+      Type.Record(Type.String(), Type.String(), {
+        [TEMPLATE]: "login",
+        maxProperties: 50,
+        description:
+          "More parameters: of the authorization request, or of the token request of the other grants.",
+      }),
+    ),
+    username: optional(
+      Type.String({ minLength: 1, description: "The key of the field with the user name." }),
+    ),
+    password: optional(Type.String({ minLength: 1, description: "The key of the field with the password." })),
+  },
+  { additionalProperties: false },
+);
+
+export type OAuthConfig = Static<typeof oauthSchema>;
+export type Grant = (typeof GRANTS)[number];
+
+export const grantOf = (config: { readonly grant?: Grant }): Grant => config.grant ?? "authorization_code";

@@ -1,0 +1,10 @@
+import { Type } from "typebox";
+import { defineLogin } from "#strategies/define-login.ts";
+
+/** docs/logins/none.md. */
+export const login = defineLogin({
+  type: "none",
+  description: "Logs in nowhere: the fields are only stored.",
+  schema: Type.Object({}, { additionalProperties: false }),
+  login: () => Promise.resolve({ headers: {}, cookies: null }),
+});
