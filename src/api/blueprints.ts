@@ -52,7 +52,7 @@ export async function postTrigger(
     if (!outcome.replayed) {
       isMade = true;
       kept = routingTableOf(version).inputRefKeys;
-      services.news.tellOfWaiting([caller.account.id]);
+      services.news.notifyRunnable([caller.account.id]);
     }
     return sendAnswer(reply, outcome);
   } catch (error) {

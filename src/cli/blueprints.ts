@@ -61,8 +61,8 @@ function readVersion(text: string): number {
 }
 
 async function list(composition: Composition, { json, ...query }: PageOptions): Promise<void> {
-  const { lookAtBlueprints } = await import("#actions/operators/look-at-config.ts");
-  const found = await composition.withDatabase(async (db) => await lookAtBlueprints(db, query));
+  const { listBlueprints } = await import("#actions/operators/get-documents.ts");
+  const found = await composition.withDatabase(async (db) => await listBlueprints(db, query));
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no Blueprints.");
@@ -98,14 +98,10 @@ async function showVersion(
   version: number,
   { json }: { json?: boolean },
 ): Promise<void> {
-  const { lookAtVersion } = await import("#actions/operators/look-at-config.ts");
+  const { getVersion } = await import("#actions/operators/get-documents.ts");
   const found = await composition.withDatabase(
     async (db) =>
-      await lookAtVersion(
-        db,
-        { kind: "blueprint", ...place },
-        { version: String(version), against: undefined },
-      ),
+      await getVersion(db, { kind: "blueprint", ...place }, { version: String(version), against: undefined }),
   );
   if (json === true) return print(JSON.stringify(found));
   for (const { path, before, after } of found.differences)
@@ -114,11 +110,11 @@ async function showVersion(
 }
 
 async function show(composition: Composition, place: Place, { json }: { json?: boolean }): Promise<void> {
-  const look = await import("#actions/operators/look-at-config.ts");
+  const look = await import("#actions/operators/get-documents.ts");
   const document = { kind: "blueprint", ...place } as const;
   await composition.loadNodeTypes();
   const [found, versions] = await composition.withDatabase(
-    async (db) => await Promise.all([look.lookAtBlueprint(db, place), look.lookAtVersions(db, document, {})]),
+    async (db) => await Promise.all([look.getBlueprint(db, place), look.listVersions(db, document, {})]),
   );
   if (json === true) return print(JSON.stringify(found));
   print(
@@ -148,15 +144,15 @@ async function publish(
   version: number,
   { json }: { json?: boolean },
 ): Promise<void> {
-  const [{ lookAtVersion }, { applyConfig }] = await Promise.all([
-    import("#actions/operators/look-at-config.ts"),
+  const [{ getVersion }, { applyConfig }] = await Promise.all([
+    import("#actions/operators/get-documents.ts"),
     import("#actions/config/apply-config.ts"),
   ]);
   const document = { kind: "blueprint", ...place } as const;
   await composition.loadNodeTypes();
   const outcome = await composition.withDatabase(async (db) => {
     const wanted = { version: String(version), against: undefined };
-    const { yaml } = await lookAtVersion(db, document, wanted);
+    const { yaml } = await getVersion(db, document, wanted);
     return await applyConfig(db, openOwnSigning(composition), [
       { file: `version ${version} of ${place.name}`, text: yaml },
     ]);

@@ -61,7 +61,7 @@ export function addCredentials(program: Command, composition: Composition): void
 async function startTest(composition: Composition, id: string, json: boolean): Promise<void> {
   const [{ testLogin }, { sendRunNews }] = await Promise.all([
     import("#actions/credentials/test-login.ts"),
-    import("#db/runs/run-news.ts"),
+    import("#db/runs/run-notifier.ts"),
   ]);
   const signing = openOwnSigning(composition);
   const run = await composition.withDatabase(async (db) => {
@@ -84,7 +84,7 @@ async function remove(composition: Composition, id: string): Promise<void> {
   const [{ deleteCredentialAs }, { openTombstones }, { sendRunNews }] = await Promise.all([
     import("#actions/credentials/delete-credential.ts"),
     import("#actions/credentials/tombstones.ts"),
-    import("#db/runs/run-news.ts"),
+    import("#db/runs/run-notifier.ts"),
   ]);
   const signing = openOwnSigning(composition);
   const log = await composition.log();

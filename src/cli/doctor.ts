@@ -84,7 +84,8 @@ async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
 
 /** What goes on as it is, and should be changed. */
 async function listAdvice(composition: Composition, db: Database): Promise<readonly string[]> {
-  const { describeTelling, listTellingLogins } = await import("#actions/upkeep/list-telling-logins.ts");
+  const { describeSecretCondition, listSecretConditions } =
+    await import("#actions/upkeep/list-secret-conditions.ts");
   const { describePlain, listPlainHosts } = await import("#actions/upkeep/list-plain-hosts.ts");
   const { isPlainPublic } = await import("#outbound/plain-http.ts");
   const publicUrl = composition.config().publicUrl;
@@ -99,7 +100,7 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
   return [
     ...url,
     ...(await describePurgeLag(db)),
-    ...(await listTellingLogins(db)).map(describeTelling),
+    ...(await listSecretConditions(db)).map(describeSecretCondition),
     ...(await listPlainHosts(db)).map(describePlain),
     ...(await listKeysWithoutScopes(db)),
     ...(await listFullAccounts(db, composition.config().quotas)),

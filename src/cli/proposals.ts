@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import type { lookAtProposal, lookAtProposals } from "#actions/config/look-at-proposals.ts";
+import type { getProposal, listProposals } from "#actions/config/list-proposals.ts";
 import type { Composition } from "./composition.ts";
 import { paint, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
 
-type Listed = Awaited<ReturnType<typeof lookAtProposals>>["items"][number];
-type Shown = Awaited<ReturnType<typeof lookAtProposal>>;
+type Listed = Awaited<ReturnType<typeof listProposals>>["items"][number];
+type Shown = Awaited<ReturnType<typeof getProposal>>;
 
 /** Changes that wait for admins. They are confirmed in the dashboard alone, where it is known who confirms. */
 export function addProposals(program: Command, composition: Composition): void {
@@ -49,10 +49,10 @@ export function addProposals(program: Command, composition: Composition): void {
 }
 
 async function list(composition: Composition, options: PageOptions & { all?: boolean }): Promise<void> {
-  const { lookAtProposals } = await import("#actions/config/look-at-proposals.ts");
+  const { listProposals } = await import("#actions/config/list-proposals.ts");
   const { json, all, ...query } = options;
   const page = await composition.withDatabase(
-    async (db) => await lookAtProposals(db, { ...query, waiting: all !== true }),
+    async (db) => await listProposals(db, { ...query, waiting: all !== true }),
   );
   if (json === true) return print(JSON.stringify(page));
   if (page.items.length === 0) return print("No change waits for an admin.");
@@ -74,8 +74,8 @@ async function list(composition: Composition, options: PageOptions & { all?: boo
 }
 
 async function show(composition: Composition, id: string, json: boolean): Promise<void> {
-  const { lookAtProposal } = await import("#actions/config/look-at-proposals.ts");
-  const proposal = await composition.withDatabase(async (db) => await lookAtProposal(db, id));
+  const { getProposal } = await import("#actions/config/list-proposals.ts");
+  const proposal = await composition.withDatabase(async (db) => await getProposal(db, id));
   print(json ? JSON.stringify(proposal) : describe(proposal));
 }
 

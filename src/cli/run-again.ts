@@ -26,7 +26,7 @@ async function again(
 ): Promise<void> {
   const [{ runAgain }, { sendRunNews }] = await Promise.all([
     import("#actions/runs/run-again.ts"),
-    import("#db/runs/run-news.ts"),
+    import("#db/runs/run-notifier.ts"),
   ]);
   await composition.loadNodeTypes();
   const signing = openOwnSigning(composition);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { addLookAtRuns } from "./look-at-runs.ts";
+import { addLookAtRuns } from "./list-runs.ts";
 import { addRunAgain } from "./run-again.ts";
 import { addRunResults } from "./run-results.ts";
 

@@ -20,8 +20,8 @@ export function addSessions(program: Command, composition: Composition): void {
 }
 
 async function list(composition: Composition, { json, ...query }: PageOptions): Promise<void> {
-  const { lookAtCredentialSessions } = await import("#actions/operators/look-at-credentials.ts");
-  const found = await composition.withDatabase(async (db) => await lookAtCredentialSessions(db, query));
+  const { listCredentialSessions } = await import("#actions/operators/list-credentials.ts");
+  const found = await composition.withDatabase(async (db) => await listCredentialSessions(db, query));
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no credential sessions.");

@@ -13,7 +13,7 @@ import { keepTurn, listTurns, noteTurns } from "#db/runs/run-turns.ts";
 import { beginWrite, endWrite, listWrites } from "#db/runs/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs/runs.ts";
 import { askAgainOf } from "./waiting/ask-again.ts";
-import { outlastLocks } from "./waiting/outlast-locks.ts";
+import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 import { reviewRecords } from "./review-gate.ts";
 import type { RunClock } from "./waiting/run-clock.ts";
 import type { RunJournal } from "./run-context.ts";
@@ -30,37 +30,40 @@ export function databaseJournal(
   const { accountId } = run;
   return {
     moveStep: async (step) => {
-      const isOurs = await outlastLocks(async () => await moveStep(db, { lease, step }));
+      const isOurs = await retryWhileLocked(async () => await moveStep(db, { lease, step }));
       if (isOurs) news.announce([run.id]);
       return isOurs;
     },
     startStep: async (nodeId) =>
-      await outlastLocks(async () => await startStep(db, { lease, accountId, nodeId })),
+      await retryWhileLocked(async () => await startStep(db, { lease, accountId, nodeId })),
     finishStep: async (step) =>
-      await outlastLocks(async () => await finishStep(db, { ...step, lease, accountId })),
+      await retryWhileLocked(async () => await finishStep(db, { ...step, lease, accountId })),
     failStep: async (nodeId, detail, tookMs, log) => {
-      await outlastLocks(async () => await failStep(db, { lease, accountId, nodeId, detail, tookMs, log }));
+      await retryWhileLocked(
+        async () => await failStep(db, { lease, accountId, nodeId, detail, tookMs, log }),
+      );
     },
     noteStep: async (nodeId, log) => {
-      await outlastLocks(async () => await noteStep(db, lease, nodeId, log));
+      await retryWhileLocked(async () => await noteStep(db, lease, nodeId, log));
     },
     findSource: async (nodeId) => await findStepSource(db, run.id, nodeId),
     saveSource: async (nodeId, blob) =>
-      await outlastLocks(async () => await saveStepSource(db, lease, accountId, nodeId, blob)),
+      await retryWhileLocked(async () => await saveStepSource(db, lease, accountId, nodeId, blob)),
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
     // Nothing of it can be there when nobody has carried the run before.
     listTurns: async (nodeIds, first, count) =>
       run.epoch === 1 ? [] : await listTurns(db, run.id, nodeIds, first, count),
-    keepTurn: async (turn) => await outlastLocks(async () => await keepTurn(db, lease, accountId, turn)),
+    keepTurn: async (turn) => await retryWhileLocked(async () => await keepTurn(db, lease, accountId, turn)),
     noteTurns: async (nodeId, total) =>
-      await outlastLocks(async () => await noteTurns(db, lease, nodeId, total)),
+      await retryWhileLocked(async () => await noteTurns(db, lease, nodeId, total)),
     mayWrite: () => fence.check(lease),
     beginWrite: async (nodeId, ordinal) =>
-      await outlastLocks(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
-    endWrite: async (write) => await outlastLocks(async () => await endWrite(db, lease, write)),
+      await retryWhileLocked(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
+    endWrite: async (write) => await retryWhileLocked(async () => await endWrite(db, lease, write)),
     takeSlot: slotTaker({ db, news, paces }, run, lease, clock),
     askAgain: askAgainOf({ db }, run, lease, clock),
-    takeRetry: async (retriesMax) => await outlastLocks(async () => await takeRetry(db, lease, retriesMax)),
+    takeRetry: async (retriesMax) =>
+      await retryWhileLocked(async () => await takeRetry(db, lease, retriesMax)),
     isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,
     review: async (context, planned, records, ask) => await reviewRecords(db, context, planned, records, ask),
   };

@@ -27,7 +27,7 @@ import { databaseJournal } from "./database-journal.ts";
 import { openDoor, type Door } from "./redaction/door.ts";
 import { readJournal } from "./journal.ts";
 import { logInNoted, logInTraced } from "./login/log-in-run.ts";
-import { outlastLocks } from "./waiting/outlast-locks.ts";
+import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 import { planOnce, type RunPlan } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
 import { redactorOf } from "./redaction/redact.ts";
@@ -114,7 +114,7 @@ export async function delayRun(
   lease: Lease,
 ): Promise<RunOutcome> {
   const delayMs = Math.min(DELAY_MS.first * 2 ** Math.min(run.epoch - 1, DOUBLINGS_MAX), DELAY_MS.most);
-  const released = await outlastLocks(async () => await releaseRun(services.db, lease, delayMs));
+  const released = await retryWhileLocked(async () => await releaseRun(services.db, lease, delayMs));
   return released ? { kind: "delayed", accountId: run.accountId, delayMs } : { kind: "skipped" };
 }
 
@@ -136,7 +136,7 @@ async function end(
   }
   if (error instanceof RunParked) {
     await failpoint("run.before_park");
-    const parked = await outlastLocks(
+    const parked = await retryWhileLocked(
       async () =>
         await services.db.transaction(async (tx) => {
           if (!(await parkRun(tx, lease))) return false;
@@ -155,14 +155,14 @@ async function end(
   }
   if (reason === "drain") {
     await failpoint("run.before_release");
-    const released = await outlastLocks(async () => await releaseRun(services.db, lease));
+    const released = await retryWhileLocked(async () => await releaseRun(services.db, lease));
     await failpoint("run.after_release");
     return released ? { kind: "released", accountId: run.accountId } : { kind: "skipped" };
   }
   const failure = failureOf(services, run, error, reason);
   await failpoint("run.before_fail");
   const { kind, message: detail } = failure;
-  const failed = await outlastLocks(async () => await failRun(services.db, { lease, kind, detail }));
+  const failed = await retryWhileLocked(async () => await failRun(services.db, { lease, kind, detail }));
   await failpoint("run.after_fail");
   services.news.announce([run.id]);
   services.log.info({ runId: run.id, kind, detail }, "run failed");
@@ -212,7 +212,7 @@ async function carry(
   await failpoint("run.after_login");
   // What had nobody to log in was `running` from its claim on.
   if (run.status === "queued") {
-    if (!(await outlastLocks(async () => await startRun(services.db, { lease }))))
+    if (!(await retryWhileLocked(async () => await startRun(services.db, { lease }))))
       throw new RunStopped("lease_lost");
     services.news.announce([run.id]);
   }
@@ -295,7 +295,7 @@ async function complete(
   await failpoint("run.before_complete");
   const { accountId } = run;
   const completion = { lease, accountId, responseBytes, results };
-  if (!(await outlastLocks(async () => await completeRun(services.db, completion))))
+  if (!(await retryWhileLocked(async () => await completeRun(services.db, completion))))
     throw new RunStopped("lease_lost");
   await failpoint("run.after_complete");
   services.news.announce([run.id]);

@@ -1,6 +1,6 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNews } from "#db/runs/run-news.ts";
+import type { RunNotifier } from "#db/runs/run-notifier.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
@@ -15,7 +15,7 @@ import type { SelfFence } from "./self-fence.ts";
 /** What carries runs. Made once a worker process, in `service/assemble.ts`. */
 export interface EngineServices {
   readonly db: Database;
-  readonly news: RunNews;
+  readonly news: RunNotifier;
   readonly blobs: BlobStore;
   readonly vault: Vault;
   readonly audit: AuditKeys;

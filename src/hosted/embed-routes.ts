@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { findFlow, findFrame, type Flow } from "#actions/sessions/embedded-flow.ts";
 import { throttleForm } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
-import { leave } from "#actions/sessions/leave-frame.ts";
+import { leave } from "#actions/sessions/redirect-to-provider.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError } from "#lib/log.ts";
 import { languageOf, sendFrameEnd } from "./frame-answer.ts";

@@ -10,7 +10,7 @@ import {
   type Flow,
 } from "#actions/sessions/embedded-flow.ts";
 import { checkCsrf, submitCredentials } from "#actions/sessions/hosted-session.ts";
-import { prepareToLeave } from "#actions/sessions/leave-frame.ts";
+import { prepareToLeave } from "#actions/sessions/redirect-to-provider.ts";
 import type { Services } from "#actions/services.ts";
 import { frameShell, sendFrameAnswer, sendFrameJson } from "./frame-answer.ts";
 import { clientTokenOf, sendEnd, sendStep, slotToken, timeOf, type Extra } from "./frame-views.ts";

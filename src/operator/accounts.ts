@@ -1,15 +1,15 @@
-import { changeAccount, lookAtAccount, lookAtAccounts } from "#actions/operators/change-account.ts";
+import * as accounts from "#actions/operators/change-account.ts";
 import type * as contract from "#contract/operator/accounts.ts";
 import type { Handler } from "./context.ts";
 
 export const getAccounts: Handler<typeof contract.listAccounts> = async ({ services }) => ({
-  items: await lookAtAccounts(services.db),
+  items: await accounts.listAccounts(services.db),
 });
 
 export const getAccount: Handler<typeof contract.readAccount> = async ({ services }, { params }) =>
-  await lookAtAccount(services.db, params["account"] ?? "");
+  await accounts.getAccount(services.db, params["account"] ?? "");
 
 export const postAccount: Handler<typeof contract.changeAccount> = async (
   { services, caller },
   { params, body },
-) => await changeAccount(services, caller, params["account"] ?? "", body);
+) => await accounts.changeAccount(services, caller, params["account"] ?? "", body);

@@ -1,12 +1,12 @@
-import * as look from "#actions/operators/look-at-audit.ts";
+import * as look from "#actions/operators/list-audit-entries.ts";
 import type * as contract from "#contract/operator/audit.ts";
 import type { Handler } from "./context.ts";
 
 export const getAudit: Handler<typeof contract.listAudit> = async ({ services }, { query }) =>
-  await look.lookAtAudit(services.db, query);
+  await look.listAuditEntries(services.db, query);
 
 export const getChains: Handler<typeof contract.listAuditChains> = async ({ services }) => ({
-  items: await look.lookAtChains(services.db),
+  items: await look.listAuditChains(services.db),
 });
 
 export const getVerified: Handler<typeof contract.verifyAuditChain> = async (

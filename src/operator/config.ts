@@ -1,6 +1,6 @@
 import { configSchema } from "#actions/config/config-schema.ts";
 import * as change from "#actions/operators/change-config.ts";
-import * as look from "#actions/operators/look-at-config.ts";
+import * as look from "#actions/operators/get-documents.ts";
 import { startRun } from "#actions/operators/start-run.ts";
 import type * as ofBlueprints from "#contract/operator/blueprints.ts";
 import type * as ofConfig from "#contract/operator/config.ts";
@@ -29,21 +29,21 @@ export const postApply: Handler<typeof ofConfig.applyConfig> = async ({ services
 export const getSchema: Handler<typeof ofConfig.readConfigSchema> = async () => configSchema();
 
 export const getBlueprints: Handler<typeof ofBlueprints.listBlueprints> = async ({ services }, { query }) =>
-  await look.lookAtBlueprints(services.db, query);
+  await look.listBlueprints(services.db, query);
 
 export const getBlueprint: Handler<typeof ofBlueprints.readBlueprint> = async ({ services }, { params }) =>
-  await look.lookAtBlueprint(services.db, placeOf(params));
+  await look.getBlueprint(services.db, placeOf(params));
 
 export const getBlueprintVersions: Handler<typeof ofBlueprints.listBlueprintVersions> = async (
   { services },
   { params, query },
-) => await look.lookAtVersions(services.db, blueprintOf(params), query);
+) => await look.listVersions(services.db, blueprintOf(params), query);
 
 export const getBlueprintVersion: Handler<typeof ofBlueprints.readBlueprintVersion> = async (
   { services },
   { params, query },
 ) =>
-  await look.lookAtVersion(services.db, blueprintOf(params), {
+  await look.getVersion(services.db, blueprintOf(params), {
     version: versionOf(params),
     against: query.against,
   });
@@ -72,21 +72,21 @@ export const postRun: Handler<typeof ofBlueprints.startRun> = async (
 };
 
 export const getStrategies: Handler<typeof ofStrategies.listStrategies> = async ({ services }, { query }) =>
-  await look.lookAtStrategies(services.db, query);
+  await look.listStrategies(services.db, query);
 
 export const getStrategy: Handler<typeof ofStrategies.readStrategy> = async ({ services }, { params }) =>
-  await look.lookAtStrategy(services.db, placeOf(params));
+  await look.getStrategy(services.db, placeOf(params));
 
 export const getStrategyVersions: Handler<typeof ofStrategies.listStrategyVersions> = async (
   { services },
   { params, query },
-) => await look.lookAtVersions(services.db, strategyOf(params), query);
+) => await look.listVersions(services.db, strategyOf(params), query);
 
 export const getStrategyVersion: Handler<typeof ofStrategies.readStrategyVersion> = async (
   { services },
   { params, query },
 ) =>
-  await look.lookAtVersion(services.db, strategyOf(params), {
+  await look.getVersion(services.db, strategyOf(params), {
     version: versionOf(params),
     against: query.against,
   });

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { KnownBrowser, KnownBrowserCookies } from "#actions/operators/known-browser.ts";
-import { hashState, type Departure } from "#actions/operators/oidc-trip.ts";
+import { hashState, type Departure } from "#actions/operators/oidc-flow.ts";
 import type { Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 

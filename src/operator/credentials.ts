@@ -1,20 +1,20 @@
 import {
   deleteCredentialOf,
-  lookAtCredentials,
-  lookAtCredentialSessions,
+  listCredentials,
+  listCredentialSessions,
   testLoginOf,
   unlockCredentialOf,
-} from "#actions/operators/look-at-credentials.ts";
+} from "#actions/operators/list-credentials.ts";
 import type * as contract from "#contract/operator/credentials.ts";
 import type { Handler } from "./context.ts";
 
 export const getCredentials: Handler<typeof contract.listCredentials> = async ({ services }, { query }) =>
-  await lookAtCredentials(services.db, query);
+  await listCredentials(services.db, query);
 
 export const getCredentialSessions: Handler<typeof contract.listCredentialSessions> = async (
   context,
   { query },
-) => await lookAtCredentialSessions(context.services.db, query);
+) => await listCredentialSessions(context.services.db, query);
 
 export const postUnlock: Handler<typeof contract.unlockCredential> = async (
   { services, caller },

@@ -1,5 +1,5 @@
 import { createApiKey } from "#actions/keys/create-api-key.ts";
-import { lookAtKeys, revokeKeyOf } from "#actions/operators/look-at-keys.ts";
+import { listApiKeys, revokeKeyOf } from "#actions/operators/list-api-keys.ts";
 import { actorOf } from "#actions/operators/operator-caller.ts";
 import { rotateApiKey } from "#actions/keys/rotate-api-key.ts";
 import type * as contract from "#contract/operator/keys.ts";
@@ -8,7 +8,7 @@ import type { Handler } from "./context.ts";
 const msOf = (seconds: number | undefined): number | null => (seconds === undefined ? null : seconds * 1_000);
 
 export const getKeys: Handler<typeof contract.listKeys> = async ({ services }, { query }) => ({
-  items: await lookAtKeys(services.db, query.account),
+  items: await listApiKeys(services.db, query.account),
 });
 
 export const postKey: Handler<typeof contract.createKey> = async ({ services, caller }, { body }) =>

@@ -1,13 +1,13 @@
-import { lookAtProposal, lookAtProposals } from "#actions/config/look-at-proposals.ts";
+import * as proposals from "#actions/config/list-proposals.ts";
 import { confirmProposal, discardProposalAs } from "#actions/operators/confirm-proposal.ts";
 import type * as contract from "#contract/operator/proposals.ts";
 import type { Handler } from "./context.ts";
 
 export const getProposals: Handler<typeof contract.listProposals> = async ({ services }, { query }) =>
-  await lookAtProposals(services.db, query);
+  await proposals.listProposals(services.db, query);
 
 export const getProposal: Handler<typeof contract.readProposal> = async ({ services }, { params }) =>
-  await lookAtProposal(services.db, params["proposalId"] ?? "");
+  await proposals.getProposal(services.db, params["proposalId"] ?? "");
 
 export const postConfirm: Handler<typeof contract.confirmProposal> = async (
   { services, caller },

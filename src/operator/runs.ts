@@ -1,18 +1,18 @@
 import { cancelRunOf, purgeRunOf } from "#actions/operators/end-runs.ts";
-import { lookAtRun, lookAtRuns } from "#actions/operators/look-at-runs.ts";
-import { lookAtRunGraph } from "#actions/operators/look-at-run-graph.ts";
+import * as runs from "#actions/operators/list-runs.ts";
+import { getRunGraph } from "#actions/operators/get-run-graph.ts";
 import * as again from "#actions/operators/run-again.ts";
-import * as results from "#actions/operators/look-at-results.ts";
+import * as results from "#actions/operators/get-result.ts";
 import { attachment } from "#domain/download.ts";
 import { mayDo } from "#domain/operator.ts";
 import type * as contract from "#contract/operator/runs.ts";
 import type { Handler } from "./context.ts";
 
 export const getRuns: Handler<typeof contract.listRuns> = async ({ services }, { query }) =>
-  await lookAtRuns(services.db, query);
+  await runs.listRuns(services.db, query);
 
 export const getRun: Handler<typeof contract.readRun> = async ({ services, caller }, { params }) =>
-  await lookAtRun(services.db, params["runId"] ?? "", mayDo(caller.role, "run.results"));
+  await runs.getRun(services.db, params["runId"] ?? "", mayDo(caller.role, "run.results"));
 
 export const postCancel: Handler<typeof contract.cancelRun> = async ({ services, caller }, { params }) =>
   await cancelRunOf(services, caller, params["runId"] ?? "");
@@ -21,13 +21,13 @@ export const postPurge: Handler<typeof contract.purgeRun> = async ({ services, c
   await purgeRunOf(services, caller, params["runId"] ?? "");
 
 export const getAgain: Handler<typeof contract.readRunAgain> = async ({ services }, { params }) =>
-  await again.lookAtAgain(services.db, params["runId"] ?? "");
+  await again.previewRerun(services.db, params["runId"] ?? "");
 
 export const postAgain: Handler<typeof contract.runAgain> = async ({ services, caller }, { params, body }) =>
   await again.rerun(services, caller, params["runId"] ?? "", body);
 
 export const getGraph: Handler<typeof contract.readRunGraph> = async ({ services }, { params }) =>
-  await lookAtRunGraph(services.db, params["runId"] ?? "");
+  await getRunGraph(services.db, params["runId"] ?? "");
 
 const namedIn = (params: Readonly<Record<string, string>>) => ({
   run: params["runId"] ?? "",
@@ -41,7 +41,7 @@ export const getResultRecords: Handler<typeof contract.listResultRecords> = asyn
   // Who scrolls on breaks off what they have passed by.
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
-  return await results.lookAtResult(services, namedIn(params), query, gone.signal);
+  return await results.getResult(services, namedIn(params), query, gone.signal);
 };
 
 export const getResultFile: Handler<typeof contract.downloadResult> = async (

@@ -1,9 +1,9 @@
-import { deleteSecretAs, lookAtSecrets, setSecretAs } from "#actions/operators/manage-secrets.ts";
+import { deleteSecretAs, listSecrets, setSecretAs } from "#actions/operators/manage-secrets.ts";
 import type * as contract from "#contract/operator/secrets.ts";
 import type { Handler } from "./context.ts";
 
 export const getSecrets: Handler<typeof contract.listSecrets> = async ({ services }, { query }) =>
-  await lookAtSecrets(services, query.account);
+  await listSecrets(services, query.account);
 
 export const postSecret: Handler<typeof contract.setSecret> = async ({ services, caller }, { body }) =>
   await setSecretAs(services, caller, body);

@@ -1,24 +1,24 @@
 import {
   decideGroupOf,
   decideWriteOf,
-  lookAtWriteGroups,
-  lookAtWrites,
+  listWriteGroups,
+  listUncertainWrites,
 } from "#actions/operators/decide-writes.ts";
-import { lookAtOverview } from "#actions/operators/look-at-overview.ts";
-import { lookAtSystem } from "#actions/operators/look-at-system.ts";
+import * as overview from "#actions/operators/get-overview.ts";
+import * as system from "#actions/operators/get-system.ts";
 import type * as contract from "#contract/operator/system.ts";
 import type { Handler } from "./context.ts";
 
 const HOURS = 24;
 
 export const getSystem: Handler<typeof contract.readSystem> = async ({ services }) =>
-  await lookAtSystem(services);
+  await system.getSystem(services);
 
 export const getOverview: Handler<typeof contract.readOverview> = async ({ services }, { query }) =>
-  await lookAtOverview(services.db, query.hours ?? HOURS);
+  await overview.getOverview(services.db, query.hours ?? HOURS);
 
 export const getWrites: Handler<typeof contract.listWrites> = async ({ services, caller }, { query }) => ({
-  items: await lookAtWrites(services.db, caller, query),
+  items: await listUncertainWrites(services.db, caller, query),
 });
 
 export const postDecision: Handler<typeof contract.decideWrite> = async (
@@ -36,7 +36,7 @@ export const getWriteGroups: Handler<typeof contract.listWriteGroups> = async (
   { services, caller },
   { query },
 ) => ({
-  items: await lookAtWriteGroups(services.db, caller, query.account),
+  items: await listWriteGroups(services.db, caller, query.account),
 });
 
 export const postGroupDecision: Handler<typeof contract.decideWriteGroup> = async (

@@ -17,7 +17,7 @@ import type { OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/credentials/tombstones.ts";
 import { RunWatch } from "#actions/runs/watch-runs.ts";
 import { openPool, type DatabaseSource } from "#db/connection/pool.ts";
-import { RunNews } from "#db/runs/run-news.ts";
+import { RunNotifier } from "#db/runs/run-notifier.ts";
 import { listLoggingRisks } from "#db/connection/logging-risks.ts";
 import { listRoleRisks } from "#db/connection/role-risks.ts";
 import { LoginTurns } from "#engine/login/login-turns.ts";
@@ -81,7 +81,7 @@ export async function startService(
   const privateHalf = await readPrivateHalf(config, roles);
   armAll(config, log);
   const database = await openDatabase(config, log, { stays: true });
-  const news = new RunNews(database.db, database.source, log);
+  const news = new RunNotifier(database.db, database.source, log);
   const parts: (() => Promise<unknown>)[] = [];
   let closeShared = async (): Promise<unknown> => null;
   const closeAll = async (): Promise<void> => {
@@ -149,7 +149,7 @@ async function openServices(
     readonly config: Config;
     readonly log: Log;
     readonly database: Pick<OpenDatabase, "db">;
-    readonly news: RunNews;
+    readonly news: RunNotifier;
     readonly publicUrl: () => string;
   },
   signingKey: ReturnType<typeof readSigningKey>,
@@ -314,7 +314,7 @@ export async function startQuarantined(
     max: QUARANTINE_CONNECTIONS,
     log: (message) => log.warn(message),
   });
-  const news = new RunNews(db, source, log);
+  const news = new RunNotifier(db, source, log);
   const made = { config, log, database: { db }, news, publicUrl: () => "" };
   const services = await openServices(made, signingKey, privateHalf);
   const engine = openEngine(config, services);

@@ -9,7 +9,7 @@ import { isConnectionLost } from "#db/connection/database-errors.ts";
 import { freeJobs, freeJobsOfNobody, savePoolIds } from "#db/runs/workers.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { describeError } from "#lib/log.ts";
-import { quietly } from "./upkeep.ts";
+import { logFailure } from "./upkeep.ts";
 
 const POLL_EVERY_MS = 1_000;
 /** Chores at once: sign-ins that are handed over, and one of the timetable's. */
@@ -42,7 +42,7 @@ export class Chores {
     events.on("pool:create", ({ workerPool }) => {
       this.poolIds.push(workerPool.id);
       this.#arePoolsSaved = false;
-      void quietly(this.#services.log, () => this.#savePools());
+      void logFailure(this.#services.log, () => this.#savePools());
     });
     const logger = new Logger(() => (level, message) => {
       if (level === "error") this.#services.log.error({ from: "graphile-worker" }, message.slice(0, 300));
@@ -113,9 +113,9 @@ export class Chores {
   /** Personal data first. What fails keeps nothing else from being done. */
   async #runHousekeeping(): Promise<void> {
     const { db, log } = this.#services;
-    await quietly(log, async () => await purgeOldRuns(this.#services));
-    await quietly(log, async () => await noteExpired(this.#services));
-    await quietly(log, async () => await deleteOldKeys(db));
-    await quietly(log, async () => await addUpStoredBytes(db));
+    await logFailure(log, async () => await purgeOldRuns(this.#services));
+    await logFailure(log, async () => await noteExpired(this.#services));
+    await logFailure(log, async () => await deleteOldKeys(db));
+    await logFailure(log, async () => await addUpStoredBytes(db));
   }
 }

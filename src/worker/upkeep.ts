@@ -1,7 +1,7 @@
 import { describeError, type Log } from "#lib/log.ts";
 
 /** Work that is done again soon anyway: a failure is logged and no more. */
-export async function quietly(log: Log, task: () => Promise<unknown>): Promise<void> {
+export async function logFailure(log: Log, task: () => Promise<unknown>): Promise<void> {
   try {
     await task();
   } catch (error) {

@@ -4,13 +4,13 @@ import { listAccountsToServe } from "#db/runs/admission.ts";
 import { callOverdue } from "#db/runs/lines.ts";
 import { wakePolls } from "#db/runs/polls.ts";
 import type { DatabaseSource } from "#db/connection/pool.ts";
-import type { NewsListener } from "#db/runs/run-news.ts";
+import type { NewsListener } from "#db/runs/run-notifier.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import {
   freeRunsOfNobody,
   listLeases,
   listRunsToStop,
-  lookAtWorkers,
+  listWorkers,
   releaseOrphans,
   takeOverDeadWorkers,
   type SeenWorker,
@@ -26,7 +26,7 @@ import { join, type Membership } from "./liveness.ts";
 import { PeerWatch } from "./peer-watch.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { RunTaker } from "./run-taker.ts";
-import { quietly } from "./upkeep.ts";
+import { logFailure } from "./upkeep.ts";
 
 const TAKE_OVER_EVERY_MS = 250;
 const WATCH_EVERY_MS = 1_000;
@@ -105,14 +105,14 @@ export class Worker {
     const worker = new Worker(services, source, concurrency, quarantine);
     await worker.#join();
     // As later, too: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
-    await worker.#quietly(() => worker.#takeOver());
+    await worker.#logFailure(() => worker.#takeOver());
     await worker.#chores.start(finishSignIn);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wakePolls());
     await worker.#takeRuns();
     // At the start and then seldom: the folder is this machine's, and a chore may be another's.
-    void worker.#quietly(() => sweepScratch(services));
+    void worker.#logFailure(() => sweepScratch(services));
     worker.#every(SWEEP_SCRATCH_EVERY_MS, () => sweepScratch(services));
     return worker;
   }
@@ -139,14 +139,14 @@ export class Worker {
     this.#every(WATCH_EVERY_MS, () => this.#watch());
     this.#every(RECONCILE_EVERY_MS, () => this.#reconcile());
     // Only hints, so that a run that was triggered or cancelled anywhere begins or stops at once; else the next look finds it.
-    const stop = (runIds: readonly string[]): void => void this.#quietly(() => this.#stopRuns(runIds));
+    const stop = (runIds: readonly string[]): void => void this.#logFailure(() => this.#stopRuns(runIds));
     const ofRuns: NewsListener = {
       waiting: (accountIds) => this.#taker.wake(accountIds, true),
       left: (accountIds) => this.#taker.wakeForLeft(accountIds),
       stop,
     };
     this.#unsubscribe = this.#services.news.subscribe(this.#quarantine === null ? { stop } : ofRuns);
-    await this.#quietly(() => this.#reconcile());
+    await this.#logFailure(() => this.#reconcile());
   }
 
   /** Stops taking runs and chores, hands the runs under way back, and leaves. */
@@ -165,7 +165,7 @@ export class Worker {
     ]);
     await this.#membership?.leave();
     // Other workers have room for them.
-    this.#services.news.tellOfWaiting(this.#taker.accountIds);
+    this.#services.news.notifyRunnable(this.#taker.accountIds);
     this.#chores.close();
   }
 
@@ -196,7 +196,7 @@ export class Worker {
   /** After a run was carried: whatever waits for its place may begin. */
   #follow(runId: string, outcome: RunOutcome): void {
     this.#carried.delete(runId);
-    if (outcome.kind === "released") this.#services.news.tellOfLeft([outcome.accountId]);
+    if (outcome.kind === "released") this.#services.news.notifyLeft([outcome.accountId]);
     if (outcome.kind === "delayed") this.#taker.wakeForLeftIn(outcome.delayMs, outcome.accountId);
     if (outcome.kind === "ended" || outcome.kind === "parked") this.#taker.freed(outcome.accountId);
     else this.#taker.wake([]);
@@ -231,7 +231,7 @@ export class Worker {
   async #rejoin(): Promise<void> {
     while (!this.#stopping && this.#membership === null) {
       await sleep(REJOIN_EVERY_MS);
-      if (this.#carried.size === 0 && !this.#stopping) await this.#quietly(() => this.#join());
+      if (this.#carried.size === 0 && !this.#stopping) await this.#logFailure(() => this.#join());
     }
   }
 
@@ -244,13 +244,13 @@ export class Worker {
     if (accountIds.length === 0) return;
     this.#services.log.warn({ runs: accountIds.length }, "took over the runs of a dead worker");
     await failpoint("worker.after_take_over");
-    this.#services.news.tellOfLeft([...new Set(accountIds)]);
+    this.#services.news.notifyLeft([...new Set(accountIds)]);
   }
 
   async #findDead(workerId: string): Promise<readonly SeenWorker[]> {
     const askedAtMs = performance.now();
     try {
-      const seen = await lookAtWorkers(this.#services.db);
+      const seen = await listWorkers(this.#services.db);
       return this.#peers.judge(workerId, seen, { askedAtMs, nowMs: performance.now() });
     } catch (error) {
       this.#peers.disturb(performance.now());
@@ -292,7 +292,7 @@ export class Worker {
     this.#taker.wakeForLeft(wanted.map(({ accountId }) => accountId));
     if (this.#quarantine === null) return this.#lookIdle(isSuspectLeft);
     this.#taker.wake(accounts.flatMap(({ accountId, waits }) => (waits ? [accountId] : [])));
-    this.#quarantine.look(isSuspectLeft, () => void this.#quietly(() => this.#takeOver()));
+    this.#quarantine.look(isSuspectLeft, () => void this.#logFailure(() => this.#takeOver()));
   }
 
   /** What lost workers have left. */
@@ -306,7 +306,7 @@ export class Worker {
   /** Runs whose time to ask a target again has come. */
   async #wakePolls(): Promise<void> {
     const accountIds = await wakePolls(this.#services.db);
-    if (accountIds.length > 0) this.#services.news.tellOfWaiting(accountIds);
+    if (accountIds.length > 0) this.#services.news.notifyRunnable(accountIds);
   }
 
   #lookIdle(isWanted: boolean): void {
@@ -314,8 +314,8 @@ export class Worker {
     if (this.#idleLooks >= IDLE_LOOKS_MAX) this.#idle.resolve();
   }
 
-  async #quietly(task: () => Promise<unknown>): Promise<void> {
-    await quietly(this.#services.log, task);
+  async #logFailure(task: () => Promise<unknown>): Promise<void> {
+    await logFailure(this.#services.log, task);
   }
 
   #every(ms: number, task: () => Promise<void>): void {
@@ -324,7 +324,7 @@ export class Worker {
       setInterval(() => {
         if (underway || this.#stopping) return;
         underway = true;
-        void this.#quietly(task).finally(() => {
+        void this.#logFailure(task).finally(() => {
           underway = false;
         });
       }, ms),

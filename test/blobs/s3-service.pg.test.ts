@@ -9,7 +9,7 @@ import { CreateBucketCommand, ListObjectsV2Command, PutObjectCommand, S3Client }
 import { checkStore } from "#actions/upkeep/check-store.ts";
 import { openS3Store } from "#blobs/s3-store.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
-import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
+import { eventually, runHousekeeping, moveClock } from "../flow/run-history.ts";
 import {
   LEDGER_LOGIN,
   ledgerDocuments,
@@ -183,7 +183,7 @@ test(
       assert.equal((await fetch(old.body.results.left)).status, status, ago);
     }
     await moveClock(db, "61 minutes");
-    await keepHouse(db);
+    await runHousekeeping(db);
     assert.deepEqual(await keys(ceph), ["latchkey-installation"], "the purge removes the objects");
     assert.equal((await fetch(left)).status, 404);
     assert.equal((await caller.get(`/blueprint-runs/${runId}/results`)).status, 400);

@@ -1,7 +1,7 @@
 // SECURITY.md: a version that somebody else has written, and one that was put back, send nothing anywhere.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { lookAtVersion } from "#actions/operators/look-at-config.ts";
+import { getVersion } from "#actions/operators/get-documents.ts";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { openTarget, type Target } from "../documents/target.ts";
@@ -204,7 +204,7 @@ test("an earlier version that somebody else has written is neither shown to an o
   // What the dashboard's "put in force again" reads.
   const { db } = installation.database;
   const name = { kind: "blueprint", account: "acme", name: "read" } as const;
-  await assert.rejects(lookAtVersion(db, name, { version: String(version), against: undefined }), {
+  await assert.rejects(getVersion(db, name, { version: String(version), against: undefined }), {
     name: "OperatorError",
     message: new RegExp(`^The row blueprint_version bp_\\w+/${version} of the database was changed`),
   });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openPool, openSession } from "#db/connection/pool.ts";
-import { RunNews, sendRunNews } from "#db/runs/run-news.ts";
+import { RunNotifier, sendRunNews } from "#db/runs/run-notifier.ts";
 import { openLog } from "#lib/log.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { eventually } from "../flow/run-history.ts";
@@ -35,7 +35,7 @@ after(async () => {
 function openNews() {
   const source = { connectionString: database.connectionString };
   const db = openPool(source, { applicationName: "news-test", max: 2 });
-  const news = new RunNews(db, source, LOG);
+  const news = new RunNotifier(db, source, LOG);
   const heard: string[] = [];
   let resumed = 0;
   const unsubscribe = news.subscribe({ changed: (ids) => heard.push(...ids), resumed: () => resumed++ });
@@ -50,14 +50,14 @@ function openNews() {
 const isSaid = (word: string): boolean => said.some((payload) => payload.split(" ").includes(word));
 
 let number = 0;
-const changeNow = (news: RunNews): string => {
+const changeNow = (news: RunNotifier): string => {
   const run = `run_${number++}`;
   news.announce([run]);
   return run;
 };
 
 /** Gives a change that had not been told to others when what was said after it came. */
-async function untold(news: RunNews, listener: readonly string[]): Promise<string | undefined> {
+async function untold(news: RunNotifier, listener: readonly string[]): Promise<string | undefined> {
   const run = changeNow(news);
   const isHeard = async () => (listener.includes(run) ? true : undefined);
   await eventually("its own listeners hear it", isHeard, PATIENCE_MS);
@@ -86,7 +86,7 @@ test("a process tells nobody while it alone listens, and again as soon as anothe
 
 test("a process that does not listen tells whatever it has to tell", async () => {
   const source = { connectionString: database.connectionString };
-  const news = new RunNews(database.db, source, LOG);
+  const news = new RunNotifier(database.db, source, LOG);
   news.announce(["run_of_a_silent_one"]);
   await eventually("the wire", async () => (isSaid("run_of_a_silent_one") ? true : undefined), PATIENCE_MS);
   await news.close();

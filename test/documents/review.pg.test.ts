@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
+import { eventually, runHousekeeping, moveClock } from "../flow/run-history.ts";
 import { dataOf, type Bench, type ResultRecord } from "./bench.ts";
 import { edit, leaveOut, openReviewStage, ROWS, type ReviewStage } from "./review-stage.ts";
 
@@ -372,7 +372,7 @@ test("the retention of an ended run takes its reviews, their records and their c
   await stage.approve(review, { edits: [edit(1, { n: 4 })] });
   await bench.ended(run);
   await moveClock(stage.db, "3 days");
-  await keepHouse(stage.db);
+  await runHousekeeping(stage.db);
   const left = await stage.db.query(
     `select (select count(*)::int from review where run_id = $1) as reviews,
        (select count(*)::int from review_change where review_id = $2) as changes,

@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { brotliDecompressSync } from "node:zlib";
 import { openCaller, type Caller } from "../caller.ts";
 import { install } from "../service.ts";
-import { keepHouse, moveClock } from "./run-history.ts";
+import { runHousekeeping, moveClock } from "./run-history.ts";
 import { startTarget, type Target, type TargetRequest } from "./target.ts";
 
 const BLUEPRINT = `blueprint: filler
@@ -226,10 +226,10 @@ for (const [kept, pages] of Object.entries(SIZES))
     assert.equal(objects().length, pages === 0 ? 0 : 2, "the step's and the result's object");
 
     await moveClock(db, "59 minutes");
-    await keepHouse(db);
+    await runHousekeeping(db);
     assert.equal((await fetch(url)).status, 200, "still there within the retention");
     await moveClock(db, "61 minutes");
-    await keepHouse(db);
+    await runHousekeeping(db);
 
     for (const query of ["", "?deliveryMethod=direct"]) {
       const purged = await caller.get(`/blueprint-runs/${runId}/results${query}`);

@@ -10,7 +10,7 @@ import { openCaller, type Caller } from "../caller.ts";
 import { latchkey } from "../cli/program.ts";
 import { install } from "../service.ts";
 import { testInAll } from "../tiers.ts";
-import { moveClock, keepHouse } from "./run-history.ts";
+import { moveClock, runHousekeeping } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
 
 const BLUEPRINT = `blueprint: sheet
@@ -151,7 +151,7 @@ test("what can't be written is refused with the remedy, and leaves no file", asy
   await refused(/--handle needs --key/, 2, id, "--handle", "other");
   await refused(/--bom is for csv/, 2, id, "--key", "items", "--bom");
   await moveClock(installation.database.db, "61 minutes");
-  await keepHouse(installation.database.db);
+  await runHousekeeping(installation.database.db);
   await refused(/has been purged/, 1, id, "--key", "items");
   await moveClock(installation.database.db, "0");
 });

@@ -2,7 +2,7 @@
 // that was done is asked again, and no write is sent twice. What the target has seen decides.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { lookAtRun } from "#actions/operators/look-at-runs.ts";
+import { getRun } from "#actions/operators/list-runs.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
@@ -155,7 +155,7 @@ test("turns come one after the other, each step sees what those before it gave, 
       confirm: [{ order: `o-${number}`, of: number, at: index }],
     })),
   );
-  const { steps } = await lookAtRun(installation.database.db, run, true);
+  const { steps } = await getRun(installation.database.db, run, true);
   const loopStep = steps.find(({ node }) => node === "each");
   assert.deepEqual([loopStep?.turns_begun, loopStep?.turns_total], [RECORDS, RECORDS]);
   assert.equal(new Set(sent).size, RECORDS, "a token for each record");

@@ -8,7 +8,7 @@ import { startGateway, whyNoGateway, type ObjectGateway } from "../blobs/radosgw
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
 import { testInAll } from "../tiers.ts";
-import { keepHouse, moveClock } from "./run-history.ts";
+import { runHousekeeping, moveClock } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
 
 const skip = whyNoGateway() ?? false;
@@ -98,7 +98,7 @@ async function race(installation: Installation, caller: Caller): Promise<void> {
   await Promise.race([racing, isUnderway()]);
   // Links stay good: it is the data whose time is over.
   await moveClock(db, "61 minutes");
-  await keepHouse(db);
+  await runHousekeeping(db);
   isOver = true;
   await racing;
   await moveClock(db, "0");

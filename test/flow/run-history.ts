@@ -49,7 +49,7 @@ export async function eventually<T>(
 }
 
 /** The worker's housekeeping as a job at once: its schedule is every ten minutes. */
-export async function keepHouse(db: Database): Promise<void> {
+export async function runHousekeeping(db: Database): Promise<void> {
   const [job] = await db.query<{ id: string }>(
     `select id::text from graphile_worker.add_job('housekeeping', job_key => 'test-housekeeping')`,
   );

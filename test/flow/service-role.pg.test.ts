@@ -8,7 +8,7 @@ import { connect, openCaller, type Caller } from "../caller.ts";
 import { runCommand } from "../cli/program.ts";
 import { install, type Installation } from "../service.ts";
 import { createSeparateRoles, type SeparateRoles } from "../service-role.ts";
-import { eventually, keepHouse, moveClock } from "./run-history.ts";
+import { eventually, runHousekeeping, moveClock } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
 
 // Finding M5: the whole service as a role that may read and write rows, and nothing else (DATABASE_URL, DATABASE_OWNER_URL).
@@ -130,7 +130,7 @@ test("the master key is rotated while the service works", async () => {
 
 test("what is past its time is purged by the worker's housekeeping", async () => {
   await moveClock(separate.owner, "3 hours");
-  await keepHouse(separate.db);
+  await runHousekeeping(separate.db);
   const results = await caller.get(`/blueprint-runs/${firstRun}/results?deliveryMethod=direct`);
   assert.equal(results.status, 400);
   assert.equal(results.body.error.details[0].code, "run_data_purged");

@@ -8,7 +8,7 @@ import { limits } from "#domain/limits.ts";
 import { connect, type ApiAnswer } from "../caller.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
 import { decisionServices, reviewer } from "../documents/review-stage.ts";
-import { eventually, keepHouse } from "../flow/run-history.ts";
+import { eventually, runHousekeeping } from "../flow/run-history.ts";
 import { signingOf } from "../invariants.ts";
 
 const SECRET = "canary-of-the-doctor-71";
@@ -141,7 +141,7 @@ export async function work(bench: Bench): Promise<Left> {
   assert.ok(await revokeApiKey(db, signing, key.id));
   await bench.ended(purged);
   await eventually("the run without retention is purged", async () => {
-    await keepHouse(db);
+    await runHousekeeping(db);
     const rows = await db.query("select 1 from run where id = $1 and purged_at is not null", [purged]);
     return rows.length > 0 ? true : undefined;
   });

@@ -1,7 +1,7 @@
 // The audit log answers as quickly with many entries as with few. `LATCHKEY_PLANTED_ENTRIES=1000000` shows it at the size of years.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { lookAtAudit, type AuditQuery } from "#actions/operators/look-at-audit.ts";
+import { listAuditEntries, type AuditQuery } from "#actions/operators/list-audit-entries.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 const ENTRIES = Number(process.env["LATCHKEY_PLANTED_ENTRIES"] ?? 20_000);
@@ -53,7 +53,7 @@ test("every filter has an index, however rare what it looks for is", async (cont
     const before_ = await rowsRead();
     for (let round = 0; round < ROUNDS; round++) {
       const since = performance.now();
-      const page = await lookAtAudit(database.db, { ...query, limit: 20 });
+      const page = await listAuditEntries(database.db, { ...query, limit: 20 });
       times.push(performance.now() - since);
       assert.equal(page.items.length, found, what);
     }

@@ -1,8 +1,8 @@
 // A list of runs answers as quickly with many runs as with few. `LATCHKEY_PLANTED_RUNS=1000000` for the numbers of docs/performance.md.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { lookAtOverview } from "#actions/operators/look-at-overview.ts";
-import { lookAtRun, lookAtRuns, type RunQuery } from "#actions/operators/look-at-runs.ts";
+import { getOverview } from "#actions/operators/get-overview.ts";
+import { getRun, listRuns, type RunQuery } from "#actions/operators/list-runs.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
@@ -55,8 +55,7 @@ const QUERIES: Readonly<Record<string, RunQuery>> = {
 };
 
 test("every filter finds what it should", async () => {
-  const found = async (query: RunQuery): Promise<number> =>
-    (await lookAtRuns(database.db, query)).items.length;
+  const found = async (query: RunQuery): Promise<number> => (await listRuns(database.db, query)).items.length;
   const counts: Record<string, number> = {};
   for (const [what, query] of Object.entries(QUERIES)) counts[what] = await found({ ...query, limit: 5 });
   assert.deepEqual(counts, {
@@ -77,8 +76,8 @@ test("every filter finds what it should", async () => {
 });
 
 test("metadata that many old runs have finds all of them, newest first", async () => {
-  const first = await lookAtRuns(database.db, { metadata: "era=old", limit: 200 });
-  const rest = await lookAtRuns(database.db, {
+  const first = await listRuns(database.db, { metadata: "era=old", limit: 200 });
+  const rest = await listRuns(database.db, {
     metadata: "era=old",
     limit: 200,
     cursor: first.next_cursor ?? "",
@@ -89,8 +88,8 @@ test("metadata that many old runs have finds all of them, newest first", async (
 });
 
 test("pages follow each other without a gap, also deep in the list", async () => {
-  const first = await lookAtRuns(database.db, { limit: 200 });
-  const second = await lookAtRuns(database.db, { limit: 200, cursor: first.next_cursor ?? "" });
+  const first = await listRuns(database.db, { limit: 200 });
+  const second = await listRuns(database.db, { limit: 200, cursor: first.next_cursor ?? "" });
   const ids = [...first.items, ...second.items].map(({ id }) => id);
   assert.deepEqual(
     ids,
@@ -104,7 +103,7 @@ test("no filter reads all runs, however rare what it looks for is", async (conte
     const before = await tuplesRead();
     for (let round = 0; round < ROUNDS; round++) {
       const since = performance.now();
-      await lookAtRuns(database.db, query);
+      await listRuns(database.db, query);
       times.push(performance.now() - since);
     }
     const read = (await tuplesRead()) - before;
@@ -117,9 +116,9 @@ test("no filter reads all runs, however rare what it looks for is", async (conte
 test("a run's page, and the last hours in numbers, are as quick", async (context) => {
   const id = `run_${String(RUNS - 5).padStart(28, "0")}`;
   const looks: Readonly<Record<string, () => Promise<unknown>>> = {
-    "a run": async () => await lookAtRun(database.db, id, true),
-    "a day in numbers": async () => await lookAtOverview(database.db, 24),
-    "a week in numbers": async () => await lookAtOverview(database.db, 168),
+    "a run": async () => await getRun(database.db, id, true),
+    "a day in numbers": async () => await getOverview(database.db, 24),
+    "a week in numbers": async () => await getOverview(database.db, 168),
   };
   for (const [what, look] of Object.entries(looks)) {
     const first = performance.now();

@@ -98,7 +98,7 @@ test("the same inputs, files, credential, name and metadata; both runs name each
   ];
   for (const key of ["name", "metadata", "inputs", "credentials", "blueprint_version"])
     assert.deepEqual(after_[key], before_[key], key);
-  assert.deepEqual([before_.repeated_by, before_.again_of], [[again.body.id], null]);
+  assert.deepEqual([before_.reruns, before_.again_of], [[again.body.id], null]);
   assert.deepEqual([after_.again_of, after_.started_by], [first, operator.email]);
   assert.deepEqual(await stage.actions(again.body.id), ["run.again"]);
   // Each has files of its own: those of the second stay when the first is purged.
@@ -124,7 +124,7 @@ test("one decision is one run, however often it is sent", async () => {
     [201, 201, 201, 201],
   );
   assert.equal(new Set(answers.map(({ body: run }) => run.id)).size, 1);
-  assert.deepEqual((await good("readRun", "GET", `/runs/${first}`)).body.repeated_by, [answers[0]?.body.id]);
+  assert.deepEqual((await good("readRun", "GET", `/runs/${first}`)).body.reruns, [answers[0]?.body.id]);
   const other = { ...body, blueprint_version: 1 };
   assert.equal(
     (await browser.send("POST", `/runs/${first}/run-again`, other)).status,
@@ -155,7 +155,7 @@ test("what is in the way is said, and nothing is started", async () => {
     refused(await browser.send("POST", `/runs/${second}/run-again`, {})),
     /file of the input "file" is not in the store/,
   );
-  assert.deepEqual((await good("readRun", "GET", `/runs/${second}`)).body.repeated_by, []);
+  assert.deepEqual((await good("readRun", "GET", `/runs/${second}`)).body.reruns, []);
   assert.equal((await browser.send("POST", "/runs/run_nothing/run-again", {})).status, 404);
 });
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { after, before, test } from "node:test";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
-import { sendRunNews } from "#db/runs/run-news.ts";
+import { sendRunNews } from "#db/runs/run-notifier.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { checkExport } from "../audit/offline.ts";

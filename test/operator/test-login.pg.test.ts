@@ -132,7 +132,7 @@ test("a login that the target rejects: its step, and it counts until the lock", 
   while ((await rejections()).locked_until === null) await tested(credential);
   const sent = target.requests.length;
   const locked = await tested(credential);
-  assert.match(locked.failure_story, /not tried/);
+  assert.match(locked.failure_detail, /not tried/);
   assert.equal(target.requests.length, sent, "a locked credential is not tried");
 });
 
@@ -232,9 +232,9 @@ test("which step of such a login failed, and by what, is not shown either", asyn
   for (const key of ["Sx", "xS"]) {
     const run = await tested(await connect(caller, "strat_oracle", { method: "sms", key }));
     assert.equal(run.failure, "login");
-    assert.match(run.failure_story, /not shown/);
+    assert.match(run.failure_detail, /not shown/);
     const steps = run.steps.map((step: any) => [step.node, step.status, step.log, step.error]);
-    seen.add(JSON.stringify([run.failure_story, steps]));
+    seen.add(JSON.stringify([run.failure_detail, steps]));
   }
   assert.equal(seen.size, 1, [...seen].join("\n"));
   const doctor = await stage.installation.command("doctor");
@@ -261,7 +261,7 @@ test("what sends nothing by itself says so; the command line starts one as well"
 test("a wrong value of what sends nothing by itself fails the test login of a strategy with a `check`", async () => {
   const run = await tested(await connect(caller, "strat_checked", { token: "wrong" }));
   assert.deepEqual([run.status, run.failure], ["failed", "login"]);
-  assert.match(run.failure_story, /login check \(GET \/invoices\): expected status 200 to 299, got 401/);
+  assert.match(run.failure_detail, /login check \(GET \/invoices\): expected status 200 to 299, got 401/);
 });
 
 test("the data of the installation is as it must be", async () => {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseCrontab } from "graphile-worker";
 import { TIMETABLE } from "#worker/chores.ts";
 import { openCaller, type Caller } from "../caller.ts";
-import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
+import { eventually, runHousekeeping, moveClock } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install } from "../service.ts";
 
@@ -109,7 +109,7 @@ test("sessions expire, keys are free again and runs are purged when their time i
     (await caller.get(`/blueprint-runs/${first.body.id}/results`)).status;
 
   await moveClock(db, "1 hour 50 minutes");
-  await keepHouse(db);
+  await runHousekeeping(db);
   assert.deepEqual(
     [await statusOf(), await noted(), await results(), (await trigger()).body.id],
     ["pending", 0, 200, first.body.id],
@@ -118,14 +118,14 @@ test("sessions expire, keys are free again and runs are purged when their time i
   assert.deepEqual([await statusOf(), await noted()], ["expired", 0], "by the clock, noted or not");
   await moveClock(db, "3 hours 10 minutes");
   assert.equal(await results(), 200, "purged by housekeeping, and not before");
-  await keepHouse(db);
+  await runHousekeeping(db);
   assert.deepEqual([await results(), await noted()], [400, 2]);
   const [entry] = await db.query<{ detail: string }>(
     `select detail from audit_entry where action = 'embedded_session.expire'`,
   );
   assert.deepEqual(JSON.parse(entry?.detail ?? ""), { origin: "https://app.acme.example", blueprints: 1 });
   await moveClock(db, "23 hours 50 minutes");
-  await keepHouse(db);
+  await runHousekeeping(db);
   assert.equal(await noted(), 2, "once");
   assert.equal((await trigger()).body.id, first.body.id, "within 24 hours");
   await moveClock(db, "24 hours 10 minutes");
@@ -134,7 +134,7 @@ test("sessions expire, keys are free again and runs are purged when their time i
   assert.equal((await caller.waitForRun(second.body.id)).body.status, "completed");
   await moveClock(db, "49 hours");
   assert.equal(await count("select 1 from idempotency_key"), 1);
-  await keepHouse(db);
+  await runHousekeeping(db);
   assert.equal(await count("select 1 from idempotency_key"), 0);
   await moveClock(db, "0 hours");
   await assertInvariants(installation, { run_overdue: "the clock went back", audit_unchained: "likewise" });

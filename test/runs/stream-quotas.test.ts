@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RunWatch } from "#actions/runs/watch-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNews } from "#db/runs/run-news.ts";
+import type { RunNotifier } from "#db/runs/run-notifier.ts";
 import type { VisibleRun } from "#db/runs/runs.ts";
 import { Problem } from "#domain/problem.ts";
 import { openLog } from "#lib/log.ts";
@@ -12,7 +12,7 @@ test("a quota that is met is named, and what is closed counts no more", () => {
   // A place is taken before anything is read.
   const [db, news, run] = [null, null, null].map((nothing) => nothing as unknown) as [
     Database,
-    RunNews,
+    RunNotifier,
     VisibleRun,
   ];
   const log = openLog({ level: "error", format: "json" }, { write: () => undefined });

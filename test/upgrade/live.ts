@@ -4,7 +4,7 @@ import { createApiKey } from "#actions/keys/create-api-key.ts";
 import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
 import { rotateApiKey } from "#actions/keys/rotate-api-key.ts";
 import { connect, openCaller } from "../caller.ts";
-import { eventually, keepHouse, moveClock } from "../flow/run-history.ts";
+import { eventually, runHousekeeping, moveClock } from "../flow/run-history.ts";
 import { signingOf } from "../invariants.ts";
 import { keepSecret } from "../keep-secret.ts";
 import { install, type Installation, type ServiceProcess } from "../service.ts";
@@ -120,7 +120,7 @@ async function livePresent(stage: Stage, earlier: Earlier): Promise<Present> {
   const sessions = await leaveSessions(acme);
   const operators = await actAsOperators({ installation, service, northwind, acme }, people.uses);
   await eventually("what is older than its retention is purged", async () => {
-    await keepHouse(db);
+    await runHousekeeping(db);
     const left = await db.query("select 1 from run where id = $1 and purged_at is null", [earlier.purged]);
     return left.length === 0 ? true : undefined;
   });

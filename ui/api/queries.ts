@@ -136,7 +136,7 @@ export const forgetKept = (key: readonly unknown[]): void =>
   queryClient.removeQueries({ queryKey: [KEPT, ...key] });
 
 /** Does something; then what it changes is read again. A person who gave no code is told nothing. */
-export function useDo<O extends OperatorOperation>(
+export function useOperation<O extends OperatorOperation>(
   to: Endpoint<O>,
   options: {
     readonly changes: readonly (readonly unknown[])[];

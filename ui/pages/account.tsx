@@ -5,7 +5,7 @@ import { useParams } from "wouter";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/accounts.ts";
 import { changeAccount, listAccounts, readAccount } from "../api/operations.ts";
-import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { ApiFailure } from "../api/failure.ts";
 import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
@@ -68,7 +68,7 @@ function AccountForm({ account }: { readonly account: Account }) {
   const [concurrency, setConcurrency] = useState<number | string>(account.concurrency);
   const [colour, setColour] = useState(account.branding.accent_color ?? "");
   const [support, setSupport] = useState(account.branding.support_url ?? "");
-  const changing = useDo(changeAccount, {
+  const changing = useOperation(changeAccount, {
     changes: [keyOf(readAccount), keyOf(listAccounts)],
     onDone: ({ proposal }) =>
       notifications.show({ message: proposal ? sayProposed(proposal) : "The account is changed." }),

@@ -5,7 +5,7 @@ import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/blueprints.ts";
 import { listCredentials, listRuns, startRun } from "../api/operations.ts";
 import { ApiFailure } from "../api/failure.ts";
-import { keyOf, useDo, useRead } from "../api/queries.ts";
+import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
 import { Section } from "../parts/section.tsx";
@@ -24,7 +24,7 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
   const [inputs, setInputs] = useState<Values>({});
   const [metadata, setMetadata] = useState<Values>({});
   const [chosen, setChosen] = useState<Values>({});
-  const starting = useDo(startRun, {
+  const starting = useOperation(startRun, {
     changes: [keyOf(listRuns)],
     onDone: ({ id }) => go(`/runs/${id}`),
   });

@@ -3,7 +3,7 @@ import { useState, type FormEvent } from "react";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/keys.ts";
 import { createKey, listAccounts, listKeys, revokeKey } from "../api/operations.ts";
-import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
@@ -162,7 +162,7 @@ function NewKey(props: {
   const [name, setName] = useState("");
   const [account, setAccount] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(ALL);
-  const making = useDo(createKey, {
+  const making = useOperation(createKey, {
     changes,
     onDone: ({ key }) => {
       setName("");

@@ -1,7 +1,7 @@
 import { Button, NativeSelect, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { listKeys, rotateKey } from "../api/operations.ts";
-import { keyOf, useDo } from "../api/queries.ts";
+import { keyOf, useOperation } from "../api/queries.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { useNow } from "../parts/now.ts";
 import { Time } from "../parts/time.tsx";
@@ -27,7 +27,7 @@ export function RotateButton(props: {
   const [isAsking, setIsAsking] = useState(false);
   const [overlap, setOverlap] = useState(OVERLAPS[0]?.value ?? "0");
   const now = useNow();
-  const rotating = useDo(rotateKey, {
+  const rotating = useOperation(rotateKey, {
     changes: [keyOf(listKeys)],
     onDone: ({ key }) => {
       setIsAsking(false);

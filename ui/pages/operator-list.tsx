@@ -13,7 +13,7 @@ import {
   resetSecondFactor,
   unlinkOperator,
 } from "../api/operations.ts";
-import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -96,7 +96,7 @@ function OperatorTable(props: {
 
 function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
   const me = useSignedIn();
-  const changing = useDo(changeRole, { changes });
+  const changing = useOperation(changeRole, { changes });
   if (!me.may("operator.manage") || id === me.id) return <>{role}</>;
   return (
     <>
@@ -122,7 +122,10 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
   const me = useSignedIn();
   const { id, email, disabled_at: disabled, has_second_factor: hasFactor } = props.of;
   const input = { params: { operatorId: id } };
-  const resetting = useDo(resetPassword, { changes, onDone: ({ password }) => props.onPassword(password) });
+  const resetting = useOperation(resetPassword, {
+    changes,
+    onDone: ({ password }) => props.onPassword(password),
+  });
   if (!me.may("operator.manage") || id === me.id) return null;
   return (
     <Group gap="xs">
@@ -207,7 +210,7 @@ function NewOperator(props: {
 }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<OperatorRole>("viewer");
-  const making = useDo(createOperator, {
+  const making = useOperation(createOperator, {
     changes,
     onDone: ({ password }) => {
       setEmail("");

@@ -1,7 +1,7 @@
 import { Button, Paper, SimpleGrid, Stack, Table, Text, Title, VisuallyHidden } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { endOwnSession, listOwnSessions } from "../api/operations.ts";
-import { keyOf, useDo, useRead, useSignedIn } from "../api/queries.ts";
+import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PasswordForm } from "../parts/password-form.tsx";
@@ -47,7 +47,7 @@ export function OwnSignInPage() {
 
 function OwnSessions() {
   const sessions = useRead(listOwnSessions, {});
-  const ending = useDo(endOwnSession, { changes: [keyOf(listOwnSessions)] });
+  const ending = useOperation(endOwnSession, { changes: [keyOf(listOwnSessions)] });
   return (
     <section aria-labelledby="sessions">
       <Title order={2} id="sessions" mb="sm">

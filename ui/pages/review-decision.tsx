@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { ApiFailure } from "../api/failure.ts";
 import { approveReview, listReviews, readReview, readRun, rejectReview } from "../api/operations.ts";
-import { keyOf, useDo } from "../api/queries.ts";
+import { keyOf, useOperation } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import type { Drafts } from "./review-drafts.ts";
@@ -58,7 +58,7 @@ interface DialogProps {
 function ApproveDialog(props: DialogProps & { readonly drafts: Drafts }) {
   const { review, drafts } = props;
   const [reason, setReason] = useState("");
-  const approving = useDo(approveReview, {
+  const approving = useOperation(approveReview, {
     changes,
     onDone: () => notifications.show({ message: "Approved; the run goes on." }),
   });
@@ -121,7 +121,7 @@ function named(failure: Error, drafts: Drafts): Error {
 
 function RejectDialog(props: DialogProps) {
   const [reason, setReason] = useState("");
-  const rejecting = useDo(rejectReview, {
+  const rejecting = useOperation(rejectReview, {
     changes,
     onDone: () => notifications.show({ message: "Rejected; the run is cancelled." }),
   });

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { cancelRun, listRuns, purgeRun, readRun } from "../api/operations.ts";
-import { keyOf, useDo, useSignedIn } from "../api/queries.ts";
+import { keyOf, useOperation, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { RunAgainButton } from "./run-again.tsx";
 import { Confirm } from "../parts/confirm.tsx";
@@ -24,7 +24,7 @@ const changes = [keyOf(readRun), keyOf(listRuns)];
 
 function CancelButton({ run }: { readonly run: Run }) {
   const [isAsking, setIsAsking] = useState(false);
-  const cancelling = useDo(cancelRun, {
+  const cancelling = useOperation(cancelRun, {
     changes,
     onDone: () => {
       setIsAsking(false);
@@ -53,7 +53,7 @@ function CancelButton({ run }: { readonly run: Run }) {
 
 function PurgeButton({ run }: { readonly run: Run }) {
   const [isAsking, setIsAsking] = useState(false);
-  const purging = useDo(purgeRun, {
+  const purging = useOperation(purgeRun, {
     changes,
     onDone: () => {
       setIsAsking(false);

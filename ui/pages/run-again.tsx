@@ -5,7 +5,7 @@ import { useLocation } from "wouter";
 import type { OperatorAnswer } from "#contract/operator/operation.ts";
 import type * as contract from "#contract/operator/runs.ts";
 import { listRuns, readRun, readRunAgain, runAgain } from "../api/operations.ts";
-import { keyOf, useDo, useRead } from "../api/queries.ts";
+import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Note } from "../parts/note.tsx";
@@ -24,7 +24,7 @@ export function RunAgainButton({ run }: { readonly run: Run }) {
   const [, go] = useLocation();
   const input = { params: { runId: run.id } };
   const plan = useRead(readRunAgain, input, { enabled: key !== null });
-  const repeating = useDo(runAgain, {
+  const repeating = useOperation(runAgain, {
     changes: [keyOf(readRun), keyOf(listRuns), keyOf(readRunAgain)],
     onDone: ({ id }) => {
       setKey(null);

@@ -64,7 +64,7 @@ function RunNotes({ run }: { readonly run: Run }) {
     <>
       {run.status === "failed" && (
         <Note tone="bad" title={`It failed: ${run.failure ?? "for a reason that was not recorded"}`}>
-          {run.failure_story ?? "The step that failed says more below."}
+          {run.failure_detail ?? "The step that failed says more below."}
         </Note>
       )}
       {review && (
@@ -138,9 +138,9 @@ function RunFacts({ run }: { readonly run: Run }) {
         ["Again of", run.again_of === null ? null : <RunLink key="of" id={run.again_of} />],
         [
           "Run again as",
-          run.repeated_by.length === 0 ? null : (
+          run.reruns.length === 0 ? null : (
             <Stack key="as" gap={2}>
-              {run.repeated_by.map((id) => (
+              {run.reruns.map((id) => (
                 <RunLink key={id} id={id} />
               ))}
             </Stack>

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useState, type FormEvent } from "react";
 import { ApiFailure } from "../api/failure.ts";
 import { listAccounts, listSecrets, setSecret } from "../api/operations.ts";
-import { keyOf, useDo, useRead } from "../api/queries.ts";
+import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 
 /** The secret whose value is replaced. */
@@ -32,7 +32,7 @@ export function SecretForm(props: {
 }
 
 function useSetting(name: string, onDone: () => void) {
-  return useDo(setSecret, {
+  return useOperation(setSecret, {
     changes: [keyOf(listSecrets)],
     onDone: () => {
       notifications.show({ message: `The secret ${name} is set.` });

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState, type ReactNode } from "react";
 import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
-import { useDo } from "../api/queries.ts";
+import { useOperation } from "../api/queries.ts";
 import type { Endpoint, InputOf } from "../api/request.ts";
 import { Confirm } from "./confirm.tsx";
 import { proposedIn, sayProposed } from "./proposed.ts";
@@ -26,7 +26,7 @@ export function AskButton<O extends OperatorOperation>(props: {
   const [isAsking, setIsAsking] = useState(false);
   const sayDone = (answer: OperatorAnswer<O>): string =>
     typeof props.done === "string" ? props.done : props.done(answer);
-  const doing = useDo(props.to, {
+  const doing = useOperation(props.to, {
     changes: props.changes,
     onDone: (answer) => {
       setIsAsking(false);

@@ -1,14 +1,14 @@
 import { Button, PasswordInput, Stack } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { changePassword, listOwnSessions } from "../api/operations.ts";
-import { keyOf, setMe, useDo } from "../api/queries.ts";
+import { keyOf, setMe, useOperation } from "../api/queries.ts";
 import { FailureNote } from "./failure-note.tsx";
 
 /** The current password and the new one. */
 export function PasswordForm({ onDone }: { readonly onDone?: () => void }) {
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
-  const changing = useDo(changePassword, {
+  const changing = useOperation(changePassword, {
     changes: [keyOf(listOwnSessions)],
     onDone: (me) => {
       setMe(me);

@@ -14,7 +14,7 @@ import {
   readBlueprint,
   readStrategy,
 } from "../api/operations.ts";
-import { keyOf, useDo, useRead } from "../api/queries.ts";
+import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import { Differences } from "./differences.tsx";
 import { FailureNote } from "./failure-note.tsx";
 import { Note } from "./note.tsx";
@@ -43,7 +43,7 @@ export function PublishDialog(props: {
   const documents = [{ file: "document.yaml", text: props.text ?? "" }];
   const plan = useRead(planConfig, { body: { documents } }, { enabled: props.text !== null });
   const [, go] = useLocation();
-  const publishing = useDo(applyConfig, {
+  const publishing = useOperation(applyConfig, {
     changes: [...DOCUMENT_KEYS, keyOf(listProposals)],
     onDone: ({ changes, warnings, proposal }) => {
       if (proposal) {

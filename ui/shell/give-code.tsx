@@ -1,13 +1,13 @@
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { stepUp } from "../api/operations.ts";
-import { endSession, setMe, useDo } from "../api/queries.ts";
+import { endSession, setMe, useOperation } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 
 /** After a sign-in at the provider, where our own second factor is wanted as well. */
 export function GiveCode() {
   const [code, setCode] = useState("");
-  const giving = useDo(stepUp, { changes: [], onDone: setMe });
+  const giving = useOperation(stepUp, { changes: [], onDone: setMe });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     giving.mutate({ body: { code } });

@@ -1,7 +1,7 @@
 import { Button, Code, Group, List, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { beginSecondFactor, confirmSecondFactor } from "../api/operations.ts";
-import { endSession, setMe, useDo, useSignedIn, type Me } from "../api/queries.ts";
+import { endSession, setMe, useOperation, useSignedIn, type Me } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { QrCode } from "../parts/qr-code.tsx";
 
@@ -27,7 +27,7 @@ function PasswordStep({ onDone }: { readonly onDone: (setUp: SetUp) => void }) {
   const [password, setPassword] = useState("");
   // Who signs in at the provider alone may have no password.
   const isOfProvider = useSignedIn().signed_in_by === "oidc";
-  const beginning = useDo(beginSecondFactor, { changes: [], onDone });
+  const beginning = useOperation(beginSecondFactor, { changes: [], onDone });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     beginning.mutate({ body: isOfProvider && password === "" ? {} : { current_password: password } });
@@ -70,7 +70,7 @@ function ConfirmStep({
   readonly onDone: (answer: Confirmed) => void;
 }) {
   const [code, setCode] = useState("");
-  const confirming = useDo(confirmSecondFactor, { changes: [], onDone });
+  const confirming = useOperation(confirmSecondFactor, { changes: [], onDone });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     confirming.mutate({ body: { code } });

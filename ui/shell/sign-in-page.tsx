@@ -3,7 +3,7 @@ import { useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
 import { ApiFailure } from "../api/failure.ts";
 import { beginOidcSignIn, readSignInMethods, signIn } from "../api/operations.ts";
-import { setMe, useDo, useRead } from "../api/queries.ts";
+import { setMe, useOperation, useRead } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { OuterPage } from "./outer-page.tsx";
@@ -32,7 +32,7 @@ export function SignInPage() {
 /** Leaves for the provider, and comes back to the page that was asked for. */
 function ProviderButton({ label }: { readonly label: string }) {
   const [path] = useLocation();
-  const leaving = useDo(beginOidcSignIn, { changes: [], onDone: ({ url }) => location.assign(url) });
+  const leaving = useOperation(beginOidcSignIn, { changes: [], onDone: ({ url }) => location.assign(url) });
   const leave = (): void => leaving.mutate({ body: { return_to: `${path}${location.search}` } });
   return (
     <>
@@ -49,7 +49,7 @@ function PasswordForm() {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [wantsCode, setWantsCode] = useState(false);
-  const signing = useDo(signIn, { changes: [], onDone: setMe });
+  const signing = useOperation(signIn, { changes: [], onDone: setMe });
   const needsCode = (error: Error): boolean =>
     error instanceof ApiFailure && error.has("second_factor_required");
   // That a code is wanted says the field; that there were too many attempts must be told.

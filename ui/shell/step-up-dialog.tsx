@@ -2,7 +2,7 @@ import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useEffect, useState, type FormEvent } from "react";
 import { useRouter } from "wouter";
 import { readMe, stepUp } from "../api/operations.ts";
-import { setMe, useDo, useSignedIn, type Me } from "../api/queries.ts";
+import { setMe, useOperation, useSignedIn, type Me } from "../api/queries.ts";
 import { call } from "../api/request.ts";
 import { onCodeRequest, onToldStepUp, type CodeRequest } from "../api/step-up.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -48,7 +48,7 @@ interface Way {
 
 function ByCode({ onDone, onCancel }: Way) {
   const [code, setCode] = useState("");
-  const stepping = useDo(stepUp, { changes: [], onDone });
+  const stepping = useOperation(stepUp, { changes: [], onDone });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     stepping.mutate({ body: { code } });

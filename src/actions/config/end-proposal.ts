@@ -4,7 +4,7 @@ import { lockProposal, saveProposal, type Proposal } from "#db/operators/proposa
 import { forgetFloors } from "#db/signing/signed-rows.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import type { Signing } from "#lib/signing.ts";
-import { requireProposal, statusOf } from "./look-at-proposals.ts";
+import { requireProposal, statusOf } from "./list-proposals.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 
 /** Locked until the transaction ends, and by what the audit log says at this moment. Throws OperatorError. */

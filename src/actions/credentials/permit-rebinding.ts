@@ -10,7 +10,7 @@ import { must } from "#lib/assert.ts";
 import type { Signing } from "#lib/signing.ts";
 import { takeTurnToApply } from "#actions/config/apply-config.ts";
 import { createProposal, type NewProposal } from "#actions/config/create-proposal.ts";
-import { contentOf } from "#actions/config/look-at-proposals.ts";
+import { contentOf } from "#actions/config/list-proposals.ts";
 
 /** Credentials of one account that would be bound anew. */
 export interface RebindingAsked {

@@ -19,10 +19,10 @@ const showAccount = (row: SeenAccount) => ({
 });
 
 /** All of them, by name. */
-export const lookAtAccounts = async (db: Database) => (await listSeenAccounts(db)).map(showAccount);
+export const listAccounts = async (db: Database) => (await listSeenAccounts(db)).map(showAccount);
 
 /** Throws OperatorError. */
-export async function lookAtAccount(db: Database, slug: string) {
+export async function getAccount(db: Database, slug: string) {
   const row = await requireDocument(db, slug);
   const document = JSON.parse(row.document) as JsonObject;
   const { allowedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit } = readAccount(document);

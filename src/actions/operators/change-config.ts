@@ -17,7 +17,7 @@ import type { Language } from "#domain/language.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeBlueprint } from "./describe-blueprint.ts";
 import { describeForm } from "./describe-form.ts";
-import { lookAtVersion, requireDocument, showDifference, type DocumentName } from "./look-at-config.ts";
+import { getVersion, requireDocument, showDifference, type DocumentName } from "./get-documents.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
 const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
@@ -123,7 +123,7 @@ export async function publishVersion(
   name: DocumentName,
   version: string,
 ) {
-  const { yaml } = await lookAtVersion(services.db, name, { version, against: undefined });
+  const { yaml } = await getVersion(services.db, name, { version, against: undefined });
   return await applyTyped(services, caller, [sourceOf(name, yaml)]);
 }
 

@@ -1,7 +1,7 @@
 import { applyConfirmed, takeTurnToApply, type PlannedChange } from "#actions/config/apply-config.ts";
 import { checkInThread } from "#actions/config/check-in-thread.ts";
 import { discardProposal, requireStatus, takeProposal } from "#actions/config/end-proposal.ts";
-import { contentOf, countConfirmations } from "#actions/config/look-at-proposals.ts";
+import { contentOf, countConfirmations } from "#actions/config/list-proposals.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
 import { recordAudit } from "#db/audit-entries.ts";

@@ -10,7 +10,7 @@ import { notFound, Problem } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Of one account, or of all; of one node, or of all. What was sent is end users' data. Throws OperatorError. */
-export async function lookAtWrites(
+export async function listUncertainWrites(
   db: Database,
   { role }: OperatorCaller,
   {
@@ -53,7 +53,7 @@ export async function decideWriteOf(
 }
 
 /** By node; of one account, or of all. Throws OperatorError. */
-export async function lookAtWriteGroups(db: Database, { role }: OperatorCaller, account: string | undefined) {
+export async function listWriteGroups(db: Database, { role }: OperatorCaller, account: string | undefined) {
   const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
   return (await listDoubtfulGroups(db, { accountId, blueprint: null })).map(
     ({ nodeId, since, sent, ...group }) => ({

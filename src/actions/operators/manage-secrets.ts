@@ -10,7 +10,7 @@ import { invalidField } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Of one account, or of all; never a value. Throws OperatorError. */
-export async function lookAtSecrets(services: Services, account: string | undefined) {
+export async function listSecrets(services: Services, account: string | undefined) {
   const { db, secretSources: sources } = services;
   const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
   const uses = await listSecretUses(db);

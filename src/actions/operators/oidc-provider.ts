@@ -27,7 +27,7 @@ export interface OidcClient {
 }
 
 /** One departure to the provider, and its way back. */
-export interface OidcTrip {
+export interface OidcFlow {
   readonly redirectUri: string;
   readonly state: string;
   readonly verifier: string;
@@ -68,46 +68,46 @@ export class OidcProvider {
   }
 
   /** Where the browser goes. Throws OidcError. */
-  async authorizationUrl(trip: OidcTrip): Promise<string> {
+  async authorizationUrl(flow: OidcFlow): Promise<string> {
     const { clientId, scopes } = this.#settings;
     const { server } = await this.#find();
     const url = new URL(server.authorization_endpoint ?? "");
     const parameters: Readonly<Record<string, string>> = {
       response_type: "code",
       client_id: clientId,
-      redirect_uri: trip.redirectUri,
+      redirect_uri: flow.redirectUri,
       scope: scopes,
-      state: trip.state,
-      nonce: trip.nonce,
-      code_challenge: await oauth.calculatePKCECodeChallenge(trip.verifier),
+      state: flow.state,
+      nonce: flow.nonce,
+      code_challenge: await oauth.calculatePKCECodeChallenge(flow.verifier),
       code_challenge_method: "S256",
-      ...(trip.fresh && { prompt: "login", max_age: "0" }),
+      ...(flow.fresh && { prompt: "login", max_age: "0" }),
     };
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
     return url.href;
   }
 
   /** Who has come back. Throws OidcError. */
-  async arrival(answer: URLSearchParams, trip: OidcTrip): Promise<OidcIdentity> {
+  async arrival(answer: URLSearchParams, flow: OidcFlow): Promise<OidcIdentity> {
     const { server, options } = await this.#find();
     const client: oauth.Client = { client_id: this.#settings.clientId };
     return await this.#inWords("the answer", async () => {
       // RFC 9207 and `state`; the code is one text, given once.
-      const checked = oauth.validateAuthResponse(server, client, answer, trip.state);
+      const checked = oauth.validateAuthResponse(server, client, answer, flow.state);
       const response = await oauth.authorizationCodeGrantRequest(
         server,
         client,
         this.#authentication(server),
         checked,
-        trip.redirectUri,
-        trip.verifier,
+        flow.redirectUri,
+        flow.verifier,
         options,
       );
       const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, {
-        expectedNonce: trip.nonce,
+        expectedNonce: flow.nonce,
         requireIdToken: true,
         // RFC 9470 and OpenID Connect Core 3.1.2.1: who was asked to ask again must say when it did.
-        ...(trip.fresh && { maxAge: limits.operatorStepUpMs / SECONDS_MS }),
+        ...(flow.fresh && { maxAge: limits.operatorStepUpMs / SECONDS_MS }),
       });
       await oauth.validateApplicationLevelSignature(server, response, options);
       const claims = oauth.getValidatedIdTokenClaims(tokens);

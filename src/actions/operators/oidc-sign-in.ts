@@ -17,11 +17,11 @@ import {
   startAuthorization,
   heldState,
   reasonOf,
-  refuseTrip,
+  refuseFlow,
   requireOidc,
   type Arrival,
   type Departure,
-} from "./oidc-trip.ts";
+} from "./oidc-flow.ts";
 import { openSession, type NewcomerBrowser } from "./open-session.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleArrival, throttleStranger, type Newcomer } from "./throttle-sign-in.ts";
@@ -46,9 +46,9 @@ export async function finishOidcSignIn(
   browser: NewcomerBrowser,
 ): Promise<{ readonly token: string; readonly state: string; readonly returnTo: string }> {
   throttleArrival(services, heldState(services, arrival), browser.address);
-  const trip = await handleCallback(services, arrival, { kind: "sign_in" });
-  if (trip.kind === "refused") throw await fail(services, browser, trip.reason, null);
-  const { identity, state, returnTo } = trip;
+  const flow = await handleCallback(services, arrival, { kind: "sign_in" });
+  if (flow.kind === "refused") throw await fail(services, browser, flow.reason, null);
+  const { identity, state, returnTo } = flow;
   const found = await findWho(services, identity);
   if (typeof found === "string") throw await fail(services, browser, found, null);
   const token = newSessionToken();
@@ -139,5 +139,5 @@ async function fail(
       subjectId: operatorId,
       detail: { reason, address },
     });
-  return refuseTrip(reason, "sign_in");
+  return refuseFlow(reason, "sign_in");
 }

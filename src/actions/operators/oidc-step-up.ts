@@ -3,7 +3,7 @@ import { rotateOperatorSession } from "#db/operators/operator-sessions.ts";
 import { lockOperator } from "#db/operators/operators.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
-import { handleCallback, startAuthorization, refuseTrip, type Arrival, type Departure } from "./oidc-trip.ts";
+import { handleCallback, startAuthorization, refuseFlow, type Arrival, type Departure } from "./oidc-flow.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleOperator } from "./throttle-sign-in.ts";
@@ -36,9 +36,9 @@ export async function finishOidcStepUp(
 ): Promise<{ readonly token: string; readonly state: string }> {
   requireVouched(caller);
   throttleOperator(services, caller.operatorId);
-  const trip = await handleCallback(services, arrival, purposeOf(caller));
-  if (trip.kind === "refused") throw refuseTrip(trip.reason, "step_up");
-  const { issuer, subject } = trip.identity;
+  const flow = await handleCallback(services, arrival, purposeOf(caller));
+  if (flow.kind === "refused") throw refuseFlow(flow.reason, "step_up");
+  const { issuer, subject } = flow.identity;
   const token = newSessionToken();
   const isTaken = await services.db.transaction(async (tx) => {
     const operator = await lockOperator(tx, caller.operatorId);
@@ -56,6 +56,6 @@ export async function finishOidcStepUp(
     });
     return true;
   });
-  if (!isTaken) throw refuseTrip("oidc_taken", "step_up");
-  return { token, state: trip.state };
+  if (!isTaken) throw refuseFlow("oidc_taken", "step_up");
+  return { token, state: flow.state };
 }

@@ -23,7 +23,7 @@ export async function listInbox(db: Database, account: string | undefined) {
 }
 
 /** Throws Problem 404. */
-export async function lookAtReview(db: Database, id: string) {
+export async function getReview(db: Database, id: string) {
   return show(await find(db, id));
 }
 
@@ -34,7 +34,7 @@ async function find(db: Database, id: string): Promise<StoredReview> {
 }
 
 /** A page of the records, in their order. Throws Problem 404 or 422. */
-export async function lookAtRecords(
+export async function getReviewRecords(
   services: Pick<Services, "db" | "blobs">,
   id: string,
   query: { cursor?: string; limit?: number },

@@ -6,7 +6,7 @@ import { fingerprint } from "#domain/idempotency.ts";
 import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
 /** Throws OperatorError. */
-export async function lookAtAgain(db: Database, reference: string) {
+export async function previewRerun(db: Database, reference: string) {
   const { run, version, writes, ignored, obstacle } = await planRerun(db, reference);
   return {
     blueprint_version: version?.version ?? null,
@@ -48,7 +48,7 @@ export async function rerun(
         }),
     };
     const outcome = await replayOrRun(services, request, effect);
-    services.news.tellOfWaiting([accountId]);
+    services.news.notifyRunnable([accountId]);
     return outcome.answer;
   });
   return JSON.parse(answer.body) as { id: string; run_key: string; blueprint_version: number };

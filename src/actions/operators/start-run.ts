@@ -43,7 +43,7 @@ export async function startRun(
   const answer = await services.db.transaction(
     async (tx) => await triggerRun(tx, triggerer, version, bodyOf(trial)),
   );
-  services.news.tellOfWaiting([account.id]);
+  services.news.notifyRunnable([account.id]);
   const { id, run_key } = JSON.parse(answer.body) as { id: string; run_key: string };
   return { id, run_key };
 }

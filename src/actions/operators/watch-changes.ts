@@ -9,7 +9,7 @@ import {
   type RunState,
 } from "#db/operators/operator-changes.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNews } from "#db/runs/run-news.ts";
+import type { RunNotifier } from "#db/runs/run-notifier.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
@@ -41,7 +41,7 @@ const SESSIONS_MS = 5_000;
  */
 export class OperatorWatch {
   readonly #db: Database;
-  readonly #news: RunNews;
+  readonly #news: RunNotifier;
   readonly #log: Log;
   readonly #watchers = new Set<Watcher>();
   readonly #changed = new Set<string>();
@@ -52,7 +52,7 @@ export class OperatorWatch {
   #timer: NodeJS.Timeout | null = null;
   #isDraining = false;
 
-  constructor(db: Database, news: RunNews, log: Log) {
+  constructor(db: Database, news: RunNotifier, log: Log) {
     this.#db = db;
     this.#news = news;
     this.#log = log;

@@ -1,4 +1,4 @@
-import { sendRunNews } from "#db/runs/run-news.ts";
+import { sendRunNews } from "#db/runs/run-notifier.ts";
 import { describeError } from "#lib/log.ts";
 import type { Services } from "#actions/services.ts";
 

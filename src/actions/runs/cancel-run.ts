@@ -1,6 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { sendRunNews } from "#db/runs/run-news.ts";
+import { sendRunNews } from "#db/runs/run-notifier.ts";
 import { cancelRun as cancelRow, findRun, findRunOfAnyAccount, type VisibleRun } from "#db/runs/runs.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { readRunReference } from "#domain/ids.ts";
@@ -47,9 +47,9 @@ export function followCancel(
   services: Pick<Services, "db" | "news" | "blobs" | "log">,
   run: Pick<VisibleRun, "id" | "accountId">,
 ): void {
-  services.news.tellToStop([run.id]);
+  services.news.notifyStop([run.id]);
   services.news.announce([run.id]);
-  services.news.tellOfWaiting([run.accountId]);
+  services.news.notifyRunnable([run.accountId]);
   services.blobs.removeAll(`results/${run.accountId}/${run.id}/`).catch((error: unknown) => {
     services.log.warn(
       { runId: run.id, ...describeError(error) },

@@ -1,6 +1,6 @@
 import { listDeadKeys } from "#db/api-keys.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNews } from "#db/runs/run-news.ts";
+import type { RunNotifier } from "#db/runs/run-notifier.ts";
 import { listChangedRuns, type VisibleRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
@@ -37,7 +37,7 @@ const WATCH_LIMITS: WatchLimits = {
  */
 export class RunWatch {
   readonly #db: Database;
-  readonly #news: RunNews;
+  readonly #news: RunNotifier;
   readonly #log: Log;
   readonly #limits: WatchLimits;
   readonly #watchers = new Map<string, Set<Watcher>>();
@@ -50,7 +50,7 @@ export class RunWatch {
   #timer: NodeJS.Timeout | null = null;
   #isDraining = false;
 
-  constructor(db: Database, news: RunNews, log: Log, watchLimits: WatchLimits = WATCH_LIMITS) {
+  constructor(db: Database, news: RunNotifier, log: Log, watchLimits: WatchLimits = WATCH_LIMITS) {
     this.#db = db;
     this.#news = news;
     this.#log = log;

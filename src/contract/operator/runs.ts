@@ -107,13 +107,13 @@ export const readRun = defineOperation({
   answer: closed(
     {
       ...listed,
-      failure_story: orNull(text("Node, host and reason, redacted.")),
+      failure_detail: orNull(text("Node, host and reason, redacted.")),
       api_key_id: orNull(
         text("The API key that triggered it; `null`: an operator did, or the command line."),
       ),
       started_by: orNull(text("The operator who started it by hand.")),
       again_of: orNull(text("The run that it repeats.")),
-      repeated_by: Type.Array(text("A run that repeats it; the newest first, twenty at most.")),
+      reruns: Type.Array(text("A run that repeats it; the newest first, twenty at most.")),
       purge_reason: orNull(
         oneOf(["retention", "operator"], "Why: its time was over, or an operator did it."),
       ),

@@ -147,7 +147,7 @@ export interface DetailedRun extends ListedRun {
   readonly startedBy: string | null;
   /** The run that it repeats, and those that repeat it, the newest first. */
   readonly againOf: string | null;
-  readonly repeatedBy: readonly string[];
+  readonly reruns: readonly string[];
   readonly metadata: Buffer;
   readonly ignoredKeys: Buffer;
   readonly errorDetail: string | null;
@@ -165,7 +165,7 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
   const rows = await db.query<DetailedRun>(
     `select ${LISTED}, run.account_id as "accountId", run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
        (select email from operator where operator.id = run.operator_id) as "startedBy", run.again_of as "againOf",
-       array(select id from run later where later.again_of = run.id order by id desc limit 20) as "repeatedBy", run.metadata,
+       array(select id from run later where later.again_of = run.id order by id desc limit 20) as "reruns", run.metadata,
        run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason",
        case when run.line is null then run.parked_at end as "parkedAt", run.deadline_at as "deadlineAt",
        case when run.line = '${CLOCK}' and run.ended_at is null

@@ -87,7 +87,7 @@ const SIGN = "worker.beats || ' ' || extract(epoch from worker.heartbeat_at)";
 const IS_OF_SERVER = `(worker.server = ${SERVER} or worker.server = '' and worker.heartbeat_at > pg_postmaster_start_time())`;
 
 /** All workers, the observer included. */
-export async function lookAtWorkers(db: Database): Promise<readonly SeenWorker[]> {
+export async function listWorkers(db: Database): Promise<readonly SeenWorker[]> {
   // Looks into pg_locks and does not try the lock: trying would look like life to others (docs/decisions/0005).
   return await db.query<SeenWorker>({
     name: "look_at_workers",

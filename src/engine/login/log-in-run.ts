@@ -16,7 +16,7 @@ import { openHandles } from "#engine/redaction/handles.ts";
 import { login } from "./login.ts";
 import { LoginTrace } from "./login-trace.ts";
 import type { RunPlan } from "#engine/plan-run.ts";
-import { outlastLocks } from "#engine/waiting/outlast-locks.ts";
+import { retryWhileLocked } from "#engine/waiting/retry-while-locked.ts";
 import { guardReceivers, type BeforeHop } from "./record-use.ts";
 import { openRenewingTarget } from "./renewing-target.ts";
 import type { RunClock } from "#engine/waiting/run-clock.ts";
@@ -62,7 +62,7 @@ export async function logInNoted(
       const { message: detail, loginStep: nodeId, answer } = error;
       const step = { lease, accountId: run.accountId, nodeId, detail, log: answerLine(answer) };
       const tookMs = performance.now() - beganMs;
-      await outlastLocks(async () => await failStep(services.db, { ...step, tookMs }));
+      await retryWhileLocked(async () => await failStep(services.db, { ...step, tookMs }));
     }
     throw error;
   }

@@ -2,7 +2,7 @@ import type { Lease } from "#db/runs/lease.ts";
 import { failStep, finishStep } from "#db/runs/run-steps.ts";
 import { answerLine } from "#domain/shown-answer.ts";
 import type { LoginSteps } from "#strategies/define-login.ts";
-import { outlastLocks } from "#engine/waiting/outlast-locks.ts";
+import { retryWhileLocked } from "#engine/waiting/retry-while-locked.ts";
 import type { RunFailure } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 
@@ -110,7 +110,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     const step = { ...place, nodeId, tookMs, log };
     this.#saved = this.#saved.then(
       async () =>
-        await outlastLocks(async () =>
+        await retryWhileLocked(async () =>
           failure === null
             ? await finishStep(db, { ...step, ...NOTHING_GIVEN })
             : await failStep(db, { ...step, detail: failure.message }),

@@ -47,7 +47,7 @@ export async function takeLoginTurn(
     if (!isTaken) return stand();
     return async () => {
       try {
-        services.news.tellOfWaiting(await releaseLogin(services.db, credentialId, request));
+        services.news.notifyRunnable(await releaseLogin(services.db, credentialId, request));
       } finally {
         end(true);
       }

@@ -24,7 +24,7 @@ export async function showAnswer(
   // Whole before it is cut: what the redactor looks for must not be cut in two.
   const text = isText(bytes) ? await redact.body(decodeText(bytes, type)) : "";
   const isPage = /\bx?html\b/i.test(type ?? "") || /^\s*<(!doctype html|html)\b/i.test(text);
-  const page = isPage ? await lookAtPage(text) : null;
+  const page = isPage ? await readTitleAndText(text) : null;
   const shown = (given: string, characters: number): string =>
     cut(withoutTokens(redact.message(given.slice(0, LOOKED_AT_CHARACTERS)), of), characters);
   const location =
@@ -40,7 +40,7 @@ export async function showAnswer(
 }
 
 /** As people read it: no markup, no hidden value, no script. Of a page that can't be read in time, nothing. */
-async function lookAtPage(html: string): Promise<{ readonly title: string; readonly text: string }> {
+async function readTitleAndText(html: string): Promise<{ readonly title: string; readonly text: string }> {
   const queries = [{ kind: "css", css: "title", attr: null }, { kind: "visible" }] as const;
   // The run may be over: what it was answered is shown all the same.
   const answers = await readPage(html, queries, AbortSignal.timeout(READ_PAGE_MS)).catch(() => null);

@@ -3,7 +3,7 @@ import { notePoll, waitToAsk, type PollPlace } from "#db/runs/polls.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
-import { outlastLocks } from "./outlast-locks.ts";
+import { retryWhileLocked } from "./retry-while-locked.ts";
 import type { RunClock } from "./run-clock.ts";
 import type { PollTimes } from "#engine/run-context.ts";
 import { RunAsksLater, RunStopped } from "#engine/run-ended.ts";
@@ -24,7 +24,7 @@ export function askAgainOf(
 ): AskAgain {
   const { accountId } = run;
   return async (place, { everyMs, forMs }, signal) => {
-    const poll = await outlastLocks(async () => await notePoll(db, lease, { ...place, accountId }));
+    const poll = await retryWhileLocked(async () => await notePoll(db, lease, { ...place, accountId }));
     if (poll === undefined) throw new RunStopped("lease_lost");
     const leftMs = forMs - poll.lastedMs;
     if (leftMs <= 0) return false;
@@ -44,5 +44,5 @@ export async function waitOutside(
   lease: Lease,
   { place, waitMs }: RunAsksLater,
 ): Promise<boolean> {
-  return await outlastLocks(async () => await waitToAsk(db, lease, { ...place, waitMs }));
+  return await retryWhileLocked(async () => await waitToAsk(db, lease, { ...place, waitMs }));
 }

@@ -6,7 +6,7 @@ import {
 } from "#db/runs/throttle.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
-import { outlastLocks } from "./outlast-locks.ts";
+import { retryWhileLocked } from "./retry-while-locked.ts";
 
 /** No slot comes in time: none was taken. */
 export class SlotTooFar extends Error {
@@ -107,7 +107,7 @@ class Pace {
     let slot: ThrottleSlot | undefined;
     try {
       const withinMs = Math.max(...this.#waiters.map(({ untilMs }) => untilMs)) - performance.now();
-      slot = await outlastLocks(
+      slot = await retryWhileLocked(
         async () => await takeThrottleSlot(this.#db, this.#node, spacingMs, Math.max(withinMs, 0)),
       );
     } catch (error) {

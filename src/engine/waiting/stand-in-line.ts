@@ -2,7 +2,7 @@ import { callNext, standInLine } from "#db/runs/lines.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
-import { outlastLocks } from "./outlast-locks.ts";
+import { retryWhileLocked } from "./retry-while-locked.ts";
 import type { RunInLine } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 
@@ -17,9 +17,9 @@ export async function stand(
   lease: Lease,
   { line, waitedMs }: RunInLine,
 ): Promise<boolean> {
-  const stands = await outlastLocks(async () => await standInLine(db, lease, { line, waitedMs }));
+  const stands = await retryWhileLocked(async () => await standInLine(db, lease, { line, waitedMs }));
   // A run that ended its turn just before has not seen it there; nor has one that waits for what it had been given.
   const lines = [line, ...run.credentials.map(({ credentialId }) => credentialId)];
-  news.tellOfWaiting(await callNext(db, [...new Set(lines)]));
+  news.notifyRunnable(await callNext(db, [...new Set(lines)]));
   return stands;
 }

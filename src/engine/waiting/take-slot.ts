@@ -3,7 +3,7 @@ import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
-import { outlastLocks } from "./outlast-locks.ts";
+import { retryWhileLocked } from "./retry-while-locked.ts";
 import { lineOf, SlotTooFar } from "./paces.ts";
 import type { RunClock } from "./run-clock.ts";
 import { RunFailure, RunInLine, RunStopped } from "#engine/run-ended.ts";
@@ -40,9 +40,9 @@ export function slotTaker(
     }
     if (isCalled) {
       const waitedMs = performance.now() - beganMs;
-      if (!(await outlastLocks(async () => await leaveLine(db, lease, waitedMs))))
+      if (!(await retryWhileLocked(async () => await leaveLine(db, lease, waitedMs))))
         throw new RunStopped("lease_lost");
-      news.tellOfWaiting(await callNext(db, [lineOf(node)]));
+      news.notifyRunnable(await callNext(db, [lineOf(node)]));
     }
     return paces.newRank();
   };

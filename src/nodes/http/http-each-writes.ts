@@ -27,7 +27,7 @@ export async function* recordsOfEachWrite(context: NodeContext, config: HttpConf
       itemOf(context, config, { ordinal: first + index, record: must(batch[index], "the record"), scope }),
     );
     const known = await context.writes.known(first, batch.length);
-    const given = await several(
+    const given = await sendWrites(
       context,
       items,
       config.concurrency ?? 1,
@@ -41,7 +41,7 @@ export async function* recordsOfEachWrite(context: NodeContext, config: HttpConf
 export async function writeAlone(context: NodeContext, config: HttpConfig): Promise<Flow> {
   const item = itemOf(context, config, { ordinal: 0, record: null, scope: {} });
   const known = await context.writes.known(0, 1);
-  const [json = null] = await several(
+  const [json = null] = await sendWrites(
     context,
     [item],
     1,
@@ -72,7 +72,7 @@ function itemOf(
 }
 
 /** In order, at most so many at once. After one fails, or is in doubt, no other is begun; those under way come to their end. */
-async function several(
+async function sendWrites(
   context: NodeContext,
   items: readonly Item[],
   atOnce: number,

@@ -11,7 +11,7 @@ import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import { valueOf } from "#nodes/records/expression-value.ts";
 import { isAsked, type HttpConfig } from "./http-config.ts";
 import { mediaType, responseText } from "./http-exchange.ts";
-import { lookAtMissing, type TellMissing } from "#nodes/parse/missing-records.ts";
+import { findMissing, type TellMissing } from "#nodes/parse/missing-records.ts";
 import { readWhile, type PageSays } from "./next-page.ts";
 import type { ParseConfig } from "#nodes/parse/parse-config.ts";
 import { listPath, parseRecords, type ParseSource } from "#nodes/parse/parse-records.ts";
@@ -105,7 +105,7 @@ async function readWhole(
   const value = valueOf(outcomes?.[0], `${place}: records`);
   const path = listPath(records);
   if ((value === undefined || value === null) && path !== null && missing !== undefined)
-    await lookAtMissing(context.expressions, body.root, path, missing);
+    await findMissing(context.expressions, body.root, path, missing);
   const key = paginate?.cursor === undefined ? "next_url" : "cursor";
   const recordsPlace = `${place}: ${own === undefined && parse?.records === undefined ? "the response" : "records"}`;
   return {

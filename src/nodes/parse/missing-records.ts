@@ -42,7 +42,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /** Nothing was found at a path of names: what is there instead? */
-export async function lookAtMissing(
+export async function findMissing(
   expressions: BoundExpressions,
   root: Pick<Scope, "root" | "rootText">,
   path: ListPath,

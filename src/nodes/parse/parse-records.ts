@@ -13,7 +13,7 @@ import { readNdjson } from "./read-ndjson.ts";
 import type { ParseConfig } from "./parse-config.ts";
 import { readCalendar, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
 import { readWholeText } from "./read-text.ts";
-import { lookAtMissing, type TellMissing } from "./missing-records.ts";
+import { findMissing, type TellMissing } from "./missing-records.ts";
 import { batchesFromJson } from "#nodes/records/record-flow.ts";
 import { streamList, type ListPath } from "./stream-json.ts";
 
@@ -150,7 +150,7 @@ async function recordsOfRoot(
   const value = valueOf(outcomes?.[0], place);
   const path = listPath(expression);
   if ((value === undefined || value === null) && path !== null && tools.missing !== undefined)
-    await lookAtMissing(tools.expressions, root, path, tools.missing);
+    await findMissing(tools.expressions, root, path, tools.missing);
   return batchesFromJson(value, place);
 }
 

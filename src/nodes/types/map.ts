@@ -68,7 +68,7 @@ async function* mapped(
       const row = outcomes[index];
       const place = `Record ${first + index}`;
       if (config.expression !== undefined) {
-        return several(record, valueOf(row?.[0], `${place}: expression`), `${place}: expression`);
+        return toRecords(record, valueOf(row?.[0], `${place}: expression`), `${place}: expression`);
       }
       const values = fields.map(
         ([name], field) => [name, valueOf(row?.[field], `${place}: fields.${name}`)] as const,
@@ -86,7 +86,7 @@ async function* mapped(
   }
 }
 
-function several(record: DataRecord, value: Json | undefined, place: string): readonly DataRecord[] {
+function toRecords(record: DataRecord, value: Json | undefined, place: string): readonly DataRecord[] {
   if (value === undefined || value === null) return [];
   const items: readonly Json[] = Array.isArray(value) ? value : [value as Json];
   return items.map((data) => {

@@ -45,7 +45,7 @@ async function readHour(db: Database, startMs: number, nowMs: number): Promise<r
 }
 
 /** The last hours in numbers, and what needs a person. `hours` full ones before the one that passes. */
-export async function lookAtOverview(db: Database, hours: number) {
+export async function getOverview(db: Database, hours: number) {
   const nowMs = await readClock(db);
   const present = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const starts = Array.from({ length: hours + 1 }, (_, index) => present - (hours - index) * HOUR_MS);

@@ -84,21 +84,21 @@ function showStrategy(row: SeenDocument) {
 }
 
 /** A page of Blueprints, by account and key. Throws Problem 422, OperatorError. */
-export const lookAtBlueprints = async (db: Database, query: DocumentQuery) =>
+export const listBlueprints = async (db: Database, query: DocumentQuery) =>
   await listDocuments(db, "blueprint", query, showBlueprint);
 
 /** A page of strategies, by account and id. Throws Problem 422, OperatorError. */
-export const lookAtStrategies = async (db: Database, query: DocumentQuery) =>
+export const listStrategies = async (db: Database, query: DocumentQuery) =>
   await listDocuments(db, "strategy", query, showStrategy);
 
 /** The version in force with what it is made of. Throws Problem 404, OperatorError. */
-export async function lookAtBlueprint(db: Database, name: Omit<DocumentName, "kind">) {
+export async function getBlueprint(db: Database, name: Omit<DocumentName, "kind">) {
   const row = await requireDocument(db, { kind: "blueprint", ...name });
   return { ...showBlueprint(row), ...describeBlueprint(treeOf(row)), yaml: toYaml(row.document) };
 }
 
 /** Throws Problem 404, OperatorError. */
-export async function lookAtStrategy(db: Database, name: Omit<DocumentName, "kind">) {
+export async function getStrategy(db: Database, name: Omit<DocumentName, "kind">) {
   const row = await requireDocument(db, { kind: "strategy", ...name });
   return { ...showStrategy(row), form: describeForm(treeOf(row), "en"), yaml: toYaml(row.document) };
 }
@@ -122,7 +122,7 @@ function explainRefused(error: unknown): never {
 }
 
 /** A page of a document's versions, the last one first. Throws Problem 404, 422, OperatorError. */
-export async function lookAtVersions(
+export async function listVersions(
   db: Database,
   name: DocumentName,
   query: { cursor?: string; limit?: number },
@@ -144,7 +144,7 @@ export async function lookAtVersions(
 }
 
 /** One version, and where it differs from another: from the one before unless one is named. Throws Problem 404, OperatorError. */
-export async function lookAtVersion(
+export async function getVersion(
   db: Database,
   name: DocumentName,
   request: { readonly version: string; readonly against: number | undefined },

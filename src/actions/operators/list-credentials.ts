@@ -25,7 +25,7 @@ const accountIdOf = async (db: Database, { account }: AccountQuery): Promise<str
   account === undefined ? null : (await requireAccount(db, account)).id;
 
 /** Throws Problem 422, OperatorError. */
-export async function lookAtCredentials(db: Database, query: AccountQuery & { strategy?: string }) {
+export async function listCredentials(db: Database, query: AccountQuery & { strategy?: string }) {
   const page = readPage(query);
   const filter = { accountId: await accountIdOf(db, query), strategyId: query.strategy ?? null };
   const rows = await listSeenCredentials(db, filter, page);
@@ -43,7 +43,7 @@ export async function lookAtCredentials(db: Database, query: AccountQuery & { st
 }
 
 /** Throws Problem 422, OperatorError. */
-export async function lookAtCredentialSessions(db: Database, query: AccountQuery) {
+export async function listCredentialSessions(db: Database, query: AccountQuery) {
   const page = readPage(query);
   const rows = await listSeenSessions(db, await accountIdOf(db, query), page);
   return makePage(rows, page, endOf, (each) => ({
@@ -80,7 +80,7 @@ export async function testLoginOf(
 ): Promise<{ id: string; run_key: string }> {
   const by = { actor: actorOf(caller), operatorId: caller.operatorId };
   const run = await testLogin(services, by, id);
-  services.news.tellOfWaiting([run.accountId]);
+  services.news.notifyRunnable([run.accountId]);
   return { id: run.id, run_key: run.runKey };
 }
 

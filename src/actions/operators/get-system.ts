@@ -10,7 +10,7 @@ import { LATCHKEY_VERSION } from "#lib/version.ts";
 const REFUSED_MAX = 100;
 
 /** How the installation is, as this process sees it. No key's value, no address of a store. */
-export async function lookAtSystem({ db, blobs, vault, publicUrl }: Services) {
+export async function getSystem({ db, blobs, vault, publicUrl }: Services) {
   const [now, workers, waiting, database, keys, purgeLagMs, alarms] = await Promise.all([
     readClockText(db),
     listSeenWorkers(db, limits.heartbeatStaleMs),

@@ -5,10 +5,10 @@ import { readRunReference } from "#domain/ids.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { notFound } from "#domain/problem.ts";
 import { describeBlueprint } from "./describe-blueprint.ts";
-import { requireDocument } from "./look-at-config.ts";
+import { requireDocument } from "./get-documents.ts";
 
 /** How the nodes of the version that a run executes are connected. Throws Problem 404. */
-export async function lookAtRunGraph(db: Database, reference: string) {
+export async function getRunGraph(db: Database, reference: string) {
   const parsed = readRunReference(reference);
   const found = parsed && (await findRunOfAnyAccount(db, parsed));
   const run = found && (await findDetailedRun(db, found.id));

@@ -1,7 +1,11 @@
 import { countCredentialsOf } from "#db/credentials/credential-binding.ts";
 import { listAdminIds, listOperators } from "#db/operators/operators.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { findProposal, listProposals, type Proposal } from "#db/operators/proposals.ts";
+import {
+  findProposal,
+  listProposals as listStoredProposals,
+  type Proposal,
+} from "#db/operators/proposals.ts";
 import { diffDocuments } from "#domain/config-diff.ts";
 import { isId } from "#domain/ids.ts";
 import type { Json } from "#domain/json.ts";
@@ -15,7 +19,7 @@ import {
   type ProposedDocument,
 } from "#domain/proposal.ts";
 import { RowRefused } from "#domain/refused-row.ts";
-import { showDifference } from "#actions/operators/look-at-config.ts";
+import { showDifference } from "#actions/operators/get-documents.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 
 /** What confirmations count: of those who are admins now. */
@@ -76,10 +80,10 @@ export interface ProposalQuery {
 }
 
 /** A page of proposals, the newest first. Throws Problem 422, OperatorError. */
-export async function lookAtProposals(db: Database, query: ProposalQuery) {
+export async function listProposals(db: Database, query: ProposalQuery) {
   const page = readPage(query);
   const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
-  const rows = await listProposals(db, { accountId, isWaiting: query.waiting === true }, page);
+  const rows = await listStoredProposals(db, { accountId, isWaiting: query.waiting === true }, page);
   const people = await readPeople(db);
   return makePage(
     rows,
@@ -90,7 +94,7 @@ export async function lookAtProposals(db: Database, query: ProposalQuery) {
 }
 
 /** With what it would change. Throws OperatorError. */
-export async function lookAtProposal(db: Database, id: string) {
+export async function getProposal(db: Database, id: string) {
   const row = await requireProposal(async () => await findProposal(db, id), id);
   const content = contentOf(row);
   const strategies = content.needs.filter(({ kind, why }) => kind === "strategy" && why !== "rebinding");

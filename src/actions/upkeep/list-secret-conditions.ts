@@ -5,7 +5,7 @@ import { formatPath } from "#domain/config-problem.ts";
 import { findSecretUsesOf } from "#expressions/secret-use.ts";
 import { loginTypes } from "#strategies/registry.ts";
 
-export interface TellingLogin {
+export interface SecretCondition {
   readonly account: string;
   readonly strategyId: string;
   /** As in a problem of `validate`: `login.steps[2].when`. */
@@ -16,7 +16,7 @@ export interface TellingLogin {
  * Strategies in force whose expressions could tell of a secret field by a yes or a no. `apply` refuses them now; those that were in
  * force before go on.
  */
-export async function listTellingLogins(db: Database): Promise<readonly TellingLogin[]> {
+export async function listSecretConditions(db: Database): Promise<readonly SecretCondition[]> {
   const slugs = new Map((await listAccounts(db)).map(({ id, slug }) => [id, slug]));
   return (await listStrategies(db)).flatMap(({ accountId, retired, strategy }) => {
     const type = loginTypes.get(strategy.login.type);
@@ -28,6 +28,6 @@ export async function listTellingLogins(db: Database): Promise<readonly TellingL
 }
 
 /** One sentence with the remedy. */
-export const describeTelling = ({ account, strategyId, places }: TellingLogin): string =>
+export const describeSecretCondition = ({ account, strategyId, places }: SecretCondition): string =>
   `the login of the strategy ${account}/${strategyId} decides by secret fields (${places.join(", ")}). It goes on, but test logins do not ` +
   "show those steps. Compare fields that are not secret, or ask `$exists($credential.<field>)`, and apply it again";

@@ -16,7 +16,7 @@ interface StoredRecord {
  * Some records from a place on. What comes before them is read, and not parsed; no further once nobody waits for them any more. Throws
  * OperatorError.
  */
-export async function lookAtResult(
+export async function getResult(
   { db, blobs }: Stored,
   named: { readonly run: string; readonly key: string },
   query: { from?: number; limit?: number },

@@ -10,7 +10,7 @@ import {
   listReviewsOfRun,
   listTurnsBegun,
   listUsualRecords,
-  listRuns,
+  listRuns as listStoredRuns,
   type DetailedRun,
   type DetailedStep,
   type ListedRun,
@@ -41,7 +41,7 @@ export interface RunQuery {
 }
 
 /** A page of runs, newest first. Throws Problem 422. */
-export async function lookAtRuns(db: Database, query: RunQuery) {
+export async function listRuns(db: Database, query: RunQuery) {
   const page = readPage(query);
   const reference = query.id === undefined ? null : readRunReference(query.id);
   if (reference === undefined)
@@ -51,7 +51,7 @@ export async function lookAtRuns(db: Database, query: RunQuery) {
   const blueprintIds =
     query.blueprint === undefined ? null : await listBlueprintIds(db, account?.id ?? null, query.blueprint);
   if (blueprintIds?.length === 0) throw invalidField("blueprint", "There is no such Blueprint.");
-  const rows = await listRuns(
+  const rows = await listStoredRuns(
     db,
     {
       id: reference && "id" in reference ? reference.id : null,
@@ -101,7 +101,7 @@ function showListed(run: ListedRun) {
  * Everything about one run that an operator may see: no input, no output, no secret. `seesAnswers`: whether what a target answered to a
  * request that failed may be shown, which is end users' data as results are. Throws Problem 404.
  */
-export async function lookAtRun(db: Database, reference: string, seesAnswers: boolean) {
+export async function getRun(db: Database, reference: string, seesAnswers: boolean) {
   const parsed = readRunReference(reference);
   const found = parsed && (await findRunOfAnyAccount(db, parsed));
   const run = found && (await findDetailedRun(db, found.id));
@@ -117,11 +117,11 @@ export async function lookAtRun(db: Database, reference: string, seesAnswers: bo
   ]);
   return {
     ...showListed(run),
-    failure_story: run.errorDetail,
+    failure_detail: run.errorDetail,
     api_key_id: run.apiKeyId,
     started_by: run.startedBy,
     again_of: run.againOf,
-    repeated_by: [...run.repeatedBy],
+    reruns: [...run.reruns],
     purge_reason: run.purgeReason,
     waits_for: run.waitsFor,
     parked_at: iso(run.parkedAt),

@@ -3,10 +3,10 @@ import { insertOidcAttempt, takeOidcAttempt } from "#db/operators/operator-oidc.
 import { limits } from "#domain/limits.ts";
 import { Problem, type OidcRefusal } from "#domain/problem.ts";
 import type { OperatorSignIn, Services } from "#actions/services.ts";
-import { OidcError, type OidcIdentity, type OidcTrip } from "./oidc-provider.ts";
+import { OidcError, type OidcIdentity, type OidcFlow } from "./oidc-provider.ts";
 
 /** Why somebody leaves for the provider: a `state` that was made for one is none for the other, and the page that it comes back to can tell. */
-export type TripPurpose =
+export type FlowPurpose =
   | { readonly kind: "sign_in" }
   | { readonly kind: "step_up"; readonly sessionId: string };
 
@@ -37,11 +37,11 @@ export function requireOidc(services: Services): NonNullable<OperatorSignIn["oid
   throw new Problem("conflict", "There is no single sign-on here: LATCHKEY_OIDC_ISSUER is not set.");
 }
 
-const sessionIdOf = (purpose: TripPurpose): string | null =>
+const sessionIdOf = (purpose: FlowPurpose): string | null =>
   purpose.kind === "step_up" ? purpose.sessionId : null;
 
 /** Nothing is kept but the hash of `state`: what goes with it is derived from it again. */
-function tripOf(services: Services, state: string, purpose: TripPurpose): OidcTrip {
+function flowOf(services: Services, state: string, purpose: FlowPurpose): OidcFlow {
   const keys = services.signing.operators;
   return {
     // RFC 9700, 2.1: exactly one, and the same both times.
@@ -56,12 +56,12 @@ function tripOf(services: Services, state: string, purpose: TripPurpose): OidcTr
 /** Throws Problem 409 or 502. */
 export async function startAuthorization(
   services: Services,
-  purpose: TripPurpose,
+  purpose: FlowPurpose,
   returnTo: string,
 ): Promise<Departure> {
   const { provider } = requireOidc(services);
   const state = LETTER[purpose.kind] + randomBytes(STATE_BYTES).toString("base64url");
-  const url = await provider.authorizationUrl(tripOf(services, state, purpose)).catch((error: unknown) => {
+  const url = await provider.authorizationUrl(flowOf(services, state, purpose)).catch((error: unknown) => {
     throw error instanceof OidcError ? unavailable(services) : error;
   });
   await insertOidcAttempt(services.db, {
@@ -94,7 +94,7 @@ export function heldState(services: Services, { query, cookieOf }: Arrival): str
 export async function handleCallback(
   services: Services,
   arrival: Arrival,
-  purpose: TripPurpose,
+  purpose: FlowPurpose,
 ): Promise<TripOutcome> {
   const { provider } = requireOidc(services);
   const state = heldState(services, arrival);
@@ -103,7 +103,7 @@ export async function handleCallback(
   if (!attempt) return { kind: "refused", reason: "oidc_state" };
   try {
     const answer = new URLSearchParams(arrival.query);
-    const identity = await provider.arrival(answer, tripOf(services, state, purpose));
+    const identity = await provider.arrival(answer, flowOf(services, state, purpose));
     return { kind: "arrived", identity, state, returnTo: attempt.returnTo };
   } catch (error) {
     return { kind: "refused", reason: reasonOf(services, error) };
@@ -138,7 +138,7 @@ const SENTENCES: Readonly<Record<OidcRefusal, string>> = {
 };
 
 /** 401 for who signs in; 403 for who is signed in, and stays so. */
-export function refuseTrip(reason: OidcRefusal, purpose: TripPurpose["kind"]): Problem {
+export function refuseFlow(reason: OidcRefusal, purpose: FlowPurpose["kind"]): Problem {
   const message = SENTENCES[reason];
   const type = purpose === "sign_in" ? "authentication_error" : "authorization_error";
   return new Problem(type, message, { details: [{ message, code: reason }] });

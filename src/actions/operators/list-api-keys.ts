@@ -8,7 +8,7 @@ import { notFound } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Of one account, or of all. Throws OperatorError. */
-export async function lookAtKeys(db: Database, account: string | undefined) {
+export async function listApiKeys(db: Database, account: string | undefined) {
   const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
   return (await listKeys(db, accountId)).map((key) => ({
     id: key.id,

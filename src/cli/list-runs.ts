@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
-import type { lookAtRun, lookAtRuns } from "#actions/operators/look-at-runs.ts";
+import type { getRun, listRuns } from "#actions/operators/list-runs.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
@@ -8,8 +8,8 @@ import { CommandFailed, paint, print, table, tell } from "./output.ts";
 import { addPageOptions, printMore, type PageOptions } from "./pages.ts";
 import { plain } from "./review-records.ts";
 
-type ListedRun = Awaited<ReturnType<typeof lookAtRuns>>["items"][number];
-type ShownRun = Awaited<ReturnType<typeof lookAtRun>>;
+type ListedRun = Awaited<ReturnType<typeof listRuns>>["items"][number];
+type ShownRun = Awaited<ReturnType<typeof getRun>>;
 
 interface ListOptions extends PageOptions {
   status?: RunStatus;
@@ -68,10 +68,10 @@ function readTime(text: string): string {
 }
 
 async function list(composition: Composition, options: ListOptions): Promise<void> {
-  const { lookAtRuns } = await import("#actions/operators/look-at-runs.ts");
+  const { listRuns } = await import("#actions/operators/list-runs.ts");
   const { name, json, ...given } = options;
   const query = { ...given, ...(name === undefined ? {} : { run_name: name }) };
-  const found = await composition.withDatabase(async (db) => await lookAtRuns(db, query));
+  const found = await composition.withDatabase(async (db) => await listRuns(db, query));
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no such runs.");
@@ -99,13 +99,11 @@ function stateOf({ status, progress_step: step, failure, purged_at: purged }: Li
 const second = (time: string): string => time.slice(0, 19).replace("T", " ");
 
 async function read(composition: Composition, id: string): Promise<ShownRun> {
-  const [{ lookAtRun }, { requireRun }] = await Promise.all([
-    import("#actions/operators/look-at-runs.ts"),
+  const [{ getRun }, { requireRun }] = await Promise.all([
+    import("#actions/operators/list-runs.ts"),
     import("#actions/runs/require-run.ts"),
   ]);
-  return await composition.withDatabase(
-    async (db) => await lookAtRun(db, (await requireRun(db, id)).id, true),
-  );
+  return await composition.withDatabase(async (db) => await getRun(db, (await requireRun(db, id)).id, true));
 }
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
@@ -135,11 +133,11 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ["created", second(run.created_at)],
     ["started by", run.started_by],
     ["again of", run.again_of],
-    ["again as", list_(run.repeated_by)],
+    ["again as", list_(run.reruns)],
     ["started", run.started_at && second(run.started_at)],
     ["ended", run.ended_at && second(run.ended_at)],
     ["asks again", run.asks_again_at && second(run.asks_again_at)],
-    ["error", run.failure_story],
+    ["error", run.failure_detail],
     ["purged", run.purged_at && `${second(run.purged_at)}${PURGED_BY[run.purge_reason ?? "unknown"]}`],
     ["metadata", list_(Object.entries(run.metadata).map(([name, value]) => `${name}=${value}`))],
     ["credentials", list_(run.credentials.map((each) => each.credential_id))],
@@ -177,14 +175,14 @@ function turnsOf({ turns_begun: begun, turns_total: total }: ShownRun["steps"][n
 }
 
 async function watch(composition: Composition, reference: string): Promise<void> {
-  const [{ lookAtRun }, { requireRun }] = await Promise.all([
-    import("#actions/operators/look-at-runs.ts"),
+  const [{ getRun }, { requireRun }] = await Promise.all([
+    import("#actions/operators/list-runs.ts"),
     import("#actions/runs/require-run.ts"),
   ]);
   await composition.withDatabase(async (db) => {
     const { id } = await requireRun(db, reference);
     for (let told = ""; ; await sleep(WATCH_MS)) {
-      const run = await lookAtRun(db, id, true);
+      const run = await getRun(db, id, true);
       const state = stateOf(run);
       if (state !== told) print(state);
       told = state;

@@ -22,7 +22,7 @@ export interface AuditQuery {
 }
 
 /** A page of the audit log, newest first. Throws Problem 422, OperatorError. */
-export async function lookAtAudit(db: Database, query: AuditQuery) {
+export async function listAuditEntries(db: Database, query: AuditQuery) {
   const page = readPage(query);
   const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
   const operator =
@@ -58,7 +58,7 @@ const showEntry = (entry: SeenEntry) => ({
 });
 
 /** Every chain there is. */
-export const lookAtChains = async (db: Database) => (await listChains(db)).map((each) => ({ ...each }));
+export const listAuditChains = async (db: Database) => (await listChains(db)).map((each) => ({ ...each }));
 
 /** Entries that one request checks: some tenths of a second. */
 const PART = 2_000;

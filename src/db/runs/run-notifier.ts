@@ -44,7 +44,7 @@ const RECONNECT_MS = 1_000;
  * while somebody listens. Never inside a transaction of work, where NOTIFY would make commits wait for each other. A process that listens
  * knows of the others that do, and tells nobody when there is none: a NOTIFY costs about as much as a checkpoint.
  */
-export class RunNews {
+export class RunNotifier {
   readonly #db: Database;
   readonly #source: DatabaseSource;
   readonly #log: Log;
@@ -78,13 +78,13 @@ export class RunNews {
   }
 
   /** After the COMMIT of what must end the work on a run. */
-  tellToStop(runIds: readonly string[]): void {
+  notifyStop(runIds: readonly string[]): void {
     for (const listener of this.#listeners) listener.stop?.(runIds);
     this.#tell("stop", runIds);
   }
 
   /** After the COMMIT of what lets a run of the account begin: its trigger, or the end of another. Nobody waits for it. */
-  tellOfWaiting(accountIds: readonly string[]): void {
+  notifyRunnable(accountIds: readonly string[]): void {
     if (accountIds.length === 0) return;
     let isTaken = false;
     for (const listener of this.#listeners) if (listener.waiting?.(accountIds) === true) isTaken = true;
@@ -93,7 +93,7 @@ export class RunNews {
   }
 
   /** After the COMMIT of what leaves a run of the account to processes with room for it. Nobody waits for it. */
-  tellOfLeft(accountIds: readonly string[]): void {
+  notifyLeft(accountIds: readonly string[]): void {
     for (const listener of this.#listeners) listener.left?.(accountIds);
     this.#tell("left", accountIds);
   }
