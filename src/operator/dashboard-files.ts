@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { extname } from "node:path";
 
-/** Made by `scripts/build-dashboard.ts`. */
+/** Made by `npm run build:ui`. */
 const BUILDS = new URL("../../ui/built/", import.meta.url);
 
 const TYPES: Readonly<Record<string, string>> = {
