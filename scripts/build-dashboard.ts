@@ -1,6 +1,6 @@
 /**
  * `node scripts/build-dashboard.ts HASH`: builds `ui/` into `ui/built/HASH`, compressed beside, and names it in `ui/built/current`.
- * Called by the set-up (`scripts/setup/dashboard.mjs`), which knows when. A half of a build is never named: the folder gets its
+ * Called by the set-up (`scripts/setup/dashboard-build.mjs`), which knows when. A half of a build is never named: the folder gets its
  * name when it is complete, and `current` is replaced in one step.
  */
 import { existsSync } from "node:fs";

@@ -7,7 +7,7 @@
  */
 import { accessSync, constants, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildDashboard, isDashboardStale } from "./setup/dashboard.mjs";
+import { buildDashboard, isDashboardStale } from "./setup/dashboard-build.mjs";
 import { lockfile, modules, readText, Refusal, root, say } from "./setup/project.mjs";
 
 /** A copy of the lock file that node_modules was installed from; `./latchkey` compares it too. */
