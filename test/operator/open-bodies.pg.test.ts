@@ -28,7 +28,7 @@ function headersAlone(path: string, type: string, ...lines: readonly string[]): 
 }
 
 const statusOf = async (request: string): Promise<number | undefined> =>
-  (await exchange(hosted.service.url, request, { timeoutMs: 1_000 })).answers[0]?.status;
+  (await exchange(hosted.service.url, request, { timeoutMs: 20_000 })).answers[0]?.status;
 
 describe("open routes", () => {
   for (const path of OPEN) {
