@@ -1,5 +1,4 @@
 import {
-  createHmac,
   createPrivateKey,
   createPublicKey,
   sign,
@@ -7,6 +6,7 @@ import {
   verify,
   type KeyObject,
 } from "node:crypto";
+import { openHmac } from "./hmac.ts";
 
 /**
  * The keys of the audit log, both derived from the signing key. The seal says that an entry was written by a process of
@@ -32,7 +32,7 @@ export function openAuditKeys(sealKey: Buffer, signSeed: Buffer): AuditKeys {
     type: "pkcs8",
   });
   const publicKey = createPublicKey(privateKey);
-  const seal = (bytes: Uint8Array): Buffer => createHmac("sha256", sealKey).update(bytes).digest();
+  const seal = openHmac(sealKey);
   return {
     seal,
     isSealed: (bytes, given) => given.length === 32 && timingSafeEqual(seal(bytes), given),

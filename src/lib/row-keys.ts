@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
+import { openHmac } from "./hmac.ts";
 
 /** What a column that decides may hold, as the driver gives it. */
 export type RowValue = string | number | boolean | null | Uint8Array | readonly string[];
@@ -23,7 +24,8 @@ export interface RowKeys {
 }
 
 export function openRowKeys(key: Buffer): RowKeys {
-  const mac = (row: DecidingRow): Buffer => createHmac("sha256", key).update(encodeRow(row)).digest();
+  const hmac = openHmac(key);
+  const mac = (row: DecidingRow): Buffer => hmac(encodeRow(row));
   return {
     mac,
     isGenuine: (row, given) => given.length === MAC_BYTES && timingSafeEqual(mac(row), given),

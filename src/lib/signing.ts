@@ -1,5 +1,6 @@
-import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { openAuditKeys, type AuditKeys } from "./audit-keys.ts";
+import { openHmac, type Hmac } from "./hmac.ts";
 import { openRowKeys, type RowKeys } from "./row-keys.ts";
 import { Secret } from "./secret.ts";
 
@@ -127,19 +128,19 @@ export interface OperatorKeys {
 }
 
 function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
+  const hmac = (purpose: string): Hmac => openHmac(derive(purpose));
   const keys = {
-    session: derive("operator-session"),
-    csrf: derive("operator-csrf"),
-    totp: derive("operator-totp"),
-    recovery: derive("operator-recovery"),
-    name: derive("operator-name"),
-    knownBrowser: derive("operator-known-browser"),
-    oidcCookie: derive("operator-oidc-cookie"),
-    oidcVerifier: derive("operator-oidc-verifier"),
-    oidcNonce: derive("operator-oidc-nonce"),
+    session: hmac("operator-session"),
+    csrf: hmac("operator-csrf"),
+    totp: hmac("operator-totp"),
+    recovery: hmac("operator-recovery"),
+    name: hmac("operator-name"),
+    knownBrowser: hmac("operator-known-browser"),
+    oidcCookie: hmac("operator-oidc-cookie"),
+    oidcVerifier: hmac("operator-oidc-verifier"),
+    oidcNonce: hmac("operator-oidc-nonce"),
   };
-  const bytes = (key: Buffer, parts: readonly string[]): Buffer =>
-    createHmac("sha256", key).update(JSON.stringify(parts)).digest();
+  const bytes = (key: Hmac, parts: readonly string[]): Buffer => key(JSON.stringify(parts));
   return {
     sessionHash: (token) => bytes(keys.session, [token]),
     csrf: (token) => mac(keys.csrf, [token]),
@@ -166,20 +167,21 @@ const CSRF = /^([\w-]{22})\.(\d{1,15})\.[\w-]{43}$/;
 export function openSigning(key: SigningKey): Signing {
   const derive = (purpose: string): Buffer =>
     Buffer.from(hkdfSync("sha256", key.reveal(), "", `latchkey/v1/${purpose}`, KEY_BYTES));
+  const hmac = (purpose: string): Hmac => openHmac(derive(purpose));
   const keys = {
-    apiKey: derive("api-key"),
-    hostedToken: derive("hosted-token"),
-    clientToken: derive("client-token"),
-    departure: derive("embedded-departure"),
-    presigned: derive("presigned"),
-    csrf: derive("csrf"),
-    fingerprint: derive("fingerprint"),
-    oauthCookie: derive("oauth-cookie"),
-    oauthVerifier: derive("oauth-verifier"),
-    oauthForm: derive("oauth-form"),
-    runHandle: derive("run-handle"),
-    oauthAnswer: derive("oauth-answer"),
-    bound: derive("credentials-bound"),
+    apiKey: hmac("api-key"),
+    hostedToken: hmac("hosted-token"),
+    clientToken: hmac("client-token"),
+    departure: hmac("embedded-departure"),
+    presigned: hmac("presigned"),
+    csrf: hmac("csrf"),
+    fingerprint: hmac("fingerprint"),
+    oauthCookie: hmac("oauth-cookie"),
+    oauthVerifier: hmac("oauth-verifier"),
+    oauthForm: hmac("oauth-form"),
+    runHandle: hmac("run-handle"),
+    oauthAnswer: hmac("oauth-answer"),
+    bound: hmac("credentials-bound"),
   };
   // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (docs/decisions/0029).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
@@ -189,15 +191,12 @@ export function openSigning(key: SigningKey): Signing {
   const writeCsrf = (token: string, nonce: string, issuedAtMs: number): string =>
     `${nonce}.${issuedAtMs}.${mac(keys.csrf, [token, nonce, issuedAtMs])}`;
 
-  const boundMark = (atMs: number): Buffer =>
-    createHmac("sha256", keys.bound)
-      .update(JSON.stringify([atMs]))
-      .digest();
+  const boundMark = (atMs: number): Buffer => keys.bound(JSON.stringify([atMs]));
   return {
     boundMark,
     verifyBoundMark: (atMs, mark) => mark.length === 32 && timingSafeEqual(boundMark(atMs), mark),
-    fingerprint: () => createHmac("sha256", keys.fingerprint).update("latchkey signing key").digest(),
-    apiKeyHash: (apiKey) => createHmac("sha256", keys.apiKey).update(apiKey).digest(),
+    fingerprint: () => keys.fingerprint("latchkey signing key"),
+    apiKeyHash: keys.apiKey,
     hostedToken: (sessionId) => mac(keys.hostedToken, [sessionId]),
     clientToken: (embeddedSessionId) => mac(keys.clientToken, [embeddedSessionId]),
     verifyClientToken: (embeddedSessionId, token) =>
@@ -210,9 +209,8 @@ export function openSigning(key: SigningKey): Signing {
     oauthCookie: (state) => mac(keys.oauthCookie, [state]),
     verifyOAuthCookie: (state, value) => isSame(mac(keys.oauthCookie, [state]), value),
     oauthVerifier: (state) => mac(keys.oauthVerifier, [state]),
-    oauthFormKey: (state) => new Secret(createHmac("sha256", keys.oauthForm).update(state).digest()),
-    oauthAnswerKey: (stateHash) =>
-      new Secret(createHmac("sha256", keys.oauthAnswer).update(stateHash).digest()),
+    oauthFormKey: (state) => new Secret(keys.oauthForm(state)),
+    oauthAnswerKey: (stateHash) => new Secret(keys.oauthAnswer(stateHash)),
     csrf: (token, nowMs) =>
       writeCsrf(token, randomBytes(CSRF_NONCE_BYTES).toString("base64url"), Math.floor(nowMs)),
     verifyCsrf: (token, value, { nowMs, lifetimeMs }) => {
@@ -221,7 +219,7 @@ export function openSigning(key: SigningKey): Signing {
       const issuedAtMs = Number(match[2]);
       return isSame(writeCsrf(token, match[1] ?? "", issuedAtMs), value) && nowMs - issuedAtMs <= lifetimeMs;
     },
-    runHandle: (parts) => createHmac("sha256", keys.runHandle).update(JSON.stringify(parts)).digest("hex"),
+    runHandle: (parts) => keys.runHandle(JSON.stringify(parts)).toString("hex"),
     operators: openOperatorKeys(derive),
     audit: openAuditKeys(derive("audit-seal"), derive("audit-sign")),
     rows: openRowKeys(derive("deciding-row")),
@@ -229,8 +227,8 @@ export function openSigning(key: SigningKey): Signing {
 }
 
 /** HMAC-SHA256 as base64url. The parts as a JSON array: no two lists have the same text. */
-function mac(key: Buffer, parts: readonly (string | number)[]): string {
-  return createHmac("sha256", key).update(JSON.stringify(parts)).digest("base64url");
+function mac(key: Hmac, parts: readonly (string | number)[]): string {
+  return key(JSON.stringify(parts)).toString("base64url");
 }
 
 /** In constant time for texts of one length; texts and not bytes, so that no signature has a second spelling. */

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { BlobStore } from "#blobs/store.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import type { NewResult } from "#db/runs/run-results.ts";
@@ -9,6 +9,7 @@ import type { Strategy } from "#domain/strategy.ts";
 import type { Value } from "#domain/value.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
+import { openHmac } from "#lib/hmac.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { openJar } from "#strategies/http/session-jar.ts";
 import { executeNode } from "#engine/execute-node.ts";
@@ -269,6 +270,6 @@ function replayedTargets(
 
 /** Nothing of the run outlives this process. */
 function handleMac(): HandleMac {
-  const key = randomBytes(32);
-  return (parts) => createHmac("sha256", key).update(JSON.stringify(parts)).digest("hex");
+  const hmac = openHmac(randomBytes(32));
+  return (parts) => hmac(JSON.stringify(parts)).toString("hex");
 }
