@@ -6,9 +6,12 @@ import { after, before, test } from "node:test";
 import { connect, openCaller } from "../caller.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { listen } from "../hosted/hosted-setup.ts";
+import { openTarget, type Target } from "../documents/target.ts";
 import { itemsBlueprint, Visitor } from "./oauth-setup.ts";
 
 let bench: Bench;
+/** Another origin than the API: what is sealed into a credential names both. */
+let issuer: Target;
 
 const PASSWORD = "user-password-canary-3kf9";
 const strategy = (id: string, login: string, fields: string) => `
@@ -16,9 +19,10 @@ strategy: ${id}
 account: acme
 hosts: ["{TARGET}"]
 ${fields}
-login: { type: oauth2, token_url: "{TARGET}/token", client_id: client-1, ${login} }`;
+login: { type: oauth2, token_url: "${issuer.url}/token", client_id: client-1, ${login} }`;
 
 before(async () => {
+  issuer = await openTarget();
   bench = await openBench([
     strategy(
       "strat_password",
@@ -36,10 +40,13 @@ before(async () => {
   ]);
   bench.target.on("GET /api/items", ({ headers }) => ({ json: [{ sent: headers.authorization ?? null }] }));
 });
-after(() => bench?.[Symbol.asyncDispose]());
+after(async () => {
+  await bench?.[Symbol.asyncDispose]();
+  await issuer?.[Symbol.asyncDispose]();
+});
 
 const asked = () =>
-  bench.target.seen("POST /token").map(({ body }) => Object.fromEntries(new URLSearchParams(body)));
+  issuer.seen("POST /token").map(({ body }) => Object.fromEntries(new URLSearchParams(body)));
 const tokens = (access: string, more: object = {}) => ({
   json: { access_token: access, token_type: "bearer", ...more },
 });
@@ -47,10 +54,7 @@ const tokens = (access: string, more: object = {}) => ({
 test("grant: password gets its first tokens at the first run, refreshes them, and begins anew when that is refused", async () => {
   const id = await connect(bench.caller, "strat_password", { user: "ada", pass: PASSWORD });
   assert.equal(asked().length, 0, "collected, not tested");
-  bench.target.on(
-    "POST /token",
-    tokens("access-token-1", { expires_in: 30, refresh_token: "refresh-token-1" }),
-  );
+  issuer.on("POST /token", tokens("access-token-1", { expires_in: 30, refresh_token: "refresh-token-1" }));
   const first = await bench.run("password", { credential_id: id });
   assert.equal(first.status.status, "completed", String(first.detail));
   assert.deepEqual(asked(), [
@@ -67,13 +71,13 @@ test("grant: password gets its first tokens at the first run, refreshes them, an
   assert.deepEqual(first.results["out"]?.records[0]?.data, { sent: "Bearer [REDACTED]" });
   assert.equal(bench.target.seen("GET /api/items").at(-1)?.headers.authorization, "Bearer access-token-1");
 
-  bench.target.on("POST /token", tokens("access-token-2", { expires_in: 30 }));
+  issuer.on("POST /token", tokens("access-token-2", { expires_in: 30 }));
   assert.equal((await bench.run("password", { credential_id: id })).status.status, "completed");
   assert.deepEqual(
     [asked().at(-1)?.["grant_type"], asked().at(-1)?.["refresh_token"]],
     ["refresh_token", "refresh-token-1"],
   );
-  bench.target.on("POST /token", ({ body }) =>
+  issuer.on("POST /token", ({ body }) =>
     body.includes("refresh_token")
       ? { status: 400, json: { error: "invalid_grant" } }
       : tokens("access-token-3", { expires_in: 3_600 }),
@@ -96,7 +100,7 @@ test("a run whose tokens can't be had fails while it is authenticating, and its 
     [{ json: { access_token: "x", token_type: "DPoP" } }, /another type than Bearer$/],
     [{ json: { error: `</b>${PASSWORD}` }, status: 400 }, /answered 400, an error$/],
   ] as const) {
-    bench.target.on("POST /token", answer);
+    issuer.on("POST /token", answer);
     const { status, detail, steps } = await bench.run("password", { credential_id: id });
     assert.equal(status.status, "failed");
     assert.ok(!steps.includes("running/running"), steps.join());
@@ -107,7 +111,7 @@ test("a run whose tokens can't be had fails while it is authenticating, and its 
 
 test("a refused password counts as a rejected login: after two in a row none is sent any more", async () => {
   const id = await connect(bench.caller, "strat_password", { user: "ada", pass: PASSWORD });
-  bench.target.on("POST /token", { status: 400, json: { error: "invalid_grant" } });
+  issuer.on("POST /token", { status: 400, json: { error: "invalid_grant" } });
   const before = asked().length;
   for (const _ of [1, 2, 3])
     assert.equal((await bench.run("password", { credential_id: id })).status.status, "failed");
@@ -115,7 +119,7 @@ test("a refused password counts as a rejected login: after two in a row none is 
 });
 
 test("an access token that is over, and no refresh token: reconnect needed", async () => {
-  bench.target.on("POST /token", tokens("access-token-4", { expires_in: 30 }));
+  issuer.on("POST /token", tokens("access-token-4", { expires_in: 30 }));
   const session = (await bench.caller.post("/credential-sessions", { strategy_id: "strat_code" })).body;
   const visitor = new Visitor();
   const left = new URL(await visitor.leave(session.hosted_url));
@@ -128,7 +132,7 @@ test("an access token that is over, and no refresh token: reconnect needed", asy
 });
 
 test("behind TLS the cookie of a sign-in is a __Host- one, and the redirect URI begins with the public URL", async () => {
-  bench.target.on("POST /token", tokens("access-token-5"));
+  issuer.on("POST /token", tokens("access-token-5"));
   const free = await listen(() => undefined);
   free.close();
   const at = free.origin;
