@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { assert } from "#lib/assert.ts";
+import { SERVER_LIFE, wasCommitted, type BegunTransaction } from "./settle-commit.ts";
 import { typeParser } from "./type-parser.ts";
 
 /** Where a server is: a URL, or the address of the embedded one (`host` is a socket's folder). */
@@ -220,10 +221,10 @@ async function inTransaction<T>(
 ): Promise<T> {
   const { tx, close } = transactionOn(pool, client);
   try {
-    const xid = await begin(client, options);
+    const begun = await begin(client, options);
     const result = await fn(tx);
     close();
-    await commit(pool, client, xid);
+    await commit(pool, client, begun);
     return result;
   } catch (error) {
     close();
@@ -274,29 +275,34 @@ async function rollBack(client: pg.PoolClient): Promise<void> {
   if (!broken.has(client)) await send(client, { text: "rollback" }).catch(() => broken.add(client));
 }
 
-/** Begins; with `settle` gives the transaction's id, in the same round trip. */
+/** Of each connection: the life of its server, which ends with it. */
+const serverLives = new WeakMap<pg.PoolClient, string>();
+
+/** Begins; with `settle` gives what is needed to settle its COMMIT, in the same round trip. */
 async function begin(
   client: pg.PoolClient,
   { settle = false, lockTimeoutMs }: TransactionOptions,
-): Promise<string | null> {
+): Promise<BegunTransaction | null> {
   const start =
     lockTimeoutMs === undefined ? "begin" : `begin; set local lock_timeout = ${Math.ceil(lockTimeoutMs)}`;
   if (!settle) {
     await send(client, { text: start });
     return null;
   }
-  const [row] = await run<{ xid: string }>(client, `${start}; select pg_current_xact_id()::text as xid`);
-  assert(row !== undefined, "a transaction has an id");
-  return row.xid;
+  const known = serverLives.get(client);
+  const asked = known === undefined ? `, ${SERVER_LIFE} as life` : "";
+  const [row] = await run<{ xid: string; life?: string }>(
+    client,
+    `${start}; select pg_current_xact_id()::text as xid${asked}`,
+  );
+  const serverLife = row?.life ?? known;
+  assert(row !== undefined && serverLife !== undefined, "a transaction has an id, and a server");
+  serverLives.set(client, serverLife);
+  return { xid: row.xid, serverLife };
 }
 
-const settleMs = 2_000;
-
-/**
- * Commits. When the connection breaks meanwhile, nobody knows whether the server did: a new connection asks it by the
- * transaction's id (docs/decisions/0026). Without an answer in two seconds the error stands.
- */
-async function commit(pool: pg.Pool, client: pg.PoolClient, xid: string | null): Promise<void> {
+/** Commits. When the connection breaks meanwhile, nobody knows whether the server did: another connection asks. */
+async function commit(pool: pg.Pool, client: pg.PoolClient, begun: BegunTransaction | null): Promise<void> {
   try {
     const { command } = await send(client, { text: "commit" });
     // The server answers COMMIT of a failed transaction with ROLLBACK, and no error.
@@ -305,30 +311,13 @@ async function commit(pool: pg.Pool, client: pg.PoolClient, xid: string | null):
       "the transaction was rolled back: a statement in it had failed and its error was not passed on",
     );
   } catch (error) {
-    if (xid === null || !broken.has(client)) throw error;
-    const deadline = performance.now() + settleMs;
-    while (performance.now() < deadline) {
-      const status = await statusOf(pool, xid);
-      if (status === "committed") return;
-      if (status === "aborted") break;
-      await sleep(50);
-    }
-    throw error;
-  }
-}
-
-async function statusOf(pool: pg.Pool, xid: string): Promise<string | null> {
-  try {
-    return await withClient(pool, async (client) => {
-      const [row] = await run<{ status: string | null }>(
-        client,
-        "select pg_xact_status($1::text::xid8) as status",
-        [xid],
-      );
-      return row?.status ?? null;
-    });
-  } catch {
-    return null;
+    if (begun === null || !broken.has(client)) throw error;
+    const ask = async (text: string, values: readonly unknown[]) =>
+      await withClient(
+        pool,
+        async (other) => (await run<Record<string, unknown>>(other, text, values))[0],
+      ).catch(() => undefined);
+    if (!(await wasCommitted(ask, begun))) throw error;
   }
 }
 
