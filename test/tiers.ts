@@ -16,6 +16,10 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "workers killed at random moments; instead a kill at each kind of point (flow/failpoints, flow/writes-crash)",
   "test/flow/failpoints-delay.pg.test.ts":
     "20 s at every point; instead an error at every point (flow/failpoints)",
+  "test/db/embedded-under-load.pg.test.ts":
+    "a load beside kills and full disks; instead one kill and one full disk without a load (db/embedded-watch)",
+  "test/flow/promoted-standby.pg.test.ts":
+    "two clusters and a promotion; instead a restart of the server under load (flow/database-faults)",
   "test/flow/rolling-restart.pg.test.ts":
     "a balancer, a load and restarts; instead a drain with requests and streams (cli/serve, runs/events)",
   "test/blobs/s3-store.test.ts":

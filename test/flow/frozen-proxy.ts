@@ -7,13 +7,13 @@ export interface FrozenProxy {
   swallow(): void;
   /** New connections get through again. Those of before stay dead, as with a firewall that has forgotten them. */
   heal(): void;
+  /** All connections are cut, and new ones lead to another server. */
+  switchTo(connectionString: string): void;
   close(): Promise<void>;
 }
 
 export async function openFrozenProxy(connectionString: string): Promise<FrozenProxy> {
-  const url = new URL(connectionString);
-  const host = decodeURIComponent(url.hostname);
-  const port = Number(url.port || 5432);
+  let to = addressOf(connectionString);
   const open = new Set<Socket>();
   const dead = new WeakSet<Socket>();
   let isSwallowing = false;
@@ -27,18 +27,20 @@ export async function openFrozenProxy(connectionString: string): Promise<FrozenP
     // What is swallowed is read all the same: to the sender it looks sent.
     near.on("data", () => {});
     if (isSwallowing) return;
-    const far = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    const far = to.host.startsWith("/")
+      ? connect(`${to.host}/.s.PGSQL.${to.port}`)
+      : connect(to.port, to.host);
     keep(far);
-    for (const [from, to] of [
+    for (const [from, other] of [
       [near, far],
       [far, near],
     ] as const) {
       from.on("data", (bytes: Buffer) => {
-        if (!dead.has(near)) to.write(bytes);
+        if (!dead.has(near)) other.write(bytes);
       });
       from.on("error", () => {});
       from.on("close", () => {
-        if (!dead.has(near)) to.destroy();
+        if (!dead.has(near)) other.destroy();
       });
     }
     far.on("connect", () => dead.has(near) && far.destroy());
@@ -48,7 +50,7 @@ export async function openFrozenProxy(connectionString: string): Promise<FrozenP
   const links = new Map<Socket, Socket>();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const own = connectionString.replace(
-    `@${url.host}`,
+    `@${new URL(connectionString).host}`,
     `@127.0.0.1:${(server.address() as AddressInfo).port}`,
   );
   return {
@@ -60,10 +62,19 @@ export async function openFrozenProxy(connectionString: string): Promise<FrozenP
     heal: () => {
       isSwallowing = false;
     },
+    switchTo: (other) => {
+      to = addressOf(other);
+      for (const socket of open) socket.destroy();
+    },
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of open) socket.destroy();
       await closed;
     },
   };
+}
+
+function addressOf(connectionString: string): { readonly host: string; readonly port: number } {
+  const url = new URL(connectionString);
+  return { host: decodeURIComponent(url.hostname), port: Number(url.port || 5432) };
 }

@@ -52,7 +52,7 @@ function childrenOf(parent: number): readonly number[] {
   return readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim().split(" ").map(Number);
 }
 
-function isRunning(pid: number): boolean {
+export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     // A server that was started by this process and that nobody has waited for yet is no server any more.

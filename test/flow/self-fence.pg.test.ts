@@ -1,5 +1,8 @@
 // A worker that stands still between a write's intent and its first byte, for longer than others wait for its heartbeat, does not send
-// the write when it goes on: another worker has sent it by then. The target's books decide. Liveness times are a tenth of the product's.
+// the write when it goes on: another worker has sent it by then. The target's books decide. Liveness times are a tenth of the product's,
+// but for the freezes at the end.
+//
+// LATCHKEY_FREEZES=200 npm run test:all -- self-fence     the full number
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 import { afterFaults, callerOf, openFaultStage, RECORDS, type FaultStage } from "./fault-stage.ts";
 import { eventually } from "./run-history.ts";
 
@@ -26,7 +29,9 @@ const POINTS = [
   "gate.after_lookup=freeze:2",
   "gate.after_dial=freeze:2",
 ] as const;
-const ROUNDS = 8;
+const ROUNDS = Math.ceil(Number(process.env["LATCHKEY_FREEZES"] ?? 40) / POINTS.length);
+/** With the product's own times: shorter than the fence, between it and what others wait for, and longer than both. */
+const FREEZES_MS = [5_000, 8_000, 9_500, 10_500, 12_000, 14_000, 16_000, 20_000, 25_000, 30_000];
 
 let stage: FaultStage;
 let caller: Caller;
@@ -43,8 +48,8 @@ before(
 );
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-const serveWorker = async (failpoints = ""): Promise<ServiceProcess> =>
-  await stage.installation.serveProcess({ ...FAST, LATCHKEY_FAILPOINTS: failpoints }, ["worker"]);
+const serveWorker = async (failpoints = "", liveness = FAST): Promise<ServiceProcess> =>
+  await stage.installation.serveProcess({ ...liveness, LATCHKEY_FAILPOINTS: failpoints }, ["worker"]);
 
 const isFrozen = (pid: number | undefined): boolean =>
   / T /.test(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/, ""));
@@ -128,3 +133,25 @@ test("a run that takes longer than a heartbeat may be old stays with its worker,
   for (const each of [worker, other]) await each.end("SIGKILL");
   await afterFaults(stage);
 });
+
+for (const [index, freezeMs] of FREEZES_MS.entries()) {
+  const point = POINTS[index % POINTS.length] ?? POINTS[0];
+  testInAll(
+    "the same with times a tenth as long",
+    `frozen for ${freezeMs / 1_000} s at ${point.split("=")[0]} beside another worker: none is sent twice`,
+    { timeout: 200_000 },
+    async () => {
+      const zombie = await serveWorker(point, { NODE_OPTIONS: "" });
+      const run = await triggerFrozen(zombie);
+      const other = await serveWorker("", { NODE_OPTIONS: "" });
+      await sleep(freezeMs);
+      zombie.child.kill("SIGCONT");
+      const [row] = await stage.ended([run]);
+      assert.equal(row?.status, "completed");
+      assert.equal(stage.orders(run).length, RECORDS);
+      await stage.check(caller, [run]);
+      for (const each of [zombie, other]) await each.end("SIGKILL");
+      await afterFaults(stage);
+    },
+  );
+}

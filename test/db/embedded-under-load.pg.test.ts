@@ -1,0 +1,171 @@
+// docs/decisions/0002: the embedded PostgreSQL is killed, and ends on a full disk, while clients trigger runs that write. It is back by
+// itself, nothing that was acknowledged is lost, and nothing is written twice.
+//
+// LATCHKEY_DATABASE_DEATHS=10 LATCHKEY_FULL_SECONDS=60 npm run test:all -- embedded-under-load     the full ones
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openPool } from "#db/connection/pool.ts";
+import { openCaller } from "../caller.ts";
+import {
+  latchkey,
+  newFolder,
+  processesWith,
+  startLatchkey,
+  urlOf,
+  type Environment,
+} from "../cli/program.ts";
+import { blueprint } from "../documents/bench.ts";
+import { openTarget, type Target } from "../documents/target.ts";
+import { startLoad, type Load } from "../flow/client-load.ts";
+import { eventually } from "../flow/run-history.ts";
+
+const DEATHS = Number(process.env["LATCHKEY_DATABASE_DEATHS"] ?? 1);
+const FULL_MS = Number(process.env["LATCHKEY_FULL_SECONDS"] ?? 5) * 1_000;
+/** By the clock only in the full ones. The promise is 10 s; a machine may be slower than that. */
+const BACK_MS_MAX = "LATCHKEY_FULL_SECONDS" in process.env ? 10_000 : Infinity;
+const BETWEEN_MS = 2_000;
+const CLIENTS = 4;
+const PATIENCE_MS = 120_000;
+const DISK_MB = 700;
+
+const skip = process.getuid?.() === 0 ? false : "needs root, to mount a small disk";
+
+const SENDS = blueprint(
+  "sends",
+  `- { id: rows, type: input, refKey: rows, accepts: json }
+- { id: lines, type: parse, from: rows, format: json }
+- id: sent
+  type: http
+  for_each: lines
+  request: { method: POST, url: "{TARGET}/orders", json: { run: "{{ $run.id }}", token: "{{ $token }}" } }
+  verify: { request: { url: "{TARGET}/orders", query: { token: "{{ $token }}" } }, when: "$count(found) > 0" }
+- { id: out, type: output, refKey: out, from: sent }`,
+  "hosts: ['{TARGET}']",
+);
+
+/** The target's books: how often each run has written. */
+function keepBooks(target: Target): ReadonlyMap<string, number> {
+  const books = new Map<string, number>();
+  const tokens = new Set<string>();
+  target.on("POST /orders", ({ body }) => {
+    const { run, token } = JSON.parse(body) as { run: string; token: string };
+    books.set(run, (books.get(run) ?? 0) + 1);
+    tokens.add(token);
+    return { json: {} };
+  });
+  target.on("GET /orders", ({ query }) => ({
+    json: { found: tokens.has(query.get("token") ?? "") ? [{}] : [] },
+  }));
+  return books;
+}
+
+/** Takes all the room that there is. */
+function fill(file: string): void {
+  const { bavail, bsize } = statfsSync(dirname(file));
+  try {
+    writeFileSync(file, Buffer.alloc(bavail * bsize));
+  } catch {
+    // What the service has written meanwhile.
+  }
+}
+
+const postmasterOf = (data: string): readonly string[] =>
+  readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n");
+
+/** Makes the server need a new file for its log, until it has found no room for one. */
+async function switchLog(data: string): Promise<void> {
+  const [, , , port, host] = postmasterOf(data);
+  const password = readFileSync(join(data, "postgres-password"), "utf8");
+  const db = openPool(
+    { host: host ?? "", port: Number(port), user: "latchkey", password, database: "latchkey" },
+    { applicationName: "test" },
+  );
+  try {
+    for (;;) {
+      await db.query("select pg_logical_emit_message(false, 'test', repeat('x', 100000))");
+      await db.query("select pg_switch_wal()");
+    }
+  } catch {
+    // It has ended.
+  } finally {
+    await db.end();
+  }
+}
+
+async function servesAgain(load: Load): Promise<number> {
+  const since = performance.now();
+  await eventually("it serves again", async () => load.servedAt > since || undefined, PATIENCE_MS);
+  return Math.round(load.servedAt - since);
+}
+
+async function setUp(parent: string, environment: Environment, target: Target): Promise<string> {
+  const run = async (...command: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await latchkey(command, environment);
+    assert.equal(code, 0, stderr);
+    return stdout.trim();
+  };
+  await run("init");
+  for (const [name, text] of Object.entries({ account: "account: acme\nrate_limit: off", sends: SENDS }))
+    writeFileSync(join(parent, `${name}.yaml`), text.replaceAll("{TARGET}", target.url));
+  await run("apply", "-f", join(parent, "account.yaml"), join(parent, "sends.yaml"));
+  return await run("keys", "create", "--account", "acme");
+}
+
+test(
+  `the embedded PostgreSQL killed ${DEATHS} times, and ${DEATHS} times without room, under load: nothing acknowledged is lost or doubled`,
+  { skip, timeout: 200_000 + DEATHS * (FULL_MS + 60_000) },
+  async (context) => {
+    await using target = await openTarget();
+    const books = keepBooks(target);
+    const parent = newFolder();
+    const data = join(parent, "data");
+    mkdirSync(data);
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_MB}m,mode=0755`, "tmpfs", data]);
+    const environment = {
+      LATCHKEY_DATA_DIR: data,
+      LATCHKEY_PORT: "0",
+      LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8",
+      HOME: parent,
+    };
+    const key = await setUp(parent, environment, target);
+    const service = startLatchkey(["serve"], environment);
+    try {
+      const caller = openCaller(await urlOf(service), key);
+      await using load = startLoad(caller, "/blueprints/sends/trigger", { rows: [{}] }, CLIENTS, "deaths");
+      const backMs: { readonly killed: number[]; readonly full: number[] } = { killed: [], full: [] };
+      for (let death = 0; death < DEATHS; death++) {
+        await sleep(BETWEEN_MS);
+        process.kill(Number(postmasterOf(data)[0]), "SIGKILL");
+        backMs.killed.push(await servesAgain(load));
+        await sleep(BETWEEN_MS);
+        const filler = join(data, "filler");
+        fill(filler);
+        await switchLog(data);
+        await sleep(FULL_MS);
+        rmSync(filler);
+        backMs.full.push(await servesAgain(load));
+      }
+      await load.stop();
+      context.diagnostic(
+        JSON.stringify({ accepted: load.accepted.length, backMs, refusals: [...load.refusals] }),
+      );
+      assert.ok(Math.max(...backMs.killed, ...backMs.full) < BACK_MS_MAX);
+      for (const run of load.accepted) {
+        const { body } = await caller.waitForRun(run, PATIENCE_MS);
+        assert.equal(body.status, "completed", `${run}: ${JSON.stringify(body)}`);
+        assert.equal(books.get(run), 1, run);
+      }
+      assert.equal(service.child.exitCode, null);
+    } finally {
+      service.child.kill("SIGTERM");
+      await service.ended;
+      for (const left of processesWith(parent)) process.kill(left, "SIGKILL");
+      execFileSync("umount", ["--lazy", data]);
+      rmSync(parent, { recursive: true, force: true });
+    }
+  },
+);
