@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Option, type Command } from "commander";
 import { formatProblem } from "#domain/config-problem.ts";
-import { CommandFailed, print } from "./output.ts";
+import { CommandFailed, print, USAGE } from "./output.ts";
 import {
   blueprintTemplate,
   LOGIN_TEMPLATES,
@@ -15,8 +15,6 @@ interface NewOptions {
   account: string;
   output?: string;
 }
-
-const USAGE = 2;
 
 export function addNew(program: Command): void {
   const command = program

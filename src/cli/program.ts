@@ -13,7 +13,7 @@ import { addMasterKeyCommands } from "./master-key.ts";
 import { addMigrate } from "./migrate.ts";
 import { addNew } from "./new.ts";
 import { addOperators } from "./operators.ts";
-import { CommandFailed, outliveClosedPipes, tell } from "./output.ts";
+import { CommandFailed, outliveClosedPipes, tell, USAGE } from "./output.ts";
 import { addProposals } from "./proposals.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
@@ -28,7 +28,6 @@ import { Interrupted } from "./stop-signal.ts";
 
 /** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage; `plan` has 3, there are changes; 4, a change waits for admins. */
 const FAILED = 1;
-const USAGE = 2;
 
 /** Runs one command line and gives its exit code. Never asks anything: every command works without a terminal. */
 export async function runProgram(composition: Composition, arguments_: readonly string[]): Promise<number> {

@@ -15,10 +15,9 @@ import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refusal } from "./apply.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, tell } from "./output.ts";
+import { CommandFailed, print, tell, USAGE } from "./output.ts";
 import { readSources } from "./read-sources.ts";
 import { plain } from "./review-records.ts";
-import { USAGE, type RunOptions } from "./run.ts";
 import { openTraceFolder } from "./trace-folder.ts";
 import {
   describeNode,
@@ -29,6 +28,22 @@ import {
   type ResultContent,
 } from "./run-report.ts";
 import { readAccessToken, readCredential, readInputs, readMetadata, readPairs } from "./run-request.ts";
+
+/** The options of `latchkey run`, as commander reads them. */
+export interface RunOptions {
+  blueprint?: string;
+  input: string[];
+  metadata: string[];
+  credential: string[];
+  record?: string;
+  replay?: string;
+  trace?: string;
+  check?: boolean;
+  approve?: boolean;
+  allowWrites?: boolean;
+  rows: number;
+  json?: boolean;
+}
 
 const DIFFERENCES_SHOWN = 20;
 
@@ -92,7 +107,7 @@ async function carry(
       : null;
   const blobs = openLocalStore(join(folder, "objects"));
   const nodes: NodeReport[] = [];
-  const traced = options.trace === undefined ? null : openTraceFolder(options.trace, USAGE);
+  const traced = options.trace === undefined ? null : openTraceFolder(options.trace);
   const { outcome, leaves } = await runLocally(
     {
       gate,

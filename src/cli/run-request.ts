@@ -15,8 +15,7 @@ import { checkInput } from "#nodes/types/input.ts";
 import { grantOf } from "#strategies/oauth/oauth-schema.ts";
 import { readOAuthConfig } from "#strategies/oauth/oauth-server.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed } from "./output.ts";
-import { USAGE } from "./run.ts";
+import { CommandFailed, USAGE } from "./output.ts";
 
 const usage = (message: string): CommandFailed => new CommandFailed(message, USAGE);
 

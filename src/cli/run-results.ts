@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { Option, type Command } from "commander";
 import type { ExportFormat } from "#actions/runs/export-results.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, tell, withProgress } from "./output.ts";
+import { CommandFailed, tell, USAGE, withProgress } from "./output.ts";
 
 interface ResultsOptions {
   key?: string;
@@ -41,12 +41,12 @@ export function addRunResults(runs: Command, composition: Composition): void {
 async function writeResults(composition: Composition, id: string, options: ResultsOptions): Promise<void> {
   const { key, handle, format, output } = options;
   if (handle !== undefined && key === undefined)
-    throw new CommandFailed("--handle needs --key: the refKey of its output.", 2);
-  if (options.bom === true && format !== "csv") throw new CommandFailed("--bom is for csv alone.", 2);
+    throw new CommandFailed("--handle needs --key: the refKey of its output.", USAGE);
+  if (options.bom === true && format !== "csv") throw new CommandFailed("--bom is for csv alone.", USAGE);
   if (output !== undefined && statSync(output, { throwIfNoEntry: false })?.isFile() === true)
     throw new CommandFailed(`${output} is there already. Name another file, or remove it.`);
   if (format === "xlsx" && output === undefined && process.stdout.isTTY)
-    throw new CommandFailed("A workbook is no text for a terminal. Name a file with --output.", 2);
+    throw new CommandFailed("A workbook is no text for a terminal. Name a file with --output.", USAGE);
   const { exportResults } = await import("#actions/runs/export-results.ts");
   const blobs = await composition.openStore();
   await composition.withDatabase(async (db) => {

@@ -3,26 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidArgumentError, type Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { CommandFailed } from "./output.ts";
+import { CommandFailed, USAGE } from "./output.ts";
+import type { RunOptions } from "./run-blueprint.ts";
 import { stopSignal } from "./stop-signal.ts";
 
-export interface RunOptions {
-  blueprint?: string;
-  input: string[];
-  metadata: string[];
-  credential: string[];
-  record?: string;
-  replay?: string;
-  trace?: string;
-  check?: boolean;
-  approve?: boolean;
-  allowWrites?: boolean;
-  rows: number;
-  json?: boolean;
-}
-
-/** As a wrong option. */
-export const USAGE = 2;
 const ROWS_SHOWN = 10;
 
 const collect = (value: string, before: string[]): string[] => [...before, value];

@@ -2,12 +2,9 @@ import { readFileSync } from "node:fs";
 import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, printItems, table, tell } from "./output.ts";
+import { CommandFailed, print, printItems, table, tell, USAGE } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { minute } from "./pages.ts";
-
-/** A usage error, as commander's own. */
-const USAGE = 2;
 
 /** Secrets that an account's strategies use and no document holds. They go in and never come out. */
 export function addSecrets(program: Command, composition: Composition): void {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TracedExchange } from "#engine/local/trace.ts";
-import { CommandFailed } from "./output.ts";
+import { CommandFailed, USAGE } from "./output.ts";
 
 /** A folder for one run's exchanges: its owner's alone. */
 export interface TraceFolder {
@@ -9,15 +9,15 @@ export interface TraceFolder {
   keep(exchange: TracedExchange): void;
 }
 
-/** Makes the folder, or takes an empty one. Throws CommandFailed, with `exitCode` when it can't be taken. */
-export function openTraceFolder(path: string, exitCode: number): TraceFolder {
+/** Makes the folder, or takes an empty one. Throws CommandFailed: with USAGE when it can't be taken. */
+export function openTraceFolder(path: string): TraceFolder {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     if (readdirSync(path).length > 0)
-      throw new CommandFailed(`--trace: ${path} is not empty. Name a new folder.`, exitCode);
+      throw new CommandFailed(`--trace: ${path} is not empty. Name a new folder.`, USAGE);
     chmodSync(path, 0o700);
   } catch (error) {
-    throw error instanceof CommandFailed ? error : refusal(path, error, exitCode);
+    throw error instanceof CommandFailed ? error : refusal(path, error, USAGE);
   }
   let count = 0;
   return {
