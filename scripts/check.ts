@@ -9,7 +9,17 @@ import { dirname, join } from "node:path";
 import { styleText } from "node:util";
 
 const root = dirname(import.meta.dirname);
-const linted = ["src", "ui", "sdk", "test", "conformance", "scripts", "bench", "examples"];
+const linted = [
+  "src",
+  "ui",
+  "sdk",
+  "test",
+  "conformance",
+  "scripts",
+  "bench",
+  "examples",
+  "oxlint.config.ts",
+];
 
 /** Name, program (a tool of node_modules/.bin, or a script of ours), arguments. */
 const CHECKS = [

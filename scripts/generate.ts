@@ -1,8 +1,10 @@
 /**
  * Writes every generated file of `scripts/generate/registry.ts`.
- * `--check` writes nothing: it lists the files that differ and exits with 1.
+ * `--check` writes nothing: it lists the files that differ and exits with 1. Files that .gitattributes does not mark as
+ * generated are a failure in both cases.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { matchesGlob } from "node:path/posix";
 import { parseArgs } from "node:util";
 import type { Generated } from "./generate/generated.ts";
 import { GENERATED, ROOT } from "./generate/registry.ts";
@@ -18,6 +20,19 @@ async function staleText({ path, content }: Generated): Promise<string | undefin
     throw error;
   });
   return present === wanted ? undefined : wanted;
+}
+
+const marks = (await readFile(new URL(".gitattributes", ROOT), "utf8"))
+  .split("\n")
+  .flatMap((line) => /^(\S+) .*\blinguist-generated\b/.exec(line)?.[1] ?? []);
+const unmarked = GENERATED.filter(
+  ({ path, isPart }) => isPart !== true && !marks.some((mark) => matchesGlob(path, mark)),
+);
+if (unmarked.length > 0) {
+  console.error(
+    `Mark as linguist-generated in .gitattributes: ${unmarked.map(({ path }) => path).join(", ")}`,
+  );
+  process.exitCode = 1;
 }
 
 const stale: string[] = [];

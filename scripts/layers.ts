@@ -1,7 +1,6 @@
 /**
- * The layers of `src/` and the package fences, as data. `npm run generate` turns this table into the lint
- * configuration (`.oxlintrc.json`) and into the picture in `ARCHITECTURE.md`, so the fence is the
- * documentation; `test/layers.test.ts` proves that every forbidden import really fails.
+ * The layers of `src/` and the package fences, as data. `oxlint.config.ts` makes the lint rules of this
+ * table, and `npm run generate` the picture in `ARCHITECTURE.md`, so the fence is the documentation; `test/layers.test.ts` proves that every forbidden import really fails.
  */
 
 /** A folder of `src/`. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { FENCES, LAYERS, type Layer } from "../layers.ts";
-import { fenceRule } from "./lint-config.ts";
+import { fenceRule } from "../lint-config.ts";
 
 const START = "<!-- layers:start -->";
 const END = "<!-- layers:end -->";

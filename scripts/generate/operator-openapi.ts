@@ -1,6 +1,6 @@
 import { operatorDocument } from "#contract/operator/openapi.ts";
 
-/** `operator-openapi.json`, from the schemas of `src/contract/operator/`. */
+/** `openapi/operator-openapi.json`, from the schemas of `src/contract/operator/`. */
 export async function operatorOpenApiJson(): Promise<string> {
   return `${JSON.stringify(operatorDocument(), null, 2)}\n`;
 }

@@ -1,7 +1,6 @@
 import { embeddedPage, widgetTypes } from "./embedded-page.ts";
 import { configurationPage } from "./configuration.ts";
 import type { Generated } from "./generated.ts";
-import { lintConfig } from "./lint-config.ts";
 import { architecturePage } from "./layer-diagram.ts";
 import { openApiJson } from "./openapi.ts";
 import { operatorOpenApiJson } from "./operator-openapi.ts";
@@ -12,13 +11,12 @@ export const ROOT = new URL("../../", import.meta.url);
 
 /** To add a generated file: one small module in this folder that makes its text, and one line here. */
 export const GENERATED: readonly Generated[] = [
-  { path: ".oxlintrc.json", content: lintConfig },
-  { path: "ARCHITECTURE.md", content: () => architecturePage(ROOT) },
+  { path: "ARCHITECTURE.md", isPart: true, content: () => architecturePage(ROOT) },
   { path: "docs/configuration.md", content: configurationPage },
-  { path: "docs/embedded.md", content: () => embeddedPage(ROOT) },
+  { path: "docs/embedded.md", isPart: true, content: () => embeddedPage(ROOT) },
   { path: "sdk/react/widget-types.ts", content: () => widgetTypes(ROOT) },
-  { path: "openapi.json", content: openApiJson },
+  { path: "openapi/openapi.json", content: openApiJson },
   ...typePages,
-  { path: "operator-openapi.json", content: operatorOpenApiJson },
-  { path: "schema.sql", content: () => schemaSql(ROOT) },
+  { path: "openapi/operator-openapi.json", content: operatorOpenApiJson },
+  { path: "migrations/schema.sql", content: () => schemaSql(ROOT) },
 ];

@@ -14,9 +14,10 @@ const PATTERNS = [
   "spec/*.md",
   "migrations/*.sql",
   "*.md",
+  "oxlint.config.ts",
 ];
-/** Packages, what is built, and frozen installations of earlier versions. */
-const LEFT_OUT = /(?:^|\/)(?:node_modules|built|dist)\/|^test\/fixtures\/upgrade\//;
+/** Packages, what is built, the generated schema, and frozen installations of earlier versions. */
+const LEFT_OUT = /(?:^|\/)(?:node_modules|built|dist)\/|^migrations\/schema\.sql$|^test\/fixtures\/upgrade\//;
 
 export function readSources(root: string): readonly Source[] {
   return globSync(PATTERNS, {

@@ -44,7 +44,7 @@ function resolved<T extends object>(value: T | Reference): T {
 }
 
 test("the committed openapi.json is what the schemas generate", () => {
-  const committed = readFileSync(new URL("../../openapi.json", import.meta.url), "utf8");
+  const committed = readFileSync(new URL("../../openapi/openapi.json", import.meta.url), "utf8");
   assert.equal(committed, `${JSON.stringify(document, null, 2)}\n`, "run `npm run generate`");
 });
 

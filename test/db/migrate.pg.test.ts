@@ -40,7 +40,12 @@ const two = "create table two (id int);\n";
 
 test("applies the migrations in their order, once", async () => {
   const db = await emptyDatabase();
-  const folder = folderOf({ "0002_two.sql": two, "0001_one.sql": one, "README.md": "not one" });
+  const folder = folderOf({
+    "0002_two.sql": two,
+    "0001_one.sql": one,
+    "README.md": "not one",
+    "schema.sql": two,
+  });
   assert.deepEqual(await migrate(db, folder), { applied: ["0001_one.sql", "0002_two.sql"] });
   assert.deepEqual(await migrate(db, folder), { applied: [] });
   put(folder, { "0003_three.sql": "alter table two add column word text" });

@@ -156,7 +156,7 @@ test("the router has the operations of the matrix and no other", async () => {
 });
 
 test("the committed operator-openapi.json is what the schemas generate", () => {
-  const committed = readFileSync(new URL("../../operator-openapi.json", import.meta.url), "utf8");
+  const committed = readFileSync(new URL("../../openapi/operator-openapi.json", import.meta.url), "utf8");
   assert.equal(committed, `${JSON.stringify(operatorDocument(), null, 2)}\n`, "run `npm run generate`");
 });
 

@@ -43,7 +43,7 @@ const OWN_FAILURES: readonly Failure[] = [
   },
 ];
 
-/** `operator-openapi.json`: the operator API of a service that is reached at `publicUrl`. */
+/** `openapi/operator-openapi.json`: the operator API of a service that is reached at `publicUrl`. */
 export function operatorDocument(publicUrl: string = DEFAULT_PUBLIC_URL): OpenApiDocument {
   const shared = COMMON_FAILURES.filter(({ status }) => !OWN_FAILURES.some((own) => own.status === status));
   return writeDocument({

@@ -116,9 +116,14 @@ export async function listPendingMigrations(db: Database, folder: string): Promi
 const FIND_TABLE = "select to_regclass('public.schema_migration') is not null as exists";
 const LIST_APPLIED = "select version, name, sha256 from public.schema_migration order by version";
 
+/** What the migrations make, generated beside them to be read and compared. It is never run. */
+const SCHEMA_FILE = "schema.sql";
+
 /** The migrations of a folder in their order. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql") && !name.startsWith("."));
+  const names = (await readdir(folder)).filter(
+    (name) => name.endsWith(".sql") && !name.startsWith(".") && name !== SCHEMA_FILE,
+  );
   const migrations: Migration[] = [];
   for (const file of names.toSorted()) {
     const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1];

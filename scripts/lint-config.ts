@@ -1,10 +1,11 @@
-import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Place } from "../layers.ts";
+import type { OxlintConfig } from "oxlint";
+import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Place } from "./layers.ts";
 
-type Rules = Record<string, unknown>;
+type Rules = NonNullable<OxlintConfig["rules"]>;
 type Restriction = {
   regex: string;
   message: string;
-  importNames?: readonly string[];
+  importNames?: string[];
   allowTypeImports?: true;
 };
 type Spot = { name: Place; within: Place; files: readonly string[]; mayImport: readonly string[] };
@@ -74,7 +75,7 @@ function moduleRestrictions(fence: Fence, spot: Spot): Restriction[] {
   });
   const named = (fence.names ?? []).map(({ modules, names }) => ({
     regex: modules,
-    importNames: names,
+    importNames: [...names],
     message,
   }));
   return [...whole, ...named];
@@ -186,23 +187,23 @@ const DASHBOARD: Rules = {
   "react/incompatible-library": "off",
 };
 
-/** The text of `.oxlintrc.json`. */
-export async function lintConfig(): Promise<string> {
-  const config = {
-    $schema: "./node_modules/oxlint/configuration_schema.json",
+/** What `oxlint.config.ts` gives the linter: the habits, and the layers and fences of `layers.ts`. */
+export function lintConfig(): OxlintConfig {
+  return {
     plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "node", "promise"],
     categories: { correctness: "error" },
     rules: EVERYWHERE,
     ignorePatterns: ["node_modules", "spec", ".cache", ".latchkey", "ui/built"],
     overrides: [
-      ...spots().map((spot) => ({ files: spot.files, rules: placeRules(spot) })),
+      ...spots().map((spot) => ({ files: [...spot.files], rules: placeRules(spot) })),
       {
         files: ["ui/**"],
         plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "promise", "react", "jsx-a11y"],
         rules: DASHBOARD,
       },
       { files: ["test/**"], rules: TESTS },
+      // The linter reads its configuration from there.
+      { files: ["oxlint.config.ts"], rules: { "import/no-default-export": "off" } },
     ],
   };
-  return `${JSON.stringify(config, null, 2)}\n`;
 }
