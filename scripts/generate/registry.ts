@@ -1,5 +1,6 @@
 import { embeddedPage, widgetTypes } from "./embedded-page.ts";
 import { configurationPage } from "./configuration.ts";
+import { dashboardOperations } from "./dashboard-operations.ts";
 import type { Generated } from "./generated.ts";
 import { architecturePage } from "./layer-diagram.ts";
 import { openApiJson } from "./openapi.ts";
@@ -18,5 +19,6 @@ export const GENERATED: readonly Generated[] = [
   { path: "openapi/openapi.json", content: openApiJson },
   ...typePages,
   { path: "openapi/operator-openapi.json", content: operatorOpenApiJson },
+  { path: "ui/api/operations.ts", content: () => dashboardOperations(ROOT) },
   { path: "migrations/schema.sql", content: () => schemaSql(ROOT) },
 ];

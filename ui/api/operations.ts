@@ -1,3 +1,4 @@
+// Written by `npm run generate` from src/contract/operator/: the operations of the operator API, in the order of its document.
 import type * as accounts from "#contract/operator/accounts.ts";
 import type * as audit from "#contract/operator/audit.ts";
 import type * as blueprints from "#contract/operator/blueprints.ts";
@@ -16,7 +17,6 @@ import type * as strategies from "#contract/operator/strategies.ts";
 import type * as system from "#contract/operator/system.ts";
 import { endpoint } from "./request.ts";
 
-/** The operations that pages use: one line each. A method or a path that is not the contract's does not compile. */
 export const signIn = endpoint<typeof session.signIn>("post", "/session");
 export const readSignInMethods = endpoint<typeof oidc.readSignInMethods>("get", "/session/methods");
 export const beginOidcSignIn = endpoint<typeof oidc.beginOidcSignIn>("post", "/session/oidc/begin");
@@ -26,21 +26,45 @@ export const finishOidcStepUp = endpoint<typeof oidc.finishOidcStepUp>("post", "
 export const signOut = endpoint<typeof session.signOut>("delete", "/session");
 export const stepUp = endpoint<typeof session.stepUp>("post", "/session/step-up");
 export const readMe = endpoint<typeof session.readMe>("get", "/me");
+export const listOwnSessions = endpoint<typeof session.listOwnSessions>("get", "/me/sessions");
+export const endOwnSession = endpoint<typeof session.endOwnSession>("delete", "/me/sessions/{sessionId}");
+export const changePassword = endpoint<typeof session.changePassword>("post", "/me/password");
 export const beginSecondFactor = endpoint<typeof session.beginSecondFactor>("post", "/me/second-factor");
 export const confirmSecondFactor = endpoint<typeof session.confirmSecondFactor>(
   "post",
   "/me/second-factor/confirm",
 );
-export const listOwnSessions = endpoint<typeof session.listOwnSessions>("get", "/me/sessions");
-export const endOwnSession = endpoint<typeof session.endOwnSession>("delete", "/me/sessions/{sessionId}");
-export const changePassword = endpoint<typeof session.changePassword>("post", "/me/password");
-
+export const renewRecoveryCodes = endpoint<typeof session.renewRecoveryCodes>("post", "/me/recovery-codes");
+export const listOperators = endpoint<typeof operators.listOperators>("get", "/operators");
+export const createOperator = endpoint<typeof operators.createOperator>("post", "/operators");
+export const disableOperator = endpoint<typeof operators.disableOperator>(
+  "post",
+  "/operators/{operatorId}/disable",
+);
+export const enableOperator = endpoint<typeof operators.enableOperator>(
+  "post",
+  "/operators/{operatorId}/enable",
+);
+export const changeRole = endpoint<typeof operators.changeRole>("post", "/operators/{operatorId}/role");
+export const resetPassword = endpoint<typeof operators.resetPassword>(
+  "post",
+  "/operators/{operatorId}/reset-password",
+);
+export const resetSecondFactor = endpoint<typeof operators.resetSecondFactor>(
+  "post",
+  "/operators/{operatorId}/reset-second-factor",
+);
+export const unlinkOperator = endpoint<typeof operators.unlinkOperator>(
+  "post",
+  "/operators/{operatorId}/unlink",
+);
 export const listRuns = endpoint<typeof runs.listRuns>("get", "/runs");
 export const readRun = endpoint<typeof runs.readRun>("get", "/runs/{runId}");
+export const watchChanges = endpoint<typeof events.watchChanges>("get", "/events");
 export const cancelRun = endpoint<typeof runs.cancelRun>("post", "/runs/{runId}/cancel");
+export const purgeRun = endpoint<typeof runs.purgeRun>("post", "/runs/{runId}/purge");
 export const readRunAgain = endpoint<typeof runs.readRunAgain>("get", "/runs/{runId}/run-again");
 export const runAgain = endpoint<typeof runs.runAgain>("post", "/runs/{runId}/run-again");
-export const purgeRun = endpoint<typeof runs.purgeRun>("post", "/runs/{runId}/purge");
 export const readRunGraph = endpoint<typeof runs.readRunGraph>("get", "/runs/{runId}/graph");
 export const listResultRecords = endpoint<typeof runs.listResultRecords>(
   "get",
@@ -50,10 +74,6 @@ export const downloadResult = endpoint<typeof runs.downloadResult>(
   "get",
   "/runs/{runId}/results/{resultKey}/download",
 );
-
-export const watchChanges = endpoint<typeof events.watchChanges>("get", "/events");
-export const readOverview = endpoint<typeof system.readOverview>("get", "/overview");
-
 export const listReviews = endpoint<typeof reviews.listReviews>("get", "/reviews");
 export const readReview = endpoint<typeof reviews.readReview>("get", "/reviews/{reviewId}");
 export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(
@@ -62,7 +82,23 @@ export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(
 );
 export const approveReview = endpoint<typeof reviews.approveReview>("post", "/reviews/{reviewId}/approve");
 export const rejectReview = endpoint<typeof reviews.rejectReview>("post", "/reviews/{reviewId}/reject");
-
+export const listCredentials = endpoint<typeof credentials.listCredentials>("get", "/credentials");
+export const unlockCredential = endpoint<typeof credentials.unlockCredential>(
+  "post",
+  "/credentials/{credentialId}/unlock",
+);
+export const testLogin = endpoint<typeof credentials.testLogin>(
+  "post",
+  "/credentials/{credentialId}/test-login",
+);
+export const deleteCredential = endpoint<typeof credentials.deleteCredential>(
+  "delete",
+  "/credentials/{credentialId}",
+);
+export const listCredentialSessions = endpoint<typeof credentials.listCredentialSessions>(
+  "get",
+  "/credential-sessions",
+);
 export const listWrites = endpoint<typeof system.listWrites>("get", "/writes");
 export const decideWrite = endpoint<typeof system.decideWrite>(
   "post",
@@ -70,11 +106,32 @@ export const decideWrite = endpoint<typeof system.decideWrite>(
 );
 export const listWriteGroups = endpoint<typeof system.listWriteGroups>("get", "/write-groups");
 export const decideWriteGroup = endpoint<typeof system.decideWriteGroup>("post", "/write-groups/decide");
-
+export const readOverview = endpoint<typeof system.readOverview>("get", "/overview");
+export const readSystem = endpoint<typeof system.readSystem>("get", "/system");
+export const listAccounts = endpoint<typeof accounts.listAccounts>("get", "/accounts");
+export const readAccount = endpoint<typeof accounts.readAccount>("get", "/accounts/{account}");
+export const changeAccount = endpoint<typeof accounts.changeAccount>("post", "/accounts/{account}");
+export const listAudit = endpoint<typeof audit.listAudit>("get", "/audit");
+export const listAuditChains = endpoint<typeof audit.listAuditChains>("get", "/audit/chains");
+export const verifyAuditChain = endpoint<typeof audit.verifyAuditChain>(
+  "get",
+  "/audit/chains/{chain}/verify",
+);
+export const exportAudit = endpoint<typeof audit.exportAudit>("get", "/audit/export");
 export const checkConfig = endpoint<typeof config.checkConfig>("post", "/config/check");
 export const planConfig = endpoint<typeof config.planConfig>("post", "/config/plan");
 export const applyConfig = endpoint<typeof config.applyConfig>("post", "/config/apply");
 export const readConfigSchema = endpoint<typeof config.readConfigSchema>("get", "/config/schema");
+export const listProposals = endpoint<typeof proposals.listProposals>("get", "/proposals");
+export const readProposal = endpoint<typeof proposals.readProposal>("get", "/proposals/{proposalId}");
+export const confirmProposal = endpoint<typeof proposals.confirmProposal>(
+  "post",
+  "/proposals/{proposalId}/confirm",
+);
+export const discardProposal = endpoint<typeof proposals.discardProposal>(
+  "post",
+  "/proposals/{proposalId}/discard",
+);
 export const listBlueprints = endpoint<typeof blueprints.listBlueprints>("get", "/blueprints");
 export const readBlueprint = endpoint<typeof blueprints.readBlueprint>(
   "get",
@@ -129,72 +186,10 @@ export const restoreStrategy = endpoint<typeof strategies.restoreStrategy>(
   "post",
   "/accounts/{account}/strategies/{strategyId}/restore",
 );
-export const listCredentials = endpoint<typeof credentials.listCredentials>("get", "/credentials");
-export const unlockCredential = endpoint<typeof credentials.unlockCredential>(
-  "post",
-  "/credentials/{credentialId}/unlock",
-);
-export const testLogin = endpoint<typeof credentials.testLogin>(
-  "post",
-  "/credentials/{credentialId}/test-login",
-);
-export const deleteCredential = endpoint<typeof credentials.deleteCredential>(
-  "delete",
-  "/credentials/{credentialId}",
-);
-export const listCredentialSessions = endpoint<typeof credentials.listCredentialSessions>(
-  "get",
-  "/credential-sessions",
-);
-export const listAccounts = endpoint<typeof accounts.listAccounts>("get", "/accounts");
-export const readAccount = endpoint<typeof accounts.readAccount>("get", "/accounts/{account}");
-export const changeAccount = endpoint<typeof accounts.changeAccount>("post", "/accounts/{account}");
 export const listKeys = endpoint<typeof keys.listKeys>("get", "/keys");
 export const createKey = endpoint<typeof keys.createKey>("post", "/keys");
 export const rotateKey = endpoint<typeof keys.rotateKey>("post", "/keys/{keyId}/rotate");
 export const revokeKey = endpoint<typeof keys.revokeKey>("post", "/keys/{keyId}/revoke");
-export const listProposals = endpoint<typeof proposals.listProposals>("get", "/proposals");
-export const readProposal = endpoint<typeof proposals.readProposal>("get", "/proposals/{proposalId}");
-export const confirmProposal = endpoint<typeof proposals.confirmProposal>(
-  "post",
-  "/proposals/{proposalId}/confirm",
-);
-export const discardProposal = endpoint<typeof proposals.discardProposal>(
-  "post",
-  "/proposals/{proposalId}/discard",
-);
-
 export const listSecrets = endpoint<typeof secrets.listSecrets>("get", "/secrets");
 export const setSecret = endpoint<typeof secrets.setSecret>("post", "/secrets");
 export const deleteSecret = endpoint<typeof secrets.deleteSecret>("delete", "/secrets/{account}/{secret}");
-export const listAudit = endpoint<typeof audit.listAudit>("get", "/audit");
-export const listAuditChains = endpoint<typeof audit.listAuditChains>("get", "/audit/chains");
-export const verifyAuditChain = endpoint<typeof audit.verifyAuditChain>(
-  "get",
-  "/audit/chains/{chain}/verify",
-);
-export const exportAudit = endpoint<typeof audit.exportAudit>("get", "/audit/export");
-export const listOperators = endpoint<typeof operators.listOperators>("get", "/operators");
-export const createOperator = endpoint<typeof operators.createOperator>("post", "/operators");
-export const disableOperator = endpoint<typeof operators.disableOperator>(
-  "post",
-  "/operators/{operatorId}/disable",
-);
-export const enableOperator = endpoint<typeof operators.enableOperator>(
-  "post",
-  "/operators/{operatorId}/enable",
-);
-export const changeRole = endpoint<typeof operators.changeRole>("post", "/operators/{operatorId}/role");
-export const resetPassword = endpoint<typeof operators.resetPassword>(
-  "post",
-  "/operators/{operatorId}/reset-password",
-);
-export const unlinkOperator = endpoint<typeof operators.unlinkOperator>(
-  "post",
-  "/operators/{operatorId}/unlink",
-);
-export const resetSecondFactor = endpoint<typeof operators.resetSecondFactor>(
-  "post",
-  "/operators/{operatorId}/reset-second-factor",
-);
-export const readSystem = endpoint<typeof system.readSystem>("get", "/system");

@@ -10,10 +10,10 @@ import {
 import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
 import { ApiFailure } from "./failure.ts";
 import { readMe, signOut } from "./operations.ts";
-import { call, keepCsrfToken, type Endpoint, type InputOf } from "./request.ts";
+import { call, keepCsrfToken, type AnswerOf, type Endpoint, type InputOf } from "./request.ts";
 import { Cancelled } from "./step-up.ts";
 
-export type Me = OperatorAnswer<NonNullable<typeof readMe.operation>>;
+export type Me = AnswerOf<typeof readMe>;
 
 const ME = ["me"] as const;
 const TRIES_MAX = 2;

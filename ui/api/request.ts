@@ -20,13 +20,18 @@ type Queried<O extends OperatorOperation> = O["query"] extends TObject
 /** What a call of an operation must be given. */
 export type InputOf<O extends OperatorOperation> = WhenAny<ParamsOf<O["path"]>> & Bodied<O> & Queried<O>;
 
-/** An operation as the browser knows it. Its method and path are checked against the contract's types. */
+/** An operation as the browser knows it; `operations.ts` has one for each, generated. */
 export interface Endpoint<O extends OperatorOperation> {
   readonly method: O["method"];
   readonly path: O["path"];
   /** Never there; it carries the types. */
   readonly operation?: O;
 }
+
+/** What a call of an endpoint answers: `AnswerOf<typeof listRuns>`. */
+export type AnswerOf<E extends { readonly operation?: OperatorOperation }> = OperatorAnswer<
+  NonNullable<E["operation"]>
+>;
 
 export const endpoint = <O extends OperatorOperation>(method: O["method"], path: O["path"]): Endpoint<O> => ({
   method,

@@ -2,11 +2,10 @@ import { Button, Group, NumberInput, SimpleGrid, Stack, Textarea, TextInput } fr
 import { notifications } from "@mantine/notifications";
 import { useState, type FormEvent } from "react";
 import { useParams } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/accounts.ts";
 import { changeAccount, listAccounts, readAccount } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { ApiFailure } from "../api/failure.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -16,7 +15,7 @@ import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
 
-type Account = OperatorAnswer<typeof contract.readAccount>;
+type Account = AnswerOf<typeof readAccount>;
 
 export function AccountPage() {
   const { account = "" } = useParams();

@@ -1,12 +1,10 @@
 import { Anchor, Button, Code, Group, Paper, Text, TextInput } from "@mantine/core";
 import { Fragment, type FormEvent } from "react";
 import { Link, useSearchParams } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/audit.ts";
 import type { AuditAction } from "#domain/audit-actions.ts";
 import { exportAudit, listAudit } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
-import { addressOf } from "../api/request.ts";
+import { addressOf, type AnswerOf } from "../api/request.ts";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -15,7 +13,7 @@ import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
 import { AuditCheck } from "./audit-check.tsx";
 
-type Entry = OperatorAnswer<typeof contract.listAudit>["items"][number];
+type Entry = AnswerOf<typeof listAudit>["items"][number];
 
 const FILTERS = [
   ["action", "Action", "run.cancel"],

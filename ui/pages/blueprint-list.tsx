@@ -1,9 +1,8 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/blueprints.ts";
 import { listBlueprints } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
@@ -13,7 +12,7 @@ import { Reading } from "../parts/reading.tsx";
 import { Mark, RunStatusMark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 
-type Blueprint = OperatorAnswer<typeof contract.listBlueprints>["items"][number];
+type Blueprint = AnswerOf<typeof listBlueprints>["items"][number];
 
 const COLUMNS: readonly Column<Blueprint>[] = [
   {

@@ -1,16 +1,15 @@
 import { Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/blueprints.ts";
-import { listCredentials, listRuns, startRun } from "../api/operations.ts";
+import { listCredentials, listRuns, type readBlueprint, startRun } from "../api/operations.ts";
 import { ApiFailure } from "../api/failure.ts";
 import { keyOf, useOperation, useRead } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
 import { Section } from "../parts/section.tsx";
 
-export type Blueprint = OperatorAnswer<typeof contract.readBlueprint>;
+export type Blueprint = AnswerOf<typeof readBlueprint>;
 
 /** What the form holds of each kind, by name. */
 type Values = Readonly<Record<string, string>>;

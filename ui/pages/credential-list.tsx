@@ -1,9 +1,8 @@
 import { Anchor, Group, Text } from "@mantine/core";
 import { Link, useLocation } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/credentials.ts";
 import { deleteCredential, listCredentials, unlockCredential } from "../api/operations.ts";
 import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
@@ -15,7 +14,7 @@ import { Mark } from "../parts/run-status.tsx";
 import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
 
-type Credential = OperatorAnswer<typeof contract.listCredentials>["items"][number];
+type Credential = AnswerOf<typeof listCredentials>["items"][number];
 
 export function CredentialListPage() {
   const credentials = useRead(listCredentials, { query: useListQuery() });

@@ -1,9 +1,8 @@
 import { Button, Checkbox, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/keys.ts";
 import { createKey, listAccounts, listKeys, revokeKey } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
@@ -16,7 +15,7 @@ import { ShownOnce } from "../parts/shown-once.tsx";
 import { Time } from "../parts/time.tsx";
 import { RotateButton } from "./key-rotation.tsx";
 
-type Key = OperatorAnswer<typeof contract.listKeys>["items"][number];
+type Key = AnswerOf<typeof listKeys>["items"][number];
 
 const changes = [keyOf(listKeys)];
 

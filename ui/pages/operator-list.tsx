@@ -1,7 +1,5 @@
 import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/operators.ts";
 import type { OperatorRole } from "#domain/operator.ts";
 import {
   changeRole,
@@ -14,6 +12,7 @@ import {
   unlinkOperator,
 } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -24,7 +23,7 @@ import { OPERATOR_ROLE_NAMES } from "../parts/roles.ts";
 import { ShownOnce } from "../parts/shown-once.tsx";
 import { Time } from "../parts/time.tsx";
 
-type Operator = OperatorAnswer<typeof contract.listOperators>["items"][number];
+type Operator = AnswerOf<typeof listOperators>["items"][number];
 
 const changes = [keyOf(listOperators)];
 

@@ -2,16 +2,15 @@ import { Button, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/runs.ts";
 import { listRuns, readRun, readRunAgain, runAgain } from "../api/operations.ts";
 import { keyOf, useOperation, useRead } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import type { Run } from "../parts/answers.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Note } from "../parts/note.tsx";
 import { Reading } from "../parts/reading.tsx";
 
-type Again = OperatorAnswer<typeof contract.readRunAgain>;
+type Again = AnswerOf<typeof readRunAgain>;
 
 /** One for each decision: a second click is the same one. Not every address has `crypto.randomUUID`. */
 const newKey = (): string =>

@@ -1,10 +1,9 @@
 import { Anchor, Button, Group, List, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { Link } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/secrets.ts";
 import { deleteSecret, listSecrets } from "../api/operations.ts";
 import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
@@ -15,7 +14,7 @@ import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
 import { SecretForm } from "./secret-form.tsx";
 
-type Secrets = OperatorAnswer<typeof contract.listSecrets>;
+type Secrets = AnswerOf<typeof listSecrets>;
 type Secret = Secrets["items"][number];
 
 export function SecretListPage() {

@@ -1,7 +1,5 @@
 import { Code, Stack, Tabs } from "@mantine/core";
 import { useParams, useSearchParams } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/strategies.ts";
 import {
   listCredentials,
   listStrategyVersions,
@@ -12,6 +10,7 @@ import {
   retireStrategy,
 } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DocumentEditor } from "../parts/document-editor.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
@@ -26,7 +25,7 @@ import { Time } from "../parts/time.tsx";
 import { VersionList } from "../parts/version-list.tsx";
 import { CredentialTable } from "./credential-list.tsx";
 
-type Strategy = OperatorAnswer<typeof contract.readStrategy>;
+type Strategy = AnswerOf<typeof readStrategy>;
 
 export function StrategyPage() {
   const { account = "", name = "" } = useParams();

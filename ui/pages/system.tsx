@@ -1,8 +1,7 @@
 import { Stack, Text } from "@mantine/core";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/system.ts";
 import { readSystem } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { DataTable } from "../parts/data-table.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { Note } from "../parts/note.tsx";
@@ -12,7 +11,7 @@ import { Mark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
 import { Time } from "../parts/time.tsx";
 
-type System = OperatorAnswer<typeof contract.readSystem>;
+type System = AnswerOf<typeof readSystem>;
 
 const WAITS: Readonly<Record<System["queue"][number]["waits_for"], string>> = {
   place: "Wait for their turn",

@@ -1,23 +1,33 @@
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as proposals from "#contract/operator/proposals.ts";
-import type * as reviews from "#contract/operator/reviews.ts";
-import type * as runs from "#contract/operator/runs.ts";
-import type * as system from "#contract/operator/system.ts";
+import type {
+  decideWriteGroup,
+  listProposals,
+  listResultRecords,
+  listReviewRecords,
+  listRuns,
+  listWriteGroups,
+  listWrites,
+  readOverview,
+  readProposal,
+  readReview,
+  readRun,
+  readRunGraph,
+} from "../api/operations.ts";
+import type { AnswerOf } from "../api/request.ts";
 
 /** What pages hand on, under the names that people use. */
-export type ListedRun = OperatorAnswer<typeof runs.listRuns>["items"][number];
-export type Run = OperatorAnswer<typeof runs.readRun>;
+export type ListedRun = AnswerOf<typeof listRuns>["items"][number];
+export type Run = AnswerOf<typeof readRun>;
 export type RunStep = Run["steps"][number];
-export type RunGraphData = OperatorAnswer<typeof runs.readRunGraph>;
-export type ResultRecord = OperatorAnswer<typeof runs.listResultRecords>["items"][number];
-export type Overview = OperatorAnswer<typeof system.readOverview>;
-export type WriteGroup = OperatorAnswer<typeof system.listWriteGroups>["items"][number];
-export type UncertainWrite = OperatorAnswer<typeof system.listWrites>["items"][number];
-export type DecidedWrites = OperatorAnswer<typeof system.decideWriteGroup>;
-export type ListedProposal = OperatorAnswer<typeof proposals.listProposals>["items"][number];
-export type Proposal = OperatorAnswer<typeof proposals.readProposal>;
-export type Review = OperatorAnswer<typeof reviews.readReview>;
-export type ReviewRecord = OperatorAnswer<typeof reviews.listReviewRecords>["items"][number];
+export type RunGraphData = AnswerOf<typeof readRunGraph>;
+export type ResultRecord = AnswerOf<typeof listResultRecords>["items"][number];
+export type Overview = AnswerOf<typeof readOverview>;
+export type WriteGroup = AnswerOf<typeof listWriteGroups>["items"][number];
+export type UncertainWrite = AnswerOf<typeof listWrites>["items"][number];
+export type DecidedWrites = AnswerOf<typeof decideWriteGroup>;
+export type ListedProposal = AnswerOf<typeof listProposals>["items"][number];
+export type Proposal = AnswerOf<typeof readProposal>;
+export type Review = AnswerOf<typeof readReview>;
+export type ReviewRecord = AnswerOf<typeof listReviewRecords>["items"][number];
 
 /** An error of a record, as far as it is what the contract of Blueprints says. */
 export interface RecordProblem {

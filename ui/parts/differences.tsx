@@ -1,9 +1,9 @@
 import { Text } from "@mantine/core";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/blueprints.ts";
+import type { readBlueprintVersion } from "../api/operations.ts";
+import type { AnswerOf } from "../api/request.ts";
 import styles from "./differences.module.css";
 
-type Difference = OperatorAnswer<typeof contract.readBlueprintVersion>["differences"][number];
+type Difference = AnswerOf<typeof readBlueprintVersion>["differences"][number];
 
 /** Place by place: what was there, and what is. */
 export function Differences({ of }: { readonly of: readonly Difference[] }) {

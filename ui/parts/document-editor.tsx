@@ -1,10 +1,9 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { lazy, Suspense, useMemo, useState, type ReactNode } from "react";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/config.ts";
 import { checkConfig, readConfigSchema } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import type { EditorProblem } from "./code-editor.tsx";
 import { FailureNote } from "./failure-note.tsx";
 import { Loading } from "./loading.tsx";
@@ -12,7 +11,7 @@ import { PublishDialog } from "./publish-dialog.tsx";
 
 const CodeEditor = lazy(async () => ({ default: (await import("./code-editor.tsx")).CodeEditor }));
 
-type Checked = OperatorAnswer<typeof contract.checkConfig>;
+type Checked = AnswerOf<typeof checkConfig>;
 
 const PAUSE_MS = 400;
 const NONE: Checked["problems"] = [];

@@ -1,3 +1,5 @@
+import type { readStrategy } from "../api/operations.ts";
+import type { AnswerOf } from "../api/request.ts";
 import {
   Checkbox,
   Code,
@@ -10,10 +12,8 @@ import {
   Textarea,
   TextInput,
 } from "@mantine/core";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/strategies.ts";
 
-export type Form = OperatorAnswer<typeof contract.readStrategy>["form"];
+export type Form = AnswerOf<typeof readStrategy>["form"];
 type Field = Form["fields"][number];
 
 /** What the hosted form asks for. Nothing that is typed here goes anywhere. */

@@ -1,10 +1,10 @@
 import dagre from "@dagrejs/dagre";
 import { Box } from "@mantine/core";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/blueprints.ts";
+import type { readBlueprint } from "../api/operations.ts";
+import type { AnswerOf } from "../api/request.ts";
 import styles from "./graph.module.css";
 
-export type Graph = OperatorAnswer<typeof contract.readBlueprint>["graph"];
+export type Graph = AnswerOf<typeof readBlueprint>["graph"];
 
 const NODE = { width: 172, height: 58 };
 const MARGIN = 12;

@@ -1,7 +1,7 @@
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/config.ts";
+import type { applyConfig } from "../api/operations.ts";
+import type { AnswerOf } from "../api/request.ts";
 
-type Proposed = NonNullable<OperatorAnswer<typeof contract.applyConfig>["proposal"]>;
+type Proposed = NonNullable<AnswerOf<typeof applyConfig>["proposal"]>;
 
 /** What an answer says was proposed in place of being applied; null: nothing. */
 export function proposedIn(answer: unknown): Proposed | null {

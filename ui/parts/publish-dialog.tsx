@@ -1,8 +1,6 @@
 import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useLocation } from "wouter";
-import type { OperatorAnswer } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/config.ts";
 import {
   applyConfig,
   listBlueprints,
@@ -15,13 +13,14 @@ import {
   readStrategy,
 } from "../api/operations.ts";
 import { keyOf, useOperation, useRead } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { Differences } from "./differences.tsx";
 import { FailureNote } from "./failure-note.tsx";
 import { Note } from "./note.tsx";
 import { sayProposed } from "./proposed.ts";
 import { Reading } from "./reading.tsx";
 
-type Changes = OperatorAnswer<typeof contract.applyConfig>["changes"];
+type Changes = AnswerOf<typeof applyConfig>["changes"];
 
 /** What another version of a document changes on pages. */
 export const DOCUMENT_KEYS = [
@@ -85,11 +84,7 @@ export function PublishDialog(props: {
   );
 }
 
-function Planned({
-  plan: { changes, warnings, needs },
-}: {
-  readonly plan: OperatorAnswer<typeof contract.planConfig>;
-}) {
+function Planned({ plan: { changes, warnings, needs } }: { readonly plan: AnswerOf<typeof planConfig> }) {
   return (
     <>
       {needs.length > 0 && (

@@ -1,9 +1,9 @@
 import { Button, Code, Group, Stack, Tabs, Text } from "@mantine/core";
 import { useState } from "react";
-import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
-import type * as contract from "#contract/operator/blueprints.ts";
+import type { OperatorOperation } from "#contract/operator/operation.ts";
+import type { listBlueprintVersions, readBlueprintVersion } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
-import type { Endpoint, InputOf } from "../api/request.ts";
+import type { AnswerOf, Endpoint, InputOf } from "../api/request.ts";
 import { AskButton } from "./ask-button.tsx";
 import { DataTable, type Column } from "./data-table.tsx";
 import { Differences } from "./differences.tsx";
@@ -13,10 +13,14 @@ import { Mark } from "./run-status.tsx";
 import { Section } from "./section.tsx";
 import { Time } from "./time.tsx";
 
-type Versions = OperatorAnswer<typeof contract.listBlueprintVersions>;
-type Version = OperatorAnswer<typeof contract.readBlueprintVersion>;
-type Listing = OperatorOperation & { readonly answer: typeof contract.listBlueprintVersions.answer };
-type One = OperatorOperation & { readonly answer: typeof contract.readBlueprintVersion.answer };
+type Versions = AnswerOf<typeof listBlueprintVersions>;
+type Version = AnswerOf<typeof readBlueprintVersion>;
+type Listing = OperatorOperation & {
+  readonly answer: NonNullable<(typeof listBlueprintVersions)["operation"]>["answer"];
+};
+type One = OperatorOperation & {
+  readonly answer: NonNullable<(typeof readBlueprintVersion)["operation"]>["answer"];
+};
 
 const COLUMNS: readonly Column<Versions["items"][number]>[] = [
   {
