@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
+import { isRunning } from "#db/embedded/process-mark.ts";
 import type { EmbeddedPostgres } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { migrateJobs } from "#db/runs/jobs.ts";
@@ -124,15 +125,6 @@ async function dropLeftOvers(db: Database): Promise<void> {
   for (const { name } of found) {
     if (!isRunning(Number(name.split("_")[2])))
       await db.query(`drop database if exists ${name} with (force)`);
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 

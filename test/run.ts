@@ -18,6 +18,7 @@ import {
 import { mkdtemp } from "node:fs/promises";
 import { availableParallelism, tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
+import { isRunning } from "#db/embedded/process-mark.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { urlOf } from "#db/connection/pool.ts";
 import { makeBatches, newSeed } from "./batches.ts";
@@ -185,14 +186,5 @@ async function removeLeftOvers(): Promise<void> {
         await (await startEmbeddedPostgres({ dataDir: folder })).stop();
       rmSync(folder, { recursive: true, force: true });
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

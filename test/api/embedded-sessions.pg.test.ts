@@ -272,7 +272,7 @@ suite("the frame's page", () => {
   test("a session ends in time: its forms are not taken, and what is no secret is given back", async () => {
     const own = await embedded.create();
     const _csrf = csrfOf(await askFrame(own, "view"));
-    await embedded.moveClock(`timestamptz '${own.expires_at}'`);
+    await embedded.setClock(`timestamptz '${own.expires_at}'`);
     try {
       const { body } = await askFrame(own, "submit?slot=portal", { _csrf, ...GOOD });
       assert.equal(body.error.code, "session_expired");
@@ -280,7 +280,7 @@ suite("the frame's page", () => {
       const now = await embedded.read(own.id);
       assert.deepEqual([now.status, now.embed_url, now.credential_ids], ["expired", null, {}]);
     } finally {
-      await embedded.moveClock();
+      await embedded.setClock();
     }
   });
 

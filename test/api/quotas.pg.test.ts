@@ -10,6 +10,7 @@ import { addUpStoredBytes, listAccountUsage, readStoredBytes } from "#db/account
 import { openLog } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { readConfig, requireSigningKey } from "#service/settings/settings.ts";
+import { until } from "../eventually.ts";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 
@@ -232,7 +233,7 @@ test("what is counted is what is stored: inputs, objects of steps and of results
   const reviewed = await trigger(caller, { data: records }, undefined, "acme-review");
   const isParked = async (): Promise<boolean> =>
     (await caller.get(`/blueprint-runs/${reviewed.body.id}/status`)).body.progress_step === "awaiting_review";
-  while (!(await isParked())) await sleep(25);
+  await until("it waits for a review", isParked);
   const [acme] = await db.query<{ id: string }>(`select id from account where slug = 'acme'`);
   const accountId = acme?.id ?? "";
   const stored = async (): Promise<number> => {

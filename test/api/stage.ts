@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { request, type IncomingHttpHeaders } from "node:http";
+import { moveClock } from "../clock.ts";
 import { connect, openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 
@@ -141,11 +142,7 @@ export async function openStage(): Promise<Stage> {
       readdirSync(installation.dataFolder, { recursive: true, withFileTypes: true }).filter(
         (entry) => entry.isFile() && entry.parentPath.includes("/inputs"),
       ).length,
-    moveClock: async (by) =>
-      void (await db.query(
-        `create or replace function app_now() returns timestamptz language sql stable
-         return date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`,
-      )),
+    moveClock: async (by) => await moveClock(db, by),
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }

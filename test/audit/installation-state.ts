@@ -1,15 +1,5 @@
-import assert from "node:assert/strict";
 import type { Database } from "#db/connection/pool.ts";
-
-export async function waitFor<T>(find: () => Promise<T | undefined>): Promise<T> {
-  const until = performance.now() + 100_000;
-  for (;;) {
-    const found = await find();
-    if (found !== undefined) return found;
-    assert.ok(performance.now() < until, "it never was");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+import { until } from "../eventually.ts";
 
 /** What may move without an operator: the workers' own state, counters of attempts, when somebody was last seen. */
 const RESTLESS = [
@@ -24,12 +14,12 @@ const RESTLESS = [
 /** Everything that the installation holds, as far as an effect could change it. */
 export async function readState(db: Database): Promise<string> {
   // What was begun by the effect before.
-  await waitFor(async () => {
+  await until("nothing is under way", async () => {
     const busy = await db.query(
       `select 1 from run where ended_at is null and (lease_owner is not null
          or not exists (select from review where review.run_id = run.id and review.status = 'open'))`,
     );
-    return busy.length === 0 ? true : undefined;
+    return busy.length === 0;
   });
   const tables = await db.query<{ name: string }>(
     "select tablename as name from pg_tables where schemaname = 'public' and tablename <> all($1) order by 1",

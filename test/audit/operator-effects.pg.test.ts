@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { totpSecretOf } from "#actions/operators/second-factor.ts";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { Visitor } from "../oauth/oauth-setup.ts";
 import { codeOf, type Browser } from "../operator/browser.ts";
@@ -10,7 +11,7 @@ import { leave, openOidcStage, type OidcStage } from "../operator/oidc-stage.ts"
 import type { OperatorStage, Someone } from "../operator/stage.ts";
 import { rewriteSigned } from "../sign-again.ts";
 import { refuseEntries } from "./refuse-entries.ts";
-import { readState, waitFor } from "./installation-state.ts";
+import { readState } from "./installation-state.ts";
 
 const DOCUMENTS = [
   "account: acme",
@@ -96,7 +97,8 @@ const appOf = ({ id }: Someone): string =>
 /** A run that waits for a person. */
 async function waitingRun(): Promise<{ readonly id: string; readonly review: string }> {
   const { body } = await caller.post("/blueprints/asks/trigger", { data: "[]" });
-  const review = await waitFor(
+  const review = await eventually(
+    "it waits for a person",
     async () =>
       (
         await stage.db.query<{ id: string }>(
@@ -105,6 +107,7 @@ async function waitingRun(): Promise<{ readonly id: string; readonly review: str
           [body.id],
         )
       )[0],
+    PATIENCE_MS,
   );
   return { id: body.id, review: review.id };
 }

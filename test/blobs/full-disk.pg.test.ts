@@ -6,8 +6,8 @@ import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { diskFailure, StoreFailed } from "#blobs/store.ts";
+import { eventually } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
-import { eventually } from "../flow/run-history.ts";
 import { install, type Installation } from "../service.ts";
 
 /** Only root may mount a disk. */

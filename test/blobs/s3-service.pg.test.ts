@@ -8,8 +8,10 @@ import { brotliDecompressSync } from "node:zlib";
 import { CreateBucketCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { checkStore } from "#actions/upkeep/check-store.ts";
 import { openS3Store } from "#blobs/s3-store.ts";
+import { moveClock } from "../clock.ts";
+import { until } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
-import { eventually, runHousekeeping, moveClock } from "../flow/run-history.ts";
+import { runHousekeeping } from "../flow/run-history.ts";
 import {
   LEDGER_LOGIN,
   ledgerDocuments,
@@ -124,9 +126,6 @@ async function trigger(caller: Caller): Promise<string> {
 }
 
 let ceph: Stage;
-
-const until = async (what: string, isSo: () => boolean): Promise<true> =>
-  await eventually(what, async () => (isSo() ? true : undefined), 100_000);
 
 async function complete(caller: Caller, runId: string): Promise<void> {
   assert.equal((await caller.waitForRun(runId, 100_000)).body.status, "completed");

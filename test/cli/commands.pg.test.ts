@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { must } from "#lib/assert.ts";
+import { eventually } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
-import { eventually } from "../flow/run-history.ts";
 import { install, type CommandResult, type Installation, type RunningService } from "../service.ts";
 import { latchkey, newFolder, runCommand } from "./program.ts";
 

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:net";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
-import { eventually } from "../flow/run-history.ts";
+import { eventually } from "../eventually.ts";
 import { testInAll } from "../tiers.ts";
 import { assertNothingLeft, BY_NPM, BY_SCRIPT, pressCtrlC, startDemo } from "./demo-process.ts";
 

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { must } from "#lib/assert.ts";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
-import { eventually } from "../flow/run-history.ts";
 import { install, type CommandResult, type Installation, type RunningService } from "../service.ts";
 import { runCommand } from "./program.ts";
 
@@ -60,11 +61,8 @@ async function statuses(key: string, blueprint = "echo"): Promise<readonly numbe
   );
 }
 
-async function moveClock(by: string): Promise<void> {
-  await installation.database.db.query(
-    `create or replace function app_now() returns timestamptz language sql stable
-     return date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`,
-  );
+async function moveClockOn(by: string): Promise<void> {
+  await moveClock(installation.database.db, by);
   // Who a key belongs to is known for a moment, and counts within a second at the latest.
   await new Promise((resolve) => setTimeout(resolve, 1_000));
 }
@@ -131,13 +129,13 @@ test("both keys work during the overlap, on every process; after it the old one 
     assert.deepEqual(await statuses(key), [202, 202]);
     assert.deepEqual(await statuses(key, "other"), [403, 403], "the Blueprints are the old key's");
   }
-  await moveClock("119 minutes");
+  await moveClockOn("119 minutes");
   assert.deepEqual(await statuses(old.key), [202, 202]);
-  await moveClock("2 hours 1 minute");
+  await moveClockOn("2 hours 1 minute");
   assert.deepEqual(await statuses(old.key), [401, 401]);
   assert.deepEqual(await statuses(made.key), [202, 202]);
   assert.match(await lineOf(old.id), new RegExp(`ended, replaced by ${made.id}`));
-  await moveClock("0 hours");
+  await moveClockOn("0 hours");
 });
 
 test("without --json standard output is the new key alone; the overlap is a day unless one is given; --name renames", async () => {
@@ -182,7 +180,7 @@ async function refusedEverywhere(key: string): Promise<void> {
 
 test("an expiry stays the same policy: the new key lives as long as the old one was made for, the old one no longer than it had", async () => {
   const old = await newKey("--expires", "10h");
-  await moveClock("9 hours");
+  await moveClockOn("9 hours");
   const made = await rotate(old.id, "--overlap", "2h");
   const [oldRow, newRow] = [await rowOf(old.id), await rowOf(made.id)];
   assert.equal(Number(oldRow.expiresAt) - Number(oldRow.createdAt), 10 * HOUR_MS, "not later than its own");
@@ -190,14 +188,14 @@ test("an expiry stays the same policy: the new key lives as long as the old one 
   const other = await newKey("--expires", "10h");
   const shorter = await rowOf((await rotate(other.id, "--expires", "1h")).id);
   assert.equal(Number(shorter.expiresAt) - Number(shorter.createdAt), HOUR_MS);
-  await moveClock("0 hours");
+  await moveClockOn("0 hours");
 });
 
 test("what can't be rotated is refused with the remedy and changes nothing", async () => {
   const revoked = await newKey();
   await run(0, "keys", "revoke", revoked.id);
   const expired = await newKey("--expires", "1h");
-  await moveClock("61 minutes");
+  await moveClockOn("61 minutes");
   const rotated = await newKey();
   const successor = await rotate(rotated.id);
   const before = await countKeys();
@@ -212,7 +210,7 @@ test("what can't be rotated is refused with the remedy and changes nothing", asy
     assert.match((await run(2, "keys", "rotate", rotated.id, `--overlap=${wrong}`)).stderr, /30m/, wrong);
   await run(2, "keys", "rotate");
   assert.equal(await countKeys(), before);
-  await moveClock("0 hours");
+  await moveClockOn("0 hours");
 });
 
 test("of two rotations at once one makes a key, the other is told which", async () => {

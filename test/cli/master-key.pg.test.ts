@@ -7,13 +7,14 @@ import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { must } from "#lib/assert.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
-import { eventually } from "../flow/run-history.ts";
-import { startTarget, type Target } from "../flow/target.ts";
+import type { Target } from "../flow/target.ts";
 import { install, type Installation } from "../service.ts";
 import { plantSealed, secretOf } from "../vault/plant.ts";
 import { latchkey, newFolder, startLatchkey, type Result } from "./program.ts";
 import { inTier } from "../tiers.ts";
+import { portalDocuments, startTokenPortal } from "../vault/token-portal.ts";
 
 const PLANTED = 2_000;
 const TOKEN = "canary-token-of-the-rotation";
@@ -25,25 +26,9 @@ let connected: string;
 let firstKid: string;
 
 before(async () => {
-  target = await startTarget(({ headers }) =>
-    headers.authorization === `Bearer ${TOKEN}` ? { body: { items: [{ id: "1" }] } } : { status: 401 },
-  );
+  target = await startTokenPortal(TOKEN);
   installation = await install();
-  await installation.apply(
-    "account: acme",
-    `strategy: strat_portal
-account: acme
-hosts: [${target.url}]
-fields:
-  - { key: token, label: Token, type: password, required: true }
-login: { type: bearer, token: token, cache: 15m }`,
-    `blueprint: read
-account: acme
-credentials: { portal: { strategy: strat_portal } }
-nodes:
-  - { id: items, type: http, credential: portal, request: { method: GET, url: /items }, records: items }
-  - { id: out, type: output, refKey: items, from: items }`,
-  );
+  await installation.apply(...portalDocuments(target.url, { login: ", cache: 15m" }));
   caller = openCaller((await installation.serveProcess()).url, await installation.createKey("acme"));
   connected = await connect(caller, "strat_portal", { token: TOKEN });
   firstKid = must((await status())[0], "a key").kid;

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { moveClock, REAL_TIME, setClock } from "../clock.ts";
 import { connect, openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../caller.ts";
 import { install, type RunningService } from "../service.ts";
 
@@ -42,17 +43,11 @@ before(async () => {
 });
 
 after(async () => await installation?.[Symbol.asyncDispose]());
-afterEach(async () => await setClock("date_trunc('milliseconds', statement_timestamp())"));
-
-async function setClock(expression: string): Promise<void> {
-  await installation.database.db.query(
-    `create or replace function app_now() returns timestamptz language sql stable return ${expression}`,
-  );
-}
+afterEach(async () => await setClock(installation.database.db, REAL_TIME));
 
 /** From now on it is this very millisecond. */
 const stopClock = async (ms: number): Promise<void> =>
-  await setClock(`timestamptz '${new Date(ms).toISOString()}'`);
+  await setClock(installation.database.db, `timestamptz '${new Date(ms).toISOString()}'`);
 
 async function completedRun(): Promise<string> {
   const run = await caller.post(TRIGGER, { rows: ROWS });
@@ -141,7 +136,7 @@ test("a download URL works until the millisecond before its two hours are over, 
 test("after its retention a run's results are 400, and its status stays", async () => {
   const run = await completedRun();
   const { text: status } = await caller.get(`/blueprint-runs/${run}/status`);
-  await setClock("date_trunc('milliseconds', statement_timestamp()) + interval '31 days'");
+  await moveClock(installation.database.db, "31 days");
   await installation.database.db.query("select graphile_worker.add_job('housekeeping')");
   const results = async (query: string) => await caller.get(`/blueprint-runs/${run}/results${query}`);
   for (let poll = 0; poll < 200 && (await results("")).status === 200; poll++) await sleep(50);

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { launchChromium } from "../hosted/chromium.ts";
 import { openBrowser, codeOf } from "../operator/browser.ts";
@@ -98,18 +99,18 @@ export async function openDashboardStage(
       if (status !== 202) throw new Error(text);
       return body.id;
     },
-    waitForReview: async (runId) => {
-      const until = performance.now() + 100_000;
-      for (;;) {
-        const [row] = await operators.db.query<{ id: string }>(
-          "select id from review where run_id = $1 and status = 'open'",
-          [runId],
-        );
-        if (row) return row.id;
-        if (performance.now() > until) throw new Error("no review was opened");
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    },
+    waitForReview: async (runId) =>
+      await eventually(
+        "a review was opened",
+        async () => {
+          const [row] = await operators.db.query<{ id: string }>(
+            "select id from review where run_id = $1 and status = 'open'",
+            [runId],
+          );
+          return row?.id;
+        },
+        PATIENCE_MS,
+      ),
     withApp: async (role) => {
       const someone = await operators.operator(role);
       const browser = openBrowser(operators.service.url);

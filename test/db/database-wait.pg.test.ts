@@ -1,8 +1,8 @@
 // A service that starts before its database, as when both are started at once, waits for it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { eventually } from "../eventually.ts";
 import { openFrozenProxy } from "../flow/frozen-proxy.ts";
-import { eventually } from "../flow/run-history.ts";
 import { install } from "../service.ts";
 
 test("`serve` waits for a database that is away, and ends when it stays away for longer than it may", async () => {

@@ -18,8 +18,8 @@ import { pathToFileURL } from "node:url";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "#db/embedded/start.ts";
 import { watchServer } from "#db/embedded/watch.ts";
 import { openPool, type Database } from "#db/connection/pool.ts";
+import { eventually } from "../eventually.ts";
 import { latchkey, newFolder, processesWith, ROOT, startLatchkey, urlOf } from "../cli/program.ts";
-import { eventually } from "../flow/run-history.ts";
 
 const root = mkdtempSync(join(tmpdir(), "latchkey-watch-"));
 const servers: EmbeddedPostgres[] = [];

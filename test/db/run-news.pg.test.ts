@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openPool, openSession } from "#db/connection/pool.ts";
 import { RunNotifier, sendRunNews } from "#db/runs/run-notifier.ts";
 import { openLog } from "#lib/log.ts";
+import { eventually } from "../eventually.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { eventually } from "../flow/run-history.ts";
 
 const PATIENCE_MS = 60_000;
 const LOG = openLog({ level: "silent", format: "json" });

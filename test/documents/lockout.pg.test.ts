@@ -1,6 +1,7 @@
 // The breaker of logins: after some rejections in a row the target is left alone, so that no run locks an end user out there.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { moveClock } from "../clock.ts";
 import { blueprint, openBench, type Bench } from "./bench.ts";
 
 let bench: Bench;
@@ -37,11 +38,6 @@ const logins = () => bench.target.seen("POST /login").length;
 const answer = (status: number, more: object = {}) => bench.target.on("POST /login", { status, ...more });
 const connect = async (id: string) => await bench.connect(id, { word: "canary-word" });
 const run = async (key: string, id: string) => await bench.run(key, { credential_id: id });
-const moveClock = async (by: string) =>
-  await bench.installation.database.db.query(
-    `create or replace function app_now() returns timestamptz language sql stable
-     return date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`,
-  );
 
 test("after two rejections no run touches the target; the caller sees the one fixed sentence, the operator what to do", async () => {
   answer(401);
@@ -139,19 +135,19 @@ test("what is no rejection is not counted: the target out of order, gone, or ask
 });
 
 test("after the cool-down one login is tried, and a rejection locks again at once; by the database's clock", async (t) => {
-  t.after(async () => await moveClock("0"));
+  t.after(async () => await moveClock(bench.installation.database.db, "0"));
   answer(403);
   const id = await connect("strat_short");
   await run("short", id);
   const before = logins();
-  await moveClock("9 minutes");
+  await moveClock(bench.installation.database.db, "9 minutes");
   await run("short", id);
   assert.equal(logins(), before);
-  await moveClock("11 minutes");
+  await moveClock(bench.installation.database.db, "11 minutes");
   await run("short", id);
   await run("short", id);
   assert.equal(logins(), before + 1);
-  await moveClock("22 minutes");
+  await moveClock(bench.installation.database.db, "22 minutes");
   answer(200);
   assert.equal((await run("short", id)).status.status, "completed");
 });

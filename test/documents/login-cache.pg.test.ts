@@ -1,6 +1,7 @@
 // docs/strategies.md#http: `cache` keeps the logged-in session, sealed; `check` is also how a cached login is tested.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { moveClock } from "../clock.ts";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 
 let bench: Bench;
@@ -46,11 +47,6 @@ after(() => bench?.[Symbol.asyncDispose]());
 
 const count = (route: string) => bench.target.seen(route).length;
 const lastHeaders = (route: string) => bench.target.seen(route).at(-1)?.headers ?? {};
-const moveClock = async (by: string) =>
-  await bench.installation.database.db.query(
-    `create or replace function app_now() returns timestamptz language sql stable
-     return date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`,
-  );
 
 test("a cached login is checked and used again by the next run: cookies and session headers, without a login", async () => {
   const id = await bench.connect("strat_cached", { word: "w-123456" });
@@ -95,8 +91,8 @@ test("without a check a cached login is good until its time is over, by the data
   await bench.run("unchecked", { credential_id: id });
   await bench.run("unchecked", { credential_id: id });
   assert.equal(count("POST /login"), before + 1);
-  t.after(async () => await moveClock("0"));
-  await moveClock("16 minutes");
+  t.after(async () => await moveClock(bench.installation.database.db, "0"));
+  await moveClock(bench.installation.database.db, "16 minutes");
   await bench.run("unchecked", { credential_id: id });
   assert.equal(count("POST /login"), before + 2);
 });
@@ -119,10 +115,10 @@ test("a one-time code that the target refuses is tried once more with the next o
   // The next code comes with the next time step: while the target thinks, its clock and ours go on by one, instead of waiting.
   bench.target.on("POST /code", async (_seen, nth) => {
     if (nth > 0) return {};
-    await moveClock("30 seconds");
+    await moveClock(bench.installation.database.db, "30 seconds");
     return { status: 403, headers: { date: new Date(Date.now() + 30_000).toUTCString() } };
   });
-  t.after(async () => await moveClock("0"));
+  t.after(async () => await moveClock(bench.installation.database.db, "0"));
   const run = await bench.run("never", { credential_id: id });
   assert.equal(run.status.status, "completed", String(run.detail));
   assert.equal(new Set(codes()).size, 2, codes().join(" "));

@@ -7,7 +7,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { TOTP } from "otpauth";
 import { parseDocument } from "yaml";
 import { decideReview } from "#actions/reviews/decide-review.ts";
-import { eventually } from "../flow/run-history.ts";
+import { eventually } from "../eventually.ts";
 import { dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
 import { decisionServices, reviewer } from "./review-stage.ts";
 import { to, type Seen, type Target } from "./target.ts";

@@ -6,7 +6,7 @@ import { openPool, type Database } from "#db/connection/pool.ts";
 import type { WantedChanges } from "#domain/review.ts";
 import { openLog } from "#lib/log.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
-import { eventually } from "../flow/run-history.ts";
+import { eventually } from "../eventually.ts";
 import type { CommandResult, Installation } from "../service.ts";
 import { blueprint, openBench, type Bench } from "./bench.ts";
 

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { eventually, runHousekeeping, moveClock } from "../flow/run-history.ts";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
+import { runHousekeeping } from "../flow/run-history.ts";
 import { dataOf, type Bench, type ResultRecord } from "./bench.ts";
 import { edit, leaveOut, openReviewStage, ROWS, type ReviewStage } from "./review-stage.ts";
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
+import { until } from "../eventually.ts";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 
 const TOKEN = "token-of-the-caller-1234";
@@ -85,11 +86,11 @@ test("after a wait for a person the file is the journal's: the target is not ask
   );
   const credential_id = await bench.connect("strat_files", { token: TOKEN });
   const { body } = await bench.trigger("reviewed", { credential_id });
-  for (;;) {
+  await until("it waits for a review", async () => {
     const { body: status } = await bench.caller.get(`/blueprint-runs/${body.id}/status`);
-    if (status.progress_step === "awaiting_review") break;
     assert.equal(status.ended_at, null);
-  }
+    return status.progress_step === "awaiting_review";
+  });
   const [review] = await bench.installation.database.db.query<{ id: string }>(
     "select id from review where run_id = $1",
     [body.id],

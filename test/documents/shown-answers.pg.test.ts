@@ -1,7 +1,7 @@
 // What an operator learns of a request that failed, without asking the target again; and what callers, viewers and the run's row don't.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { eventually } from "../flow/run-history.ts";
+import { eventually } from "../eventually.ts";
 import { blueprint, openBench, type Bench } from "./bench.ts";
 import { to } from "./target.ts";
 

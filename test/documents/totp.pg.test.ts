@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Secret, TOTP } from "otpauth";
+import { moveClock } from "../clock.ts";
 import { blueprint, openBench, type Bench } from "./bench.ts";
 
 let bench: Bench;
@@ -38,17 +39,14 @@ login:
 after(() => bench?.[Symbol.asyncDispose]());
 
 const sent = () => bench.target.seen("POST /code").map(({ body }) => body.replace("code=", ""));
-const moveClock = async (seconds: number) =>
-  await bench.installation.database.db.query(
-    `create or replace function app_now() returns timestamptz language sql stable
-     return date_trunc('milliseconds', statement_timestamp()) + interval '${seconds} seconds'`,
-  );
+const moveSeconds = async (seconds: number) =>
+  await moveClock(bench.installation.database.db, `${seconds} seconds`);
 
 test(
   `${RUNS} runs at once of one credential send ${RUNS} different codes`,
   { timeout: 240_000 },
   async (t) => {
-    t.after(async () => await moveClock(0));
+    t.after(async () => await moveSeconds(0));
     const id = await bench.connect("strat_code", { totp: URI });
     const before = sent().length;
     const triggered = await Promise.all(
@@ -62,7 +60,7 @@ test(
       if (now > seen) {
         steps += now - seen;
         seen = now;
-        await moveClock(steps * PERIOD_S);
+        await moveSeconds(steps * PERIOD_S);
       }
       await sleep(20);
     }

@@ -1,7 +1,7 @@
 // docs/decisions/0030: what applying again means for runs; `retired`, labels, `retention`, `timeout`, and the account's `concurrency`.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../eventually.ts";
 import { blueprint, dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
 import { openTarget } from "./target.ts";
 
@@ -44,10 +44,6 @@ before(async () => {
 });
 after(() => bench?.[Symbol.asyncDispose]());
 
-const until = async (wanted: () => boolean) => {
-  while (!wanted()) await sleep(10);
-};
-
 test("a run keeps the version that it was triggered with, of the Blueprint and of the strategy; new runs take the new one", async () => {
   const id = await bench.connect("strat_token", { token: "tok-123456" });
   const seen = bench.target.seen("GET /slow").length;
@@ -61,7 +57,7 @@ test("a run keeps the version that it was triggered with, of the Blueprint and o
     await bench.trigger("versioned", { credential_id: id }),
     await bench.trigger("versioned", { credential_id: id }),
   ];
-  await until(() => bench.target.seen("GET /slow").length > seen);
+  await until("the target was asked", () => bench.target.seen("GET /slow").length > seen);
   await bench.apply(bearer("", "two"), versioned("second"));
   const third = bench.run("versioned", { credential_id: id });
   const { body: waiting } = await bench.caller.get(`/blueprint-runs/${second.body.id}/status`);
@@ -103,7 +99,7 @@ login: { type: oauth2, grant: password, client_id: x, token_url: "${tokens}/toke
       return { json: [] };
     });
     await bench.trigger("unlabelled");
-    await until(() => bench.target.seen("GET /slow").length > seen);
+    await until("the target was asked", () => bench.target.seen("GET /slow").length > seen);
     const { body } = await bench.trigger("moved", { credential_id: id });
     await bench.apply(changed);
     gate.resolve();

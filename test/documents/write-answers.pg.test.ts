@@ -1,6 +1,7 @@
 // What the answer to a write says of it: done, refused, or nobody knows. A write that was done is never recorded as refused.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 import { to, type Answer } from "./target.ts";
 
@@ -42,13 +43,16 @@ async function write(answer: Answer, keys: string, more = "") {
 
 /** `completed`, `failed: …`, or `waits`. */
 async function settled(run: string): Promise<string> {
-  for (;;) {
-    const { body } = await bench.caller.get(`/blueprint-runs/${run}/status`);
-    if (body.status === "completed") return "completed";
-    if (body.status === "failed") return `failed: ${(await bench.ended(run)).detail}`;
-    if (body.progress_step === "awaiting_review") return "waits";
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  return await eventually(
+    "it has ended, or waits",
+    async () => {
+      const { body } = await bench.caller.get(`/blueprint-runs/${run}/status`);
+      if (body.status === "completed") return "completed";
+      if (body.status === "failed") return `failed: ${(await bench.ended(run)).detail}`;
+      return body.progress_step === "awaiting_review" ? "waits" : undefined;
+    },
+    PATIENCE_MS,
+  );
 }
 
 type Case = readonly [

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { until } from "../eventually.ts";
 import { blueprint, dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
 import type { Seen } from "./target.ts";
 
@@ -60,12 +61,12 @@ async function writesOf(
 }
 
 async function parked(runId: string): Promise<void> {
-  for (;;) {
+  await until("it waits for the operator", async () => {
     const { body } = await bench.caller.get(`/blueprint-runs/${runId}/status`);
-    if (body.progress_step === "awaiting_review") return;
+    if (body.progress_step === "awaiting_review") return true;
     assert.ok(["queued", "running"].includes(body.status), JSON.stringify(body));
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    return false;
+  });
 }
 
 test("each record is sent once, in order, with a token of its own, and gives itself with the status", async () => {

@@ -7,22 +7,7 @@ import { checkFormValues } from "#domain/form-values.ts";
 import { headerRows } from "#domain/header-rows.ts";
 import { limits } from "#domain/limits.ts";
 import { FIELD_TYPES, type StrategyField } from "#domain/strategy.ts";
-
-const field = (more: Partial<StrategyField>): StrategyField => ({
-  key: "value",
-  label: "Value",
-  type: "text",
-  required: true,
-  pattern: null,
-  minLength: null,
-  maxLength: null,
-  placeholder: null,
-  help: null,
-  autocomplete: null,
-  options: [],
-  secret: false,
-  ...more,
-});
+import { strategyField } from "./strategy-field.ts";
 
 /** What becomes of one field: the value kept, the message, or undefined for an optional field left empty. */
 function check(
@@ -30,7 +15,7 @@ function check(
   typed: string | undefined,
 ): { value?: string; error?: string } | undefined {
   const { values, errors } = checkFormValues(
-    [field(more)],
+    [strategyField(more)],
     new Map(typed === undefined ? [] : [["value", typed]]),
   );
   const [value, error] = [values.get("value"), errors.get("value")];
@@ -107,12 +92,17 @@ suite("what is typed is what is kept", () => {
       ["other", "y"],
       ["__proto__", "z"],
     ]);
-    const { values, errors } = checkFormValues([field({})], submitted);
+    const { values, errors } = checkFormValues([strategyField({})], submitted);
     assert.deepEqual([...values], [["value", "a"]]);
     assert.equal(errors.size, 0);
   });
   test("every field is looked at, and values come in the strategy's order", () => {
-    const fields = [field({ key: "b" }), field({ key: "a" }), field({ key: "c" }), field({ key: "d" })];
+    const fields = [
+      strategyField({ key: "b" }),
+      strategyField({ key: "a" }),
+      strategyField({ key: "c" }),
+      strategyField({ key: "d" }),
+    ];
     const { values, errors } = checkFormValues(
       fields,
       new Map([
@@ -276,7 +266,7 @@ suite("file", () => {
   test("each of its long lines gives it away, not only the whole", () => {
     const line = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEH";
     const texts = secretTexts(
-      field({ type: "file" }),
+      strategyField({ type: "file" }),
       `-----BEGIN PRIVATE KEY-----\n${line}\n-----END PRIVATE KEY-----\n`,
     );
     assert.ok(texts.includes(line));
@@ -297,7 +287,7 @@ suite("headers", () => {
       }),
     );
   const checkRows = (submitted: ReadonlyMap<string, string>) => {
-    const { values, errors } = checkFormValues([field({ type: "headers" })], submitted);
+    const { values, errors } = checkFormValues([strategyField({ type: "headers" })], submitted);
     const error = errors.get("value");
     return values.get("value") ?? (error && explainIssue(error, "Value"));
   };
@@ -305,7 +295,7 @@ suite("headers", () => {
     const stored = checkRows(typed([" X-Api-Key ", " k=1 "], ["", ""], ["X-Shop", "north"]));
     assert.equal(stored, '[["X-Api-Key","k=1"],["X-Shop","north"]]');
     assert.deepEqual(fieldVariable("headers", stored), { "X-Api-Key": "k=1", "X-Shop": "north" });
-    assert.deepEqual(secretTexts(field({ type: "headers" }), stored), ["k=1", "north"]);
+    assert.deepEqual(secretTexts(strategyField({ type: "headers" }), stored), ["k=1", "north"]);
   });
   const refused: readonly (readonly [string, ReadonlyMap<string, string>, RegExp])[] = [
     ["a value without a name", typed(["", "QXZ1"]), /has a value but no name/],

@@ -1,31 +1,14 @@
 // Ledgerly in a real Chromium: the widget in its page, and its server, which asks Latchkey what is so.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { startApp } from "../../examples/customer-app/app.ts";
 import { openVisitor } from "../hosted/embed-stage.ts";
 import { launchChromium } from "../hosted/chromium.ts";
-import { install } from "../service.ts";
-import { account, openPortal } from "./portal-visitor.ts";
-
-const document = (name: string): string =>
-  readFileSync(new URL(`../../examples/${name}`, import.meta.url), "utf8");
+import { openLedgerly } from "./ledgerly.ts";
+import { account } from "./portal-visitor.ts";
 
 test("Ledgerly connects in a frame of its own page; what its page says alone connects nothing", async (t) => {
-  const portal = await openPortal(t);
-  await using installation = await install();
-  const own = [
-    "strategies/northwind-portal.yaml",
-    "blueprints/supplier-invoices.yaml",
-    "blueprints/invoice-table.yaml",
-  ]
-    .map(document)
-    .map((text) => text.replaceAll("http://127.0.0.1:4600", portal.url));
-  await installation.apply(document("account.yaml"), ...own);
-  const [apiKey, service] = await Promise.all([installation.createKey("acme"), installation.serve()]);
-  const app = await startApp({ port: 0, latchkeyUrl: service.url, apiKey });
-  t.after(async () => await app.close());
-  await installation.apply(document("account.yaml").replaceAll("http://127.0.0.1:3000", app.url));
+  await using ledgerly = await openLedgerly(t);
+  const { app } = ledgerly;
   const browser = await launchChromium();
   t.after(async () => await browser.close());
   await using visitor = await openVisitor(browser);

@@ -1,17 +1,13 @@
 // Ledgerly, the customer's application of the examples: it knows nothing of Latchkey but the interface.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 import { load } from "cheerio";
 import { walk } from "#cli/demo/visitor.ts";
 import { startApp } from "../../examples/customer-app/app.ts";
 import { openCaller } from "../caller.ts";
-import { install } from "../service.ts";
-import { account, openPortal } from "./portal-visitor.ts";
-
-const document = (name: string): string =>
-  readFileSync(new URL(`../../examples/${name}`, import.meta.url), "utf8");
+import { openLedgerly } from "./ledgerly.ts";
+import { account } from "./portal-visitor.ts";
 
 /** Presses the button of a form that posts there; gives where the browser is sent. */
 async function press(url: string, path: string, form: Record<string, string> = {}): Promise<string> {
@@ -25,21 +21,8 @@ async function press(url: string, path: string, form: Record<string, string> = {
 }
 
 test("Ledgerly connects by the hosted form and back, fetches, shows what came, and disconnects", async (t) => {
-  const portal = await openPortal(t);
-  await using installation = await install();
-  const accountDocument = document("account.yaml");
-  const own = [
-    "strategies/northwind-portal.yaml",
-    "blueprints/supplier-invoices.yaml",
-    "blueprints/invoice-table.yaml",
-  ]
-    .map(document)
-    .map((text) => text.replaceAll("http://127.0.0.1:4600", portal.url));
-  await installation.apply(accountDocument, ...own);
-  const [apiKey, service] = await Promise.all([installation.createKey("acme"), installation.serve()]);
-  const app = await startApp({ port: 0, latchkeyUrl: service.url, apiKey });
-  t.after(async () => await app.close());
-  await installation.apply(accountDocument.replaceAll("http://127.0.0.1:3000", app.url));
+  await using ledgerly = await openLedgerly(t);
+  const { app, service, apiKey } = ledgerly;
   const home = async () => load(await (await fetch(app.url)).text());
 
   const hosted = await press(app.url, "/connect", { strategy: "strat_northwind_portal" });

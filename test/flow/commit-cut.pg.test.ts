@@ -1,11 +1,11 @@
 // docs/decisions/0026: a COMMIT whose answer is lost may have been done. What it names in the store must be there then.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
+import { eventually } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
 import { startCommitProxy } from "../idempotency/commit-proxy.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install } from "../service.ts";
-import { eventually } from "./run-history.ts";
 
 const UPLOADS = `blueprint: uploads
 account: acme

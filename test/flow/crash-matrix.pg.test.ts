@@ -12,8 +12,9 @@ import { randomInt } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#domain/limits.ts";
+import { isDead } from "../processes.ts";
 import type { Caller } from "../caller.ts";
-import { afterFaults, callerOf, isDead, openFaultStage, RECORDS, type FaultStage } from "./fault-stage.ts";
+import { afterFaults, type FaultStage, openServedStage, RECORDS, SETUP_MS } from "./fault-stage.ts";
 import { runPointsOf } from "./run-failpoints.ts";
 
 const KILLS = Number(process.env["LATCHKEY_CRASH_KILLS"] ?? 9);
@@ -31,18 +32,12 @@ const ENDED_MS = 120_000 + KILLS * 20_000;
 /** Lives, and then the ends: where a run does not end, the test says where it stands. */
 const TIMEOUT_MS = ENDED_MS + KILLS * LIFE_MS_MAX + 60_000;
 
-/** A machine that does ten other things starts four processes slowly. */
-const SETUP_MS = 400_000;
-
 let stage: FaultStage;
 let caller: Caller;
 
 before(
   async () => {
-    stage = await openFaultStage();
-    const api = await stage.installation.serveProcess({}, ["api"]);
-    caller = callerOf(stage, api);
-    await stage.credential(caller);
+    ({ stage, caller } = await openServedStage());
     await pardonLosses();
     // One that ends by itself leaves what it has compiled to all that follow.
     await (await stage.installation.serveProcess({}, ["worker"])).end("SIGTERM");

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type ServiceProcess } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
-import { eventually, historyOf, recordHistory } from "./run-history.ts";
+import { historyOf, recordHistory } from "./run-history.ts";
 import {
   idsOf,
   ledger,

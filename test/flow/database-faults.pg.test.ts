@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
 import { AWAY, startLoad } from "./client-load.ts";
 import { afterFaults, callerOf, openFaultStage } from "./fault-stage.ts";
 import { openFrozenProxy } from "./frozen-proxy.ts";
 import { startOwnDatabase } from "./own-database.ts";
-import { eventually } from "./run-history.ts";
 import { testInAll, tier } from "../tiers.ts";
 
 const RESTARTS = Number(process.env["LATCHKEY_DATABASE_RESTARTS"] ?? (tier === "fast" ? 1 : 3));

@@ -3,9 +3,10 @@ import { existsSync, globSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { brotliDecompressSync } from "node:zlib";
+import { moveClock } from "../clock.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install } from "../service.ts";
-import { runHousekeeping, moveClock } from "./run-history.ts";
+import { runHousekeeping } from "./run-history.ts";
 import { startTarget, type Target, type TargetRequest } from "./target.ts";
 
 const BLUEPRINT = `blueprint: filler

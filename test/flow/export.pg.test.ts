@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { parse } from "csv-parse/sync";
 import readExcel from "read-excel-file/node";
+import { moveClock } from "../clock.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { latchkey } from "../cli/program.ts";
 import { install } from "../service.ts";
 import { testInAll } from "../tiers.ts";
-import { moveClock, runHousekeeping } from "./run-history.ts";
+import { runHousekeeping } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
 
 const BLUEPRINT = `blueprint: sheet

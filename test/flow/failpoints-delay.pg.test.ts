@@ -2,26 +2,20 @@
 // first to a point waits there, the others go by.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { eventually } from "../eventually.ts";
 import type { Caller } from "../caller.ts";
-import { afterFaults, callerOf, openFaultStage, type FaultStage } from "./fault-stage.ts";
+import { afterFaults, type FaultStage, openServedStage, SETUP_MS } from "./fault-stage.ts";
 import { actedPoints, runPointsOf, type Scenario } from "./run-failpoints.ts";
-import { eventually } from "./run-history.ts";
 
 const DELAY_MS = 20_000;
 const PATIENCE_MS = 240_000;
-
-/** A machine that does ten other things starts four processes slowly. */
-const SETUP_MS = 400_000;
 
 let stage: FaultStage;
 let caller: Caller;
 
 before(
   async () => {
-    stage = await openFaultStage({ LATCHKEY_WORKER_CONCURRENCY: "60" });
-    const api = await stage.installation.serveProcess({}, ["api"]);
-    caller = callerOf(stage, api);
-    await stage.credential(caller);
+    ({ stage, caller } = await openServedStage({ LATCHKEY_WORKER_CONCURRENCY: "60" }));
   },
   { timeout: SETUP_MS },
 );

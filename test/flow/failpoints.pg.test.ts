@@ -3,35 +3,20 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { FAILPOINTS, type Failpoint } from "#lib/failpoint.ts";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
+import { isDead, untilDead } from "../processes.ts";
 import type { Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
-import {
-  afterFaults,
-  callerOf,
-  isDead,
-  openFaultStage,
-  untilDead,
-  type FaultStage,
-  type Way,
-} from "./fault-stage.ts";
+import { afterFaults, type FaultStage, openServedStage, SETUP_MS, type Way } from "./fault-stage.ts";
 import { actedPoints, ELSEWHERE, RUN_POINTS, runPointsOf } from "./run-failpoints.ts";
-import { eventually } from "./run-history.ts";
 import { inTier } from "../tiers.ts";
-
-const PATIENCE_MS = 120_000;
-
-/** A machine that does ten other things starts four processes slowly. */
-const SETUP_MS = 400_000;
 
 let stage: FaultStage;
 let caller: Caller;
 
 before(
   async () => {
-    stage = await openFaultStage();
-    const api = await stage.installation.serveProcess({}, ["api"]);
-    caller = callerOf(stage, api);
-    await stage.credential(caller);
+    ({ stage, caller } = await openServedStage());
   },
   { timeout: SETUP_MS },
 );

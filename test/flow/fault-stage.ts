@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { passwordLogin } from "../password-login.ts";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Seen, type Target } from "../documents/target.ts";
 import type { TestDatabase } from "../database.ts";
 import { assertInvariants } from "../invariants.ts";
-import { install, type Installation, type RunningService, type ServiceProcess } from "../service.ts";
-import { eventually, historyOf, recordHistory } from "./run-history.ts";
+import { install, type Installation, type RunningService } from "../service.ts";
+import { historyOf, recordHistory } from "./run-history.ts";
 
 /** What Node has made of the sources: half of the time that a process takes to start, and here many start. */
 export const COMPILED = join(tmpdir(), `latchkey-compiled-${userInfo().uid}`);
@@ -68,17 +69,7 @@ export interface EndedRow {
 const STRATEGY = `strategy: strat_portal
 account: acme
 hosts: ['{TARGET}']
-fields:
-  - { key: username, label: Username, type: text, required: true }
-  - { key: password, label: Password, type: password, required: true }
-login:
-  type: http
-  steps:
-    - request:
-        method: POST
-        url: /login
-        form: { username: "{{ $credential.username }}", password: "{{ $credential.password }}" }
-      expect: { status: [200] }`;
+${passwordLogin(200)}`;
 
 const ITEM_LIST = Array.from({ length: RECORDS }, (_, index) => ({ number: `n${index}` }));
 const ITEMS = (credential: string) =>
@@ -288,16 +279,6 @@ export function assertOneEnd(id: string, history: readonly string[]): void {
   );
 }
 
-/** Waits until a process is gone; gives the signal that ended it. */
-export async function untilDead({ child }: ServiceProcess): Promise<NodeJS.Signals | null> {
-  await eventually("the process is dead", async () => (isDead(child) ? true : undefined), PATIENCE_MS);
-  return child.signalCode;
-}
-
-export function isDead(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
 /** Every fault test ends here, after its runs: what must hold whatever has happened. docs/decisions/0025. */
 export async function afterFaults(stage: FaultStage): Promise<void> {
   await assertInvariants(stage.installation);
@@ -305,3 +286,21 @@ export async function afterFaults(stage: FaultStage): Promise<void> {
 
 export const callerOf = (stage: FaultStage, service: RunningService): Caller =>
   openCaller(service.url, stage.key);
+
+/** How long `before` may take: a machine that does ten other things starts four processes slowly. */
+export const SETUP_MS = 400_000;
+
+/** A stage with an API process and the credential that its runs share; workers are the test's own. */
+export async function openServedStage(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ readonly stage: FaultStage; readonly caller: Caller }> {
+  const stage = await openFaultStage(environment);
+  try {
+    const caller = callerOf(stage, await stage.installation.serveProcess({}, ["api"]));
+    await stage.credential(caller);
+    return { stage, caller };
+  } catch (error) {
+    await stage[Symbol.asyncDispose]();
+    throw error;
+  }
+}

@@ -3,29 +3,22 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import type { Caller } from "../caller.ts";
 import { inTier } from "../tiers.ts";
-import { afterFaults, callerOf, openFaultStage, RECORDS, type FaultStage, type Way } from "./fault-stage.ts";
-import { eventually } from "./run-history.ts";
+import { afterFaults, type FaultStage, openServedStage, RECORDS, SETUP_MS, type Way } from "./fault-stage.ts";
 
 const RUNS = 6;
 /** Statements of one kind that a process has under way at most. */
 const BATCHES_MAX = 2;
 /** Two lives, and a read that met a connection which was ending. */
 const UNSAVED_READS_MAX = 4;
-const PATIENCE_MS = 120_000;
-/** A machine that does ten other things starts four processes slowly. */
-const SETUP_MS = 400_000;
-
 let stage: FaultStage;
 let caller: Caller;
 
 before(
   async () => {
-    stage = await openFaultStage();
-    const api = await stage.installation.serveProcess({}, ["api"]);
-    caller = callerOf(stage, api);
-    await stage.credential(caller);
+    ({ stage, caller } = await openServedStage());
   },
   { timeout: SETUP_MS },
 );

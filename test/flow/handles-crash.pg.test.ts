@@ -2,12 +2,12 @@
 // reads them there, and has the values from the session alone.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { untilDead } from "../processes.ts";
 import { connect, openCaller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { install } from "../service.ts";
 import { dumpDatabase } from "./canary-search.ts";
-import { untilDead } from "./fault-stage.ts";
 
 const NODES = `
 - { id: me, type: http, credential: it, request: { url: /me }, records: "$" }

@@ -3,14 +3,16 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { getRun } from "#actions/operators/list-runs.ts";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
+import { untilDead } from "../processes.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
-import { COMPILED, untilDead } from "./fault-stage.ts";
-import { eventually, moveClock } from "./run-history.ts";
+import { COMPILED } from "./fault-stage.ts";
 
 const RECORDS = 3;
 const PATIENCE_MS = 60_000;

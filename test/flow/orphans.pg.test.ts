@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { moveClock } from "../clock.ts";
+import { until } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type Installation, type ServiceProcess } from "../service.ts";
@@ -49,14 +50,6 @@ async function upload(caller: Caller, content = "[]"): Promise<string> {
   return body.id;
 }
 
-async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = performance.now() + 20_000;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < end, what);
-    await sleep(25);
-  }
-}
-
 /** The worker's own job, as its timetable adds it, and the counts that it logs. */
 async function sweep(): Promise<{ seen: number; removed: number; unfinished: number }> {
   const lines = (): string[] =>
@@ -66,15 +59,8 @@ async function sweep(): Promise<{ seen: number; removed: number; unfinished: num
       .filter((line) => line.includes('"swept the object store"'));
   const before = lines().length;
   await installation.database.db.query("select graphile_worker.add_job('sweep_objects')");
-  await until(() => lines().length > before, "the sweep has run");
+  await until("the sweep has run", () => lines().length > before);
   return JSON.parse(lines().at(-1) ?? "") as { seen: number; removed: number; unfinished: number };
-}
-
-async function moveClock(by: string): Promise<void> {
-  await installation.database.db.query(
-    `create or replace function app_now() returns timestamptz language sql stable
-     return date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`,
-  );
 }
 
 test("an upload whose process is killed before COMMIT is swept after 24 hours; what rows name stays", async () => {
@@ -100,10 +86,10 @@ test("an upload whose process is killed before COMMIT is swept after 24 hours; w
   for (const file of [half, foreign]) writeFileSync(file, "x");
 
   assert.deepEqual(await countsOf(sweep()), { removed: 0, unfinished: 0 });
-  await moveClock("23 hours 50 minutes");
+  await moveClock(installation.database.db, "23 hours 50 minutes");
   assert.deepEqual(await countsOf(sweep()), { removed: 0, unfinished: 0 });
   assert.ok(existsSync(orphan));
-  await moveClock("24 hours 10 minutes");
+  await moveClock(installation.database.db, "24 hours 10 minutes");
   assert.deepEqual(await countsOf(sweep()), { removed: 1, unfinished: 1 });
   for (const gone of [orphan, half]) assert.equal(existsSync(gone), false, gone);
   for (const file of [...named, foreign]) assert.ok(existsSync(file), file);
@@ -111,7 +97,7 @@ test("an upload whose process is killed before COMMIT is swept after 24 hours; w
   const results = await caller.get(`/blueprint-runs/${run.body.id}/results?deliveryMethod=direct`);
   assert.deepEqual(results.body.results.out.records[0].data, { n: 1, text });
   await service.end();
-  await moveClock("0 hours");
+  await moveClock(installation.database.db, "0 hours");
 });
 
 async function countsOf(
@@ -165,7 +151,7 @@ test("scratch folders of claims that nobody holds are gone at the next start; th
   }
   const second = await installation.serveProcess();
   const isThere = (name: string): boolean => existsSync(join(scratch, name));
-  await until(() => !isThere(planted.earlier) && !isThere(planted.unknown), "the others' are gone");
+  await until("the others' are gone", () => !isThere(planted.earlier) && !isThere(planted.unknown));
   assert.ok(isThere(planted.held) && isThere(planted.foreign));
   hold.release();
   assert.equal((await caller.waitForRun(body.id)).body.status, "completed");

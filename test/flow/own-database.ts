@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isRunning } from "#db/embedded/process-mark.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { openPool, urlOf } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";
@@ -50,14 +51,4 @@ export async function startOwnDatabase(): Promise<OwnDatabase> {
 
 function childrenOf(parent: number): readonly number[] {
   return readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim().split(" ").map(Number);
-}
-
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    // A server that was started by this process and that nobody has waited for yet is no server any more.
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
 }

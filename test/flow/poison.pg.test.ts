@@ -6,12 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
+import { isDead, untilDead } from "../processes.ts";
 import type { Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import type { ServiceProcess } from "../service.ts";
 import { testInAll } from "../tiers.ts";
-import { afterFaults, callerOf, isDead, openFaultStage, untilDead, type FaultStage } from "./fault-stage.ts";
-import { eventually } from "./run-history.ts";
+import { afterFaults, callerOf, openFaultStage, type FaultStage } from "./fault-stage.ts";
 
 const GOOD = 30;
 const SETUP_MS = 400_000;

@@ -5,11 +5,11 @@ import { connect as openSocket } from "node:net";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { openEvents } from "../events.ts";
 import { holdKey, keyed } from "../idempotency/exchange.ts";
 import { install, type ServiceProcess } from "../service.ts";
-import { eventually } from "./run-history.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "./target.ts";
 
 const PATIENCE_MS = 60_000;

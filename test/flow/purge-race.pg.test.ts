@@ -4,11 +4,12 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { brotliDecompressSync } from "node:zlib";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import { moveClock } from "../clock.ts";
 import { startGateway, whyNoGateway, type ObjectGateway } from "../blobs/radosgw.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
 import { testInAll } from "../tiers.ts";
-import { runHousekeeping, moveClock } from "./run-history.ts";
+import { runHousekeeping } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
 
 const skip = whyNoGateway() ?? false;

@@ -8,13 +8,14 @@ import { readReview, readReviewRecords } from "#actions/reviews/read-review.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import type { WantedChanges } from "#domain/review.ts";
 import { must } from "#lib/assert.ts";
+import { untilDead } from "../processes.ts";
+import { eventually } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { decisionServices, reviewer } from "../documents/review-stage.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type ServiceProcess } from "../service.ts";
 import { inTier } from "../tiers.ts";
-import { eventually } from "./run-history.ts";
 
 // A review is asked once and decided once, wherever a process dies: what came to it, what the reviewer changed and what comes out
 // are compared.
@@ -47,12 +48,6 @@ after(async () => {
   await installation?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function untilDead(service: ServiceProcess): Promise<void> {
-  await eventually("the service has killed itself", async () =>
-    service.child.exitCode !== null || service.child.signalCode !== null ? true : undefined,
-  );
-}
 
 async function trigger(service: ServiceProcess, way: string): Promise<string> {
   const { body } = await openCaller(service.url, key).post(`/blueprints/${way}/trigger`, { rows: ROWS });

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
 import { startBalancer } from "./balancer.ts";
 import { afterFaults, openFaultStage } from "./fault-stage.ts";
-import { eventually } from "./run-history.ts";
 
 const PER_SECOND = 200;
 const EVERY_MS = 20;

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "#db/connection/pool.ts";
+import { eventually } from "../eventually.ts";
 
 /** Makes the database note every state that a run takes: what polling over HTTP would miss between two polls. */
 export async function recordHistory(db: Database): Promise<void> {
@@ -25,27 +25,6 @@ export async function historyOf(db: Database, runId: string): Promise<readonly s
     [runId],
   );
   return rows.map((row) => row.state);
-}
-
-/** The service's time, from now on this much later than the real one. */
-export async function moveClock(db: Database, interval: string): Promise<void> {
-  await db.query(`create or replace function app_now() returns timestamptz language sql stable
-    return date_trunc('milliseconds', statement_timestamp()) + interval '${interval}'`);
-}
-
-/** Polls until `check` gives something. Throws with `what` when it does not in time. */
-export async function eventually<T>(
-  what: string,
-  check: () => Promise<T | undefined>,
-  timeoutMs = 10_000,
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const found = await check();
-    if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`not in ${timeoutMs} ms: ${what}`);
-    await sleep(20);
-  }
 }
 
 /** The worker's housekeeping as a job at once: its schedule is every ten minutes. */

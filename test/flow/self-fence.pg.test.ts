@@ -9,11 +9,11 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
+import { eventually } from "../eventually.ts";
 import type { Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
 import { afterFaults, callerOf, openFaultStage, RECORDS, type FaultStage } from "./fault-stage.ts";
-import { eventually } from "./run-history.ts";
 
 const FAST = {
   NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, "fast-liveness.mjs")).href}`,

@@ -4,12 +4,15 @@ import { must } from "#lib/assert.ts";
 import { readConfig } from "#service/settings/settings.ts";
 import { openDatabase } from "#service/open-database.ts";
 import { openLog } from "#lib/log.ts";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { runCommand } from "../cli/program.ts";
 import { install, type Installation } from "../service.ts";
 import { createSeparateRoles, type SeparateRoles } from "../service-role.ts";
-import { eventually, runHousekeeping, moveClock } from "./run-history.ts";
+import { runHousekeeping } from "./run-history.ts";
 import { startTarget, type Target } from "./target.ts";
+import { portalDocuments } from "../vault/token-portal.ts";
 
 // Finding M5: the whole service as a role that may read and write rows, and nothing else (DATABASE_URL, DATABASE_OWNER_URL).
 
@@ -36,20 +39,7 @@ before(async () => {
     { connectionString: environment.DATABASE_URL, db, drop: async () => {} },
   );
   await installation.apply(
-    "account: acme",
-    `strategy: strat_portal
-account: acme
-hosts: [${target.url}]
-fields:
-  - { key: token, label: Token, type: password, required: true }
-login: { type: bearer, token: token, cache: 15m }`,
-    `blueprint: read
-account: acme
-retention: 1h
-credentials: { portal: { strategy: strat_portal } }
-nodes:
-  - { id: items, type: http, credential: portal, request: { method: GET, url: /items }, records: items }
-  - { id: out, type: output, refKey: items, from: items }`,
+    ...portalDocuments(target.url, { login: ", cache: 15m", blueprint: "retention: 1h" }),
     `blueprint: ask
 account: acme
 nodes:

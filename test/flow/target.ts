@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { passwordLogin } from "../password-login.ts";
 
 /** A request as the target saw it, whole. */
 export interface TargetRequest {
@@ -152,19 +153,8 @@ allowed_origins: [http://localhost:3000]`,
     `strategy: strat_ledger
 account: acme
 hosts: [${url}]
-fields:
-  - { key: username, label: Username, type: text, required: true }
-  - { key: password, label: Password, type: password, required: true }
 ${strategy.concurrency === undefined ? "" : `concurrency: ${strategy.concurrency}`}
-login:
-  type: http
-  steps:
-    - request:
-        method: POST
-        url: /login
-        form: { username: "{{ $credential.username }}", password: "{{ $credential.password }}" }
-      expect: { status: [302] }
-${strategy.cache === undefined ? "" : `  cache: ${strategy.cache}`}`,
+${passwordLogin(302, strategy.cache === undefined ? "" : `\n  cache: ${strategy.cache}`)}`,
     `blueprint: ledger
 account: acme
 credentials:

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { eventually } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
 import { install } from "../service.ts";
-import { eventually } from "./run-history.ts";
 
 const PATIENCE_MS = 60_000;
 

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
+import { untilDead } from "../processes.ts";
+import { eventually } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
@@ -7,7 +9,6 @@ import { assertInvariants } from "../invariants.ts";
 import { install, type ServiceProcess } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
 import { COMPILED } from "./fault-stage.ts";
-import { eventually } from "./run-history.ts";
 
 // A write is sent at most once, wherever the worker dies: what the target has seen decides. The second of three records is
 // where it happens, on one and on two further restarts.
@@ -77,12 +78,6 @@ after(async () => {
   await installation?.[Symbol.asyncDispose]();
   await target?.[Symbol.asyncDispose]();
 });
-
-async function untilDead(service: ServiceProcess): Promise<void> {
-  await eventually("the service has killed itself", async () =>
-    service.child.exitCode !== null || service.child.signalCode !== null ? true : undefined,
-  );
-}
 
 /** Each record once, under one token; the records that were fixed before the first write are those that were sent. */
 function assertOnce(): void {

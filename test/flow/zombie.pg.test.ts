@@ -7,28 +7,20 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../eventually.ts";
 import type { Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
-import { afterFaults, callerOf, openFaultStage, type FaultStage, type Way } from "./fault-stage.ts";
-import { eventually } from "./run-history.ts";
+import { afterFaults, type FaultStage, openServedStage, SETUP_MS, type Way } from "./fault-stage.ts";
 
 const FREEZE_MS = Number(process.env["LATCHKEY_FREEZE_SECONDS"] ?? 0) * 1_000;
 const JOBS = 20;
-/** The promised times are 1 s and 20 s (`promised-times.pg.test.ts`); a machine may be slower than that. */
-const PATIENCE_MS = 120_000;
-
-/** A machine that does ten other things starts four processes slowly. */
-const SETUP_MS = 400_000;
 
 let stage: FaultStage;
 let caller: Caller;
 
 before(
   async () => {
-    stage = await openFaultStage();
-    const api = await stage.installation.serveProcess({}, ["api"]);
-    caller = callerOf(stage, api);
-    await stage.credential(caller);
+    ({ stage, caller } = await openServedStage());
   },
   { timeout: SETUP_MS },
 );
@@ -39,12 +31,6 @@ const serveWorker = async (): Promise<ServiceProcess> =>
 
 const trigger = async (count: number, way: Way): Promise<readonly string[]> =>
   await Promise.all(Array.from({ length: count }, async () => await stage.trigger(caller, way)));
-
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<number> {
-  const begun = performance.now();
-  await eventually(what, async () => ((await isSo()) ? true : undefined), PATIENCE_MS);
-  return Math.round(performance.now() - begun);
-}
 
 test(
   `${JOBS} jobs of a worker killed with -9 go on elsewhere at once`,
@@ -62,10 +48,9 @@ test(
       `update worker set heartbeat_at = app_now() + interval '1 day' where pid = $1`,
       [dying.child.pid],
     );
-    const tookMs = await until("all are read again", () =>
-      runs.every((run) => stage.reads(run).length === 2),
-    );
-    context.diagnostic(`${JOBS} jobs went on after ${tookMs} ms`);
+    const killedAt = performance.now();
+    await until("all are read again", () => runs.every((run) => stage.reads(run).length === 2));
+    context.diagnostic(`${JOBS} jobs went on after ${Math.round(performance.now() - killedAt)} ms`);
     release();
     const rows = await stage.outlived(caller, runs);
     assert.ok(rows.every(({ status }) => status === "completed"));

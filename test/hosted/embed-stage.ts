@@ -59,6 +59,20 @@ export function hostPage(
   };
 }
 
+/** The widget's script as the service gives it, and the hash that a page pins it by. */
+export async function readWidget(
+  serviceUrl: string,
+): Promise<{ readonly script: string; readonly integrity: string }> {
+  const script = await (await fetch(`${serviceUrl}/embed/v1/latchkey.js`)).text();
+  return { script, integrity: `sha384-${createHash("sha384").update(script).digest("base64")}` };
+}
+
+/** Puts the page that loads the widget at `/` of a site. */
+export async function serveHostPage(site: Site, serviceUrl: string): Promise<void> {
+  const { integrity } = await readWidget(serviceUrl);
+  site.pages.set("/", hostPage(serviceUrl, integrity));
+}
+
 export interface Visitor extends AsyncDisposable {
   readonly page: Page;
   /** What the console said, and what did not load. */

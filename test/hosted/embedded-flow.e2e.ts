@@ -1,6 +1,5 @@
 /** The embedded flow in a real Chromium that keeps third-party cookies from everybody: widget, frame, page and service. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -21,11 +20,12 @@ import {
   kinds,
   openFlow,
   openVisitor,
+  readWidget,
+  type Site,
   startSite,
   told,
   toldOf,
   until,
-  type Site,
 } from "./embed-stage.ts";
 import { GOOD, setUpEmbedded, type Embedded } from "./embedded-setup.ts";
 import { listen } from "./hosted-setup.ts";
@@ -43,9 +43,7 @@ let widget: string;
 before(async () => {
   app = await startSite("localhost");
   embedded = await setUpEmbedded({ origins: [app.origin] });
-  const answer = await fetch(`${embedded.service.url}/embed/v1/latchkey.js`);
-  widget = await answer.text();
-  integrity = `sha384-${createHash("sha384").update(widget).digest("base64")}`;
+  ({ script: widget, integrity } = await readWidget(embedded.service.url));
   app.pages.set("/", hostPage(embedded.service.url, integrity));
   program = await findProgram();
   browser = await launch(program);
@@ -330,7 +328,7 @@ test("the time is over while somebody types: nothing is saved, and the text is g
   const frame = await openFlow(page, session);
   await frame.getByLabel("Email address").fill(GOOD.email);
   await frame.getByLabel("Password", { exact: true }).fill(GOOD.password);
-  await embedded.moveClock(`timestamptz '${session.expires_at}'`);
+  await embedded.setClock(`timestamptz '${session.expires_at}'`);
   try {
     await frame.getByRole("button", { name: "Connect" }).click();
     await frame.getByRole("heading", { name: "The time for this is over" }).waitFor();
@@ -340,18 +338,18 @@ test("the time is over while somebody types: nothing is saved, and the text is g
     assert.deepEqual(await toldOf(page, "expired"), {});
     assert.deepEqual((await embedded.read(session.id)).credential_ids, {});
   } finally {
-    await embedded.moveClock();
+    await embedded.setClock();
   }
   // By itself, too, when its time comes: what had been typed is there.
   const short = await embedded.create();
-  await embedded.moveClock(`timestamptz '${short.expires_at}' - interval '1500 ms'`);
+  await embedded.setClock(`timestamptz '${short.expires_at}' - interval '1500 ms'`);
   try {
     const own = await openFlow(page, short);
     await own.getByLabel("Email address").fill("slow@acme.example");
-    await embedded.moveClock(`timestamptz '${short.expires_at}'`);
+    await embedded.setClock(`timestamptz '${short.expires_at}'`);
     await own.getByRole("heading", { name: "The time for this is over" }).waitFor();
   } finally {
-    await embedded.moveClock();
+    await embedded.setClock();
   }
 });
 

@@ -1,6 +1,5 @@
 /** Whom the embedded flow talks to, in a real Chromium: one page of one origin, and nobody who says to be it. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { must } from "#lib/assert.ts";
@@ -10,11 +9,12 @@ import {
   kinds,
   openFlow,
   openVisitor,
+  readWidget,
+  type Site,
   startSite,
   told,
   toldOf,
   until,
-  type Site,
 } from "./embed-stage.ts";
 import { accountDocument, GOOD, setUpEmbedded, type Embedded, type EmbeddedBody } from "./embedded-setup.ts";
 
@@ -27,8 +27,7 @@ let integrity: string;
 before(async () => {
   [app, evil] = await Promise.all([startSite("localhost"), startSite("evil.localhost")]);
   embedded = await setUpEmbedded({ origins: [app.origin] });
-  const widget = await (await fetch(`${embedded.service.url}/embed/v1/latchkey.js`)).text();
-  integrity = `sha384-${createHash("sha384").update(widget).digest("base64")}`;
+  ({ integrity } = await readWidget(embedded.service.url));
   for (const site of [app, evil]) site.pages.set("/", hostPage(embedded.service.url, integrity));
   browser = await launchChromium();
 });

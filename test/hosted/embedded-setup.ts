@@ -1,4 +1,5 @@
 import { load } from "cheerio";
+import { REAL_TIME, setClock } from "../clock.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 
@@ -63,10 +64,8 @@ export interface Embedded extends AsyncDisposable {
   create(body?: Readonly<Record<string, unknown>>): Promise<EmbeddedBody>;
   read(id: string): Promise<EmbeddedBody>;
   count(query: string): Promise<number>;
-  moveClock(expression?: string): Promise<void>;
+  setClock(expression?: string): Promise<void>;
 }
-
-const REAL_TIME = "date_trunc('milliseconds', statement_timestamp())";
 
 export const accountDocument = (origins: readonly string[], more: object = {}): string =>
   JSON.stringify({ account: "acme", name: "Acme Inc.", allowed_origins: origins, ...more });
@@ -109,11 +108,7 @@ export async function setUpEmbedded(
     read: async (id) => (await acme.get(`/embedded-credential-sessions/${id}`)).body,
     count: async (query) =>
       (await db.query<{ n: number }>(`select count(*)::int as n ${query}`))[0]?.n ?? Number.NaN,
-    moveClock: async (expression = REAL_TIME) => {
-      await db.query(
-        `create or replace function app_now() returns timestamptz language sql stable return ${expression}`,
-      );
-    },
+    setClock: async (expression = REAL_TIME) => await setClock(db, expression),
     [Symbol.asyncDispose]: async () => await installation[Symbol.asyncDispose](),
   };
 }

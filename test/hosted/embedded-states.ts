@@ -1,8 +1,7 @@
 /** Every state of the embedded flow, brought about at a real service: for the screenshots, and for what must hold on all. */
-import { createHash } from "node:crypto";
 import type { FrameLocator, Page } from "playwright-core";
 import { openTarget, type Target } from "../documents/target.ts";
-import { hostPage, openFlow, startSite, toldOf, until, type Site } from "./embed-stage.ts";
+import { openFlow, serveHostPage, type Site, startSite, toldOf, until } from "./embed-stage.ts";
 import {
   blueprint,
   GOOD,
@@ -69,9 +68,7 @@ export async function setUpEmbeddedStates(): Promise<EmbeddedStage> {
   await embedded.installation.apply(
     JSON.stringify({ account: "acme", name: "Acme Inc.", allowed_origins: [app.origin], branding }),
   );
-  const widget = await (await fetch(`${embedded.service.url}/embed/v1/latchkey.js`)).text();
-  const integrity = `sha384-${createHash("sha384").update(widget).digest("base64")}`;
-  app.pages.set("/", hostPage(embedded.service.url, integrity));
+  await serveHostPage(app, embedded.service.url);
   return {
     embedded,
     app,
@@ -115,11 +112,11 @@ async function fill(frame: FrameLocator): Promise<void> {
 
 /** While `app_now()` is this. */
 async function atTime<T>({ embedded }: EmbeddedStage, expression: string, act: () => Promise<T>): Promise<T> {
-  await embedded.moveClock(expression);
+  await embedded.setClock(expression);
   try {
     return await act();
   } finally {
-    await embedded.moveClock();
+    await embedded.setClock();
   }
 }
 
@@ -240,14 +237,14 @@ export const EMBEDDED_STATES: Readonly<Record<string, Show>> = {
     const session = await stage.embedded.create();
     // The frame is there already when the service fails.
     await page.route("**/view**", async (route) => {
-      await stage.embedded.moveClock(BROKEN_CLOCK);
+      await stage.embedded.setClock(BROKEN_CLOCK);
       await route.continue();
     });
     const frame = await openFlow(page, session, { locale: language });
     try {
       await toldOf(page, "opened");
     } finally {
-      await stage.embedded.moveClock();
+      await stage.embedded.setClock();
     }
     return frame;
   },

@@ -265,7 +265,7 @@ test("a link left open past its time, opened after it, or made up is refused wit
   await using visitor = await openPage();
   const { page } = visitor;
   const at = async (offset: string): Promise<void> =>
-    await hosted.moveClock(`timestamptz '${session.expires_at}' + interval '${offset}'`);
+    await hosted.setClock(`timestamptz '${session.expires_at}' + interval '${offset}'`);
   try {
     await at("-1 minute");
     await page.goto(session.hosted_url);
@@ -277,7 +277,7 @@ test("a link left open past its time, opened after it, or made up is refused wit
     await page.getByRole("heading", { name: "This link has expired" }).waitFor();
     assert.equal(await hosted.credentialsOf(session.id), 0);
   } finally {
-    await hosted.moveClock();
+    await hosted.setClock();
   }
   await page.goto(`${hosted.service.url}/connect/${"x".repeat(43)}`);
   await page.getByRole("heading", { name: "This link does not work" }).waitFor();

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { load } from "cheerio";
+import { REAL_TIME } from "../clock.ts";
 import { openCaller } from "../caller.ts";
 import { csrfOf, openForm, send, submit, type WireAnswer } from "./form-visitor.ts";
 import {
@@ -170,22 +171,18 @@ test("a CSRF value that is missing, empty, changed, of another session or twelve
     assertPage(await submit(session.hosted_url, GOOD, { csrf: wrong }), 403, FORBIDDEN);
   }
   try {
-    await hosted.moveClock(
-      "date_trunc('milliseconds', statement_timestamp()) + interval '12 hours 1 minute'",
-    );
+    await hosted.setClock(`${REAL_TIME} + interval '12 hours 1 minute'`);
     // The form again, with what was typed and no secret; nothing is kept.
     const stale = await submit(session.hosted_url, GOOD, { csrf });
     assertPage(stale, 403, /^Error: Connect/);
     assert.equal(load(stale.text)("input[name=email]").attr("value"), GOOD.email);
     assert.ok(!stale.text.includes(GOOD.password));
     assert.match(load(stale.text)("[role=alert]").text(), /open for a long time/);
-    await hosted.moveClock(
-      "date_trunc('milliseconds', statement_timestamp()) + interval '11 hours 50 minutes'",
-    );
+    await hosted.setClock(`${REAL_TIME} + interval '11 hours 50 minutes'`);
     await assertPending(session);
     assertPage(await submit(session.hosted_url, GOOD, { csrf }), 200, SUCCESS);
   } finally {
-    await hosted.moveClock();
+    await hosted.setClock();
   }
 });
 
@@ -357,7 +354,7 @@ test("a used and an expired link say so, for GET, HEAD and submit", async () => 
   assertPage(await send(used.hosted_url), 410, USED);
   assert.equal((await send(used.hosted_url, { method: "HEAD" })).status, 410);
   try {
-    await hosted.moveClock(`timestamptz '${expiring.expires_at}'`);
+    await hosted.setClock(`timestamptz '${expiring.expires_at}'`);
     assertPage(await send(expiring.hosted_url), 410, EXPIRED);
     // Used stays used.
     assertPage(await send(used.hosted_url), 410, USED);
@@ -368,7 +365,7 @@ test("a used and an expired link say so, for GET, HEAD and submit", async () => 
     assert.ok(!late.text.includes(GOOD.password));
     assertPage(await submit(expiring.hosted_url, GOOD, { csrf: "x" }), 403, FORBIDDEN);
   } finally {
-    await hosted.moveClock();
+    await hosted.setClock();
   }
 });
 

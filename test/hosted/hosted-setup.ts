@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { REAL_TIME, setClock } from "../clock.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 
@@ -35,7 +36,7 @@ export interface Hosted extends AsyncDisposable {
   read(id: string): Promise<SessionBody>;
   credentialsOf(sessionId: string): Promise<number>;
   /** `app_now()` becomes this SQL expression; without one it is the real time again. */
-  moveClock(expression?: string): Promise<void>;
+  setClock(expression?: string): Promise<void>;
 }
 
 export interface SessionBody {
@@ -45,8 +46,6 @@ export interface SessionBody {
   readonly credential_id: string | null;
   readonly expires_at: string;
 }
-
-const REAL_TIME = "date_trunc('milliseconds', statement_timestamp())";
 
 /** One installation with the account `acme`, its strategy `strat_portal` and whatever else is given. */
 export async function setUpHosted(...documents: string[]): Promise<Hosted> {
@@ -73,11 +72,7 @@ export async function setUpHosted(...documents: string[]): Promise<Hosted> {
       );
       return rows[0]?.count ?? Number.NaN;
     },
-    moveClock: async (expression = REAL_TIME) => {
-      await db.query(
-        `create or replace function app_now() returns timestamptz language sql stable return ${expression}`,
-      );
-    },
+    setClock: async (expression = REAL_TIME) => await setClock(db, expression),
     [Symbol.asyncDispose]: async () => await installation[Symbol.asyncDispose](),
   };
 }

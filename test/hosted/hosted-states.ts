@@ -201,19 +201,19 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   },
   problem: async (page, hosted, language) => {
     await openForm(page, hosted, language);
-    await hosted.moveClock(BROKEN_CLOCK);
+    await hosted.setClock(BROKEN_CLOCK);
     try {
       await submit(page);
     } finally {
-      await hosted.moveClock();
+      await hosted.setClock();
     }
   },
   stale: async (page, hosted, language) => {
     await openForm(page, hosted, language);
     await fillPortal(page);
-    await hosted.moveClock("statement_timestamp() + interval '13 hours'");
+    await hosted.setClock("statement_timestamp() + interval '13 hours'");
     await submit(page);
-    await hosted.moveClock();
+    await hosted.setClock();
   },
   success: async (page, hosted, language) => {
     await openForm(page, hosted, language);
@@ -227,9 +227,9 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   expired: async (page, hosted, language) => {
     const expiresAt = await openForm(page, hosted, language);
     await fillPortal(page);
-    await hosted.moveClock(`timestamptz '${expiresAt}'`);
+    await hosted.setClock(`timestamptz '${expiresAt}'`);
     await submit(page);
-    await hosted.moveClock();
+    await hosted.setClock();
   },
   unknown: async (page, hosted, language) => {
     await open(page, `${hosted.service.url}/connect/${"x".repeat(43)}`, language);

@@ -186,7 +186,7 @@ test("a submit one millisecond before expires_at is kept; one at that instant is
   const [inTime, late, after] = [await hosted.session(), await hosted.session(), await hosted.session()];
   // `interval`: the CSRF value must be younger than twelve hours at the submit.
   const at = async (session: { readonly expires_at: string }, offset: string): Promise<void> =>
-    await hosted.moveClock(`timestamptz '${session.expires_at}' + interval '${offset}'`);
+    await hosted.setClock(`timestamptz '${session.expires_at}' + interval '${offset}'`);
   try {
     await at(inTime, "-1 second");
     const form = await openForm(inTime.hosted_url);
@@ -213,7 +213,7 @@ test("a submit one millisecond before expires_at is kept; one at that instant is
       assert.equal(await hosted.credentialsOf(session.id), 0);
     }
   } finally {
-    await hosted.moveClock();
+    await hosted.setClock();
   }
 });
 

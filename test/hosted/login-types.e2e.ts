@@ -3,7 +3,6 @@
  * a run's requests carry to a real target. A login type without an entry in the table makes this red.
  */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { GRANTS } from "#strategies/oauth/oauth-schema.ts";
@@ -11,7 +10,7 @@ import { loginTypes } from "#strategies/registry.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { CA_FILE, openTlsTarget, type TlsTarget } from "../documents/tls-target.ts";
 import { blockThirdPartyCookies, launchChromium } from "./chromium.ts";
-import { hostPage, openFlow, openVisitor, startSite, toldOf, type Site } from "./embed-stage.ts";
+import { openFlow, openVisitor, serveHostPage, type Site, startSite, toldOf } from "./embed-stage.ts";
 import { blueprint, setUpEmbedded, type Embedded } from "./embedded-setup.ts";
 import { answerLogins, LOGIN_CASES, type Arrived, type LoginCase } from "./login-types.ts";
 import { inTier } from "../tiers.ts";
@@ -45,9 +44,7 @@ before(async () => {
     documents: cases.flatMap(({ each, key }) => documentsOf(each, key)),
     environment: { NODE_EXTRA_CA_CERTS: CA_FILE },
   });
-  const { url } = embedded.service;
-  const widget = await (await fetch(`${url}/embed/v1/latchkey.js`)).text();
-  app.pages.set("/", hostPage(url, `sha384-${createHash("sha384").update(widget).digest("base64")}`));
+  await serveHostPage(app, embedded.service.url);
   browser = await launchChromium();
 });
 after(async () => {

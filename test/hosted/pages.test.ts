@@ -13,22 +13,10 @@ import { renderOpening, renderWindow } from "#hosted/pages/frame-pages.ts";
 import { hostedHeaders } from "#hosted/pages/headers.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
 import { tongueOf } from "#hosted/texts/tongues.ts";
+import { strategyField } from "../domain/strategy-field.ts";
 
-const field = (more: Partial<StrategyField>): StrategyField => ({
-  key: "username",
-  label: "Username",
-  type: "text",
-  required: true,
-  pattern: null,
-  minLength: null,
-  maxLength: null,
-  placeholder: null,
-  help: null,
-  autocomplete: null,
-  options: [],
-  secret: false,
-  ...more,
-});
+const field = (more: Partial<StrategyField>): StrategyField =>
+  strategyField({ key: "username", label: "Username", ...more });
 const FIELDS = [
   field({ autocomplete: "username", placeholder: "amelia" }),
   field({ key: "mail", label: "Email", type: "email" }),

@@ -1,6 +1,5 @@
 /** Visits that are none, and visits that break off: fetched ahead, painted before script comes, closed and opened again. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +7,7 @@ import { after, before, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { must } from "#lib/assert.ts";
 import { fillInNothing, findProgram, launch, openProfile, type Program } from "./chromium.ts";
-import { hostPage, openFlow, openVisitor, startSite, toldOf, until, type Site } from "./embed-stage.ts";
+import { openFlow, openVisitor, serveHostPage, type Site, startSite, toldOf, until } from "./embed-stage.ts";
 import { GOOD, setUpEmbedded, type Embedded } from "./embedded-setup.ts";
 
 const WAIT_MS = 30_000;
@@ -21,9 +20,7 @@ let browser: Browser;
 before(async () => {
   app = await startSite("localhost");
   embedded = await setUpEmbedded({ origins: [app.origin] });
-  const { url } = embedded.service;
-  const widget = await (await fetch(`${url}/embed/v1/latchkey.js`)).text();
-  app.pages.set("/", hostPage(url, `sha384-${createHash("sha384").update(widget).digest("base64")}`));
+  await serveHostPage(app, embedded.service.url);
   program = await findProgram();
   browser = await launch(program);
 });

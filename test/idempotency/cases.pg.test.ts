@@ -11,7 +11,7 @@ import { deleteOutdatedKeys } from "#db/idempotency.ts";
 import { openLog } from "#lib/log.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
 import { openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../caller.ts";
-import type { RunningService } from "../service.ts";
+import type { Installation, RunningService } from "../service.ts";
 import {
   assertFresh,
   assertReplay,
@@ -19,27 +19,22 @@ import {
   holdKey,
   holdRuns,
   keyed,
+  newKey,
   SESSION,
   storedKeys,
   TRIGGER,
 } from "./exchange.ts";
-import { installIdle, moveClock, plantCredentials, runsNamed, sessionsNamed } from "./fixture.ts";
+import { serveIdle, moveHours, plantCredentials, runsNamed, sessionsNamed } from "./fixture.ts";
 
-let installation: Awaited<ReturnType<typeof installIdle>>;
+let installation: Installation & AsyncDisposable;
 let service: RunningService;
 let apiKey: string;
 let caller: Caller;
-let numbers = 0;
 
 before(async () => {
-  installation = await installIdle();
-  service = await installation.serve({}, ["api"]);
-  apiKey = await installation.createKey("acme");
-  caller = openCaller(service.url, apiKey);
+  ({ installation, service, apiKey, caller } = await serveIdle());
 });
 after(() => installation?.[Symbol.asyncDispose]());
-
-const newKey = (): string => `case-${numbers++}`;
 
 const trigger = async (key: string, body: unknown = { a: "[]", run_name: key }): Promise<ApiAnswer> =>
   await caller.post(TRIGGER, body, keyed(key));
@@ -344,18 +339,18 @@ test("row 23: 24 hours by the database's clock, decided at look-up; at the limit
   for (const sweep of [false, true]) {
     const key = newKey();
     const first = await trigger(key);
-    await moveClock(installation, 23.99);
+    await moveHours(installation, 23.99);
     if (sweep) await deleteOutdatedKeys(db, 1_000);
     assertReplay(await trigger(key), first);
-    await moveClock(installation, 24);
+    await moveHours(installation, 24);
     if (sweep) await deleteOutdatedKeys(db, 1_000);
     const different = { run_name: `${key} again` };
     const second = await trigger(key, different);
     assertFresh(second, 202);
     assert.notEqual(second.body.id, first.body.id);
-    await moveClock(installation, 47.99);
+    await moveHours(installation, 47.99);
     assertReplay(await trigger(key, different), second);
     assert.equal(await storedKeys(installation, key), 1);
-    await moveClock(installation, 0);
+    await moveHours(installation, 0);
   }
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import type { ApiAnswer } from "../caller.ts";
 import type { Installation } from "../service.ts";
 
@@ -33,17 +33,19 @@ export async function holdRuns(
   const client = await db.pool.connect();
   await client.query("begin; lock table run in share mode");
   return {
-    waiting: async () => {
+    waiting: async () =>
       // Only an API request inserts runs here. One that has waited so long is alone: a group gives up after 100 ms.
-      for (;;) {
-        const rows = await db.query<{ pid: number }>(
-          `select pid from pg_stat_activity where datname = current_database() and application_name = 'latchkey'
+      await eventually(
+        "an insert waits",
+        async () => {
+          const rows = await db.query<{ pid: number }>(
+            `select pid from pg_stat_activity where datname = current_database() and application_name = 'latchkey'
            and wait_event_type = 'Lock' and query ilike '%insert into run%' and query_start < now() - interval '300 ms'`,
-        );
-        if (rows[0]) return rows[0].pid;
-        await sleep(10);
-      }
-    },
+          );
+          return rows[0]?.pid;
+        },
+        PATIENCE_MS,
+      ),
     release: async () => {
       await client.query("rollback");
       client.release();
@@ -77,3 +79,8 @@ export async function storedKeys(installation: Installation, key: string): Promi
   return (await installation.database.db.query("select 1 from idempotency_key where key_hash = $1", [hash]))
     .length;
 }
+
+let numbers = 0;
+
+/** An Idempotency-Key that no other test of the process has. */
+export const newKey = (): string => `case-${numbers++}`;

@@ -6,27 +6,21 @@ import { globSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
-import type { RunningService } from "../service.ts";
-import { assertFresh, assertReplay, assertReuse, keyed, SESSION, TRIGGER } from "./exchange.ts";
-import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
+import { type ApiAnswer, type Caller } from "../caller.ts";
+import type { Installation, RunningService } from "../service.ts";
+import { assertFresh, assertReplay, assertReuse, keyed, newKey, SESSION, TRIGGER } from "./exchange.ts";
+import { serveIdle, plantCredentials, runsNamed } from "./fixture.ts";
 import { multipart, type Part } from "./multipart.ts";
 
-let installation: Awaited<ReturnType<typeof installIdle>>;
+let installation: Installation & AsyncDisposable;
 let service: RunningService;
 let apiKey: string;
 let caller: Caller;
-let numbers = 0;
 
 before(async () => {
-  installation = await installIdle();
-  service = await installation.serve({}, ["api"]);
-  apiKey = await installation.createKey("acme");
-  caller = openCaller(service.url, apiKey);
+  ({ installation, service, apiKey, caller } = await serveIdle());
 });
 after(() => installation?.[Symbol.asyncDispose]());
-
-const newKey = (): string => `case-${numbers++}`;
 
 const trigger = async (key: string, body: unknown = { a: "[]", run_name: key }): Promise<ApiAnswer> =>
   await caller.post(TRIGGER, body, keyed(key));

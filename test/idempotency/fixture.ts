@@ -1,5 +1,7 @@
 import { newId } from "#lib/new-id.ts";
-import { install, type Installation } from "../service.ts";
+import { moveClock } from "../clock.ts";
+import { openCaller, type Caller } from "../caller.ts";
+import { install, type Installation, type RunningService } from "../service.ts";
 
 /** Nothing here is ever reached: the processes of these tests have no worker. */
 const UNREACHED = "http://127.0.0.1:9";
@@ -42,6 +44,19 @@ export async function installIdle(): Promise<Installation & AsyncDisposable> {
   return installation;
 }
 
+/** The same with an API process, and who calls it. */
+export async function serveIdle(): Promise<{
+  readonly installation: Installation & AsyncDisposable;
+  readonly service: RunningService;
+  readonly apiKey: string;
+  readonly caller: Caller;
+}> {
+  const installation = await installIdle();
+  const service = await installation.serve({}, ["api"]);
+  const apiKey = await installation.createKey("acme");
+  return { installation, service, apiKey, caller: openCaller(service.url, apiKey) };
+}
+
 /** Credentials as rows: what is sealed in them is never opened here. */
 export async function plantCredentials(
   installation: Installation,
@@ -58,11 +73,8 @@ export async function plantCredentials(
 }
 
 /** Moves the clock that the service sees; 0 is the present. */
-export async function moveClock(installation: Installation, hours: number): Promise<void> {
-  await installation.database.db.query(
-    `create or replace function app_now() returns timestamptz language sql stable
-     return date_trunc('milliseconds', statement_timestamp()) + interval '${hours} hours'`,
-  );
+export async function moveHours(installation: Installation, hours: number): Promise<void> {
+  await moveClock(installation.database.db, `${hours} hours`);
 }
 
 /** How many runs have this name. */

@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { insertRunTogether, type KeyRecord, type NewRun } from "#db/runs/new-runs.ts";
 import { newId } from "#lib/new-id.ts";
+import { until } from "../eventually.ts";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
 import { assertFresh, assertReplay, holdKey, keyed, TRIGGER } from "./exchange.ts";
@@ -76,7 +77,7 @@ test("keys that another process holds keep nobody else waiting", async () => {
     // No group waits for a key for longer than it takes to see that it is held.
     return locked.length === keys.length && locked.every(({ inGroup }) => !inGroup);
   };
-  while (!(await isAlone())) await sleep(20);
+  await until("no group waits", isAlone);
   for (const answer of await Promise.all(neighbours("beside-held"))) assertFresh(answer, 202);
   assert.equal(await Promise.race([...waiting, sleep(200)]), undefined, "they wait");
   for (const each of held) await each.release();

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import fc from "fast-check";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import type { RunningService } from "../service.ts";
-import { installIdle, moveClock, plantCredentials } from "./fixture.ts";
+import { installIdle, moveHours, plantCredentials } from "./fixture.ts";
 import { multipart } from "./multipart.ts";
 
 const SEED = 20_261_121;
@@ -200,7 +200,7 @@ const advance = (hours: number): Command => ({
   run: async (model) => {
     clockHours += hours;
     model.hours += hours;
-    await moveClock(installation, clockHours);
+    await moveHours(installation, clockHours);
   },
   toString: () => `advance ${hours} h`,
 });

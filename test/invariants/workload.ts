@@ -5,10 +5,11 @@ import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
 import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
 import { rotateApiKey } from "#actions/keys/rotate-api-key.ts";
 import { limits } from "#domain/limits.ts";
+import { eventually } from "../eventually.ts";
 import { connect, type ApiAnswer } from "../caller.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
 import { decisionServices, reviewer } from "../documents/review-stage.ts";
-import { eventually, runHousekeeping } from "../flow/run-history.ts";
+import { runHousekeeping } from "../flow/run-history.ts";
 import { signingOf } from "../invariants.ts";
 
 const SECRET = "canary-of-the-doctor-71";

@@ -1,19 +1,18 @@
 /** Signing in at a target from an embedded flow, in a real Chromium without third-party cookies: a window of its own. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { must } from "#lib/assert.ts";
 import { blockThirdPartyCookies, launchChromium } from "../hosted/chromium.ts";
 import {
-  hostPage,
   kinds,
   openFlow,
   openVisitor,
+  serveHostPage,
+  type Site,
   startSite,
   told,
   toldOf,
-  type Site,
 } from "../hosted/embed-stage.ts";
 import { openOAuthBench, type OAuthBench } from "./oauth-setup.ts";
 
@@ -27,9 +26,7 @@ before(async () => {
   await bench.installation.apply(`account: acme
 name: Acme Inc.
 allowed_origins: ["${app.origin}"]`);
-  const { url } = bench.service;
-  const widget = await (await fetch(`${url}/embed/v1/latchkey.js`)).text();
-  app.pages.set("/", hostPage(url, `sha384-${createHash("sha384").update(widget).digest("base64")}`));
+  await serveHostPage(app, bench.service.url);
   browser = await launchChromium();
 });
 after(async () => {

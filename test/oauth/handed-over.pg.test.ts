@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { takeAnswer } from "#db/credentials/oauth.ts";
+import { eventually, PATIENCE_MS, until } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
@@ -126,22 +127,23 @@ testInAll(
     const { length: before } = exchanges();
     const [status, answers] = await Promise.all([
       signInAtApi({}, "code=code-canary-2Fw"),
-      (async () => {
-        for (;;) {
+      eventually(
+        "the answer was handed over",
+        async () => {
           const rows = await db().query<{ answer: Buffer }>(
             "select answer from oauth_attempt where answer is not null",
           );
-          if (rows.length > 0) return rows.map(({ answer }) => answer.toString("latin1"));
-          await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-      })(),
+          return rows.length > 0 ? rows.map(({ answer }) => answer.toString("latin1")) : undefined;
+        },
+        PATIENCE_MS,
+      ),
     ]);
     assert.equal(status, "pending");
     assert.ok(!answers.join().includes("code-canary"));
     await db().query("delete from worker where id = 'gone'");
     const service = await bench.installation.serve();
     const waiting = "select 1 from graphile_worker.jobs where task_identifier = 'finish_sign_in'";
-    while ((await db().query(waiting)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    await until("the job is done", async () => (await db().query(waiting)).length === 0);
     await service.end();
     assert.equal(exchanges().length, before);
   },

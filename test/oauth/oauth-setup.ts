@@ -1,5 +1,6 @@
 import { load } from "cheerio";
 import { CookieJar } from "tough-cookie";
+import { moveClock } from "../clock.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { keepSecret } from "../keep-secret.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
@@ -91,12 +92,7 @@ export async function openOAuthBench(
     },
     credentialCount: async () =>
       (await db.query<{ n: number }>("select count(*)::int as n from credential"))[0]?.n ?? Number.NaN,
-    moveClock: async (by) => {
-      await db.query(
-        `create or replace function app_now() returns timestamptz language sql stable
-         return date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`,
-      );
-    },
+    moveClock: async (by) => await moveClock(db, by),
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }

@@ -1,10 +1,9 @@
 // What operators do to documents: checked in the words of the command line, applied whole or not at all, and on record.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
-import { matchesSchema } from "#domain/matches-schema.ts";
 import { connect, openCaller } from "../caller.ts";
-import type { Browser, OperatorAnswer } from "./browser.ts";
+import type { Browser } from "./browser.ts";
+import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
 const STRATEGY = `strategy: strat_acme
@@ -42,14 +41,8 @@ before(async () => {
 
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-/** A good answer, compared with its operation's schema. */
-async function good(id: string, path: string, body?: unknown): Promise<any> {
-  const operation = OPERATOR_OPERATIONS.find((each) => each.id === id) ?? assert.fail(id);
-  const answer: OperatorAnswer = await browser.send(operation.method.toUpperCase(), path, body);
-  assert.equal(answer.status, operation.status, `${id}: ${answer.text}`);
-  if (operation.answer) assert.ok(matchesSchema(operation.answer, answer.body), `${id}: ${answer.text}`);
-  return answer.body;
-}
+const good = async (id: string, path: string, body?: unknown): Promise<any> =>
+  (await goodAnswer(browser, id, path, body)).body;
 
 const typed = (...texts: readonly string[]) => ({
   documents: texts.map((text, index) => ({ file: `typed-${index}.yaml`, text })),

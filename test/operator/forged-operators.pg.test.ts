@@ -1,9 +1,9 @@
 // SECURITY.md: somebody who writes to the database is no operator, and no operator more than they are.
 import assert from "node:assert/strict";
-import { argon2Sync } from "node:crypto";
 import { after, before, test } from "node:test";
 import { changeRole } from "#actions/operators/manage-operators.ts";
 import { must } from "#lib/assert.ts";
+import { argon2Hash } from "../lib/argon2-hash.ts";
 import { openBrowser } from "./browser.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
@@ -13,20 +13,7 @@ before(async () => {
 });
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-/** As anybody can make one who has no key of the installation. */
-function ownHash(password: string): string {
-  const nonce = Buffer.alloc(16, 1);
-  const tag = argon2Sync("argon2id", {
-    message: password,
-    nonce,
-    parallelism: 1,
-    tagLength: 32,
-    memory: 19_456,
-    passes: 2,
-  });
-  const text = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "");
-  return `$argon2id$v=19$m=19456,t=2,p=1$${text(nonce)}$${text(tag)}`;
-}
+const ownHash = (password: string): string => argon2Hash(password, { memory: 19_456, passes: 2 });
 
 const signIn = async (email: string, password: string): Promise<number> =>
   (await openBrowser(stage.service.url).signIn(email, password)).status;

@@ -1,6 +1,7 @@
 // L2: what leads to writes at other systems wants a second factor, which then counts for half an hour.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
@@ -102,13 +103,14 @@ test("saying whether a write happened wants one", async () => {
 /** The open review of a new run. */
 async function review(key: string): Promise<string> {
   const { body } = await caller.post(`/blueprints/${key}/trigger`, { data: '[{"n":1}]' });
-  const until = performance.now() + 100_000;
-  for (;;) {
-    const rows = await stage.db.query<{ id: string }>("select id from review where run_id = $1", [body.id]);
-    if (rows[0]) return rows[0].id;
-    assert.ok(performance.now() < until, "no review came");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  return await eventually(
+    "a review was opened",
+    async () => {
+      const rows = await stage.db.query<{ id: string }>("select id from review where run_id = $1", [body.id]);
+      return rows[0]?.id;
+    },
+    PATIENCE_MS,
+  );
 }
 
 test("a review wants one where the Blueprint writes after it; the account may want it always, or never", async () => {

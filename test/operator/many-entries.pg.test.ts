@@ -2,20 +2,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { listAuditEntries, type AuditQuery } from "#actions/operators/list-audit-entries.ts";
-import { createTestDatabase, type TestDatabase } from "../database.ts";
+import type { TestDatabase } from "../database.ts";
+import { openPlanted } from "./plant-rows.ts";
 
 const ENTRIES = Number(process.env["LATCHKEY_PLANTED_ENTRIES"] ?? 20_000);
 const ROUNDS = 20;
 let database: TestDatabase;
 
 before(async () => {
-  database = await createTestDatabase();
-  await database.db.transaction(async (tx) => {
-    await tx.query("set local statement_timeout = 0");
-    await tx.query("set local session_replication_role = replica");
-    for (const statement of PLANTS) await tx.query({ text: statement, timeoutMs: 900_000 });
-  });
-  await database.db.query({ text: "analyze audit_entry", timeoutMs: 900_000 });
+  database = await openPlanted(PLANTS, "audit_entry");
 });
 
 after(async () => await database?.drop());

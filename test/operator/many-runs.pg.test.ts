@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { getOverview } from "#actions/operators/get-overview.ts";
 import { getRun, listRuns, type RunQuery } from "#actions/operators/list-runs.ts";
-import { createTestDatabase, type TestDatabase } from "../database.ts";
+import type { TestDatabase } from "../database.ts";
+import { openPlanted } from "./plant-rows.ts";
 
 const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
 const ROUNDS = 20;
@@ -12,13 +13,7 @@ const OLD = 1_500;
 let database: TestDatabase;
 
 before(async () => {
-  database = await createTestDatabase();
-  await database.db.transaction(async (tx) => {
-    await tx.query("set local statement_timeout = 0");
-    await tx.query("set local session_replication_role = replica");
-    for (const statement of PLANTS) await tx.query({ text: statement, timeoutMs: 900_000 });
-  });
-  await database.db.query({ text: "analyze run", timeoutMs: 900_000 });
+  database = await openPlanted(PLANTS, "run");
 });
 
 after(async () => await database?.drop());

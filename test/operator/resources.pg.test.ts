@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
-import { matchesSchema } from "#domain/matches-schema.ts";
+import { until } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
+import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
 const CANARY = "canary-5f1d9c-value";
@@ -54,7 +55,8 @@ before(async () => {
     made.push(body.run_id ?? body.id);
   }
   runs = made;
-  await eventually(
+  await until(
+    "all three wait for a review",
     async () => (await stage.db.query("select 1 from review where status = 'open'")).length === 3,
   );
   admin = await stage.operator("admin");
@@ -64,31 +66,17 @@ before(async () => {
 
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-async function eventually(isSo: () => Promise<boolean>): Promise<void> {
-  const until = performance.now() + 100_000;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < until, "it never was");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-/** A good answer, compared with its operation's schema. */
-async function good(id: string, method: string, path: string, body?: unknown): Promise<OperatorAnswer> {
-  const operation = OPERATOR_OPERATIONS.find((each) => each.id === id) ?? assert.fail(id);
-  const answer = await browser.send(method, path, body);
-  assert.equal(answer.status, operation.status, `${id}: ${answer.text}`);
-  if (operation.answer) assert.ok(matchesSchema(operation.answer, answer.body), `${id}: ${answer.text}`);
-  return answer;
-}
+const good = async (id: string, path: string, body?: unknown): Promise<OperatorAnswer> =>
+  await goodAnswer(browser, id, path, body);
 
 const names = (answer: OperatorAnswer): readonly string[] =>
   answer.body.items.map(({ name }: any) => String(name).replace(" run", ""));
 
 test("runs are listed newest first, page by page, and by every filter", async () => {
-  assert.deepEqual(names(await good("listRuns", "GET", "/runs")), ["third", "second", "first"]);
-  const first = await good("listRuns", "GET", "/runs?limit=2");
+  assert.deepEqual(names(await good("listRuns", "/runs")), ["third", "second", "first"]);
+  const first = await good("listRuns", "/runs?limit=2");
   assert.deepEqual(names(first), ["third", "second"]);
-  const second = await good("listRuns", "GET", `/runs?limit=2&cursor=${first.body.next_cursor}`);
+  const second = await good("listRuns", `/runs?limit=2&cursor=${first.body.next_cursor}`);
   assert.deepEqual([names(second), second.body.next_cursor], [["first"], null]);
   const { run_key: runKey, created_at: at } = second.body.items[0];
   const filters: readonly (readonly [query: string, found: readonly string[]])[] = [
@@ -104,7 +92,7 @@ test("runs are listed newest first, page by page, and by every filter", async ()
     [`since=${at}&limit=1`, ["third"]],
   ];
   for (const [query, found] of filters)
-    assert.deepEqual(names(await good("listRuns", "GET", `/runs?${query}`)), found, query);
+    assert.deepEqual(names(await good("listRuns", `/runs?${query}`)), found, query);
 });
 
 test("a query that can't be meant is refused by name", async () => {
@@ -128,14 +116,14 @@ test("a query that can't be meant is refused by name", async () => {
 });
 
 test("a run shows its steps, and names and sizes of what it got", async () => {
-  const { body } = await good("readRun", "GET", `/runs/${runs[0]}`);
+  const { body } = await good("readRun", `/runs/${runs[0]}`);
   assert.deepEqual(body.metadata, { po: "po-0" });
   assert.deepEqual(body.ignored_keys, [{ name: "purchase", did_you_mean: null }]);
   assert.deepEqual([body.inputs[0].ref_key, body.inputs[0].kind], ["data", "text"]);
   assert.equal(body.credentials[0].credential_id, credential);
   assert.deepEqual([body.progress_step, body.reviews.length], ["awaiting_review", 1]);
   assert.equal((await browser.send("GET", "/runs/run_nothing")).status, 404);
-  const graph = await good("readRunGraph", "GET", `/runs/${runs[0]}/graph`);
+  const graph = await good("readRunGraph", `/runs/${runs[0]}/graph`);
   assert.deepEqual(
     graph.body.edges.map(({ from, to }: any) => `${from} ${to}`),
     ["data list", "list look", "look out"],
@@ -144,16 +132,16 @@ test("a run shows its steps, and names and sizes of what it got", async () => {
 });
 
 test("a review is decided once, with what is changed, by whom", async () => {
-  const inbox = await good("listReviews", "GET", "/reviews?account=acme");
+  const inbox = await good("listReviews", "/reviews?account=acme");
   assert.equal(inbox.body.items.length, 3);
   // Which of them began first is chance.
   const { id, run_id: runId } = inbox.body.items.find(({ run_id: each }: any) => each === runs[0]);
-  const records = await good("listReviewRecords", "GET", `/reviews/${id}/records?limit=1`);
+  const records = await good("listReviewRecords", `/reviews/${id}/records?limit=1`);
   assert.deepEqual([records.body.items[0].ordinal, records.body.next_cursor], [0, null]);
   const unfit = await browser.send("POST", `/reviews/${id}/approve`, { exclude: [7] });
   assert.deepEqual([unfit.status, unfit.body.error.details[0].field], [422, "exclude.0"]);
   const changes = { edits: [{ ordinal: 0, data: { sku: "edited" } }], reason: "seen" };
-  const approved = await good("approveReview", "POST", `/reviews/${id}/approve`, changes);
+  const approved = await good("approveReview", `/reviews/${id}/approve`, changes);
   assert.deepEqual(
     [approved.body.status, approved.body.decided_by, approved.body.edited],
     ["approved", admin.email, 1],
@@ -165,11 +153,11 @@ test("a review is decided once, with what is changed, by whom", async () => {
     `update run_step set log = convert_to(E'{"message":"one"}\\n{"message":"two"}', 'UTF8') where run_id = $1`,
     [runId],
   );
-  const read = await good("readRun", "GET", `/runs/${runId}`);
+  const read = await good("readRun", `/runs/${runId}`);
   const step = read.body.steps.at(-1);
   assert.deepEqual([step.status, step.log], ["done", [{ message: "one" }, { message: "two" }]]);
   await stage.db.query("update run_step set log = '' where run_id = $1", [runId]);
-  assert.deepEqual((await good("readRun", "GET", `/runs/${runId}`)).body.steps.at(-1).log, []);
+  assert.deepEqual((await good("readRun", `/runs/${runId}`)).body.steps.at(-1).log, []);
   const result = await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`);
   assert.ok(result.text.includes("edited"));
   assert.deepEqual(await stage.actions(id), ["review.decide"]);
@@ -186,14 +174,14 @@ test("what a run gave is read from any place on, and downloaded as a file", asyn
   );
   await caller.waitForRun(body.id, 100_000);
   const path = `/runs/${body.id}/results/out`;
-  const middle = await good("listResultRecords", "GET", `${path}/records?from=297&limit=2`);
+  const middle = await good("listResultRecords", `${path}/records?from=297&limit=2`);
   assert.deepEqual(middle.body, {
     total_records: 300,
     items: [297, 298].map((n) => ({ ordinal: n, data: { n, note: "=1+1" }, errors: [], is_valid: true })),
   });
-  const end = await good("listResultRecords", "GET", `${path}/records?from=299`);
+  const end = await good("listResultRecords", `${path}/records?from=299`);
   assert.deepEqual([end.body.items.length, end.body.items[0].ordinal], [1, 299]);
-  assert.deepEqual((await good("listResultRecords", "GET", `${path}/records?from=300`)).body.items, []);
+  assert.deepEqual((await good("listResultRecords", `${path}/records?from=300`)).body.items, []);
   assert.equal((await browser.send("GET", `/runs/${body.id}/results/other/records`)).status, 404);
   const csv = await browser.send("GET", `${path}/download?format=csv`);
   assert.equal(csv.headers["content-type"], "text/csv; charset=utf-8");
@@ -212,25 +200,25 @@ test("what a run gave is read from any place on, and downloaded as a file", asyn
 test("runs are cancelled and purged, once, on record", async () => {
   const id = runs[2] ?? "";
   assert.equal((await browser.send("POST", `/runs/${id}/purge`)).status, 409, "it has not ended");
-  await good("cancelRun", "POST", `/runs/${id}/cancel`);
+  await good("cancelRun", `/runs/${id}/cancel`);
   assert.equal((await browser.send("POST", `/runs/${id}/cancel`)).status, 409);
-  await good("purgeRun", "POST", `/runs/${id}/purge`);
+  await good("purgeRun", `/runs/${id}/purge`);
   assert.equal((await browser.send("POST", `/runs/${id}/purge`)).status, 409);
-  const { body } = await good("readRun", "GET", `/runs/${id}`);
+  const { body } = await good("readRun", `/runs/${id}`);
   assert.deepEqual([body.status, body.name, body.steps], ["cancelled", null, []]);
   assert.deepEqual(await stage.actions(id), ["run.cancel", "run.purge"]);
 });
 
 test("API keys are made, rotated and revoked; each is shown once", async () => {
-  const made = await good("createKey", "POST", "/keys", {
+  const made = await good("createKey", "/keys", {
     account: "acme",
     name: "by the dashboard",
     scopes: ["sessions", "runs"],
   });
   assert.equal((await openCaller(stage.service.url, made.body.key).get("/nothing")).status, 404, "it works");
-  const rotated = await good("rotateKey", "POST", `/keys/${made.body.id}/rotate`, { overlap_seconds: 0 });
-  await good("revokeKey", "POST", `/keys/${rotated.body.id}/revoke`);
-  const list = await good("listKeys", "GET", "/keys?account=acme");
+  const rotated = await good("rotateKey", `/keys/${made.body.id}/rotate`, { overlap_seconds: 0 });
+  await good("revokeKey", `/keys/${rotated.body.id}/revoke`);
+  const list = await good("listKeys", "/keys?account=acme");
   assert.ok(!list.text.includes(made.body.key) && !list.text.includes(rotated.body.key));
   assert.deepEqual(await stage.actions(rotated.body.id), ["key.revoke"]);
   assert.equal((await browser.send("POST", "/keys", { account: "nobody" })).status, 404);
@@ -243,7 +231,7 @@ test("no answer to a GET holds a secret, for any role", async () => {
   const reviews = await stage.db.query<{ id: string }>("select id from review limit 1");
   await stage.installation.apply("account: initech\ntwo_person: true");
   const typed = { documents: [{ file: "typed.yaml", text: "account: initech" }] };
-  const proposed = await good("applyConfig", "POST", "/config/apply", typed);
+  const proposed = await good("applyConfig", "/config/apply", typed);
   const ids: Readonly<Record<string, string>> = {
     // The one that was approved.
     runId: runs[0] ?? "",
@@ -265,7 +253,7 @@ test("no answer to a GET holds a secret, for any role", async () => {
   ];
   for (const operation of OPERATOR_OPERATIONS.filter(({ method }) => method === "get")) {
     const path = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? "");
-    const answer = await good(operation.id, "GET", `${path}${QUERIES[operation.id] ?? ""}`);
+    const answer = await good(operation.id, `${path}${QUERIES[operation.id] ?? ""}`);
     for (const secret of secrets) assert.ok(!answer.text.includes(secret), operation.id);
     // The records of a review are what a reviewer decides on; nothing else shows what runs work with.
     const shown = answer.text.replaceAll(
@@ -277,12 +265,12 @@ test("no answer to a GET holds a secret, for any role", async () => {
 });
 
 test("a credential is listed without its value, unlocked, and deleted forever", async () => {
-  const list = await good("listCredentials", "GET", "/credentials?account=acme");
+  const list = await good("listCredentials", "/credentials?account=acme");
   assert.equal(list.body.items[0].id, credential);
-  const sessions = await good("listCredentialSessions", "GET", "/credential-sessions");
+  const sessions = await good("listCredentialSessions", "/credential-sessions");
   assert.equal(sessions.body.items[0].credential_id, credential);
-  await good("unlockCredential", "POST", `/credentials/${credential}/unlock`);
-  await good("deleteCredential", "DELETE", `/credentials/${credential}`);
+  await good("unlockCredential", `/credentials/${credential}/unlock`);
+  await good("deleteCredential", `/credentials/${credential}`);
   assert.equal((await browser.send("DELETE", `/credentials/${credential}`)).status, 404);
   const entries = (await stage.actions(credential)).filter((each) => !/submit|open|send/.test(each));
   assert.deepEqual(entries, ["credential.unlock", "credential.delete"]);

@@ -3,12 +3,11 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
-import { matchesSchema } from "#domain/matches-schema.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
+import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
 const strategy =
@@ -46,13 +45,8 @@ after(async () => {
   await target?.close();
 });
 
-async function good(id: string, method: string, path: string, body?: unknown): Promise<OperatorAnswer> {
-  const operation = OPERATOR_OPERATIONS.find((each) => each.id === id) ?? assert.fail(id);
-  const answer = await browser.send(method, path, body);
-  assert.equal(answer.status, operation.status, `${id}: ${answer.text}`);
-  if (operation.answer) assert.ok(matchesSchema(operation.answer, answer.body), `${id}: ${answer.text}`);
-  return answer;
-}
+const good = async (id: string, path: string, body?: unknown): Promise<OperatorAnswer> =>
+  await goodAnswer(browser, id, path, body);
 
 /** A run of `copy` that has ended. */
 async function ended(credential: string): Promise<string> {
@@ -80,7 +74,7 @@ const refused = (answer: OperatorAnswer): string => {
 
 test("the same inputs, files, credential, name and metadata; both runs name each other; on record", async () => {
   const first = await ended(await connect(caller, "strat_acme", { token: "value" }));
-  const plan = await good("readRunAgain", "GET", `/runs/${first}/run-again`);
+  const plan = await good("readRunAgain", `/runs/${first}/run-again`);
   assert.deepEqual(plan.body, {
     blueprint_version: 1,
     previous_version: 1,
@@ -88,13 +82,13 @@ test("the same inputs, files, credential, name and metadata; both runs name each
     ignored_keys: [],
     obstacle: null,
   });
-  const again = await good("runAgain", "POST", `/runs/${first}/run-again`, { blueprint_version: 1 });
+  const again = await good("runAgain", `/runs/${first}/run-again`, { blueprint_version: 1 });
   assert.equal((await caller.waitForRun(again.body.id, 100_000)).body.status, "completed");
   assert.deepEqual(await results(again.body.id), await results(first));
   assert.match(await results(first), /"n":1\.5.*"ä"/);
   const [before_, after_] = [
-    (await good("readRun", "GET", `/runs/${first}`)).body,
-    (await good("readRun", "GET", `/runs/${again.body.id}`)).body,
+    (await good("readRun", `/runs/${first}`)).body,
+    (await good("readRun", `/runs/${again.body.id}`)).body,
   ];
   for (const key of ["name", "metadata", "inputs", "credentials", "blueprint_version"])
     assert.deepEqual(after_[key], before_[key], key);
@@ -102,8 +96,8 @@ test("the same inputs, files, credential, name and metadata; both runs name each
   assert.deepEqual([after_.again_of, after_.started_by], [first, operator.email]);
   assert.deepEqual(await stage.actions(again.body.id), ["run.again"]);
   // Each has files of its own: those of the second stay when the first is purged.
-  await good("purgeRun", "POST", `/runs/${first}/purge`);
-  const third = await good("runAgain", "POST", `/runs/${again.body.id}/run-again`, {});
+  await good("purgeRun", `/runs/${first}/purge`);
+  const third = await good("runAgain", `/runs/${again.body.id}/run-again`, {});
   await caller.waitForRun(third.body.id, 100_000);
   assert.deepEqual(await results(third.body.id), await results(again.body.id));
   assert.match(refused(await browser.send("POST", `/runs/${first}/run-again`, {})), /purged/);
@@ -124,7 +118,7 @@ test("one decision is one run, however often it is sent", async () => {
     [201, 201, 201, 201],
   );
   assert.equal(new Set(answers.map(({ body: run }) => run.id)).size, 1);
-  assert.deepEqual((await good("readRun", "GET", `/runs/${first}`)).body.reruns, [answers[0]?.body.id]);
+  assert.deepEqual((await good("readRun", `/runs/${first}`)).body.reruns, [answers[0]?.body.id]);
   const other = { ...body, blueprint_version: 1 };
   assert.equal(
     (await browser.send("POST", `/runs/${first}/run-again`, other)).status,
@@ -141,7 +135,7 @@ test("what is in the way is said, and nothing is started", async () => {
   const credential = await connect(caller, "strat_acme", { token: "value" });
   const first = await ended(credential);
   await caller.delete(`/credentials/${credential}`);
-  const plan = await good("readRunAgain", "GET", `/runs/${first}/run-again`);
+  const plan = await good("readRunAgain", `/runs/${first}/run-again`);
   assert.match(plan.body.obstacle, new RegExp(`${credential} was deleted`));
   assert.match(refused(await browser.send("POST", `/runs/${first}/run-again`, {})), /was deleted/);
   // Its file is not in the store any more.
@@ -155,7 +149,7 @@ test("what is in the way is said, and nothing is started", async () => {
     refused(await browser.send("POST", `/runs/${second}/run-again`, {})),
     /file of the input "file" is not in the store/,
   );
-  assert.deepEqual((await good("readRun", "GET", `/runs/${second}`)).body.reruns, []);
+  assert.deepEqual((await good("readRun", `/runs/${second}`)).body.reruns, []);
   assert.equal((await browser.send("POST", "/runs/run_nothing/run-again", {})).status, 404);
 });
 
@@ -167,7 +161,7 @@ test("the version in force is executed, and said; what it writes must be meant, 
       .replace("{ name: po }, ", "")
       .replace("account: acme", `account: acme\nhosts: [${target.url}]`),
   );
-  const plan = await good("readRunAgain", "GET", `/runs/${first}/run-again`);
+  const plan = await good("readRunAgain", `/runs/${first}/run-again`);
   assert.deepEqual(plan.body, {
     blueprint_version: 2,
     previous_version: 1,
@@ -191,7 +185,7 @@ test("the version in force is executed, and said; what it writes must be meant, 
   assert.equal(made.blueprint_version, 2);
   assert.equal((await caller.waitForRun(made.id, 100_000)).body.status, "completed");
   assert.equal(target.requests.length, 1);
-  const run = (await good("readRun", "GET", `/runs/${made.id}`)).body;
+  const run = (await good("readRun", `/runs/${made.id}`)).body;
   assert.deepEqual([run.api_key_id, run.started_by, run.again_of], [null, null, first]);
   assert.deepEqual(run.ignored_keys, [{ name: "po", did_you_mean: null }]);
   const entries = await stage.db.query("select actor_kind from audit_entry where subject_id = $1", [made.id]);

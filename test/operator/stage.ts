@@ -18,6 +18,7 @@ import { Passwords } from "#lib/password.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { registerOperator } from "#operator/routes.ts";
+import { moveClock, setClock } from "../clock.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { openBrowser, type Browser } from "./browser.ts";
 
@@ -71,10 +72,6 @@ export async function openOperatorStage(
     await limitPassword(db, someone.id, null);
     return someone;
   };
-  const setClock = async (body: string): Promise<void> =>
-    void (await db.query(
-      `create or replace function app_now() returns timestamptz language sql stable return ${body}`,
-    ));
   const services = (): Services =>
     ({
       db,
@@ -132,11 +129,10 @@ export async function openOperatorStage(
         [Symbol.asyncDispose]: async () => await app.close(),
       };
     },
-    moveClock: async (by) =>
-      await setClock(`date_trunc('milliseconds', statement_timestamp()) + interval '${by}'`),
+    moveClock: async (by) => await moveClock(db, by),
     stopClock: async () => {
       const [now] = await db.query<{ at: string }>("select app_now()::text as at");
-      await setClock(`timestamptz '${now?.at}'`);
+      await setClock(db, `timestamptz '${now?.at}'`);
     },
     actions: async (subject) =>
       (

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { after, before, test } from "node:test";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
 import { sendRunNews } from "#db/runs/run-notifier.ts";
-import { matchesSchema } from "#domain/matches-schema.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
+import { until } from "../eventually.ts";
 import { checkExport } from "../audit/offline.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
+import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
 const BLUEPRINTS = ["plain", "asks"].map(
@@ -38,25 +38,13 @@ before(async () => {
 
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-async function good(id: string, path: string, body?: unknown): Promise<OperatorAnswer> {
-  const operation = OPERATOR_OPERATIONS.find((each) => each.id === id) ?? assert.fail(id);
-  const answer = await browser.send(operation.method.toUpperCase(), path, body);
-  assert.equal(answer.status, operation.status, `${id}: ${answer.text}`);
-  if (operation.answer) assert.ok(matchesSchema(operation.answer, answer.body), `${id}: ${answer.text}`);
-  return answer;
-}
-
-async function eventually(isSo: () => Promise<boolean>): Promise<void> {
-  const until = performance.now() + 100_000;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < until, "it never was");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+const good = async (id: string, path: string, body?: unknown): Promise<OperatorAnswer> =>
+  await goodAnswer(browser, id, path, body);
 
 /** What was decided before has let the run go on, to its review. */
 async function untilParked(run: string | undefined): Promise<void> {
-  await eventually(
+  await until(
+    "it is parked",
     async () =>
       (await stage.db.query("select 1 from run where id = $1 and parked_at is not null", [run])).length === 1,
   );
@@ -110,7 +98,8 @@ test("the audit log is found by what, who, whom and when; checked part by part, 
   );
   assert.equal((await browser.send("GET", "/audit?operator=nobody@example.com")).status, 422);
   // A worker gives entries their places within a second.
-  await eventually(
+  await until(
+    "every entry has its number",
     async () => (await stage.db.query("select 1 from audit_entry where sequence is null")).length === 0,
   );
   const { body: chains } = await good("listAuditChains", "/audit/chains");
@@ -141,7 +130,8 @@ test("the audit log is found by what, who, whom and when; checked part by part, 
 test("the state of the installation, and the last hours in numbers", async () => {
   const runs = [await trigger("plain"), await trigger("asks")];
   assert.equal((await caller.waitForRun(runs[0] ?? "", 100_000)).body.status, "completed");
-  await eventually(
+  await until(
+    "a review is open",
     async () => (await stage.db.query("select 1 from review where status = 'open'")).length === 1,
   );
   const { body: system } = await good("readSystem", "/system");
@@ -286,7 +276,7 @@ async function openStream(cookie: string) {
     ended,
     events,
     has: async (isIt: (event: (typeof events)[number]) => boolean) =>
-      await eventually(async () => events.some(isIt)),
+      await until("the event has come", () => events.some(isIt)),
     close: () => response.destroy(),
   };
 }
@@ -328,7 +318,7 @@ test("more than can be told is told as `stale`: very many changes at once, and v
     "changed",
     Array.from({ length: 1_000 }, (_, index) => `run_of_many_${index}`),
   );
-  await eventually(async () => staleCount() > before);
+  await until("pages are told to look again", () => staleCount() > before);
 
   const beforeNew = staleCount();
   await stage.db.query(
@@ -340,7 +330,7 @@ test("more than can be told is told as `stale`: very many changes at once, and v
     [known.id],
   );
   await news("waiting", ["acct_of_another_process"]);
-  await eventually(async () => staleCount() > beforeNew);
+  await until("pages are told of the run", () => staleCount() > beforeNew);
   // And it goes on with what is told one by one.
   const { body: last } = await caller.post("/blueprints/plain/trigger", { data: "[]" });
   await stream.has(({ type, data }) => type === "changes" && data.runs.some(({ id }: any) => id === last.id));
@@ -354,5 +344,5 @@ test("streams are bounded for a session", async () => {
   const refused = await viewer.send("GET", "/events");
   assert.deepEqual([refused.status, refused.headers["retry-after"]], [429, "5"]);
   for (const stream of streams) stream.close();
-  await eventually(async () => (await viewer.send("GET", "/events")).status === 200);
+  await until("a stream is free", async () => (await viewer.send("GET", "/events")).status === 200);
 });

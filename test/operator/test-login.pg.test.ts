@@ -1,13 +1,13 @@
 // The login of a credential is tested by a run that does nothing else: opened by a worker alone, counted as any login, no value shown.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
-import { matchesSchema } from "#domain/matches-schema.ts";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { LEDGER_LOGIN, ledger, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { putStrategyInForce } from "../in-force.ts";
 import { assertInvariants } from "../invariants.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
+import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage } from "./stage.ts";
 
 let stage: OperatorStage;
@@ -46,28 +46,24 @@ after(async () => {
   await target?.close();
 });
 
-async function good(id: string, method: string, path: string): Promise<OperatorAnswer> {
-  const operation = OPERATOR_OPERATIONS.find((each) => each.id === id) ?? assert.fail(id);
-  const answer = await browser.send(method, path);
-  assert.equal(answer.status, operation.status, `${id}: ${answer.text}`);
-  if (operation.answer) assert.ok(matchesSchema(operation.answer, answer.body), `${id}: ${answer.text}`);
-  return answer;
-}
+const good = async (id: string, path: string, body?: unknown): Promise<OperatorAnswer> =>
+  await goodAnswer(browser, id, path, body);
 
 /** Starts one, and gives its run when it has ended. */
 async function tested(credential: string): Promise<any> {
-  const { body } = await good("testLogin", "POST", `/credentials/${credential}/test-login`);
+  const { body } = await good("testLogin", `/credentials/${credential}/test-login`);
   return await over(body.id);
 }
 
 async function over(run: string): Promise<any> {
-  const until = performance.now() + 100_000;
-  for (;;) {
-    const { body } = await good("readRun", "GET", `/runs/${run}`);
-    if (body.ended_at !== null) return body;
-    assert.ok(performance.now() < until, "it never ended");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  return await eventually(
+    "the test login has ended",
+    async () => {
+      const { body } = await good("readRun", `/runs/${run}`);
+      return body.ended_at === null ? undefined : body;
+    },
+    PATIENCE_MS,
+  );
 }
 
 test("a login that works: each step, on record, for operators alone", async () => {
@@ -86,12 +82,12 @@ test("a login that works: each step, on record, for operators alone", async () =
   for (const reference of [run.id, run.run_key])
     assert.equal((await caller.get(`/blueprint-runs/${reference}/status`)).status, 404);
   assert.equal((await caller.post(`/blueprint-runs/${run.id}/cancel`)).status, 404);
-  assert.equal((await good("listRuns", "GET", "/runs")).body.items[0].id, run.id);
-  assert.deepEqual((await good("readRunGraph", "GET", `/runs/${run.id}/graph`)).body, {
+  assert.equal((await good("listRuns", "/runs")).body.items[0].id, run.id);
+  assert.deepEqual((await good("readRunGraph", `/runs/${run.id}/graph`)).body, {
     nodes: [],
     edges: [],
   });
-  const plan = await good("readRunAgain", "GET", `/runs/${run.id}/run-again`);
+  const plan = await good("readRunAgain", `/runs/${run.id}/run-again`);
   assert.match(plan.body.obstacle, /test login/);
   // A login that is kept is no test: it is done anew each time.
   const logins = target.requests.length;
@@ -125,9 +121,7 @@ test("a login that the target rejects: its step, and it counts until the lock", 
   const seen = (await viewer.send("GET", `/runs/${run.id}`)).body;
   assert.deepEqual([seen.steps[0].error, seen.steps[0].answer], [step.error, null]);
   const rejections = async (): Promise<any> =>
-    (await good("listCredentials", "GET", "/credentials")).body.items.find(
-      ({ id }: any) => id === credential,
-    );
+    (await good("listCredentials", "/credentials")).body.items.find(({ id }: any) => id === credential);
   assert.equal((await rejections()).login_rejections, 1);
   while ((await rejections()).locked_until === null) await tested(credential);
   const sent = target.requests.length;
@@ -140,11 +134,11 @@ test("while one is under way it is that one, and it is cancelled like any run", 
   const credential = await connect(caller, "strat_ledger", LEDGER_LOGIN);
   const hold = target.hold(({ path }) => path === "/login");
   const path = `/credentials/${credential}/test-login`;
-  const first = await good("testLogin", "POST", path);
+  const first = await good("testLogin", path);
   await hold.reached;
-  const others = await Promise.all([1, 2, 3].map(async () => await good("testLogin", "POST", path)));
+  const others = await Promise.all([1, 2, 3].map(async () => await good("testLogin", path)));
   assert.deepEqual(new Set(others.map(({ body }) => body.id)), new Set([first.body.id]));
-  await good("cancelRun", "POST", `/runs/${first.body.id}/cancel`);
+  await good("cancelRun", `/runs/${first.body.id}/cancel`);
   assert.equal((await browser.send("POST", `/runs/${first.body.id}/cancel`)).status, 409);
   hold.release();
   assert.equal((await over(first.body.id)).status, "cancelled");

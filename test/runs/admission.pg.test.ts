@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../eventually.ts";
 import { connect, openCaller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
 
@@ -28,6 +29,14 @@ nodes:
 });
 after(async () => await installation?.[Symbol.asyncDispose]());
 
+async function untilAllEnded(): Promise<void> {
+  await until(
+    "every run has ended",
+    async () =>
+      (await installation.database.db.query("select 1 from run where ended_at is null limit 1")).length === 0,
+  );
+}
+
 test("an account that triggers little and late is not behind another's backlog", async () => {
   const { db } = installation.database;
   const api = await installation.serve({}, ["api"]);
@@ -44,11 +53,7 @@ test("an account that triggers little and late is not behind another's backlog",
   const [none] = await db.query("select count(*)::int as count from run where admitted_at is not null");
   assert.deepEqual(none, { count: 0 }, "nothing is admitted before a worker has room for it");
   const worker = await installation.serve({}, ["worker"]);
-  for (;;) {
-    const open = await db.query("select 1 from run where ended_at is null limit 1");
-    if (open.length === 0) break;
-    await sleep(50);
-  }
+  await untilAllEnded();
   const [before] = await db.query<{ early: number; completed: number }>(
     `with last as (select max(started_at) as at from run join account on account.id = account_id where slug = 'late')
      select (count(*) filter (where slug = 'early' and started_at <= last.at))::int as early,
@@ -91,11 +96,7 @@ nodes:
       return Array.from({ length: 20 }, async () => await caller.post("/blueprints/asks/trigger", {}));
     }),
   );
-  for (;;) {
-    const waiting = await db.query("select 1 from run where ended_at is null limit 1");
-    if (waiting.length === 0) break;
-    await sleep(50);
-  }
+  await untilAllEnded();
   const ended = await db.query(
     `select status, count(*)::int as count from run join account on account.id = account_id
      where slug = 'narrow' group by status`,

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { limits } from "#domain/limits.ts";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
-import { eventually } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
 import type { ServiceProcess } from "../service.ts";
 

@@ -5,10 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
-import { eventually, historyOf, recordHistory } from "../flow/run-history.ts";
+import { historyOf, recordHistory } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type Installation } from "../service.ts";
 

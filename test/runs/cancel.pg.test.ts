@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import { openEvents } from "../events.ts";
-import { eventually, historyOf, recordHistory } from "../flow/run-history.ts";
+import { historyOf, recordHistory } from "../flow/run-history.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { install, type RunningService } from "../service.ts";
 
@@ -62,6 +63,20 @@ const setConcurrency = async (count: number): Promise<void> =>
   void (await installation.database.db.query("update account set concurrency = $1 where slug = 'acme'", [
     count,
   ]));
+
+/** Does it while the account has one place, which is taken by a run that the target holds. */
+async function whileOneRuns(work: (blocking: any) => Promise<void>): Promise<void> {
+  await setConcurrency(1);
+  try {
+    const hold = target.hold((request) => request.path === "/first");
+    const blocking = await triggerLedger();
+    await hold.reached;
+    await work(blocking);
+    hold.release();
+  } finally {
+    await setConcurrency(50);
+  }
+}
 
 /** The worker has stopped it: a request that it was answered late can't be followed by another, which would meet the next test's hold. */
 const letGo = async (run: string): Promise<void> => {
@@ -143,11 +158,7 @@ test("a run that logs in is cancelled, and the credential is free for the next l
 });
 
 test("a waiting run is cancelled before anybody claims it, and the account's next one is admitted", async () => {
-  await setConcurrency(1);
-  try {
-    const hold = target.hold((request) => request.path === "/first");
-    const first = await triggerLedger();
-    await hold.reached;
+  await whileOneRuns(async (first) => {
     const second = await triggerLedger();
     const third = await triggerLedger();
     assert.equal((await cancel(second.id)).status, 200);
@@ -159,10 +170,7 @@ test("a waiting run is cancelled before anybody claims it, and the account's nex
       "queued/queued",
       "cancelled/cancelled",
     ]);
-    hold.release();
-  } finally {
-    await setConcurrency(50);
-  }
+  });
 });
 
 test("latchkey runs cancel: cancels a run that a worker holds, once, and says what is wrong otherwise", async () => {
@@ -182,11 +190,7 @@ test("latchkey runs cancel: cancels a run that a worker holds, once, and says wh
 });
 
 test("order of checks: 401, 404, 403, the Idempotency-Key, 409; a body is not looked at", async () => {
-  await setConcurrency(1);
-  try {
-    const hold = target.hold((request) => request.path === "/first");
-    const blocking = await triggerLedger();
-    await hold.reached;
+  await whileOneRuns(async (blocking) => {
     const run = await triggerLedger();
     const bad = { "idempotency-key": "" };
     assert.equal((await cancel(run.id, bad, openCaller(api.url, "lk_none"))).status, 401);
@@ -203,18 +207,11 @@ test("order of checks: 401, 404, 403, the Idempotency-Key, 409; a body is not lo
     assert.equal(answer.status, 200);
     assert.equal((await cancel(blocking.id)).status, 200);
     await letGo(blocking.id);
-    hold.release();
-  } finally {
-    await setConcurrency(50);
-  }
+  });
 });
 
 test("with an Idempotency-Key: one answer, byte for byte, also at once, also later; another run under the key is 409", async () => {
-  await setConcurrency(1);
-  try {
-    const hold = target.hold((request) => request.path === "/first");
-    const blocking = await triggerLedger();
-    await hold.reached;
+  await whileOneRuns(async (blocking) => {
     const run = await triggerLedger();
     const headers = { "idempotency-key": `cancel-${run.id}` };
     const answers = await Promise.all(Array.from({ length: 8 }, async () => await cancel(run.id, headers)));
@@ -239,10 +236,7 @@ test("with an Idempotency-Key: one answer, byte for byte, also at once, also lat
     const last = await cancel(blocking.id, fresh);
     assert.equal(last.status, 200, last.text);
     await letGo(blocking.id);
-    hold.release();
-  } finally {
-    await setConcurrency(50);
-  }
+  });
 });
 
 test(

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { connect as connectSocket } from "node:net";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { openEvents } from "../events.ts";
-import { eventually, recordHistory, historyOf } from "../flow/run-history.ts";
+import { recordHistory, historyOf } from "../flow/run-history.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { install, type RunningService } from "../service.ts";
 

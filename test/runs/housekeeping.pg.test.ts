@@ -4,8 +4,10 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseCrontab } from "graphile-worker";
 import { TIMETABLE } from "#worker/chores.ts";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
-import { eventually, runHousekeeping, moveClock } from "../flow/run-history.ts";
+import { runHousekeeping } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install } from "../service.ts";
 

@@ -2,11 +2,13 @@
 // longer, whichever worker carries it, and ends with its run.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
+import { untilDead } from "../processes.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
-import { COMPILED, untilDead } from "../flow/fault-stage.ts";
-import { eventually, moveClock } from "../flow/run-history.ts";
+import { COMPILED } from "../flow/fault-stage.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { testInAll } from "../tiers.ts";

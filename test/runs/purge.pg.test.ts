@@ -14,7 +14,7 @@ import { StoreFailed, type BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { readPurgeLag } from "#db/runs/purges.ts";
 import { openLog } from "#lib/log.ts";
-import { moveClock } from "../flow/run-history.ts";
+import { moveClock } from "../clock.ts";
 import type { Installation } from "../service.ts";
 import { testInAll } from "../tiers.ts";
 import { installForRuns } from "./any-blueprint.ts";

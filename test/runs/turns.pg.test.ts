@@ -4,8 +4,9 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { releaseLogin, takeLogin, takeLoginNext } from "#db/credentials/credentials.ts";
 import { Paces, SlotTooFar } from "#engine/waiting/paces.ts";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
-import { eventually, moveClock } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
 import { testInAll } from "../tiers.ts";
 

@@ -1,11 +1,10 @@
 /** The React wrapper, bundled as a customer would, in a real Chromium and in React's strict mode. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { build, type Rolldown } from "vite";
 import { launchChromium } from "../hosted/chromium.ts";
-import { openVisitor, startSite, until } from "../hosted/embed-stage.ts";
+import { openVisitor, readWidget, startSite, until } from "../hosted/embed-stage.ts";
 import { GOOD, setUpEmbedded } from "../hosted/embedded-setup.ts";
 
 const WRAPPER = fileURLToPath(new URL("../../sdk/react/latchkey.ts", import.meta.url));
@@ -63,8 +62,7 @@ test("the hook opens a dialog, the component a frame in the page; both go with t
   const script = await bundle();
   await using embedded = await setUpEmbedded({ origins: [site.origin] });
   const scriptUrl = `${embedded.service.url}/embed/v1/latchkey.js`;
-  const widget = await (await fetch(scriptUrl)).text();
-  const integrity = `sha384-${createHash("sha384").update(widget).digest("base64")}`;
+  const { integrity } = await readWidget(embedded.service.url);
   site.pages.set("/", {
     html: '<!doctype html><html lang="en"><title>React</title><div id="root"></div><script src="/page.js"></script>',
   });

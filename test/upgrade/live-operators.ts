@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createOperator } from "#actions/operators/manage-operators.ts";
 import { limitPassword } from "#db/operators/operators.ts";
 import type { OperatorRole } from "#domain/operator.ts";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import type { Caller } from "../caller.ts";
 import { signingOf } from "../invariants.ts";
 import { openBrowser, type OperatorAnswer } from "../operator/browser.ts";
@@ -101,12 +102,16 @@ async function decide(
 
 /** No caller sees a test of a login. */
 async function untilOver({ database: { db } }: Installation, run: string): Promise<void> {
-  for (;;) {
-    const [row] = await db.query<{ status: string }>(
-      "select status from run where id = $1 and ended_at is not null",
-      [run],
-    );
-    if (row) return assert.equal(row.status, "completed");
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
+  const { status } = await eventually(
+    "the test of a login has ended",
+    async () => {
+      const [row] = await db.query<{ status: string }>(
+        "select status from run where id = $1 and ended_at is not null",
+        [run],
+      );
+      return row;
+    },
+    PATIENCE_MS,
+  );
+  assert.equal(status, "completed");
 }

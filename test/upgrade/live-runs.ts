@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Database } from "#db/connection/pool.ts";
+import { eventually } from "../eventually.ts";
 import { connect, type Caller } from "../caller.ts";
-import { eventually } from "../flow/run-history.ts";
 import {
   readCompleted,
   resultsOf,

@@ -8,8 +8,9 @@ import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { latchkey } from "../cli/program.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
-import { startTarget, type Target } from "../flow/target.ts";
+import type { Target } from "../flow/target.ts";
 import { install, type Installation, type ServiceProcess } from "../service.ts";
+import { portalDocuments, startTokenPortal } from "./token-portal.ts";
 
 const TOKEN = "canary-token-of-the-api-tier";
 
@@ -21,25 +22,9 @@ let caller: Caller;
 let masterKeyFile: string;
 
 before(async () => {
-  target = await startTarget(({ headers }) =>
-    headers.authorization === `Bearer ${TOKEN}` ? { body: { items: [{ id: "1" }] } } : { status: 401 },
-  );
+  target = await startTokenPortal(TOKEN);
   installation = await install();
-  await installation.apply(
-    "account: acme",
-    `strategy: strat_portal
-account: acme
-hosts: [${target.url}]
-fields:
-  - { key: token, label: Token, type: password, required: true }
-login: { type: bearer, token: token }`,
-    `blueprint: read
-account: acme
-credentials: { portal: { strategy: strat_portal } }
-nodes:
-  - { id: items, type: http, credential: portal, request: { method: GET, url: /items }, records: items }
-  - { id: out, type: output, refKey: items, from: items }`,
-  );
+  await installation.apply(...portalDocuments(target.url));
   // The machine of the api role has the signing key alone.
   const folder = join(installation.dataFolder, "api-machine");
   mkdirSync(folder, { mode: 0o700 });

@@ -5,10 +5,11 @@ import { after, before, test } from "node:test";
 import { CreateKeyCommand, EncryptCommand, KMSClient } from "@aws-sdk/client-kms";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller } from "../caller.ts";
-import { startTarget, type Target } from "../flow/target.ts";
+import type { Target } from "../flow/target.ts";
 import { install, type Installation } from "../service.ts";
 import { latchkey, type Result } from "../cli/program.ts";
 import { startMoto, type Moto } from "./moto.ts";
+import { portalDocuments, startTokenPortal } from "./token-portal.ts";
 
 const TOKEN = "canary-token-of-the-kms";
 
@@ -21,9 +22,7 @@ let installation: Installation & AsyncDisposable;
 
 before(async () => {
   moto = await startMoto();
-  target = await startTarget(({ headers }) =>
-    headers.authorization === `Bearer ${TOKEN}` ? { body: { items: [{ id: "1" }] } } : { status: 401 },
-  );
+  target = await startTokenPortal(TOKEN);
   const credentials = { accessKeyId: "test", secretAccessKey: "test" };
   kms = new KMSClient({ region: "eu-central-1", endpoint: moto.url, credentials });
   keyId = await newKmsKey();
@@ -34,20 +33,7 @@ before(async () => {
     AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
   };
   installation = await install({ ...awsEnvironment, LATCHKEY_MASTER_KEY_KMS: keyId });
-  await installation.apply(
-    "account: acme",
-    `strategy: strat_portal
-account: acme
-hosts: [${target.url}]
-fields: [{ key: token, type: password, required: true }]
-login: { type: bearer, token: token }`,
-    `blueprint: read
-account: acme
-credentials: { portal: { strategy: strat_portal } }
-nodes:
-  - { id: items, type: http, credential: portal, request: { method: GET, url: /items }, records: items }
-  - { id: out, type: output, refKey: items, from: items }`,
-  );
+  await installation.apply(...portalDocuments(target.url));
 });
 
 after(async () => {

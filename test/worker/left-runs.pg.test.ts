@@ -4,8 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
-import { eventually } from "../flow/run-history.ts";
 import { install, type Installation } from "../service.ts";
 
 const PLACES = 3;

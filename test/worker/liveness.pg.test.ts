@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { moveClock } from "../clock.ts";
+import { eventually } from "../eventually.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
-import { eventually, moveClock } from "../flow/run-history.ts";
 import { assertInvariants } from "../invariants.ts";
 
 const PATIENCE_MS = 60_000;
