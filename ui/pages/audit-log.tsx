@@ -7,6 +7,7 @@ import { useRead } from "../api/queries.ts";
 import { addressOf, type AnswerOf } from "../api/request.ts";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
+import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -122,16 +123,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
       columns={[
         {
           title: "What",
-          cell: (entry) => (
-            <>
-              <Text size="sm" fw={600}>
-                {wordsOf(entry.action)}
-              </Text>
-              <Text size="xs" c="dimmed">
-                {entry.subject_id}
-              </Text>
-            </>
-          ),
+          cell: (entry) => <Named name={wordsOf(entry.action)} below={entry.subject_id} />,
         },
         {
           title: "Who",

@@ -4,6 +4,7 @@ import { listBlueprints } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
+import { Applied } from "../parts/applied.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -46,14 +47,7 @@ const COLUMNS: readonly Column<Blueprint>[] = [
   {
     title: "Applied",
     from: "md",
-    cell: (each) => (
-      <>
-        <Time at={each.applied_at} />
-        <Text size="xs" c="dimmed">
-          {each.applied_by ?? "by the command line"}
-        </Text>
-      </>
-    ),
+    cell: (each) => <Applied of={each} />,
   },
 ];
 

@@ -7,6 +7,7 @@ import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
+import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -53,16 +54,7 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
       columns={[
         {
           title: "Credential",
-          cell: ({ id, name }) => (
-            <>
-              <Text size="sm" fw={600}>
-                {name ?? "No label"}
-              </Text>
-              <Text size="xs" c="dimmed">
-                {id}
-              </Text>
-            </>
-          ),
+          cell: ({ id, name }) => <Named name={name ?? "No label"} below={id} />,
         },
         {
           title: "Strategy",

@@ -8,6 +8,7 @@ import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
@@ -83,16 +84,7 @@ function KeyTable({
       columns={[
         {
           title: "Key",
-          cell: ({ id, name }) => (
-            <>
-              <Text size="sm" fw={600}>
-                {name || "No label"}
-              </Text>
-              <Text size="xs" c="dimmed">
-                {id}
-              </Text>
-            </>
-          ),
+          cell: ({ id, name }) => <Named name={name || "No label"} below={id} />,
         },
         { title: "Account", from: "sm", cell: ({ account }) => account },
         {

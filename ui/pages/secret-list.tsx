@@ -8,6 +8,7 @@ import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
+import { Named } from "../parts/named.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -76,16 +77,7 @@ function SecretTable({ secrets }: { readonly secrets: readonly Secret[] }) {
       columns={[
         {
           title: "Secret",
-          cell: ({ name, account }) => (
-            <>
-              <Text size="sm" fw={600}>
-                {name}
-              </Text>
-              <Text size="xs" c="dimmed">
-                {account}
-              </Text>
-            </>
-          ),
+          cell: ({ name, account }) => <Named name={name} below={account} />,
         },
         {
           title: "May be sent to",

@@ -4,6 +4,7 @@ import { useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
+import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -42,16 +43,7 @@ export function SessionListPage() {
                 columns={[
                   {
                     title: "Session",
-                    cell: ({ id, name }) => (
-                      <>
-                        <Text size="sm" fw={600}>
-                          {name ?? "No label"}
-                        </Text>
-                        <Text size="xs" c="dimmed">
-                          {id}
-                        </Text>
-                      </>
-                    ),
+                    cell: ({ id, name }) => <Named name={name ?? "No label"} below={id} />,
                   },
                   {
                     title: "State",

@@ -14,7 +14,7 @@ export function AskButton<O extends OperatorOperation>(props: {
   readonly changes: readonly (readonly unknown[])[];
   /** On the button; with `of` for those who hear it. */
   readonly label: string;
-  readonly of: string;
+  readonly of?: string;
   readonly title: string;
   readonly action: string;
   /** What is said when it is done. */
@@ -40,7 +40,7 @@ export function AskButton<O extends OperatorOperation>(props: {
       <Button
         variant="default"
         size={props.size ?? "xs"}
-        aria-label={`${props.label} ${props.of}`}
+        {...(props.of === undefined ? {} : { "aria-label": `${props.label} ${props.of}` })}
         onClick={() => setIsAsking(true)}
       >
         {props.label}

@@ -4,6 +4,7 @@ import type { OperatorOperation } from "#contract/operator/operation.ts";
 import type { listBlueprintVersions, readBlueprintVersion } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf, Endpoint, InputOf } from "../api/request.ts";
+import { Applied } from "./applied.tsx";
 import { AskButton } from "./ask-button.tsx";
 import { DataTable, type Column } from "./data-table.tsx";
 import { Differences } from "./differences.tsx";
@@ -11,7 +12,6 @@ import { DOCUMENT_KEYS } from "./publish-dialog.tsx";
 import { Reading } from "./reading.tsx";
 import { Mark } from "./run-status.tsx";
 import { Section } from "./section.tsx";
-import { Time } from "./time.tsx";
 
 type Versions = AnswerOf<typeof listBlueprintVersions>;
 type Version = AnswerOf<typeof readBlueprintVersion>;
@@ -36,14 +36,7 @@ const COLUMNS: readonly Column<Versions["items"][number]>[] = [
   },
   {
     title: "Applied",
-    cell: (each) => (
-      <>
-        <Time at={each.applied_at} />
-        <Text size="xs" c="dimmed">
-          {each.applied_by ?? "by the command line"}
-        </Text>
-      </>
-    ),
+    cell: (each) => <Applied of={each} />,
   },
 ];
 

@@ -30,22 +30,29 @@ export function renderDocument(shell: Shell, view: View): Html {
   const { language } = tongue;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="robots" content="noindex" />
-        <title>${view.title}</title>
-        ${renderIcon(shell)}
-        <link rel="stylesheet" href="${assetPath(base, "style.css")}" />
-        ${renderAccent(shell)}
-        ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}
-      </head>
+      ${renderHead(
+        shell,
+        view.title,
+        html`${renderIcon(shell)} ${renderAccent(shell)}
+        ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}`,
+      )}
       <body>
         ${renderContent(shell, view)}
       </body>
     </html>`;
 }
+
+/** What every page of ours has in its head, and `more`. */
+export const renderHead = ({ base }: Shell, title: string, more: Html): Html =>
+  html`<head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    <meta name="robots" content="noindex" />
+    <title>${title}</title>
+    <link rel="stylesheet" href="${assetPath(base, "style.css")}" />
+    ${more}
+  </head>`;
 
 /** In the browser's tab: the customer's picture, where there is one, and never ours beside it. */
 export function renderIcon({ base, brand }: Shell): Html {

@@ -3,7 +3,7 @@ import { textIn, type LocalText } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { assetPath, themesPath } from "#hosted/assets.ts";
 import { directionOf, say, type TextKey, type Tongue } from "#hosted/texts/texts.ts";
-import { renderAccent, renderContent, renderIcon, type Shell, type View } from "./document.ts";
+import { renderAccent, renderContent, renderHead, renderIcon, type Shell, type View } from "./document.ts";
 import { messageView, renderTyped, saySuccess, type Typed } from "./message-pages.ts";
 
 /** What the frame's script must know before anybody has told it anything. Nothing of it is a secret. */
@@ -16,20 +16,17 @@ export interface FrameStart {
 }
 
 /** The page that the widget frames. It shows nothing of the session until its page has sent the client token. */
-export function renderFrame({ tongue, base }: Shell, { sessionId, origin, path }: FrameStart): Html {
+export function renderFrame(shell: Shell, { sessionId, origin, path }: FrameStart): Html {
+  const { tongue, base } = shell;
   const { language, texts } = tongue;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="robots" content="noindex" />
-        <title>${texts.loading}</title>
-        <link rel="stylesheet" href="${assetPath(base, "style.css")}" />
-        <link rel="stylesheet" href="${assetPath(base, "frame.css")}" />
-        <script type="module" src="${assetPath(base, "frame.js")}"></script>
-      </head>
+      ${renderHead(
+        shell,
+        texts.loading,
+        html`<link rel="stylesheet" href="${assetPath(base, "frame.css")}" />
+          <script type="module" src="${assetPath(base, "frame.js")}"></script>`,
+      )}
       <body class="framed" data-session="${sessionId}" data-origin="${origin}" data-path="${path}">
         <div id="frame" aria-busy="true">
           <main class="card"><h1 class="waiting">${texts.loading}</h1></main>
@@ -170,17 +167,12 @@ const renderWindowDocument = (shell: Shell, title: string, script: string | null
   const { language } = shell.tongue;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="robots" content="noindex" />
-        <title>${title}</title>
-        ${renderIcon(shell)}
-        <link rel="stylesheet" href="${assetPath(shell.base, "style.css")}" />
-        ${renderAccent(shell)}
-        ${script !== null && html`<script type="module" src="${assetPath(shell.base, script)}"></script>`}
-      </head>
+      ${renderHead(
+        shell,
+        title,
+        html`${renderIcon(shell)} ${renderAccent(shell)}
+        ${script !== null && html`<script type="module" src="${assetPath(shell.base, script)}"></script>`}`,
+      )}
       <body>
         ${renderContent({ ...shell, isRepeatable: false }, { title, body })}
       </body>

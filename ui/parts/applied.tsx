@@ -1,0 +1,18 @@
+import { Text } from "@mantine/core";
+import { Time } from "./time.tsx";
+
+/** When a version was applied, and by whom. */
+export function Applied({
+  of,
+}: {
+  readonly of: { readonly applied_at: string; readonly applied_by: string | null };
+}) {
+  return (
+    <>
+      <Time at={of.applied_at} />
+      <Text size="xs" c="dimmed">
+        {of.applied_by ?? "by the command line"}
+      </Text>
+    </>
+  );
+}
