@@ -99,6 +99,7 @@ export const SMALL_PLACES = [
   { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
   { name: "worker/quarantine", within: "worker", files: ["src/worker/quarantine.ts"] },
   { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
+  { name: "lib/start-thread.ts", within: "lib", files: ["src/lib/start-thread.ts"] },
 ] as const;
 
 export type Place = (typeof LAYERS)[number]["folder"] | (typeof SMALL_PLACES)[number]["name"];
@@ -114,8 +115,8 @@ export type Fence = {
   modules?: readonly string[];
   /** Named imports of otherwise free modules. */
   names?: readonly { modules: string; names: readonly string[] }[];
-  /** Places that may import the modules' types, but nothing that exists at run time. */
-  typesIn?: readonly Place[];
+  /** Places that may import the types of the modules and names, but nothing that exists at run time. */
+  typesIn?: readonly Place[] | "everywhere";
   globals?: readonly string[];
   properties?: readonly { object: string; property: string }[];
 };
@@ -216,6 +217,13 @@ export const FENCES: readonly Fence[] = [
     why: "only the embedded database, the demo and a worker's quarantine start programs (the browser driver starts its own)",
     where: { only: ["db/embedded", "cli/demo", "worker/quarantine"] },
     modules: ["^(node:)?(child_process|cluster)$"],
+  },
+  {
+    what: "threads (Worker of node:worker_threads)",
+    why: "a thread starts from the compile cache, under the limits of its caller",
+    where: { only: ["lib/start-thread.ts"] },
+    names: [{ modules: "^(node:)?worker_threads$", names: ["Worker", "default"] }],
+    typesIn: "everywhere",
   },
   {
     what: "the framework's own idea of who calls (request.ip, hostname, protocol)",

@@ -37,7 +37,8 @@ function isOpenFor(fence: Fence, spot: { name: Place; within: Place }): boolean 
 
 /** Whether a place may at least import the types of what a fence guards. */
 function mayImportTypes(fence: Fence, spot: { name: Place; within: Place }): boolean {
-  return fence.typesIn?.includes(spot.name) === true || fence.typesIn?.includes(spot.within) === true;
+  const { typesIn = [] } = fence;
+  return typesIn === "everywhere" || typesIn.includes(spot.name) || typesIn.includes(spot.within);
 }
 
 function placeNames(places: readonly Place[]): string {
@@ -51,8 +52,12 @@ export function fenceRule(fence: Fence): string {
     "only" in fence.where
       ? `only in ${placeNames(fence.where.only)}`
       : `not in ${placeNames(fence.where.except)}`;
-  const types = fence.typesIn === undefined ? "" : ` (types also in ${placeNames(fence.typesIn)})`;
-  return `${where.replace("only in nowhere", "nowhere")}${types}: ${fence.why}`;
+  return `${where.replace("only in nowhere", "nowhere")}${typesRule(fence)}: ${fence.why}`;
+}
+
+function typesRule({ typesIn }: Fence): string {
+  if (typesIn === undefined) return "";
+  return typesIn === "everywhere" ? " (types everywhere)" : ` (types also in ${placeNames(typesIn)})`;
 }
 
 function layerRestrictions(spot: Spot): Restriction[] {
@@ -70,14 +75,11 @@ function layerRestrictions(spot: Spot): Restriction[] {
 
 function moduleRestrictions(fence: Fence, spot: Spot): Restriction[] {
   const message = `${fence.what}: ${fenceRule(fence)}`;
-  const whole = (fence.modules ?? []).map((regex): Restriction => {
-    return mayImportTypes(fence, spot) ? { regex, message, allowTypeImports: true } : { regex, message };
+  const rest = mayImportTypes(fence, spot) ? { message, allowTypeImports: true as const } : { message };
+  const whole = (fence.modules ?? []).map((regex): Restriction => ({ regex, ...rest }));
+  const named = (fence.names ?? []).map(({ modules, names }): Restriction => {
+    return { regex: modules, importNames: [...names], ...rest };
   });
-  const named = (fence.names ?? []).map(({ modules, names }) => ({
-    regex: modules,
-    importNames: [...names],
-    message,
-  }));
   return [...whole, ...named];
 }
 
