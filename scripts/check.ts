@@ -1,5 +1,5 @@
 /**
- * Everything that can be said about the code without running it: types, lint, circles of imports, format, unused code, generated
+ * Everything that can be said about the code without running it: types, lint, circles of imports, files that nothing needs, format, unused code, generated
  * files; citations, links and words; and what the last `npm test` took. One line a check; the output of those that fail
  * follows. The tests are `npm test`.
  */
@@ -28,7 +28,7 @@ const CHECKS = [
   ["pages", "tsc", ["--noEmit", "--pretty", "false", "-p", "src/hosted/browser/tsconfig.json"]],
   ["dashboard", "tsc", ["--noEmit", "--pretty", "false", "-p", "ui/tsconfig.json"]],
   ["lint", "oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives", ...linted]],
-  ["circles", "scripts/circles.ts", []],
+  ["imports", "scripts/imports.ts", []],
   ["format", "oxfmt", ["--check", ...linted]],
   ["unused", "knip", ["--no-progress"]],
   ["generated", "scripts/generate.ts", ["--check"]],

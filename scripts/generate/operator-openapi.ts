@@ -1,4 +1,4 @@
-import { operatorDocument } from "#contract/operator/openapi.ts";
+import { operatorDocument } from "./operator-document.ts";
 
 /** `openapi/operator-openapi.json`, from the schemas of `src/contract/operator/`. */
 export async function operatorOpenApiJson(): Promise<string> {

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import Fastify from "fastify";
-import { operatorDocument } from "#contract/operator/openapi.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "#domain/operator.ts";
 import { registerOperator } from "#operator/routes.ts";
+import { operatorDocument } from "../../scripts/generate/operator-document.ts";
 import { openBrowser, type OperatorAnswer } from "./browser.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 

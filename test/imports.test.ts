@@ -1,12 +1,14 @@
-// What `npm run check` says of circles of imports, those that the linter does not see among them.
+// What `npm run check` says of imports: circles, those that the linter does not see among them, and files that nothing needs.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findCircles } from "../scripts/circles/find-circles.ts";
+import { findCircles } from "../scripts/imports/find-circles.ts";
+import { findUnreached } from "../scripts/imports/find-unreached.ts";
+import { importGraph } from "../scripts/imports/graph.ts";
 
 test("a circle of imports is found whatever its imports are, and with it the way around", () => {
   const aliases = { "#lib/*": "./src/lib/*", "#cli/*": "./src/cli/*" };
   const circlesOf = (files: Readonly<Record<string, string>>): readonly string[] =>
-    findCircles(new Map(Object.entries(files)), aliases).map((circle) => circle.join(" "));
+    findCircles(importGraph(new Map(Object.entries(files)), aliases)).map((circle) => circle.join(" "));
   const back = `import { b } from "./b.ts";\nexport const a = b;`;
   const ways = [
     `import { a } from "#lib/a.ts";`,
@@ -36,4 +38,23 @@ test("a circle of imports is found whatever its imports are, and with it the way
     "src/lib/a.ts src/lib/b.ts src/lib/a.ts",
     "src/cli/x.ts src/cli/y.ts src/cli/x.ts",
   ]);
+});
+
+test("a file of src/ that no program, thread or page needs is found, though a test imports it", () => {
+  const files = {
+    "src/main.mjs": `const { run } = await import("./lib/run.ts");`,
+    "src/lib/run.ts": `import type { A } from "#lib/type.ts";\nconst at = new URL("./thread.ts", import.meta.url);`,
+    "src/lib/type.ts": `export type A = 1;`,
+    "src/lib/thread.ts": `import { part } from "./part.ts";`,
+    "src/lib/part.ts": "",
+    "src/nodes/types/map.ts": "",
+    "src/lib/only-tested.ts": `import "./part.ts";`,
+    "test/lib/only-tested.test.ts": `import "#lib/only-tested.ts";`,
+  };
+  const graph = importGraph(
+    new Map(Object.entries(files)),
+    { "#lib/*": "./src/lib/*" },
+    { withPrograms: true },
+  );
+  assert.deepEqual(findUnreached(graph), ["src/lib/only-tested.ts"]);
 });

@@ -1,0 +1,162 @@
+import { COMMON_FAILURES, errorExample } from "#contract/failures.ts";
+import { DEFAULT_PUBLIC_URL, writeDocument } from "#contract/openapi.ts";
+import type { OpenApiDocument } from "#contract/openapi-types.ts";
+import type { Failure, Operation, Parameter } from "#contract/operation.ts";
+import { requiredOf, type OperatorOperation } from "#contract/operator/operation.ts";
+import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { PERMISSIONS, stepUpOf, type Permission } from "#domain/operator.ts";
+
+const DESCRIPTION = `What operators see and do: the API behind the dashboard.
+
+- Sign in with \`POST /session\`; the cookie that it sets is the session. A page can't read it.
+- Everything that changes something wants the header \`X-CSRF-Token\` with the \`csrf_token\` of \`GET /me\`, and comes from the service's own origin.
+- Every operation names its permission; a role that does not have it gets 403.
+- Every failure has the single top-level key \`error\`.
+- Lists give \`next_cursor\`; another parameter than those named here is a 422.`;
+
+const OWN_FAILURES: readonly Failure[] = [
+  {
+    status: 401,
+    description: "Nobody is signed in, or the session is over. Of a sign-in: what was given is not right.",
+    examples: {
+      signed_out: errorExample(
+        "authentication_error",
+        "You are not signed in, or your session is over. Sign in.",
+      ),
+    },
+  },
+  {
+    status: 403,
+    description:
+      "The role may not do this; or something must be done first, which the detail's code says: `second_factor_missing`, `step_up_required`, `csrf`.",
+    examples: {
+      role: errorExample("authorization_error", "The role viewer may not do this (run.cancel)."),
+    },
+  },
+  {
+    status: 422,
+    description: "A parameter or a member of the body is not what is wanted; each is named.",
+    examples: {
+      field: errorExample("validation_error", "`limit` must be a whole number from 1 to 200.", [
+        { code: "invalid_input_data", field: "limit" },
+      ]),
+    },
+  },
+];
+
+/** `openapi/operator-openapi.json`: the operator API of a service that is reached at `publicUrl`. */
+export function operatorDocument(publicUrl: string = DEFAULT_PUBLIC_URL): OpenApiDocument {
+  const shared = COMMON_FAILURES.filter(({ status }) => !OWN_FAILURES.some((own) => own.status === status));
+  return writeDocument({
+    title: "Latchkey operator API",
+    summary: "What operators see and do",
+    description: DESCRIPTION,
+    baseUrl: `${publicUrl}/operator/v1`,
+    publicUrl,
+    tags: [...new Set(OPERATOR_OPERATIONS.map(({ tag }) => tag))].map((name) => ({
+      name,
+      description: name,
+    })),
+    operations: OPERATOR_OPERATIONS.map(toOperation),
+    sharedParameters: {},
+    commonFailures: [...OWN_FAILURES, ...shared],
+    headers: ["X-Request-Id", "Cache-Control", "Retry-After"],
+    isCounted: false,
+    security: {
+      session: {
+        type: "apiKey",
+        in: "cookie",
+        name: "__Host-latchkey_operator",
+        description:
+          "Set by `POST /session` and `POST /session/oidc`. Without TLS its name is `latchkey_operator`.",
+      },
+    },
+    // Without a session, and under the base URL all the same.
+    areOpenOutside: false,
+  });
+}
+
+const PARAMETERS: Readonly<Record<string, string>> = {
+  runId: "The run's id (`run_...`) or its `run_key` (a UUID).",
+  sessionId: "The session's id (`ops_...`).",
+  operatorId: "The operator's id (`op_...`).",
+  reviewId: "The review's id (`rev_...`).",
+  credentialId: "The credential's id (`cred_...`).",
+  proposalId: "The proposal's id (`prop_...`).",
+  keyId: "The API key's id (`key_...`).",
+  account: "The account's name in its document.",
+  secret: "The account secret's name.",
+  strategyId: "The strategy's id (`strat_...`).",
+  blueprintKey: "The Blueprint's key.",
+  version: "The version's number.",
+  chain: "The account's id, or `installation`.",
+  node: "The node's id.",
+  record: "The record's place, from 0.",
+  resultKey: "The output's key.",
+};
+
+/** As the document's writer takes it. */
+function toOperation(operation: OperatorOperation): Operation {
+  const { id, method, path, tag, summary, status, answer, streams, body, query } = operation;
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]): Parameter => {
+    const description = PARAMETERS[name] ?? "";
+    return { name, in: "path", required: true, description, schema: { type: "string" } };
+  });
+  const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]): Parameter => {
+    const { description = "", ...rest } = schema as { description?: string };
+    return {
+      name,
+      in: "query",
+      required: requiredOf(query).includes(name),
+      description,
+      schema: rest,
+    };
+  });
+  return {
+    id,
+    method,
+    path,
+    tag,
+    summary,
+    description: [
+      operation.description,
+      explainFormerPath(operation),
+      explainPermission(operation.permission),
+    ]
+      .filter(Boolean)
+      .join("\n\n"),
+    parameters: [...inPath, ...inQuery],
+    body: body && { required: true, content: { "application/json": { schema: body, examples: {} } } },
+    answers: [
+      {
+        status,
+        description: answer || streams ? "Done." : "Done; there is nothing to say.",
+        content: contentOf(operation),
+      },
+    ],
+    failures: operation.failures ?? [],
+    curl: {},
+    isOpen: operation.permission === "open",
+  };
+}
+
+const explainFormerPath = ({ formerPath }: OperatorOperation): string =>
+  formerPath === undefined ? "" : `Was \`${formerPath}\`, which is answered until the next release.`;
+
+function contentOf({
+  answer,
+  streams,
+}: OperatorOperation): NonNullable<Operation["answers"][number]["content"]> | undefined {
+  if (streams) return { [streams]: { schema: { type: "string" }, examples: {} } };
+  return answer && { "application/json": { schema: answer, examples: {} } };
+}
+
+function explainPermission(permission: Permission | "open"): string {
+  if (permission === "open") return "Without a session.";
+  const roles = PERMISSIONS[permission].roles.join(", ");
+  const minutes = { now: "five", lately: "thirty" } as const;
+  const stepUp = stepUpOf(permission);
+  const given =
+    stepUp === null ? "" : `; with a second factor given within the last ${minutes[stepUp]} minutes`;
+  return `Permission \`${permission}\`: ${roles}${given}.`;
+}
