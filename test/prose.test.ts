@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { parse } from "yaml";
 import {
   anchorsIn,
   checkCitations,
@@ -10,6 +11,8 @@ import {
   type Citable,
 } from "../scripts/prose/citations.ts";
 import { checkWords } from "../scripts/prose/words.ts";
+
+const KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
 
 const ROOT = new URL("../", import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, ROOT), "utf8");
@@ -113,4 +116,33 @@ test("the index of the decisions lists each, with its title", () => {
     assert.ok(file.startsWith(`${number}-`), file);
     assert.equal(read(`docs/decisions/${file}`).split("\n")[0], `# ${number}. ${title}`);
   }
+});
+
+test("CHANGELOG has its sections in Keep a Changelog's order, and entries of one or two lines", () => {
+  const [, ...releases] = read("CHANGELOG.md").split(/^## /m);
+  for (const release of releases) {
+    const kinds = [...release.matchAll(/^### (.+)$/gm)].map(([, kind = ""]) => kind);
+    assert.deepEqual(
+      kinds,
+      KINDS.filter((kind) => kinds.includes(kind)),
+    );
+    const entries = release.split(/^- /m).slice(1);
+    const long = entries.filter((entry) =>
+      entry.split(/\n(?! )/, 1)[0]?.includes("\n  ", entry.indexOf("\n") + 1),
+    );
+    assert.deepEqual(long, []);
+  }
+});
+
+test("the workflow runs the two commands of the README, and nothing else", () => {
+  const workflow = parse(read(".github/workflows/test.yml")) as {
+    jobs: Record<string, { steps: { uses?: string; run?: string }[] }>;
+  };
+  const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);
+  const shown = /```sh\n(.*?)```/s.exec(read("README.md"))?.[1] ?? "";
+  assert.deepEqual(
+    steps.flatMap(({ run }) => (run === undefined ? [] : [run.replace(" -- --once", "")])),
+    shown.split("\n").flatMap((line) => /^npm [a-z ]+(?=  )/.exec(line)?.[0].trim() ?? []),
+  );
+  assert.equal(steps.filter(({ uses }) => uses !== undefined).length, 1, "the checkout");
 });

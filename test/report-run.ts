@@ -10,6 +10,8 @@ const SHOWN_FILES = 10;
 /** What the last run of a tier leaves, for `npm run check` and for people who compare two runs. */
 export interface KeptRun {
   readonly tier: Tier;
+  /** On the clock. */
+  readonly seconds: number;
   readonly files: readonly FileTime[];
   readonly tests: readonly TestRecord[];
 }
@@ -40,7 +42,7 @@ export function reportRun({ tier, seed, seconds, serverPid, ...run }: FinishedRu
   const files = readLines<FileTime>(run.times).toSorted((one, other) => other.cpuSeconds - one.cpuSeconds);
   const records = readLines<TestRecord | FileRecord>(run.tests);
   const tests = records.filter((record) => "path" in record);
-  const kept: KeptRun = { tier, files, tests };
+  const kept: KeptRun = { tier, seconds, files, tests };
   if (run.isWhole) {
     mkdirSync(join(run.projectFolder, ".cache"), { recursive: true });
     writeFileSync(keptRunFile(run.projectFolder, tier), JSON.stringify(kept));

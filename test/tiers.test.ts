@@ -63,6 +63,7 @@ test("an enumeration runs whole in the tier `all`, and in the fast one its repre
 
 const run = (tier: KeptRun["tier"], paths: readonly (readonly string[])[], cpuSeconds = 0): KeptRun => ({
   tier,
+  seconds: 0,
   files: [{ file: "test/one.test.ts", cpuSeconds }],
   tests: paths.map((path) => ({ path, outcome: "passed" })),
 });

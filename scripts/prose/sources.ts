@@ -14,6 +14,7 @@ const PATTERNS = [
   "spec/*.md",
   "migrations/*.sql",
   "*.md",
+  ".github/**/*.md",
   "oxlint.config.ts",
 ];
 /** Packages, what is built, the generated schema, and frozen installations of earlier versions. */
