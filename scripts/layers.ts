@@ -60,8 +60,16 @@ export const LAYERS = [
     mayImport: PARTS,
   },
   { folder: "engine", holds: "carries one run from claimed to terminal", mayImport: PARTS },
-  { folder: "nodes", holds: "Blueprint node types, one file each", mayImport: ["answers", "domain", "lib"] },
-  { folder: "strategies", holds: "login types, one file each", mayImport: ["answers", "domain", "lib"] },
+  {
+    folder: "nodes",
+    holds: "Blueprint node types, and what they are made of",
+    mayImport: ["answers", "domain", "lib"],
+  },
+  {
+    folder: "strategies",
+    holds: "login types, and what they are made of",
+    mayImport: ["answers", "domain", "lib"],
+  },
   {
     folder: "answers",
     holds:
@@ -83,12 +91,68 @@ export const LAYERS = [
   { folder: "blobs", holds: "local disk or S3, signed URLs", mayImport: ["lib"] },
   {
     folder: "outbound",
-    holds: "how other people's systems are reached: egress gate, browser pool",
+    holds: "how other people's systems are reached: the egress gate",
     mayImport: ["lib"],
   },
   { folder: "domain", holds: "meaning without I/O, clock or randomness", mayImport: ["lib"] },
   { folder: "lib", holds: "assert, Secret, log, html, canonical JSON, group commit", mayImport: [] },
 ] as const satisfies readonly Layer[];
+
+/** The rooms inside a layer, each with what lives there. The rest of a layer's files stand at its door. */
+export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, string>>>>> = {
+  service: { settings: "every environment variable, as one table" },
+  cli: { demo: "`latchkey demo`: the customer's backend and end users, played" },
+  hosted: {
+    pages: "what each page shows, as HTML that is complete without script",
+    browser: "what runs in end users' browsers: the form's help, the frame, the widget",
+    texts: "the ten languages",
+  },
+  actions: {
+    runs: "trigger, read, cancel, run again, export, purge",
+    reviews: "a person's decision: on a run's records, on a write in doubt",
+    sessions: "hosted and embedded sessions, from creation to the sealed credential; sign-in at a target",
+    credentials: "delete, unlock, test a login, rebind to other origins; tombstones",
+    secrets: "account secrets: those of OAuth clients",
+    keys: "API keys: who calls, how often",
+    operators: "what the operator API shows and changes; operators' own sign-in",
+    config: "documents: read, check, plan, apply, export",
+    vault: "master keys: add, promote, rewrap",
+    audit: "the audit log: close a second, export, verify",
+    upkeep: "what the chores and `latchkey doctor` look for",
+  },
+  engine: {
+    login: "everything that sees a secret: open a credential, log in, send with a session",
+    redaction: "what comes back from a target: secrets out, handles in",
+    waiting: "lines, throttles, polls, the run's clock",
+    outputs: "record sets written, sized and kept",
+    local: "`latchkey run`: a run from files",
+  },
+  nodes: {
+    types: "the node types, one file each",
+    http: "requests of nodes: pages, files, writes, what a good answer is",
+    parse: "texts and files to records, in threads",
+    records: "what nodes do with records: sort, join, group, spill",
+    loop: "the steps of a loop",
+  },
+  strategies: {
+    types: "the login types, one file each",
+    http: "steps, sessions and checks of logins by requests",
+    oauth: "authorization servers, tokens and their renewal",
+  },
+  contract: {
+    operator: "the same for the operator API",
+    reference: "the page at `/docs`",
+  },
+  db: {
+    connection: "pool, migrations, roles and grants, the clock, grouped statements",
+    runs: "runs, steps, writes, leases, lines, workers, jobs",
+    credentials: "sessions, credentials, tokens, the vault's keys",
+    operators: "what the operator API reads and changes",
+    signing: "rows that decide, and their signatures",
+    invariants: "what must hold in all rows",
+    embedded: "the PostgreSQL that comes with Latchkey",
+  },
+};
 
 /** Places smaller than a folder that a fence opens for; `within` names the place whose other rules hold too. */
 export const SMALL_PLACES = [
@@ -101,6 +165,8 @@ export const SMALL_PLACES = [
   { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
   { name: "lib/start-thread.ts", within: "lib", files: ["src/lib/start-thread.ts"] },
 ] as const;
+
+type LayerName = (typeof LAYERS)[number]["folder"];
 
 export type Place = (typeof LAYERS)[number]["folder"] | (typeof SMALL_PLACES)[number]["name"];
 

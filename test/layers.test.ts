@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { FENCES, LAYERS, SMALL_PLACES, type Fence, type Layer, type Place } from "../scripts/layers.ts";
+import {
+  FENCES,
+  LAYERS,
+  ROOMS,
+  SMALL_PLACES,
+  type Fence,
+  type Layer,
+  type Place,
+} from "../scripts/layers.ts";
 import { openScratch, type Scratch } from "./lint-scratch.ts";
 
 const root = dirname(import.meta.dirname);
@@ -96,6 +104,14 @@ test("every folder of src is a layer, and a layer imports only from layers below
         `${folder} -> ${other} does not go downwards`,
       );
     }
+  }
+});
+
+test("every room inside a layer is in the table, with what lives there, and no other is", async () => {
+  for (const { folder } of LAYERS) {
+    const entries = await readdir(join(root, "src", folder), { withFileTypes: true });
+    const present = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    assert.deepEqual(Object.keys(ROOMS[folder] ?? {}).toSorted(), present.toSorted(), folder);
   }
 });
 

@@ -1,6 +1,6 @@
 // What `npm run check` says of citations, links and words: it finds a wrong one, and says where.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parse } from "yaml";
 import {
@@ -145,4 +145,15 @@ test("the workflow runs the two commands of the README, and nothing else", () =>
     shown.split("\n").flatMap((line) => /^npm [a-z ]+(?=  )/.exec(line)?.[0].trim() ?? []),
   );
   assert.equal(steps.filter(({ uses }) => uses !== undefined).length, 1, "the checkout");
+});
+
+test("every file and folder that ARCHITECTURE names in a code span is there", () => {
+  const spans = [...read("ARCHITECTURE.md").matchAll(/`([\w.-]+\/[\w./-]*)`/g)].map(([, path = ""]) => path);
+  const isThere = (path: string): boolean =>
+    ["src/", ""].some((from) => existsSync(new URL(from + path, ROOT)));
+  assert.ok(spans.length > 60, `${spans.length} were found`);
+  assert.deepEqual(
+    spans.filter((path) => !isThere(path)),
+    [],
+  );
 });

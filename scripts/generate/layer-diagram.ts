@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { FENCES, LAYERS, type Layer } from "../layers.ts";
+import { FENCES, LAYERS, ROOMS, type Layer } from "../layers.ts";
 import { fenceRule } from "../lint-config.ts";
 
 const START = "<!-- layers:start -->";
@@ -27,21 +27,38 @@ function diagram(): string {
   ].join("\n");
 }
 
+const NAME_WIDTH = 18;
+
+/** The folders of `src/` and the rooms inside them, each with what lives there. */
+function rooms(): string {
+  const line = (indent: string, name: string, holds: string): string =>
+    `${`${indent}${name}/`.padEnd(NAME_WIDTH)}${holds.replaceAll("`", "")}`;
+  return [
+    "```",
+    "src/",
+    ...LAYERS.flatMap(({ folder, holds }) => [
+      line("  ", folder, holds),
+      ...Object.entries(ROOMS[folder] ?? {}).map(([room, inside]) => line("    ", room, inside)),
+    ]),
+    "```",
+  ].join("\n");
+}
+
 function table(): string {
-  const rows = layers.map(({ folder, holds, mayImport }) => {
-    return `| \`${folder}/\` | ${holds} | ${mayImport.length === 0 ? "–" : mayImport.join(", ")} |`;
+  const rows = layers.map(({ folder, mayImport }) => {
+    return `| \`${folder}/\` | ${mayImport.length === 0 ? "–" : mayImport.join(", ")} |`;
   });
-  return ["| folder | what lives there | may import |", "|---|---|---|", ...rows].join("\n");
+  return ["| folder | may import |", "|---|---|", ...rows].join("\n");
 }
 
 function fences(): string {
   return FENCES.map((fence) => `- **${fence.what}** ${fenceRule(fence)}`).join("\n");
 }
 
-/** The text between the markers: picture, table, fences. */
+/** The text between the markers: rooms, picture, table, fences. */
 function layersBlock(): string {
   const note = "<!-- Written by `npm run generate` from scripts/layers.ts. -->";
-  return [START, note, "", diagram(), "", table(), "", fences(), "", END].join("\n");
+  return [START, note, "", rooms(), "", diagram(), "", table(), "", fences(), "", END].join("\n");
 }
 
 /** ARCHITECTURE.md with its block renewed; undefined while the file or its markers are missing. */
