@@ -15,7 +15,8 @@ import {
   takeOverDeadWorkers,
   type SeenWorker,
 } from "#db/runs/workers.ts";
-import { executeRun, delayRun, type RunOutcome } from "#engine/execute-run.ts";
+import { delayRun, type RunOutcome } from "#engine/end-run.ts";
+import { executeRun } from "#engine/execute-run.ts";
 import { RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/outputs/sweep-scratch.ts";

@@ -106,35 +106,105 @@ async function passFailpoints(inserts: readonly Insert[], made: ReadonlySet<stri
   }
 }
 
+/** What a statement is given of each row: by column, its type and its value. */
+type Columns<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
+
+interface NewCredential {
+  readonly run: NewRun;
+  readonly used: NewRun["credentials"][number];
+}
+
+interface NewInput {
+  readonly run: NewRun;
+  readonly input: NewRunInput;
+}
+
+const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
+
+const RUN: Columns<Insert> = {
+  id: ["text", ({ run }) => run.id],
+  run_key: ["uuid", ({ run }) => run.runKey],
+  account_id: ["text", ({ run }) => run.accountId],
+  blueprint_id: ["text", ({ run }) => run.blueprintId],
+  blueprint_version: ["int", ({ run }) => run.blueprintVersion],
+  api_key_id: ["text", ({ run }) => run.apiKeyId],
+  operator_id: ["text", ({ run }) => run.operatorId],
+  name: ["bytea", ({ run }) => bytes(run.name)],
+  metadata: ["bytea", ({ run }) => bytes(run.metadata)],
+  ignored_keys: ["bytea", ({ run }) => bytes(JSON.stringify(run.ignoredKeys))],
+  timeout_ms: ["bigint", ({ run }) => run.timeoutMs],
+  retention_ms: ["bigint", ({ run }) => run.retentionMs],
+  again_of: ["text", ({ run }) => run.againOf],
+};
+
+const RECORD: Columns<Insert> = {
+  key_hash: ["bytea", ({ record }) => record?.keyHash ?? null],
+  fingerprint: ["bytea", ({ record }) => record?.fingerprint ?? null],
+  window_ms: ["bigint", ({ record }) => record?.windowMs ?? null],
+  status: ["int", ({ record }) => record?.status ?? null],
+  body: ["bytea", ({ record }) => bytes(record?.body ?? null)],
+};
+
+const CREDENTIAL: Columns<NewCredential> = {
+  account_id: ["text", ({ run }) => run.accountId],
+  run_id: ["text", ({ run }) => run.id],
+  slot: ["text", ({ used }) => used.slot],
+  credential_id: ["text", ({ used }) => used.credentialId],
+  strategy_id: ["text", ({ used }) => used.strategyId],
+  strategy_version: ["int", ({ used }) => used.strategyVersion],
+  concurrency: ["int", ({ used }) => used.concurrency],
+};
+
+const INPUT: Columns<NewInput> = {
+  account_id: ["text", ({ run }) => run.accountId],
+  run_id: ["text", ({ run }) => run.id],
+  ref_key: ["text", ({ input }) => input.refKey],
+  kind: ["text", ({ input }) => input.kind],
+  content: ["bytea", ({ input }) => input.content],
+  blob_key: ["text", ({ input }) => input.blobKey],
+  filename: ["bytea", ({ input }) => bytes(input.filename)],
+  content_type: ["bytea", ({ input }) => bytes(input.contentType)],
+  size_bytes: ["bigint", ({ input }) => input.sizeBytes],
+  sha256: ["bytea", ({ input }) => input.sha256],
+};
+
+const GIVEN = { ...RUN, ...RECORD };
+
+/** The types as parameters from `$first` on, and the names. */
+const given = <Row>(name: string, columns: Columns<Row>, first: number): string =>
+  `unnest(${Object.values(columns)
+    .map(([type], at) => `$${first + at}::${type}[]`)
+    .join(", ")}) as ${name} (${namesOf(columns)})`;
+
+const namesOf = <Row>(columns: Columns<Row>): string => Object.keys(columns).join(", ");
+
+const valuesOf = <Row>(columns: Columns<Row>, rows: readonly Row[]): readonly unknown[][] =>
+  Object.values(columns).map(([, value]) => rows.map(value));
+
 /**
  * One statement, so that the rows of a group cost one round trip: keys are claimed in their order (two groups must not wait for
  * each other), and only what has its key and all its credentials is made: of several with one key, one. The credentials are locked against a concurrent
  * delete until the transaction ends. Gives the ids of the runs that were made.
  */
 function insertRuns(inserts: readonly Insert[]): Statement {
+  const credentials = inserts.flatMap(({ run }) => run.credentials.map((used) => ({ run, used })));
+  const inputs = inserts.flatMap(({ run }) => run.inputs.map((input) => ({ run, input })));
   return {
     name: "insert_runs_with_keys",
     text: INSERT_RUNS,
-    values: [
-      ...runColumns(inserts),
-      ...credentialColumns(inserts),
-      ...inputColumns(inserts),
-      inserts.map(({ run }) => run.operatorId),
-      inserts.map(({ run }) => run.againOf),
-    ],
+    values: [...valuesOf(GIVEN, inserts), ...valuesOf(CREDENTIAL, credentials), ...valuesOf(INPUT, inputs)],
   };
 }
+
+const FIRST_OF_CREDENTIAL = 1 + Object.keys(GIVEN).length;
+const FIRST_OF_INPUT = FIRST_OF_CREDENTIAL + Object.keys(CREDENTIAL).length;
 
 // Its first line is what pg_stat_activity shows of it: the view cuts statements off after 1,024 characters.
 const INSERT_RUNS = `-- insert into run, insert into idempotency_key
   with given as (
-    select * from unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::text[], $7::bytea[], $8::bytea[],
-      $9::bytea[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bigint[], $15::int[], $16::bytea[], $34::text[], $35::text[])
-    as given(id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata,
-      ignored_keys, timeout_ms, retention_ms, key_hash, fingerprint, window_ms, status, body, operator_id, again_of)
+    select * from ${given("given", GIVEN, 1)}
   ), needed as (
-    select * from unnest($17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::int[], $23::int[])
-    as needed(account_id, run_id, slot, credential_id, strategy_id, strategy_version, concurrency)
+    select * from ${given("needed", CREDENTIAL, FIRST_OF_CREDENTIAL)}
   ), locked as (
     select account_id, id from credential where (account_id, id) in (select account_id, credential_id from needed) for key share
   ), ready as (
@@ -148,19 +218,15 @@ const INSERT_RUNS = `-- insert into run, insert into idempotency_key
     where key_hash is not null order by account_id, key_hash
     on conflict do nothing returning account_id, key_hash
   ), made as (
-    insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, operator_id, name, metadata,
-      ignored_keys, timeout_ms, retention_ms, again_of)
-    select id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, operator_id, name, metadata,
-      ignored_keys, timeout_ms, retention_ms, again_of
+    insert into run (${namesOf(RUN)})
+    select ${namesOf(RUN)}
     from ready where key_hash is null or (account_id, key_hash) in (select account_id, key_hash from claimed)
     returning id
   ), used as (
-    insert into run_credential (account_id, run_id, slot, credential_id, strategy_id, strategy_version, concurrency)
+    insert into run_credential (${namesOf(CREDENTIAL)})
     select needed.* from needed join made on made.id = needed.run_id
   ), input as (
-    select input.* from unnest($24::text[], $25::text[], $26::text[], $27::text[], $28::bytea[], $29::text[], $30::bytea[],
-      $31::bytea[], $32::bigint[], $33::bytea[])
-    as input(account_id, run_id, ref_key, kind, content, blob_key, filename, content_type, size_bytes, sha256)
+    select input.* from ${given("input", INPUT, FIRST_OF_INPUT)}
     join made on made.id = input.run_id
   ), stored as (
     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
@@ -173,58 +239,3 @@ const INSERT_RUNS = `-- insert into run, insert into idempotency_key
     select account_id, run_id, ref_key, kind, content, blob_key, filename, content_type from input
   )
   select id from made`;
-
-const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
-
-function runColumns(inserts: readonly Insert[]): readonly (readonly unknown[])[] {
-  const of = (value: (run: NewRun) => unknown): unknown[] => inserts.map(({ run }) => value(run));
-  const ofRecord = (value: (record: KeyRecord) => unknown): unknown[] =>
-    inserts.map(({ record }) => record && value(record));
-  return [
-    of((run) => run.id),
-    of((run) => run.runKey),
-    of((run) => run.accountId),
-    of((run) => run.blueprintId),
-    of((run) => run.blueprintVersion),
-    of((run) => run.apiKeyId),
-    of((run) => bytes(run.name)),
-    of((run) => bytes(run.metadata)),
-    of((run) => bytes(JSON.stringify(run.ignoredKeys))),
-    of((run) => run.timeoutMs),
-    of((run) => run.retentionMs),
-    ofRecord((record) => record.keyHash),
-    ofRecord((record) => record.fingerprint),
-    ofRecord((record) => record.windowMs),
-    ofRecord((record) => record.status),
-    ofRecord((record) => bytes(record.body)),
-  ];
-}
-
-function credentialColumns(inserts: readonly Insert[]): readonly (readonly unknown[])[] {
-  const needed = inserts.flatMap(({ run }) => run.credentials.map((credential) => ({ run, ...credential })));
-  return [
-    needed.map(({ run }) => run.accountId),
-    needed.map(({ run }) => run.id),
-    needed.map(({ slot }) => slot),
-    needed.map(({ credentialId }) => credentialId),
-    needed.map(({ strategyId }) => strategyId),
-    needed.map(({ strategyVersion }) => strategyVersion),
-    needed.map(({ concurrency }) => concurrency),
-  ];
-}
-
-function inputColumns(inserts: readonly Insert[]): readonly (readonly unknown[])[] {
-  const given = inserts.flatMap(({ run }) => run.inputs.map((input) => ({ run, ...input })));
-  return [
-    given.map(({ run }) => run.accountId),
-    given.map(({ run }) => run.id),
-    given.map(({ refKey }) => refKey),
-    given.map(({ kind }) => kind),
-    given.map(({ content }) => content),
-    given.map(({ blobKey }) => blobKey),
-    given.map(({ filename }) => bytes(filename)),
-    given.map(({ contentType }) => bytes(contentType)),
-    given.map(({ sizeBytes }) => sizeBytes),
-    given.map(({ sha256 }) => sha256),
-  ];
-}

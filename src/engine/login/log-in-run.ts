@@ -13,7 +13,7 @@ import { openDestination } from "./destination.ts";
 import { namesOf } from "#engine/document-names.ts";
 import { openDoor } from "#engine/redaction/door.ts";
 import { openHandles } from "#engine/redaction/handles.ts";
-import { login } from "./login.ts";
+import { logInWith } from "./login.ts";
 import { LoginTrace } from "./login-trace.ts";
 import type { RunPlan } from "#engine/plan-run.ts";
 import { retryWhileLocked } from "#engine/waiting/retry-while-locked.ts";
@@ -26,59 +26,58 @@ import type { EngineServices } from "#engine/services.ts";
 import { mayStandInLine } from "#engine/waiting/stand-in-line.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
-/** A test login: the same, and its steps are written down however it ends. */
-export async function logInTraced(
-  services: EngineServices,
-  run: ClaimedRun,
-  lease: Lease,
-  plan: RunPlan,
-  opened: AsyncDisposableStack,
-  clock: RunClock,
-  signal: AbortSignal,
-): ReturnType<typeof logIn> {
-  const trace = new LoginTrace(services.db, lease, run.accountId);
-  try {
-    const loggedIn = await logIn(services, run, lease, plan, opened, clock, signal, trace);
-    await trace.end(null);
-    return loggedIn;
-  } catch (error) {
-    if (error instanceof RunFailure) await trace.end(error);
-    throw error;
-  }
+/** A run whose credentials log in. */
+export interface RunLogin {
+  readonly services: EngineServices;
+  readonly run: ClaimedRun;
+  readonly lease: Lease;
+  readonly plan: RunPlan;
+  readonly clock: RunClock;
+  readonly signal: AbortSignal;
+  /** Closes the targets when the run is over. */
+  readonly opened: AsyncDisposableStack;
 }
 
-/** Any other login is written down when it fails: the step with what came instead, for operators. */
-export async function logInNoted(
-  services: EngineServices,
-  run: ClaimedRun,
-  lease: Lease,
-  ...rest: [RunPlan, AsyncDisposableStack, RunClock, AbortSignal]
-): ReturnType<typeof logIn> {
+interface LoggedInRun {
+  /** By slot. */
+  readonly targets: ReadonlyMap<string, TargetSession>;
+  readonly secrets: RunSecrets;
+}
+
+/**
+ * All logins come before `running`; after a crash the run shows the step that it had (docs/decisions/0008). The steps of a test login are
+ * written down however it ends; of any other, the step that failed and what came instead, for operators. Throws RunFailure, RunInLine.
+ */
+export async function logIn(begun: RunLogin): Promise<LoggedInRun> {
+  const { services, run, lease } = begun;
+  const trace = run.blueprintId === null ? new LoginTrace(services.db, lease, run.accountId) : undefined;
   const beganMs = performance.now();
   try {
-    return await logIn(services, run, lease, ...rest);
+    const loggedIn = await logInToAll(begun, trace);
+    await trace?.end(null);
+    return loggedIn;
   } catch (error) {
-    if (error instanceof RunFailure && error.loginStep !== null && error.answer !== null) {
-      const { message: detail, loginStep: nodeId, answer } = error;
-      const step = { lease, accountId: run.accountId, nodeId, detail, log: answerLine(answer) };
-      const tookMs = performance.now() - beganMs;
-      await retryWhileLocked(async () => await failStep(services.db, { ...step, tookMs }));
-    }
+    if (!(error instanceof RunFailure)) throw error;
+    if (trace) await trace.end(error);
+    else await noteFailure(begun, error, performance.now() - beganMs);
     throw error;
   }
 }
 
-/** All logins come before `running`; after a crash the run shows the step that it had (docs/decisions/0008). */
-export async function logIn(
-  services: EngineServices,
-  run: ClaimedRun,
-  lease: Lease,
-  plan: RunPlan,
-  opened: AsyncDisposableStack,
-  clock: RunClock,
-  signal: AbortSignal,
-  trace?: LoginTrace,
-): Promise<{ targets: ReadonlyMap<string, TargetSession>; secrets: RunSecrets }> {
+async function noteFailure(
+  { services, run, lease }: RunLogin,
+  { message: detail, loginStep: nodeId, answer }: RunFailure,
+  tookMs: number,
+): Promise<void> {
+  if (nodeId === null || answer === null) return;
+  const step = { lease, accountId: run.accountId, nodeId, detail, log: answerLine(answer), tookMs };
+  await retryWhileLocked(async () => await failStep(services.db, step));
+}
+
+async function logInToAll(
+  { services, run, lease, plan, clock, signal, opened }: RunLogin,
+  trace: LoginTrace | undefined,
+): Promise<LoggedInRun> {
   const targets = new Map<string, TargetSession>();
   const secrets = openRunSecrets([], namesOf(plan.blueprint));
   for (const credential of run.credentials) {
@@ -98,6 +97,7 @@ export async function logIn(
     const asked = { version: strategyVersion, strategy };
     const mayLeave = (): void => services.fence.check(lease);
     const request = {
+      services,
       ...used,
       epoch: run.epoch,
       clock,
@@ -119,7 +119,7 @@ export async function logIn(
         secrets: known,
         fromTarget,
         fromEndUser,
-      } = await login(services, { ...request, refused, mayStandInLine: mayStand }, at);
+      } = await logInWith({ ...request, refused, mayStandInLine: mayStand, signal: at });
       secrets.add(known);
       handles.add(fromTarget, fromEndUser);
       return session;

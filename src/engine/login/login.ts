@@ -26,6 +26,8 @@ import { takeLoginTurn, type LoginTurnRequest } from "./take-login-turn.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
 
 export interface LoginRequest extends CredentialReference, LoginTurnRequest {
+  readonly services: EngineServices;
+  readonly signal: AbortSignal;
   /** The version that the run was triggered with. */
   readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
   /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
@@ -52,11 +54,8 @@ export interface LoggedIn {
  * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
  * processes. Throws RunFailure, or RunInLine when those before it take long.
  */
-export async function login(
-  services: EngineServices,
-  request: LoginRequest,
-  signal: AbortSignal,
-): Promise<LoggedIn> {
+export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
+  const { services, signal } = request;
   const { loginTimeoutMs } = services;
   const hidden = hiddenFrom(request.strategy.strategy);
   if (hidden !== null) request.trace?.hideFrom(hidden);
@@ -69,7 +68,7 @@ export async function login(
     const fields = await openCredential(services, request);
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
     clean = cleanerOf(givenSecrets(request.strategy.strategy, fields));
-    const session = await openSession(services, request, fields, bounded);
+    const session = await openSession({ ...request, signal: bounded }, fields);
     const { strategy } = request.strategy;
     const secrets = secretValues(strategy, fields, session);
     await clearRejections(services, request, lockout);
@@ -105,21 +104,21 @@ function cleanerOf(secrets: readonly RunSecret[]): (message: string) => string {
   return (message) => redact.message(door.message(message));
 }
 
+/** The kept session of an earlier login while it is good, or that of a new one. */
 async function openSession(
-  services: EngineServices,
   request: LoginRequest,
   fields: Secret<CredentialFields>,
-  signal: AbortSignal,
 ): Promise<Secret<LoginSession>> {
+  const { services } = request;
   const { strategy, version } = request.strategy;
   const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
   if (strategy.cacheMs > 0 && !request.trace) {
     const cached = await openCachedLogin(services, request, version);
-    if (cached && (await stillGood(services, request, type, fields, cached, signal))) return cached;
+    if (cached && (await stillGood(request, type, fields, cached))) return cached;
     if (cached) await deleteLoginSession(services.db, request.credentialId);
   }
   const { type: _type, ...config } = strategy.login;
-  const context = loginContext(meansOf(services, request), request, fields, openJar(), signal);
+  const context = loginContext(meansOf(request), request, fields, openJar(), request.signal);
   const session = await type.login(context, config).catch((error: unknown) => {
     throw withCourse(error, strategy, fields, context.course());
   });
@@ -133,22 +132,15 @@ async function openSession(
 
 /** docs/strategies.md#http: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
 async function stillGood(
-  services: EngineServices,
   request: LoginRequest,
   type: LoginType,
   fields: Secret<CredentialFields>,
   cached: Secret<LoginSession>,
-  signal: AbortSignal,
 ): Promise<boolean> {
   const { type: _type, ...config } = request.strategy.strategy.login;
   if (!type.checkSession || !isJsonObject(config["check"])) return true;
-  const context = loginContext(
-    meansOf(services, request),
-    request,
-    fields,
-    openJar(cached.reveal().cookies ?? undefined),
-    signal,
-  );
+  const jar = openJar(cached.reveal().cookies ?? undefined);
+  const context = loginContext(meansOf(request), request, fields, jar, request.signal);
   try {
     await context.within(cached.reveal(), async (own) => await type.checkSession?.(own, config));
     return true;
@@ -159,8 +151,8 @@ async function stillGood(
 }
 
 /** In the service: the database's clock, codes that nobody has sent before, and tokens that are kept sealed. */
-function meansOf(services: EngineServices, request: LoginRequest): LoginMeans {
-  const { credentialId } = request;
+function meansOf(request: LoginRequest): LoginMeans {
+  const { services, credentialId } = request;
   const nowMs = async (): Promise<number> => await readClock(services.db);
   const steps: TotpSteps = {
     nowMs,

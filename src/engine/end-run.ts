@@ -1,0 +1,162 @@
+import { StoreFailed } from "#blobs/store.ts";
+import { isConnectionLost, isLockedOut } from "#db/connection/database-errors.ts";
+import type { Lease } from "#db/runs/lease.ts";
+import { failRun, findRun, parkRun, releaseRun, type ClaimedRun } from "#db/runs/runs.ts";
+import { RowRefused } from "#domain/refused-row.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import { describeError } from "#lib/log.ts";
+import { RunAsksLater, RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
+import type { EngineServices } from "./services.ts";
+import { waitOutside } from "./waiting/ask-again.ts";
+import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
+import { stand } from "./waiting/stand-in-line.ts";
+
+/** How the carrying of a run ended, for the worker. */
+export type RunOutcome =
+  /** Terminal: its account may admit the next. */
+  | { readonly kind: "ended"; readonly accountId: string }
+  /** It waits for a person, for its turn or for the time to ask again, and holds nothing: its account may admit the next. */
+  | { readonly kind: "parked"; readonly accountId: string }
+  /** Handed back at a drain: another worker may take it. */
+  | { readonly kind: "released"; readonly accountId: string }
+  /** Handed back because it can't go on just now: any worker may take it after this time. */
+  | { readonly kind: "delayed"; readonly accountId: string; readonly delayMs: number }
+  /** Not ours: terminal already, or with another worker. */
+  | { readonly kind: "skipped" }
+  /** The database went away, or stayed locked: the worker's reconciler frees the run when it is back. */
+  | { readonly kind: "connection_lost" };
+
+/** Ends the carrying of a run that did not complete, by what was thrown. `signal` is the one that stops the run. */
+export async function endRun(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  thrown: unknown,
+  signal: AbortSignal,
+): Promise<RunOutcome> {
+  if (isConnectionLost(thrown) || isLockedOut(thrown)) return { kind: "connection_lost" };
+  const isOfStore = thrown instanceof StoreFailed;
+  // Whatever stopped the run comes before what the store said to that.
+  if (isOfStore && !signal.aborted) {
+    services.log.error(
+      { runId: run.id, reason: thrown.message },
+      "the object store failed; the run waits and goes on from its journal",
+    );
+    return await delayRun(services, run, lease);
+  }
+  const error: unknown = isOfStore || (signal.aborted && isAbort(thrown)) ? signal.reason : thrown;
+  if (error instanceof RunParked) return outcomeOf(run, "parked", await park(services, run, lease, error));
+  const reason = error instanceof RunStopped ? error.reason : null;
+  if (reason === "lease_lost" || reason === "cancelled") {
+    await removeResultsOfCancelled(services, run);
+    return { kind: "skipped" };
+  }
+  if (reason === "drain") {
+    await failpoint("run.before_release");
+    const released = await retryWhileLocked(async () => await releaseRun(services.db, lease));
+    await failpoint("run.after_release");
+    return outcomeOf(run, "released", released);
+  }
+  return outcomeOf(run, "ended", await fail(services, run, lease, failureOf(services, run, error, reason)));
+}
+
+/** What a wait that hears a signal throws: why it was given is only in the signal. */
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
+
+const outcomeOf = (
+  { accountId }: ClaimedRun,
+  kind: "ended" | "parked" | "released",
+  isOurs: boolean,
+): RunOutcome => (isOurs ? { kind, accountId } : { kind: "skipped" });
+
+/** The longer it lasts, the more seldom: what the journal has not is read from the target again each time. */
+const DELAY_MS = { first: 2_000, most: 60_000 } as const;
+const DOUBLINGS_MAX = 10;
+
+/**
+ * Hands a run back that can't go on just now, for a while that grows with each claim. It goes on from its journal, until its own time is
+ * over.
+ */
+export async function delayRun(
+  services: Pick<EngineServices, "db">,
+  run: ClaimedRun,
+  lease: Lease,
+): Promise<RunOutcome> {
+  const delayMs = Math.min(DELAY_MS.first * 2 ** Math.min(run.epoch - 1, DOUBLINGS_MAX), DELAY_MS.most);
+  const released = await retryWhileLocked(async () => await releaseRun(services.db, lease, delayMs));
+  return released ? { kind: "delayed", accountId: run.accountId, delayMs } : { kind: "skipped" };
+}
+
+/** False: the lease is lost. */
+async function park(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  parked: RunParked,
+): Promise<boolean> {
+  if (parked instanceof RunInLine) return await stand(services, run, lease, parked);
+  await failpoint("run.before_park");
+  const isParked =
+    parked instanceof RunAsksLater
+      ? await waitOutside(services, lease, parked)
+      : await parkForReview(services, lease, parked);
+  await failpoint("run.after_park");
+  return isParked;
+}
+
+async function parkForReview(
+  { db, news }: EngineServices,
+  lease: Lease,
+  { ask }: RunParked,
+): Promise<boolean> {
+  const isParked = await retryWhileLocked(
+    async () =>
+      await db.transaction(async (tx) => {
+        if (!(await parkRun(tx, lease))) return false;
+        await ask(tx);
+        return true;
+      }),
+  );
+  news.announce([lease.runId]);
+  return isParked;
+}
+
+/** What was still being written when the run was cancelled is in the store by now. */
+async function removeResultsOfCancelled(services: EngineServices, run: ClaimedRun): Promise<void> {
+  const now = await findRun(services.db, run.accountId, { id: run.id });
+  if (now?.status !== "cancelled") return;
+  await services.blobs.removeAll(`results/${run.accountId}/${run.id}/`);
+  services.log.info({ runId: run.id }, "stopped a cancelled run");
+}
+
+/** False: the lease is lost. */
+async function fail(
+  services: EngineServices,
+  run: ClaimedRun,
+  lease: Lease,
+  { kind, message: detail }: RunFailure,
+): Promise<boolean> {
+  await failpoint("run.before_fail");
+  const failed = await retryWhileLocked(async () => await failRun(services.db, { lease, kind, detail }));
+  await failpoint("run.after_fail");
+  services.news.announce([run.id]);
+  services.log.info({ runId: run.id, kind, detail }, "run failed");
+  return failed;
+}
+
+function failureOf(
+  services: EngineServices,
+  run: ClaimedRun,
+  error: unknown,
+  reason: string | null,
+): RunFailure {
+  if (error instanceof RunFailure) return error;
+  if (error instanceof RowRefused) return new RunFailure("internal", error.message);
+  if (reason === "timeout")
+    return new RunFailure("timeout", "The run took longer than its Blueprint's timeout.");
+  if (reason === "credential_deleted") {
+    return new RunFailure("credential_deleted", "A credential of the run was deleted while it ran.");
+  }
+  services.log.error({ runId: run.id, ...describeError(error) }, "a run failed unexpectedly");
+  return new RunFailure("internal", `An unexpected error (${describeError(error).error}).`);
+}

@@ -1,0 +1,27 @@
+import { completeRun } from "#db/runs/run-results.ts";
+import { estimateResponseBytes } from "#domain/run-results.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import { resultKeysOf } from "#nodes/types/output.ts";
+import type { UnboundRun } from "./execute-nodes.ts";
+import { RunStopped } from "./run-ended.ts";
+import type { EngineServices } from "./services.ts";
+import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
+
+/** The results and the terminal state are one transaction: `completed` means that every result is there. Throws RunStopped. */
+export async function finishRun(
+  { db, news }: Pick<EngineServices, "db" | "news">,
+  { run, lease, plan, results: written }: UnboundRun,
+): Promise<void> {
+  const keys = plan.blueprint.nodes
+    .filter((node) => node.type === "output")
+    .flatMap((node) => resultKeysOf(node));
+  // An output that was skipped has no result key of its own records: it shows an empty set nowhere.
+  const results = keys.flatMap(({ key }) => written.get(key) ?? []);
+  const responseBytes = estimateResponseBytes(results, run.metadata.length);
+  await failpoint("run.before_complete");
+  const completion = { lease, accountId: run.accountId, responseBytes, results };
+  if (!(await retryWhileLocked(async () => await completeRun(db, completion))))
+    throw new RunStopped("lease_lost");
+  await failpoint("run.after_complete");
+  news.announce([run.id]);
+}
