@@ -1,6 +1,7 @@
 import type { Scope } from "./expression.ts";
 import type { Json } from "./json.ts";
 import { limits } from "./limits.ts";
+import { excessOf } from "#lib/json-text.ts";
 
 export type ReadJson =
   | { readonly ok: true; readonly json: Json }
@@ -60,43 +61,15 @@ const tooMuch = (problem: string): Extract<ReadJson, { ok: false }> => ({
 });
 const TOO_DEEP = `is nested deeper than ${limits.dataDepthMax} levels`;
 const TOO_MANY = `holds more than ${limits.dataValuesMax} values`;
+const BOUNDS = { depthMax: limits.dataDepthMax, valuesMax: limits.dataValuesMax };
 /** So little costs little. */
 const UNCHECKED_CHARACTERS = 65_536;
 
-/**
- * Whether JSON opens more brackets than it closes at some place by too many, or has too many values; null: it does not. Of what is no
- * JSON it may say anything.
- */
+/** Whether JSON is nested too deep or has too many values; null: neither. Of what is no JSON it may say anything. */
 export function boundsProblem(text: string): string | null {
   if (text.length <= UNCHECKED_CHARACTERS) return null;
-  let depth = 0;
-  let values = 1;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfText(text, at + 1);
-    } else if (code === LIST || code === OBJECT) {
-      if (++depth > limits.dataDepthMax) return TOO_DEEP;
-      values++;
-    } else if (code === LIST_END || code === OBJECT_END) depth--;
-    else if (code === COMMA && ++values > limits.dataValuesMax) return TOO_MANY;
-  }
-  return values > limits.dataValuesMax ? TOO_MANY : null;
-}
-
-const [QUOTE, COMMA, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [
-  0x22, 0x2c, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d,
-];
-
-/** The place of the quote that ends the text, or behind the last character. */
-function endOfText(text: string, from: number): number {
-  for (let quote = text.indexOf('"', from); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(quote - 1 - backslashes) === BACKSLASH && quote - 1 - backslashes >= from)
-      backslashes++;
-    if (backslashes % 2 === 0) return quote;
-  }
-  return text.length;
+  const excess = excessOf(text, BOUNDS);
+  return excess && (excess === "depth" ? TOO_DEEP : TOO_MANY);
 }
 
 function isDeeperThan(json: Json, levels: number): boolean {

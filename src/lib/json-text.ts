@@ -56,7 +56,14 @@ const STEP_CHARACTERS = 32_768;
 
 /** `parseJsonText`, in steps. */
 export function* parseJsonInSteps(text: string, bounds: JsonBounds): Steps<JsonTree> {
-  yield* checkBounds(text, bounds);
+  for (const check = newBoundsCheck(); check.at < text.length;) {
+    const excess = findExcess(text, bounds, check, Math.min(check.at + STEP_CHARACTERS, text.length));
+    if (excess === "depth")
+      throw new JsonTextError("depth", `The body is nested more than ${bounds.depthMax} levels deep.`);
+    if (excess === "values")
+      throw new JsonTextError("values", `The body holds more than ${bounds.valuesMax} values.`);
+    if (check.at < text.length) yield;
+  }
   const scanner: Scanner = { text, at: 0, values: 0 };
   const value = opensContainer(scanner) ? yield* readContainer(scanner) : readLeaf(scanner);
   if (nextCode(scanner) !== END) throw syntax();
@@ -201,35 +208,68 @@ const CLOSE_BRACE = 0x7d;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-function* checkBounds(text: string, bounds: JsonBounds): Steps<void> {
-  let depth = 0;
-  let values = 1;
-  let inString = false;
-  let stepEnd = STEP_CHARACTERS;
-  for (let index = 0; index < text.length; index++) {
-    if (index >= stepEnd) {
-      stepEnd = index + STEP_CHARACTERS;
-      yield;
-    }
-    const code = text.charCodeAt(index);
-    if (inString) {
-      if (code === BACKSLASH) index++;
-      else if (code === QUOTE) inString = false;
-      continue;
-    }
-    if (code === QUOTE) inString = true;
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      depth++;
-      values++;
-      if (depth > bounds.depthMax) {
-        throw new JsonTextError("depth", `The body is nested more than ${bounds.depthMax} levels deep.`);
-      }
+/** How far the bounds of a text are checked. */
+interface BoundsCheck {
+  at: number;
+  depth: number;
+  values: number;
+  /** Where the content of the string begins that it is in; -1: it is in none. */
+  stringFrom: number;
+}
+
+const newBoundsCheck = (): BoundsCheck => ({ at: 0, depth: 0, values: 1, stringFrom: -1 });
+
+/**
+ * Whether JSON opens too many more brackets than it closes at some place, or has too many values; null: neither. Nothing is parsed. Of
+ * what is no JSON it may say anything.
+ */
+export function excessOf(text: string, bounds: JsonBounds): "depth" | "values" | null {
+  return findExcess(text, bounds, newBoundsCheck(), text.length);
+}
+
+/** Goes on to about `end`. */
+function findExcess(
+  text: string,
+  bounds: JsonBounds,
+  check: BoundsCheck,
+  end: number,
+): "depth" | "values" | null {
+  const { depthMax, valuesMax } = bounds;
+  let { at, depth, values } = check;
+  if (check.stringFrom !== -1) at = closeString(text, at, check, end) + 1;
+  for (; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      check.stringFrom = at + 1;
+      at = closeString(text, at + 1, check, end);
+    } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+      if (++depth > depthMax) return "depth";
+      if (++values > valuesMax) return "values";
     } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--;
-    else if (code === COMMA) values++;
-    if (values > bounds.valuesMax) {
-      throw new JsonTextError("values", `The body holds more than ${bounds.valuesMax} values.`);
-    }
+    else if (code === COMMA && ++values > valuesMax) return "values";
   }
+  check.at = at;
+  check.depth = depth;
+  check.values = values;
+  return null;
+}
+
+/** The place of the quote that ends the open string, or of an escaped one behind `last`; the end of the text when there is none. */
+function closeString(text: string, at: number, check: BoundsCheck, last: number): number {
+  const from = check.stringFrom;
+  for (let quote = text.indexOf('"', at); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    const isEnd = text.charCodeAt(quote - 1) !== BACKSLASH || !isEscaped(text, quote, from);
+    if (isEnd) check.stringFrom = -1;
+    if (isEnd || quote >= last) return quote;
+  }
+  return text.length;
+}
+
+/** Whether an odd number of backslashes stands before a place, from `from` on. */
+function isEscaped(text: string, at: number, from: number): boolean {
+  let before = at;
+  while (before > from && text.charCodeAt(before - 1) === BACKSLASH) before--;
+  return (at - before) % 2 === 1;
 }
 
 /** Compact JSON text with numbers as they were written and names in their order. */

@@ -55,6 +55,8 @@ test("what is no list at that path is given whole", async () => {
   for (const [text, path] of [
     ['{"items":{"a":[1]}}', ["items"]],
     ['{"other":[1]}', ["items"]],
+    // A name that is too long to be the path's is not the one before it.
+    [`{"items":1,"${"x".repeat(5_000)}":[1]}`, ["items"]],
     ['{"items":null}', ["items"]],
     ['{"x":{"items":[1]}}', ["items"]],
     ['[{"items":[1]},{"items":[2]}]', ["items"]],

@@ -1,8 +1,6 @@
+import { BACKSLASH, COLON, endOfString, isEscaped, QUOTE } from "#lib/scan-json.ts";
 import type { Cut } from "./cuts.ts";
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
 /** Bytes between two pauses. */
 const TURN_BYTES = 262_144;
 
@@ -97,6 +95,7 @@ export function jsonBreak(bytes: Uint8Array, end: number, inString: boolean): Js
   let isInside = inString;
   let opened = -1;
   let isHalf = false;
+  // Most strings are short: this is faster than to search for each end.
   for (let at = 0; at < end; at++) {
     const byte = bytes[at];
     if (byte === QUOTE) {
@@ -109,9 +108,9 @@ export function jsonBreak(bytes: Uint8Array, end: number, inString: boolean): Js
       ? { end: opened, inString: false }
       : { end: isHalf ? end - 1 : end, inString: true };
   }
-  let before = end;
-  while (before > 0 && end - before <= WHOLE_STRING_BYTES_MAX && isOfNumber(bytes[before - 1])) before--;
-  return { end: before, inString: false };
+  let first = end;
+  while (first > 0 && end - first <= WHOLE_STRING_BYTES_MAX && isOfNumber(bytes[first - 1])) first--;
+  return { end: first, inString: false };
 }
 
 interface Token {
@@ -133,9 +132,8 @@ function readToken(bytes: Buffer, at: number, piece: JsonPiece | null): Token | 
 
 /** Up to its closing quote, or to `last` without one. */
 function restOfString(bytes: Buffer, first: number, last: number): Token {
-  for (let end = bytes.indexOf(QUOTE, first); end >= 0 && end < last; end = bytes.indexOf(QUOTE, end + 1))
-    if (!isEscaped(bytes, end, first)) return { isString: true, first, end };
-  return { isString: true, first, end: last };
+  const end = endOfString(bytes, first, last);
+  return { isString: true, first, end: end === -1 ? last : end };
 }
 
 /** The letters of `e` only inside: `true` and `else` are no numbers. */
@@ -147,13 +145,6 @@ const isOfNumber = (byte: number | undefined): boolean =>
     byte === 0x2e ||
     (byte | 0x20) === 0x65);
 
-/** Whether an odd number of backslashes stands before a place. */
-function isEscaped(bytes: Buffer, at: number, first: number): boolean {
-  let before = at;
-  while (before > first && bytes[before - 1] === BACKSLASH) before--;
-  return (at - before) % 2 === 1;
-}
-
 /** A cut as it was, or longer by the halves of escapes that it would leave. */
 function onEscapes(bytes: Buffer, { first, end }: Token, cut: Cut): Cut {
   let { start } = cut;
@@ -163,7 +154,7 @@ function onEscapes(bytes: Buffer, { first, end }: Token, cut: Cut): Cut {
     const behind = /\\u[0-9a-fA-F]{0,3}$/.exec(unit)?.[0].length ?? 0;
     if (behind > 0 && !isEscaped(bytes, start - behind, first)) start -= behind;
   }
-  const isHalf = cut.end < end && bytes[cut.end - 1] === BACKSLASH && isEscaped(bytes, cut.end, first);
+  const isHalf = cut.end < end && isEscaped(bytes, cut.end, first);
   return { start, end: isHalf ? cut.end + 1 : cut.end };
 }
 

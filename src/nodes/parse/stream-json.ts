@@ -2,9 +2,9 @@ import { limits } from "#domain/limits.ts";
 import type { Json } from "#domain/json.ts";
 import { boundsProblem } from "#domain/read-json.ts";
 import { assert } from "#lib/assert.ts";
+import { JsonScan } from "#lib/scan-json.ts";
 import { decodeWhole } from "./decode-text.ts";
 import { NodeFailure } from "#nodes/define-node.ts";
-import { JsonScan } from "./scan-json.ts";
 
 /**
  * The items of one list in a JSON document of any length, some hundred at a time, without holding the document. What stands around
@@ -56,7 +56,7 @@ class ListReading {
   constructor(path: ListPath, place: string) {
     this.#path = path;
     this.#place = place;
-    this.#scan = new JsonScan(path);
+    this.#scan = new JsonScan(path, "last");
   }
 
   *take(chunk: Uint8Array): Generator<StreamedItems> {
