@@ -1,9 +1,9 @@
 import { findAccountBySlug, type Account } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
+import { ExplainedError } from "#lib/explained-error.ts";
 
 /** What the operator asked for can't be done; the message says why and what to do. */
-export class OperatorError extends Error {
-  override readonly name = "OperatorError";
+export class OperatorError extends ExplainedError {
   /** `missing`: what was named is not there. */
   readonly kind: "missing" | "refused";
 

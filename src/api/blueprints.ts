@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { isPassingFailure } from "#actions/passing-failure.ts";
 import { findStored, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
 import { describeTrigger } from "#actions/runs/describe-trigger.ts";
 import type { Caller, Services } from "#actions/services.ts";
@@ -12,7 +13,6 @@ import { fingerprint } from "#domain/idempotency.ts";
 import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
-import { isPassingFailure } from "./passing-failure.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { readTriggerBody } from "./read-trigger-body.ts";
 import { reportIgnoredKeys } from "./report-ignored-keys.ts";

@@ -1,8 +1,8 @@
 import type { FastifyReply } from "fastify";
+import { isPassingFailure } from "#actions/passing-failure.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { newId } from "#lib/new-id.ts";
-import { isPassingFailure } from "./passing-failure.ts";
 
 /** Spec, Error object. The one place that knows the envelope. */
 function problemBody(problem: Problem): string {

@@ -1,3 +1,4 @@
+import { ExplainedError } from "#lib/explained-error.ts";
 /** A stored object: its size and what its bytes hash to. */
 export interface StoredBlob {
   readonly key: string;
@@ -68,8 +69,7 @@ export class BlobMissing extends Error {
  * The store could not do what was asked, and nothing was lost: it can be asked again when it is well. The message is for the
  * operator: it names the fault and the remedy, and holds nothing of the objects and no secret.
  */
-export class StoreFailed extends Error {
-  override readonly name = "StoreFailed";
+export class StoreFailed extends ExplainedError {
   /** `store.` and what the store or the system calls it; never a code that a database's driver has, too. */
   readonly code: string;
 

@@ -246,12 +246,12 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
 
 async function checkObjectStore(composition: Composition, db: Database): Promise<Finding> {
   const { checkStore } = await import("#actions/upkeep/check-store.ts");
-  const { checkStoreOwner } = await import("#actions/upkeep/claim-store.ts");
+  const { checkStoreOwner, StoreOfAnother } = await import("#actions/upkeep/claim-store.ts");
   const blobs = await composition.openStore();
   try {
     await checkStoreOwner(db, blobs);
   } catch (error) {
-    if ((error as Error).name === "StoreOfAnother") return { ok: false, text: (error as Error).message };
+    if (error instanceof StoreOfAnother) return { ok: false, text: error.message };
   }
   const wrong = await checkStore(db, blobs);
   return wrong === null

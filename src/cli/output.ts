@@ -1,11 +1,11 @@
 import { styleText } from "node:util";
+import { ExplainedError } from "#lib/explained-error.ts";
 
 /** The exit code of a command line that asks for something impossible: a wrong option, value or file. */
 export const USAGE = 2;
 
 /** A command could not do what was asked; the message is all that people see. Exit code 1 unless it has one of its own. */
-export class CommandFailed extends Error {
-  override readonly name = "CommandFailed";
+export class CommandFailed extends ExplainedError {
   readonly exitCode: number;
 
   constructor(message: string, exitCode = 1) {

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { addApply, addPlan, addValidate } from "./apply.ts";
+import { ExplainedError } from "#lib/explained-error.ts";
 import { addAudit } from "./audit.ts";
 import { addBlueprints } from "./blueprints.ts";
 import type { Composition } from "./composition.ts";
@@ -24,7 +25,6 @@ import { addServe } from "./serve.ts";
 import { addSessions } from "./sessions.ts";
 import { addStore } from "./store.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
-import { Interrupted } from "./stop-signal.ts";
 
 /** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage; `plan` has 3, there are changes; 4, a change waits for admins. */
 const FAILED = 1;
@@ -76,35 +76,11 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   }
 }
 
-/** Errors that we wrote for people: their message is enough. */
-const FOR_PEOPLE = new Set([
-  "OperatorError",
-  "Problem",
-  "StoreFailed",
-  "StoreOfAnother",
-  "ConfigError",
-  "NodeFilesError",
-  "StartRefused",
-  "VaultSetupError",
-  "MasterKeyError",
-  "MasterKeyRefused",
-  "SigningKeyError",
-  "RebindRefused",
-]);
-
 async function explain(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-  if (error instanceof Interrupted) {
-    tell(error.message);
-    return error.exitCode;
-  }
   const { name, code, message } = error as NodeJS.ErrnoException;
   const remedy = REMEDIES.get(code ?? "")?.(error as ListenError);
-  if (error instanceof CommandFailed) {
-    tell(message);
-    return error.exitCode;
-  }
-  if (FOR_PEOPLE.has(name)) tell(message);
+  if (error instanceof ExplainedError) tell(message);
   else if (remedy !== undefined) tell(remedy);
   // A plain Error without a code is one of ours too: the supervisor of the embedded PostgreSQL, the migrations.
   else if (name === "Error" && code === undefined) tell(`latchkey: ${message}`);
@@ -112,7 +88,7 @@ async function explain(error: unknown): Promise<number> {
     const { describeError } = await import("#lib/log.ts");
     tell(`latchkey: ${message ?? "an unexpected error"} (${JSON.stringify(describeError(error))})`);
   }
-  return FAILED;
+  return error instanceof CommandFailed ? error.exitCode : FAILED;
 }
 
 /** By the codes that listening fails with. */

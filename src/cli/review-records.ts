@@ -3,6 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { InvalidArgumentError, type Command } from "commander";
 import type { ReviewDecision } from "#actions/reviews/decide-review.ts";
 import type { ReviewedRecord } from "#actions/reviews/read-review.ts";
+import { BlobMissing } from "#blobs/store.ts";
 import type { StoredReview } from "#db/runs/reviews.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -95,7 +96,7 @@ async function show(composition: Composition, id: string, { json }: { json?: boo
     if (json === true) await printLines(records);
     else await printReview(review, records);
   } catch (error) {
-    if (!(error instanceof Error) || error.name !== "BlobMissing") throw error;
+    if (!(error instanceof BlobMissing)) throw error;
     throw new CommandFailed(
       `The records of ${id} are not in the object store. Run this where the service's data is, with its settings.`,
     );

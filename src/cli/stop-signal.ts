@@ -1,15 +1,12 @@
 import { constants } from "node:os";
+import { CommandFailed } from "./output.ts";
 
 type Signal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 /** The process was told to stop before its work was done. */
-export class Interrupted extends Error {
-  override readonly name = "Interrupted";
-  readonly exitCode: number;
-
+export class Interrupted extends CommandFailed {
   constructor(signal: Signal) {
-    super(`Stopped by ${signal}.`);
-    this.exitCode = 128 + constants.signals[signal];
+    super(`Stopped by ${signal}.`, 128 + constants.signals[signal]);
   }
 }
 

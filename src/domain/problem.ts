@@ -1,3 +1,4 @@
+import { ExplainedError } from "#lib/explained-error.ts";
 /** Spec, Error object: the closed set of `error.type`. */
 export type ProblemType =
   | "authentication_error"
@@ -63,8 +64,7 @@ export interface ProblemDetail {
 }
 
 /** A failure that the caller is told about. Only `api/render-problem.ts` knows the envelope. */
-export class Problem extends Error {
-  override readonly name = "Problem";
+export class Problem extends ExplainedError {
   readonly type: ProblemType;
   readonly status: number;
   readonly details: readonly ProblemDetail[];

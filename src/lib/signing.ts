@@ -1,4 +1,5 @@
 import { createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { ExplainedError } from "./explained-error.ts";
 import { openAuditKeys, type AuditKeys } from "./audit-keys.ts";
 import { openHmac, type Hmac } from "./hmac.ts";
 import { openRowKeys, type RowKeys } from "./row-keys.ts";
@@ -8,9 +9,7 @@ import { Secret } from "./secret.ts";
 export type SigningKey = Secret<Buffer>;
 
 /** A key text that can't be used. Its message says what to do and never holds any of the text. */
-export class SigningKeyError extends Error {
-  override readonly name = "SigningKeyError";
-}
+export class SigningKeyError extends ExplainedError {}
 
 const PREFIX = "lks_";
 const KEY_BYTES = 32;

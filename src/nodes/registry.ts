@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ExplainedError } from "#lib/explained-error.ts";
 import type { NodeType } from "./define-node.ts";
 import { readNodeFile } from "./node-file.ts";
 
@@ -36,8 +37,7 @@ const known = new Map(builtIn);
 export const nodeTypes: ReadonlyMap<string, NodeType> = known;
 
 /** The operator's node files are wrong; every problem at once, each with its file and its remedy. */
-export class NodeFilesError extends Error {
-  override readonly name = "NodeFilesError";
+export class NodeFilesError extends ExplainedError {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

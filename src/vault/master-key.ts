@@ -6,6 +6,7 @@ import {
   type KeyObject,
 } from "node:crypto";
 import { assert, must } from "#lib/assert.ts";
+import { ExplainedError } from "#lib/explained-error.ts";
 import { CURVE, KEY_ALGORITHM } from "./sealed-format.ts";
 
 /** The vault's private keys, as a key source holds them: one seals and opens, others (from before a rotation) only open. */
@@ -20,9 +21,7 @@ export interface MasterKey {
 }
 
 /** A key text that can't be used. Its message says what to do and never holds any of the text. */
-export class MasterKeyError extends Error {
-  override readonly name = "MasterKeyError";
-}
+export class MasterKeyError extends ExplainedError {}
 
 /** 96 bits of the JWK thumbprint: what a `kid` is made of. */
 const KID_CHARACTERS = 16;

@@ -1,7 +1,7 @@
 // docs/decisions/0011: 503 with Retry-After and type internal_error for what passes; 500 for what does not.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { isPassingFailure } from "#api/passing-failure.ts";
+import { isPassingFailure } from "#actions/passing-failure.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";

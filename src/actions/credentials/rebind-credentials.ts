@@ -17,6 +17,7 @@ import { credentialOrigins } from "#strategies/registry.ts";
 import type { Vault } from "#vault/vault.ts";
 import { CREDENTIAL_PLACES, sealWithOrigins } from "./bind-credentials.ts";
 import { openRow } from "#actions/vault/check-vault.ts";
+import { OperatorError } from "#actions/operator-error.ts";
 
 export interface RebindServices {
   readonly db: Database;
@@ -130,7 +131,7 @@ async function requireAgreed(
 ): Promise<void> {
   if (!(await isTwoPerson(tx, plan.accountId))) return;
   if (proposalId !== null && isDeepStrictEqual(proposedOf(plan), proposedOf(rebinding))) return;
-  throw new RebindRefused(
+  throw new OperatorError(
     `What ${plan.id} would be bound to has changed meanwhile, and two admins must agree. Nothing was done with it; run the command again.`,
   );
 }
@@ -166,12 +167,7 @@ async function takeTurn(db: Database, id: string, holder: string): Promise<void>
   await takeLoginNext(db, id, holder);
   while ((await takeLogin(db, id, { runId: holder, epoch: null }, limits.rebindHoldMs)) !== "taken") {
     if (performance.now() > deadline)
-      throw new RebindRefused(`A run is logging in with ${id} and does not come to an end. Try again later.`);
+      throw new OperatorError(`A run is logging in with ${id} and does not come to an end. Try again later.`);
     await sleep(POLL_MS);
   }
-}
-
-/** What was asked can't be done as things are. */
-class RebindRefused extends Error {
-  override readonly name = "RebindRefused";
 }

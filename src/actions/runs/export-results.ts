@@ -1,6 +1,6 @@
 import { pipeline, Readable } from "node:stream";
 import { createBrotliDecompress } from "node:zlib";
-import type { BlobStore } from "#blobs/store.ts";
+import { BlobMissing, type BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { listResults } from "#db/runs/run-results.ts";
 import { findRun, findRunOfAnyAccount } from "#db/runs/runs.ts";
@@ -103,7 +103,7 @@ export async function* contentOf(
     // Its failure reaches the reader.
     yield* pipeline(compressed, createBrotliDecompress(), () => {}) as AsyncIterable<Uint8Array>;
   } catch (error) {
-    if ((error as Error).name === "BlobMissing") throw purged(run);
+    if (error instanceof BlobMissing) throw purged(run);
     throw error;
   } finally {
     compressed.destroy();

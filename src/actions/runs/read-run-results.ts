@@ -1,5 +1,6 @@
 import { promisify } from "node:util";
 import { brotliCompressSync, brotliDecompress, brotliDecompressSync } from "node:zlib";
+import { BlobMissing } from "#blobs/store.ts";
 import { findResultContent, listResults } from "#db/runs/run-results.ts";
 import { findRun, type VisibleRun } from "#db/runs/runs.ts";
 import { readClock } from "#db/connection/clock.ts";
@@ -70,7 +71,7 @@ async function readDirect(services: Services, results: readonly StoredResult[]):
     try {
       for await (const chunk of services.blobs.open(key)) chunks.push(chunk);
     } catch (error) {
-      if ((error as Error).name === "BlobMissing") throw purged();
+      if (error instanceof BlobMissing) throw purged();
       throw error;
     }
     texts.push((await decompress(Buffer.concat(chunks), result.jsonBytes)).toString("utf8"));
@@ -181,7 +182,7 @@ const noLongerThere = (): Problem => new Problem("not_found", "The run's data is
 async function begin(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const reader = bytes[Symbol.asyncIterator]();
   const first = await reader.next().catch((error: unknown) => {
-    throw (error as Error).name === "BlobMissing" ? noLongerThere() : error;
+    throw error instanceof BlobMissing ? noLongerThere() : error;
   });
   return (async function* () {
     try {

@@ -3,11 +3,10 @@ import { recordAudit } from "#db/audit-entries.ts";
 import { readInstallationMark } from "#db/installation.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Signing } from "#lib/signing.ts";
+import { ExplainedError } from "#lib/explained-error.ts";
 
 /** The object store is another installation's, or of the database that this one was copied from. */
-export class StoreOfAnother extends Error {
-  override readonly name = "StoreOfAnother";
-
+export class StoreOfAnother extends ExplainedError {
   constructor() {
     super(
       "The object store belongs to another installation, or to the database that this one is a copy of: what this database does not " +

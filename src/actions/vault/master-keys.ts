@@ -15,12 +15,8 @@ import type { AuditKeys } from "#lib/audit-keys.ts";
 import { Secret } from "#lib/secret.ts";
 import type { KeySource } from "#vault/key-source.ts";
 import { addMasterKey, readMasterKey, setPrimaryKey, type MasterKey } from "#vault/master-key.ts";
+import { OperatorError } from "#actions/operator-error.ts";
 import { sealSentinel } from "./prepare-vault.ts";
-
-/** What was asked can't be done as things are. The message says what to do first. */
-class MasterKeyRefused extends Error {
-  override readonly name = "MasterKeyRefused";
-}
 
 export interface KeyStatus {
   readonly kid: string;
@@ -106,7 +102,7 @@ export async function promoteKey(
     if (!key) throw unknownKey(kid, keys);
     const keyset = await source.read();
     if (!readMasterKey(keyset.reveal()).privateKeys.has(kid)) {
-      throw new MasterKeyRefused(
+      throw new OperatorError(
         `The private half of ${kid} is not in ${source.name}: what it seals could not be opened here. Give this machine the ` +
           "keyset that holds it.",
       );
@@ -128,19 +124,19 @@ export async function retireKey(db: Database, audit: AuditKeys, kid: string): Pr
     const key = await lockVaultKey(tx, kid, SETTLED_MS);
     if (!key) throw unknownKey(kid, await listVaultKeys(tx));
     if (key.isPrimary) {
-      throw new MasterKeyRefused(
+      throw new OperatorError(
         `${kid} is the primary key: it seals whatever comes. Promote another one first: latchkey master-key promote KID`,
       );
     }
     const use = (await countSealed(tx)).filter((each) => each.kid === kid);
     if (use.length > 0) {
       const counts = use.map(({ noun, total }) => `${total} ${noun}`).join(" and ");
-      throw new MasterKeyRefused(
+      throw new OperatorError(
         `${kid} still seals ${counts}. Seal them anew first: latchkey master-key rewrap`,
       );
     }
     if (!key.isSettled) {
-      throw new MasterKeyRefused(
+      throw new OperatorError(
         `${kid} was the primary key until less than ${SETTLED_MS / 1_000} seconds ago: a process may not have heard of it yet. ` +
           "Run the same again in a minute.",
       );
@@ -157,9 +153,7 @@ function unregistered(masterKey: MasterKey | null, keys: readonly VaultKey[]): r
 async function register(tx: Database, audit: AuditKeys, source: KeySource, kid: string): Promise<void> {
   const publicJwk = readMasterKey((await source.read()).reveal()).publicJwks.get(kid);
   if (publicJwk === undefined)
-    throw new MasterKeyRefused(
-      `There is no key ${kid} in ${source.name}. Put the keyset that holds it there.`,
-    );
+    throw new OperatorError(`There is no key ${kid} in ${source.name}. Put the keyset that holds it there.`);
   // Again, it is as it was: a key that seals goes on to.
   if ((await listVaultKeys(tx)).some((key) => key.kid === kid && key.publicJwk === publicJwk)) return;
   const sentinel = await sealSentinel(publicJwk);
@@ -182,8 +176,8 @@ async function recordChange(
   });
 }
 
-function unknownKey(kid: string, keys: readonly VaultKey[]): MasterKeyRefused {
-  return new MasterKeyRefused(
+function unknownKey(kid: string, keys: readonly VaultKey[]): OperatorError {
+  return new OperatorError(
     `This database has no master key ${kid}. Its keys: ${keys.map((key) => key.kid).join(", ")}.`,
   );
 }

@@ -8,13 +8,12 @@ import {
 import { describeRefused, type RowRefused } from "#domain/refused-row.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import { openVault, VaultError, type Keyring, type Vault } from "#vault/vault.ts";
+import { ExplainedError } from "#lib/explained-error.ts";
 
 const SENTINEL = "latchkey sentinel";
 
 /** The master key does not fit the database, or is missing where it is needed. Says what to do. */
-export class VaultSetupError extends Error {
-  override readonly name = "VaultSetupError";
-}
+export class VaultSetupError extends ExplainedError {}
 
 /**
  * The vault of this database. The first start with a master key writes its public half and a sentinel sealed with it; every

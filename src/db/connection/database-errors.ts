@@ -10,21 +10,36 @@ export function isLockedOut(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === "55P03" || error.code === "40P01");
 }
 
-/** How the driver's and the pool's own errors begin. A target that can't be reached speaks of a connection as well. */
+/** How the driver's and the pool's own errors begin, which have no code. A target that can't be reached speaks of a connection as well. */
 const LOST =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|There was an error establishing an SSL|The database connection broke|timeout exceeded when trying to connect|timeout expired|Query read timeout)/;
 
-/** Whether the database could not be reached, or went away: what was asked may work later. */
-export function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(error.code ?? "");
+/** Of the system: the database's address does not answer, or the connection to it broke. */
+const CONNECTION =
+  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+
+function isOfConnection(error: Error): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;
   // A file that is missing says ENOENT too: only the server's socket counts.
   if (code === "ENOENT") return syscall === "connect";
-  if (
-    code !== undefined &&
-    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/.test(code)
-  )
-    return true;
-  return LOST.test(error.message);
+  return code === undefined ? LOST.test(error.message) : CONNECTION.test(code);
+}
+
+/** Whether the database could not be reached, or went away: what was asked may work later. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(error.code ?? "");
+  return error instanceof Error && isOfConnection(error);
+}
+
+/**
+ * SQLSTATEs of a refusal that may be over at the next try: the connection (08), resources (53), the server going down, coming up
+ * or cutting a statement off (57), a standby that is not yet, or a primary that is no longer one (55000, 25006), a lock that did
+ * not come (55P03), a transaction that waited too long (25P03) or met another one (40001, 40P01).
+ */
+const PASSING = /^(08...|53...|57P0.|57014|55000|55P03|25006|25P03|40001|40P01)$/;
+
+/** Whether a failure of the database passes by itself. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return PASSING.test(error.code ?? "");
+  return error instanceof Error && isOfConnection(error);
 }

@@ -9,6 +9,7 @@ import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import type { Quotas } from "#domain/quotas.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
+import { ExplainedError } from "#lib/explained-error.ts";
 import { CLIENT_SECRETS_SETTING, readClientSecrets, type SecretsFile } from "./client-secrets.ts";
 import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./database.ts";
 import { readKey, readMasterKeyPlace } from "./keys.ts";
@@ -216,8 +217,7 @@ export function takeEnvironment(surroundings: Record<string, string | undefined>
 }
 
 /** Every problem of the environment at once, each with its remedy. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
+export class ConfigError extends ExplainedError {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
@@ -229,9 +229,7 @@ export class ConfigError extends Error {
 }
 
 /** What is missing to start, and what to do. */
-export class StartRefused extends Error {
-  override readonly name = "StartRefused";
-}
+export class StartRefused extends ExplainedError {}
 
 /** What to say when a key is in neither of its places. */
 export function missingKey(which: "signing" | "master", file: string): StartRefused {
