@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readDocuments } from "#actions/config/read-documents.ts";
 import { findAccountBySlug } from "#db/accounts.ts";
-import { saveStrategyVersion } from "#db/signing/new-versions.ts";
+import { saveVersion } from "#db/signing/new-versions.ts";
 import type { Database } from "#db/connection/pool.ts";
 
 /** A strategy that `apply` took in an earlier version of the service, whatever it says of it today. */
@@ -11,11 +11,13 @@ export async function putStrategyInForce(db: Database, text: string): Promise<vo
   assert.ok(document && typeof id === "string" && typeof account === "string", text);
   const found = (await findAccountBySlug(db, account)) ?? assert.fail(`there is no account ${account}`);
   const strategy = {
+    kind: "strategy",
     accountId: found.id,
-    id,
+    name: id,
+    newId: id,
     document: JSON.stringify(document.value),
     retired: document.value["retired"] === true,
     operatorId: null,
-  };
-  await db.transaction(async (tx) => void (await saveStrategyVersion(tx, strategy)));
+  } as const;
+  await db.transaction(async (tx) => void (await saveVersion(tx, strategy)));
 }

@@ -7,34 +7,51 @@ import type { Database } from "./connection/pool.ts";
 import { readGenuine, readOneGenuine, type Signed } from "./signing/signed-rows.ts";
 import { signedColumns, type SignedRow } from "./signing/signed-tables.ts";
 
-export interface StrategyVersion {
-  readonly accountId: string;
-  readonly version: number;
-  readonly retired: boolean;
+/** The kinds of documents that have versions. */
+interface Documents {
   readonly strategy: Strategy;
-}
-
-export interface BlueprintVersion {
-  readonly id: string;
-  readonly accountId: string;
-  readonly version: number;
-  readonly retired: boolean;
   readonly blueprint: Blueprint;
 }
 
-/** A document in force: which version it is, and what that version says. Two signed rows. */
-interface DocumentRow extends SignedRow {
+export type DocumentKind = keyof Documents;
+
+/** By which column callers name a document, and how its text is read. */
+export const DOCUMENT_KINDS: {
+  readonly [Kind in DocumentKind]: {
+    readonly name: "id" | "key";
+    readonly read: (document: JsonObject) => Documents[Kind];
+  };
+} = {
+  strategy: { name: "id", read: readStrategy },
+  blueprint: { name: "key", read: readBlueprint },
+};
+
+/** A version of a document, by its table's id. */
+interface Version {
   readonly id: string;
   readonly accountId: string;
   readonly version: number;
-  readonly retired: boolean;
+}
+
+/** A version, and what it says under the name of its kind. `retired`: of the document. */
+type VersionOf<Kind extends DocumentKind> = Version & { readonly retired: boolean } & Pick<Documents, Kind>;
+
+export type StrategyVersion = VersionOf<"strategy">;
+export type BlueprintVersion = VersionOf<"blueprint">;
+
+interface VersionRow extends SignedRow, Version {
   readonly document: string;
+}
+
+/** A document in force: which version it is, and what that version says. Two signed rows. */
+interface DocumentRow extends VersionRow {
+  readonly retired: boolean;
   readonly versionSerial: number | null;
   readonly versionMac: Buffer | null;
 }
 
 const signedParts =
-  (kind: "strategy" | "blueprint") =>
+  (kind: DocumentKind) =>
   (row: DocumentRow): readonly Signed[] => [
     { kind, row },
     { kind: `${kind}_version`, row: { ...row, rowSerial: row.versionSerial, rowMac: row.versionMac } },
@@ -42,39 +59,35 @@ const signedParts =
 
 // Versions never change, so what was parsed once stays right. Bounded, oldest out first.
 const CACHE_SIZE_MAX = 2_000;
-const parsed = new Map<string, unknown>();
+const parsed = new Map<string, { readonly document: string; readonly value: unknown }>();
 
-function parseOnce<T>(cacheKey: string, document: string, read: (document: JsonObject) => T): T {
-  const cached = parsed.get(cacheKey);
+const nameOf = (kind: DocumentKind, { accountId, id, version }: Version): string =>
+  `${kind}/${accountId}/${id}/${version}`;
+
+function keep<Value>(cache: Map<string, Value>, name: string, value: Value): void {
+  if (cache.size >= CACHE_SIZE_MAX) cache.delete(cache.keys().next().value ?? "");
+  cache.set(name, value);
+}
+
+function parseOnce<Kind extends DocumentKind>(kind: Kind, row: VersionRow): Documents[Kind] {
+  const { document } = row;
+  const name = nameOf(kind, row);
+  const cached = parsed.get(name);
   // The text is part of the key's entry: two databases in one process (tests) must not share a version.
-  if (cached !== undefined && (cached as { document: string }).document === document) {
-    return (cached as { value: T }).value;
-  }
-  const value = read(JSON.parse(document) as JsonObject);
-  if (parsed.size >= CACHE_SIZE_MAX) parsed.delete(parsed.keys().next().value ?? "");
-  parsed.set(cacheKey, { document, value });
+  if (cached?.document === document) return cached.value as Documents[Kind];
+  const value = DOCUMENT_KINDS[kind].read(JSON.parse(document) as JsonObject);
+  keep(parsed, name, { document, value });
   return value;
 }
 
-function readStrategyRow(row: DocumentRow): StrategyVersion {
-  const { accountId, version, retired } = row;
-  const strategy = parseOnce(`${accountId}/${row.id}/${version}`, row.document, readStrategy);
-  return { accountId, version, retired, strategy };
-}
-
-function readBlueprintRow(row: DocumentRow): BlueprintVersion {
-  const { id, accountId, version, retired } = row;
-  return {
-    id,
-    accountId,
-    version,
-    retired,
-    blueprint: parseOnce(`${id}/${version}`, row.document, readBlueprint),
-  };
-}
+const withDocument = <Kind extends DocumentKind>(
+  kind: Kind,
+  { id, accountId, version, retired }: Version & { readonly retired: boolean },
+  document: Documents[Kind],
+): VersionOf<Kind> => ({ id, accountId, version, retired, [kind]: document }) as unknown as VersionOf<Kind>;
 
 /** What is in force; `found` and `version` are the two rows. */
-const selectInForce = (kind: "strategy" | "blueprint"): string =>
+const selectInForce = (kind: DocumentKind): string =>
   `select ${signedColumns(kind, "found")}, version.document, version.row_serial as "versionSerial", version.row_mac as "versionMac"
    from ${kind} found join ${kind}_version version on version.account_id = found.account_id
      and version.${kind}_id = found.id and version.version = found.current_version`;
@@ -99,44 +112,81 @@ export async function findStrategy(
       }),
     signedParts("strategy"),
   );
-  return row && readStrategyRow(row);
+  return row && withDocument("strategy", row, parseOnce("strategy", row));
 }
 
 /** Of any version, in force or not. Throws RowRefused. */
-export async function findStrategyVersion(
+export async function findVersion<Kind extends DocumentKind>(
   db: Database,
-  accountId: string,
-  id: string,
-  version: number,
-): Promise<Strategy | undefined> {
+  kind: Kind,
+  { accountId, id, version }: Version,
+): Promise<Documents[Kind] | undefined> {
   const row = await readOneGenuine(
     db,
     async () =>
       await db.query<VersionRow>(
-        `select ${signedColumns("strategy_version")} from strategy_version
-         where account_id = $1 and strategy_id = $2 and version = $3`,
+        `select ${signedColumns(`${kind}_version`)} from ${kind}_version
+         where account_id = $1 and ${kind}_id = $2 and version = $3`,
         [accountId, id, version],
       ),
-    (each) => [{ kind: "strategy_version", row: each }],
+    (each) => [{ kind: `${kind}_version`, row: each }],
   );
-  return row && parseOnce(`${accountId}/${id}/${version}`, row.document, readStrategy);
+  return row && parseOnce(kind, row);
+}
+
+/** Documents of versions, which never change, as they were read from this database. */
+const kept = new WeakMap<Database, Map<string, Documents[DocumentKind]>>();
+
+/** As findVersion, read and verified only once. Not in a transaction. Throws RowRefused. */
+export async function findCachedVersion<Kind extends DocumentKind>(
+  db: Database,
+  kind: Kind,
+  version: Version,
+): Promise<Documents[Kind] | undefined> {
+  const versions = kept.get(db) ?? new Map<string, Documents[DocumentKind]>();
+  kept.set(db, versions);
+  const name = nameOf(kind, version);
+  const known = versions.get(name);
+  if (known) return known as Documents[Kind];
+  const found = await findVersion(db, kind, version);
+  if (found) keep(versions, name, found);
+  return found;
 }
 
 /** All that are in force and genuine. */
 export async function listStrategies(db: Database): Promise<readonly StrategyVersion[]> {
-  const { genuine } = await readGenuine(
-    db,
-    async () => await db.query<DocumentRow>(selectInForce("strategy")),
-    signedParts("strategy"),
-  );
-  return genuine.map(readStrategyRow);
+  return await listInForce(db, "strategy");
 }
 
-interface VersionRow extends SignedRow {
-  readonly accountId: string;
-  readonly id: string;
-  readonly version: number;
-  readonly document: string;
+/**
+ * The Blueprints in force with these keys, retired or not; null: all of the account. In the order of their keys. Those that this
+ * installation has not signed are left out.
+ */
+export async function listBlueprints(
+  db: Database,
+  accountId: string,
+  keys: readonly string[] | null,
+): Promise<readonly BlueprintVersion[]> {
+  return await listInForce(
+    db,
+    "blueprint",
+    "where found.account_id = $1 and ($2::text[] is null or found.key = any ($2)) order by found.key",
+    [accountId, keys?.filter(isStorable) ?? null],
+  );
+}
+
+async function listInForce<Kind extends DocumentKind>(
+  db: Database,
+  kind: Kind,
+  where: string = "",
+  values: readonly unknown[] = [],
+): Promise<readonly VersionOf<Kind>[]> {
+  const { genuine } = await readGenuine(
+    db,
+    async () => await db.query<DocumentRow>(`${selectInForce(kind)} ${where}`, values),
+    signedParts(kind),
+  );
+  return genuine.map((row) => withDocument(kind, row, parseOnce(kind, row)));
 }
 
 /** Every version, in force or not, whose client's secret is a variable of the environment: strategies from before account secrets. */
@@ -151,147 +201,60 @@ export async function listVariableStrategies(
       ),
     (row) => [{ kind: "strategy_version", row }],
   );
-  return genuine.map(({ accountId, id, version, document }) => ({
-    accountId,
-    strategy: parseOnce(`${accountId}/${id}/${version}`, document, readStrategy),
-  }));
+  return genuine.map((row) => ({ accountId: row.accountId, strategy: parseOnce("strategy", row) }));
 }
 
 /** What may change about a document: which version is in force, and whether it is retired. */
-interface InForce extends SignedRow {
-  readonly id: string;
-  readonly version: number;
+interface InForce extends SignedRow, Version {
   readonly retired: boolean;
 }
 
 interface DocumentCall {
   readonly accountId: string;
-  /** The Blueprint's key, or the strategy's id. */
   readonly name: string;
 }
 
-const readInForce = (table: "blueprint" | "strategy", nameColumn: "key" | "id") =>
+const readInForce = (kind: DocumentKind) =>
   grouped<DocumentCall, InForce | undefined>(async (db, calls) => {
-    const nameOf = ({ accountId, name }: DocumentCall): string => `${accountId}/${name}`;
+    const callName = ({ accountId, name }: DocumentCall): string => `${accountId}/${name}`;
     // Most concurrent requests are about few documents.
-    const asked = [...new Map(calls.map((call) => [nameOf(call), call])).values()];
+    const asked = [...new Map(calls.map((call) => [callName(call), call])).values()];
     const rows = await db.query<InForce & { at: number }>({
-      name: `look_up_${table}`,
-      text: `select given.at::int, ${signedColumns(table, "found")}
+      name: `look_up_${kind}`,
+      text: `select given.at::int, ${signedColumns(kind, "found")}
         from unnest($1::text[], $2::text[]) with ordinality as given(account_id, name, at)
-          join ${table} found on found.account_id = given.account_id and found.${nameColumn} = given.name`,
+          join ${kind} found on found.account_id = given.account_id and found.${DOCUMENT_KINDS[kind].name} = given.name`,
       values: [asked.map((call) => call.accountId), asked.map((call) => call.name)],
     });
     const found = inOrder(rows, asked);
-    const byName = new Map(asked.map((call, index) => [nameOf(call), found[index]]));
-    return calls.map((call) => byName.get(nameOf(call)));
+    const byName = new Map(asked.map((call, index) => [callName(call), found[index]]));
+    return calls.map((call) => byName.get(callName(call)));
   });
 
-/** As `readInForce`, verified. Throws RowRefused. */
-function lookUpInForce(kind: "blueprint" | "strategy", nameColumn: "key" | "id") {
-  const read = readInForce(kind, nameColumn);
-  return async (db: Database, call: DocumentCall): Promise<InForce | undefined> =>
-    await readOneGenuine(
-      db,
-      async () => {
-        const found = await read(db, call);
-        return found ? [found] : [];
-      },
-      (row) => [{ kind, row }],
-    );
-}
+const IN_FORCE = { strategy: readInForce("strategy"), blueprint: readInForce("blueprint") };
 
-const lookUpBlueprint = lookUpInForce("blueprint", "key");
-const lookUpStrategyInForce = lookUpInForce("strategy", "id");
-
-/** Documents of versions, which never change, as they were read from this database. */
-const kept = new WeakMap<Database, Map<string, Strategy | Blueprint>>();
-
-async function findCached<T extends Strategy | Blueprint>(
+/**
+ * The version in force, retired or not, for many callers at once: one statement reads which one that is each time, and its document is
+ * read only once. `name`: a strategy's id, or a Blueprint's key. Not in a transaction. Throws RowRefused.
+ */
+export async function lookUpDocument<Kind extends DocumentKind>(
   db: Database,
+  kind: Kind,
+  accountId: string,
   name: string,
-  read: () => Promise<T | undefined>,
-): Promise<T | undefined> {
-  const versions = kept.get(db) ?? new Map<string, Strategy | Blueprint>();
-  kept.set(db, versions);
-  const known = versions.get(name);
-  if (known) return known as T;
-  const found = await read();
-  if (!found) return undefined;
-  if (versions.size >= CACHE_SIZE_MAX) versions.delete(versions.keys().next().value ?? "");
-  versions.set(name, found);
-  return found;
-}
-
-/** The document of a version, read and verified only once. Not in a transaction. Throws RowRefused. */
-export async function findCachedBlueprintVersion(
-  db: Database,
-  id: string,
-  version: number,
-): Promise<Blueprint | undefined> {
-  return await findCached(
+): Promise<VersionOf<Kind> | undefined> {
+  if (!isStorable(name)) return undefined;
+  const inForce = await readOneGenuine(
     db,
-    `blueprint/${id}/${version}`,
-    async () => await findBlueprintVersion(db, id, version),
+    async () => {
+      const found = await IN_FORCE[kind](db, { accountId, name });
+      return found ? [found] : [];
+    },
+    (row) => [{ kind, row }],
   );
-}
-
-/** As findCachedBlueprintVersion. */
-export async function findCachedStrategyVersion(
-  db: Database,
-  accountId: string,
-  id: string,
-  version: number,
-): Promise<Strategy | undefined> {
-  return await findCached(
-    db,
-    `strategy/${accountId}/${id}/${version}`,
-    async () => await findStrategyVersion(db, accountId, id, version),
-  );
-}
-
-/** The version in force, retired or not. Which one that is, is read each time; its document only once. Throws RowRefused. */
-export async function findBlueprintByKey(
-  db: Database,
-  accountId: string,
-  key: string,
-): Promise<BlueprintVersion | undefined> {
-  if (!isStorable(key)) return undefined;
-  const inForce = await lookUpBlueprint(db, { accountId, name: key });
   if (!inForce) return undefined;
-  const { id, version, retired } = inForce;
-  const blueprint = await findCachedBlueprintVersion(db, id, version);
-  return blueprint && { id, accountId, version, retired, blueprint };
-}
-
-/** As findStrategy, for many at once: one statement, and the document read only once. Not in a transaction. Throws RowRefused. */
-export async function lookUpStrategy(
-  db: Database,
-  accountId: string,
-  id: string,
-): Promise<StrategyVersion | undefined> {
-  const inForce = await lookUpStrategyInForce(db, { accountId, name: id });
-  if (!inForce) return undefined;
-  const { version, retired } = inForce;
-  const strategy = await findCachedStrategyVersion(db, accountId, id, version);
-  return strategy && { accountId, version, retired, strategy };
-}
-
-async function findBlueprintVersion(
-  db: Database,
-  blueprintId: string,
-  version: number,
-): Promise<Blueprint | undefined> {
-  const row = await readOneGenuine(
-    db,
-    async () =>
-      await db.query<VersionRow>(
-        `select ${signedColumns("blueprint_version")} from blueprint_version where blueprint_id = $1 and version = $2`,
-        [blueprintId, version],
-      ),
-    (each) => [{ kind: "blueprint_version", row: each }],
-  );
-  return row && parseOnce(`${blueprintId}/${version}`, row.document, readBlueprint);
+  const document = await findCachedVersion(db, kind, inForce);
+  return document && withDocument(kind, inForce, document);
 }
 
 /** What is applied now, by account, kind and id: the base of a plan. */
@@ -335,26 +298,4 @@ export async function readAppliedDocuments(db: Database): Promise<{
       refused.push({ kind, account: slugs.get(accountId) ?? "", id: key ?? id });
   }
   return { documents, refused };
-}
-
-/**
- * The Blueprints in force with these keys, retired or not; null: all of the account. In the order of their keys. Those that this
- * installation has not signed are left out.
- */
-export async function listBlueprints(
-  db: Database,
-  accountId: string,
-  keys: readonly string[] | null,
-): Promise<readonly BlueprintVersion[]> {
-  const { genuine } = await readGenuine(
-    db,
-    async () =>
-      await db.query<DocumentRow>(
-        `${selectInForce("blueprint")}
-         where found.account_id = $1 and ($2::text[] is null or found.key = any ($2)) order by found.key`,
-        [accountId, keys?.filter(isStorable) ?? null],
-      ),
-    signedParts("blueprint"),
-  );
-  return genuine.map(readBlueprintRow);
 }

@@ -1,4 +1,4 @@
-import { findCachedBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedVersion } from "#db/config-documents.ts";
 import { listRunInputs, startRun, type ClaimedRun } from "#db/runs/runs.ts";
 import type { Blueprint } from "#domain/blueprint.ts";
 import { limits } from "#domain/limits.ts";
@@ -56,10 +56,10 @@ export async function executeRun(
 }
 
 async function blueprintOf(services: EngineServices, run: ClaimedRun): Promise<Blueprint> {
-  const { blueprintId, blueprintVersion } = run;
-  if (blueprintId === null || blueprintVersion === null) return TEST_LOGIN;
+  const { accountId, blueprintId: id, blueprintVersion: version } = run;
+  if (id === null || version === null) return TEST_LOGIN;
   return must(
-    await findCachedBlueprintVersion(services.db, blueprintId, blueprintVersion),
+    await findCachedVersion(services.db, "blueprint", { accountId, id, version }),
     "the run's Blueprint",
   );
 }

@@ -5,7 +5,7 @@ import { startRun } from "#actions/operators/start-run.ts";
 import type * as ofBlueprints from "#contract/operator/blueprints.ts";
 import type * as ofConfig from "#contract/operator/config.ts";
 import type * as ofStrategies from "#contract/operator/strategies.ts";
-import type { Handler } from "./context.ts";
+import type { Context, Handler } from "./context.ts";
 
 type Params = Readonly<Record<string, string>>;
 
@@ -13,8 +13,6 @@ const placeOf = (params: Params) => ({
   account: params["account"] ?? "",
   name: params["blueprintKey"] ?? params["strategyId"] ?? "",
 });
-const blueprintOf = (params: Params) => ({ kind: "blueprint", ...placeOf(params) }) as const;
-const strategyOf = (params: Params) => ({ kind: "strategy", ...placeOf(params) }) as const;
 const versionOf = (params: Params): string => params["version"] ?? "";
 
 export const postCheck: Handler<typeof ofConfig.checkConfig> = async ({ services, caller }, { body }) =>
@@ -34,35 +32,6 @@ export const getBlueprints: Handler<typeof ofBlueprints.listBlueprints> = async 
 export const getBlueprint: Handler<typeof ofBlueprints.readBlueprint> = async ({ services }, { params }) =>
   await look.getBlueprint(services.db, placeOf(params));
 
-export const getBlueprintVersions: Handler<typeof ofBlueprints.listBlueprintVersions> = async (
-  { services },
-  { params, query },
-) => await look.listVersions(services.db, blueprintOf(params), query);
-
-export const getBlueprintVersion: Handler<typeof ofBlueprints.readBlueprintVersion> = async (
-  { services },
-  { params, query },
-) =>
-  await look.getVersion(services.db, blueprintOf(params), {
-    version: versionOf(params),
-    against: query.against,
-  });
-
-export const postPublishBlueprint: Handler<typeof ofBlueprints.publishBlueprintVersion> = async (
-  { services, caller },
-  { params },
-) => await change.publishVersion(services, caller, blueprintOf(params), versionOf(params));
-
-export const postRetireBlueprint: Handler<typeof ofBlueprints.retireBlueprint> = async (
-  { services, caller },
-  { params },
-) => await change.setRetired(services, caller, blueprintOf(params), true);
-
-export const postRestoreBlueprint: Handler<typeof ofBlueprints.restoreBlueprint> = async (
-  { services, caller },
-  { params },
-) => await change.setRetired(services, caller, blueprintOf(params), false);
-
 export const postRun: Handler<typeof ofBlueprints.startRun> = async (
   { services, caller },
   { params, body },
@@ -77,31 +46,33 @@ export const getStrategies: Handler<typeof ofStrategies.listStrategies> = async 
 export const getStrategy: Handler<typeof ofStrategies.readStrategy> = async ({ services }, { params }) =>
   await look.getStrategy(services.db, placeOf(params));
 
-export const getStrategyVersions: Handler<typeof ofStrategies.listStrategyVersions> = async (
-  { services },
-  { params, query },
-) => await look.listVersions(services.db, strategyOf(params), query);
+/** What a path names. */
+interface Named {
+  readonly params: Params;
+}
 
-export const getStrategyVersion: Handler<typeof ofStrategies.readStrategyVersion> = async (
-  { services },
-  { params, query },
-) =>
-  await look.getVersion(services.db, strategyOf(params), {
-    version: versionOf(params),
-    against: query.against,
-  });
+/** What is read and done alike of both kinds. */
+const versionsOf = (kind: look.DocumentName["kind"]) => {
+  const nameOf = (params: Params): look.DocumentName => ({ kind, ...placeOf(params) });
+  const setRetired =
+    (retired: boolean) =>
+    async ({ services, caller }: Context, { params }: Named) =>
+      await change.setRetired(services, caller, nameOf(params), retired);
+  return {
+    list: async (
+      { services }: Context,
+      { params, query }: Named & { readonly query: { cursor?: string; limit?: number } },
+    ) => await look.listVersions(services.db, nameOf(params), query),
+    read: async (
+      { services }: Context,
+      { params, query: { against } }: Named & { readonly query: { against?: number } },
+    ) => await look.getVersion(services.db, nameOf(params), { version: versionOf(params), against }),
+    publish: async ({ services, caller }: Context, { params }: Named) =>
+      await change.publishVersion(services, caller, nameOf(params), versionOf(params)),
+    retire: setRetired(true),
+    restore: setRetired(false),
+  };
+};
 
-export const postPublishStrategy: Handler<typeof ofStrategies.publishStrategyVersion> = async (
-  { services, caller },
-  { params },
-) => await change.publishVersion(services, caller, strategyOf(params), versionOf(params));
-
-export const postRetireStrategy: Handler<typeof ofStrategies.retireStrategy> = async (
-  { services, caller },
-  { params },
-) => await change.setRetired(services, caller, strategyOf(params), true);
-
-export const postRestoreStrategy: Handler<typeof ofStrategies.restoreStrategy> = async (
-  { services, caller },
-  { params },
-) => await change.setRetired(services, caller, strategyOf(params), false);
+export const blueprintVersions = versionsOf("blueprint");
+export const strategyVersions = versionsOf("strategy");

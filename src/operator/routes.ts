@@ -156,18 +156,18 @@ function addConfiguration({ route }: Adder): void {
 
   route(ofBlueprints.listBlueprints, config.getBlueprints);
   route(ofBlueprints.readBlueprint, config.getBlueprint);
-  route(ofBlueprints.listBlueprintVersions, config.getBlueprintVersions);
-  route(ofBlueprints.readBlueprintVersion, config.getBlueprintVersion);
-  route(ofBlueprints.publishBlueprintVersion, config.postPublishBlueprint);
-  route(ofBlueprints.retireBlueprint, config.postRetireBlueprint);
-  route(ofBlueprints.restoreBlueprint, config.postRestoreBlueprint);
+  route(ofBlueprints.listBlueprintVersions, config.blueprintVersions.list);
+  route(ofBlueprints.readBlueprintVersion, config.blueprintVersions.read);
+  route(ofBlueprints.publishBlueprintVersion, config.blueprintVersions.publish);
+  route(ofBlueprints.retireBlueprint, config.blueprintVersions.retire);
+  route(ofBlueprints.restoreBlueprint, config.blueprintVersions.restore);
   route(ofBlueprints.startRun, config.postRun);
 
   route(ofStrategies.listStrategies, config.getStrategies);
   route(ofStrategies.readStrategy, config.getStrategy);
-  route(ofStrategies.listStrategyVersions, config.getStrategyVersions);
-  route(ofStrategies.readStrategyVersion, config.getStrategyVersion);
-  route(ofStrategies.publishStrategyVersion, config.postPublishStrategy);
-  route(ofStrategies.retireStrategy, config.postRetireStrategy);
-  route(ofStrategies.restoreStrategy, config.postRestoreStrategy);
+  route(ofStrategies.listStrategyVersions, config.strategyVersions.list);
+  route(ofStrategies.readStrategyVersion, config.strategyVersions.read);
+  route(ofStrategies.publishStrategyVersion, config.strategyVersions.publish);
+  route(ofStrategies.retireStrategy, config.strategyVersions.retire);
+  route(ofStrategies.restoreStrategy, config.strategyVersions.restore);
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { findAccountBySlug, listAccounts, saveAccount } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { listStrategies, readAppliedDocuments } from "#db/config-documents.ts";
-import { saveBlueprintVersion, saveStrategyVersion, type SavedVersion } from "#db/signing/new-versions.ts";
+import { saveVersion, type SavedVersion } from "#db/signing/new-versions.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { readTwoPersonRules, saveTwoPersonRule, type TwoPersonRule } from "#db/operators/two-person-rules.ts";
 import { readAccount, readTwoPerson } from "#domain/account.ts";
@@ -369,16 +369,7 @@ async function saveDocument(
   }
   const operatorId = actor.kind === "operator" ? actor.id : null;
   const { id: accountId } = must(await findAccountBySlug(tx, account), "the document's account");
-  const saved =
-    kind === "strategy"
-      ? await saveStrategyVersion(tx, { accountId, id, document, retired, operatorId })
-      : await saveBlueprintVersion(tx, {
-          newId: newId(ID_PREFIX.blueprint),
-          accountId,
-          key: id,
-          document,
-          retired,
-          operatorId,
-        });
-  return { accountId, ...saved };
+  const ownId = kind === "strategy" ? id : newId(ID_PREFIX.blueprint);
+  const version = { kind, accountId, name: id, newId: ownId, document, retired, operatorId };
+  return { accountId, ...(await saveVersion(tx, version)) };
 }

@@ -7,7 +7,7 @@ import { ID_PREFIX } from "#domain/ids.ts";
 import { newApiKey } from "#lib/api-key.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
-import { findBlueprintByKey } from "#db/config-documents.ts";
+import { lookUpDocument } from "#db/config-documents.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 
 export interface NewKeyRequest {
@@ -30,7 +30,7 @@ export async function createApiKey(
 ): Promise<{ readonly id: string; readonly key: string }> {
   const account = await requireAccount(db, request.account);
   for (const key of request.blueprintKeys ?? []) {
-    if (!(await findBlueprintByKey(db, account.id, key))) {
+    if (!(await lookUpDocument(db, "blueprint", account.id, key))) {
       throw new OperatorError(
         `Account "${request.account}" has no Blueprint "${key}". Apply its document first.`,
         "missing",

@@ -1,11 +1,11 @@
 import { toYaml } from "#actions/config/export-config.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
+import type { DocumentKind } from "#db/config-documents.ts";
 import {
   findSeenDocument,
   listSeenDocuments,
   listSeenVersions,
   type SeenDocument,
-  type VersionedKind,
 } from "#db/operators/operator-config.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
@@ -29,7 +29,7 @@ export interface DocumentQuery {
 
 /** A document that has versions, as a path names it. */
 export interface DocumentName {
-  readonly kind: VersionedKind;
+  readonly kind: DocumentKind;
   readonly account: string;
   readonly name: string;
 }
@@ -38,7 +38,7 @@ const treeOf = ({ document }: SeenDocument): JsonObject => JSON.parse(document) 
 
 const listDocuments = async <Item>(
   db: Database,
-  kind: VersionedKind,
+  kind: DocumentKind,
   query: DocumentQuery,
   show: (row: SeenDocument) => Item,
 ) => {

@@ -1,5 +1,5 @@
 import { findAccountBySlug } from "#db/accounts.ts";
-import { findCachedBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedVersion } from "#db/config-documents.ts";
 import {
   findDetailedRun,
   listBlueprintIds,
@@ -201,7 +201,11 @@ async function explainIgnored(db: Database, run: DetailedRun) {
   const blueprint =
     run.blueprintId === null || run.blueprintVersion === null
       ? undefined
-      : await findCachedBlueprintVersion(db, run.blueprintId, run.blueprintVersion);
+      : await findCachedVersion(db, "blueprint", {
+          accountId: run.accountId,
+          id: run.blueprintId,
+          version: run.blueprintVersion,
+        });
   const inputs = blueprint?.nodes.filter(({ type }) => type === "input") ?? [];
   const known = [
     "credential_id",

@@ -4,7 +4,7 @@ import { requireAccount } from "#actions/operator-error.ts";
 import { readReview, readReviewRecords } from "#actions/reviews/read-review.ts";
 import type { Services } from "#actions/services.ts";
 import { findAccountDocument } from "#db/accounts.ts";
-import { findCachedBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedVersion } from "#db/config-documents.ts";
 import { findDetailedRun } from "#db/operators/operator-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { listOpenReviews, type StoredReview } from "#db/runs/reviews.ts";
@@ -124,14 +124,12 @@ async function requireFactorFor(db: Database, caller: OperatorCaller, id: string
   if (setting === "never") return;
   if (setting === "before_writes") {
     const run = must(await findDetailedRun(db, review.runId), "the review's run");
-    const blueprint = must(
-      await findCachedBlueprintVersion(
-        db,
-        must(run.blueprintId, "the run's Blueprint"),
-        must(run.blueprintVersion, "the run's version"),
-      ),
-      "the run's Blueprint",
-    );
+    const version = {
+      accountId: run.accountId,
+      id: must(run.blueprintId, "the run's Blueprint"),
+      version: must(run.blueprintVersion, "the run's version"),
+    };
+    const blueprint = must(await findCachedVersion(db, "blueprint", version), "the run's Blueprint");
     if (!mayWriteAfter(blueprint, review.nodeId)) return;
   }
   requireFactor(caller, "lately");

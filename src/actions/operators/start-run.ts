@@ -2,7 +2,7 @@ import { writesOf } from "#actions/runs/blueprint-writes.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import type { Services } from "#actions/services.ts";
 import { triggerRun } from "#actions/runs/trigger-run.ts";
-import { findBlueprintByKey } from "#db/config-documents.ts";
+import { lookUpDocument } from "#db/config-documents.ts";
 import { notFound } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
 import { requireFactor, type OperatorCaller } from "./operator-caller.ts";
@@ -36,7 +36,7 @@ export async function startRun(
   trial: TrialRun,
 ): Promise<{ id: string; run_key: string }> {
   const account = await requireAccount(services.db, slug);
-  const version = await findBlueprintByKey(services.db, account.id, blueprint);
+  const version = await lookUpDocument(services.db, "blueprint", account.id, blueprint);
   if (!version || version.retired) throw notFound("Blueprint");
   if (writesOf(version.blueprint).length > 0) requireFactor(caller, "lately");
   const triggerer = { account, keyId: null, operatorId: caller.operatorId };

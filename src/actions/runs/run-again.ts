@@ -1,10 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { findAccountById, type BrandedAccount } from "#db/accounts.ts";
-import {
-  findBlueprintByKey,
-  findCachedBlueprintVersion,
-  type BlueprintVersion,
-} from "#db/config-documents.ts";
+import { findCachedVersion, lookUpDocument, type BlueprintVersion } from "#db/config-documents.ts";
 import { lookUpCredential } from "#db/credentials/credentials.ts";
 import { findDetailedRun, listCredentialsOfRun, type DetailedRun } from "#db/operators/operator-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
@@ -43,7 +39,9 @@ export async function planRerun(db: Database, reference: string): Promise<Again>
   const run = must(await findDetailedRun(db, id), "the run");
   const account = must(await findAccountById(db, run.accountId), "the run's account");
   const version =
-    run.blueprint === null ? null : ((await findBlueprintByKey(db, run.accountId, run.blueprint)) ?? null);
+    run.blueprint === null
+      ? null
+      : ((await lookUpDocument(db, "blueprint", run.accountId, run.blueprint)) ?? null);
   const [credentialIds, inputs] = await Promise.all([credentialsInOrder(db, run), listRunInputs(db, id)]);
   const names = [...inputs.map(({ refKey }) => refKey), ...Object.keys(metadataOf(run))];
   return {
@@ -64,9 +62,10 @@ const metadataOf = (run: DetailedRun): Record<string, string> =>
 /** In the order of the slots that they filled, so that they fill the same ones again. */
 async function credentialsInOrder(db: Database, run: DetailedRun): Promise<readonly string[]> {
   const used = await listCredentialsOfRun(db, run.id);
-  if (run.blueprintId === null || run.blueprintVersion === null) return used.map((each) => each.credentialId);
+  const { accountId, blueprintId: id, blueprintVersion: version } = run;
+  if (id === null || version === null) return used.map((each) => each.credentialId);
   const then = must(
-    await findCachedBlueprintVersion(db, run.blueprintId, run.blueprintVersion),
+    await findCachedVersion(db, "blueprint", { accountId, id, version }),
     "the run's Blueprint",
   );
   return then.credentials.flatMap(({ slot }) => {

@@ -1,7 +1,6 @@
 import {
-  findBlueprintByKey,
   findStrategy,
-  lookUpStrategy,
+  lookUpDocument,
   type BlueprintVersion,
   type StrategyVersion,
 } from "#db/config-documents.ts";
@@ -45,7 +44,7 @@ export async function findTriggeredBlueprint(
   caller: Caller,
   blueprintKey: string,
 ): Promise<BlueprintVersion> {
-  const version = await findBlueprintByKey(services.db, caller.account.id, blueprintKey);
+  const version = await lookUpDocument(services.db, "blueprint", caller.account.id, blueprintKey);
   if (!version || version.retired) throw notFound("Blueprint");
   authorizeBlueprint(caller, blueprintKey);
   return version;
@@ -103,7 +102,7 @@ export async function triggerRunTogether(
       const found = await Promise.all(ids.map(async (id) => await lookUpCredential(db, { accountId, id })));
       return found.filter((credential) => credential !== undefined);
     },
-    strategy: async (id) => await lookUpStrategy(db, accountId, id),
+    strategy: async (id) => await lookUpDocument(db, "strategy", accountId, id),
   });
   await place.take(inputBytes(run));
   const answer = accepted(run);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { findAccountById } from "#db/accounts.ts";
-import { listBlueprints, lookUpStrategy } from "#db/config-documents.ts";
+import { listBlueprints, lookUpDocument } from "#db/config-documents.ts";
 import { findSessionById, listSlotSessions } from "#db/credentials/credential-sessions.ts";
 import {
   countSubmit,
@@ -94,7 +94,9 @@ async function listChoices(
   const usable = found.filter(({ blueprint, retired }) => !retired && blueprint.credentials.length > 0);
   const choices = await Promise.all(
     usable.map(async ({ blueprint: { key, name, credentials } }) => {
-      const of = credentials.map(async ({ strategyId }) => await lookUpStrategy(db, accountId, strategyId));
+      const of = credentials.map(
+        async ({ strategyId }) => await lookUpDocument(db, "strategy", accountId, strategyId),
+      );
       const systems = (await Promise.all(of)).map((found) => must(found, "a slot's strategy").strategy.name);
       return [key, { key, name, systems }] as const;
     }),

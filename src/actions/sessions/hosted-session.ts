@@ -1,7 +1,7 @@
 import { readClock } from "#db/connection/clock.ts";
 import { findAccountById, type BrandedAccount, findLogo as findStoredLogo } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
-import { findStrategyVersion } from "#db/config-documents.ts";
+import { findVersion } from "#db/config-documents.ts";
 import { completeEmbeddedSession, lockForSlot } from "#db/credentials/embedded-sessions.ts";
 import type { Database } from "#db/connection/pool.ts";
 import {
@@ -66,7 +66,11 @@ export const readBrand = (account: BrandedAccount): Brand => ({
 export async function readHosted(services: Services, session: StoredSession): Promise<HostedSession> {
   const account = must(await findAccountById(services.db, session.accountId), "the session's account");
   const strategy = must(
-    await findStrategyVersion(services.db, session.accountId, session.strategyId, session.strategyVersion),
+    await findVersion(services.db, "strategy", {
+      accountId: session.accountId,
+      id: session.strategyId,
+      version: session.strategyVersion,
+    }),
     "the session's strategy",
   );
   // Checked again at the redirect: the allow-list may have changed since the session was made (docs/decisions/0018).

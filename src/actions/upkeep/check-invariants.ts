@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BlobStore } from "#blobs/store.ts";
-import { findCachedBlueprintVersion } from "#db/config-documents.ts";
+import { findCachedVersion } from "#db/config-documents.ts";
 import {
   findIncompleteResults,
   findPlaces,
@@ -121,12 +121,12 @@ function findingsOf({ check, places, total }: FoundPlaces): readonly InvariantFi
 /** V5: a completed run has the results that its Blueprint's version has outputs for. */
 async function checkManifests(tx: Database): Promise<readonly InvariantFinding[]> {
   const expected = [];
-  for (const { blueprintId, version } of await listVersionsWithResults(tx)) {
-    const blueprint = must(await findCachedBlueprintVersion(tx, blueprintId, version), "a run's Blueprint");
+  for (const version of await listVersionsWithResults(tx)) {
+    const blueprint = must(await findCachedVersion(tx, "blueprint", version), "a run's Blueprint");
     const keys = blueprint.nodes
       .filter((node) => node.type === "output")
       .flatMap((node) => resultKeysOf(node).map(({ key }) => key));
-    expected.push({ blueprintId, version, keys });
+    expected.push({ blueprintId: version.id, version: version.version, keys });
   }
   const places = await findIncompleteResults(tx, expected, SHOWN_MAX);
   return findingsOf({ check: INCOMPLETE, ...places });

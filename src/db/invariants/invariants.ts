@@ -45,10 +45,10 @@ export async function findPlaces(tx: Database, check: RowCheck, shownMax: number
 /** The Blueprint versions of completed runs whose results are there. */
 export async function listVersionsWithResults(
   tx: Database,
-): Promise<readonly { readonly blueprintId: string; readonly version: number }[]> {
-  return await tx.query<{ blueprintId: string; version: number }>({
-    text: `select blueprint_id as "blueprintId", blueprint_version as version from run
-      where status = 'completed' and purged_at is null and blueprint_id is not null group by 1, 2`,
+): Promise<readonly { readonly accountId: string; readonly id: string; readonly version: number }[]> {
+  return await tx.query<{ accountId: string; id: string; version: number }>({
+    text: `select account_id as "accountId", blueprint_id as id, blueprint_version as version from run
+      where status = 'completed' and purged_at is null and blueprint_id is not null group by 1, 2, 3`,
     timeoutMs: CHECK_MS,
   });
 }

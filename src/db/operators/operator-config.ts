@@ -1,11 +1,9 @@
 import type { NamedPage } from "#domain/page-cursor.ts";
 import type { RunStatus } from "#domain/run.ts";
+import type { DocumentKind } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { readOneGenuine } from "#db/signing/signed-rows.ts";
 import type { SignedRow } from "#db/signing/signed-tables.ts";
-
-/** What has versions. */
-export type VersionedKind = "blueprint" | "strategy";
 
 export interface SeenDocument {
   readonly accountId: string;
@@ -63,14 +61,14 @@ const pointerOf = (row: SignedDocument): SignedRow & { readonly key: string } =>
   rowMac: row.pointerMac,
 });
 
-const from = (kind: VersionedKind): string =>
+const from = (kind: DocumentKind): string =>
   `select ${SEEN}, ${KINDS[kind].columns} from ${KINDS[kind].tables}
    left join operator on operator.id = version.operator_id`;
 
 /** Versions in force, by account and name. */
 export async function listSeenDocuments(
   db: Database,
-  kind: VersionedKind,
+  kind: DocumentKind,
   filter: { readonly accountId: string | null; readonly retired: boolean | null },
   { after, rows }: NamedPage,
 ): Promise<readonly SeenDocument[]> {
@@ -87,7 +85,7 @@ export async function listSeenDocuments(
 /** A version, or with null the one in force. What is shown here may be applied again: throws RowRefused. */
 export async function findSeenDocument(
   db: Database,
-  kind: VersionedKind,
+  kind: DocumentKind,
   which: { readonly accountId: string; readonly name: string; readonly version: number | null },
 ): Promise<SeenDocument | undefined> {
   const { name, current } = KINDS[kind];
@@ -108,7 +106,7 @@ export async function findSeenDocument(
 /** A document's versions, the last one first. */
 export async function listSeenVersions(
   db: Database,
-  kind: VersionedKind,
+  kind: DocumentKind,
   which: { readonly accountId: string; readonly name: string },
   { after, rows }: NamedPage,
 ): Promise<readonly SeenDocument[]> {

@@ -1,4 +1,4 @@
-import { must } from "#lib/assert.ts";
+import { DOCUMENT_KINDS, type DocumentKind } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { signRow, type RowMark } from "./signed-rows.ts";
 
@@ -9,69 +9,42 @@ export interface SavedVersion {
   readonly audited: RowMark["audited"];
 }
 
-/** A new immutable version becomes the one in force. Runs and sessions keep theirs. */
-export async function saveStrategyVersion(
-  tx: Database,
-  strategy: {
-    readonly accountId: string;
-    readonly id: string;
-    readonly document: string;
-    readonly retired: boolean;
-    readonly operatorId: string | null;
-  },
-): Promise<SavedVersion> {
-  const { accountId, id, document, retired, operatorId } = strategy;
-  // Above all that there are: a pointer that somebody has moved back must not make this fail.
-  const rows = await tx.query<{ version: number }>(
-    `select coalesce(max(version), 0) + 1 as version from strategy_version where account_id = $1 and strategy_id = $2`,
-    [accountId, id],
-  );
-  const { version } = must(rows[0], "the next version");
-  const pointer = await signRow(tx, "strategy", { accountId, id, version, retired });
-  await tx.query(
-    `insert into strategy (account_id, id, current_version, retired, row_serial, row_mac) values ($1, $2, $3, $4, $5, $6)
-     on conflict (account_id, id) do update set current_version = excluded.current_version, retired = excluded.retired,
-       row_serial = excluded.row_serial, row_mac = excluded.row_mac`,
-    [accountId, id, version, retired, pointer.serial, pointer.mac],
-  );
-  const mark = await signRow(tx, "strategy_version", { accountId, id, version, document });
-  await tx.query(
-    `insert into strategy_version (account_id, strategy_id, version, document, operator_id, row_serial, row_mac)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
-    [accountId, id, version, document, operatorId, mark.serial, mark.mac],
-  );
-  return { version, audited: pointer.audited };
+export interface NewVersion {
+  readonly kind: DocumentKind;
+  readonly accountId: string;
+  /** A strategy's id, or a Blueprint's key. */
+  readonly name: string;
+  /** The document's id if it has no version yet. */
+  readonly newId: string;
+  readonly document: string;
+  readonly retired: boolean;
+  readonly operatorId: string | null;
 }
 
-/** As saveStrategyVersion. */
-export async function saveBlueprintVersion(
-  tx: Database,
-  blueprint: {
-    readonly newId: string;
-    readonly accountId: string;
-    readonly key: string;
-    readonly document: string;
-    readonly retired: boolean;
-    readonly operatorId: string | null;
-  },
-): Promise<SavedVersion> {
-  const { newId, accountId, key, document, retired, operatorId } = blueprint;
+/** A new immutable version becomes the one in force. Runs and sessions keep theirs. */
+export async function saveVersion(tx: Database, given: NewVersion): Promise<SavedVersion> {
+  const { kind, accountId, name: key, newId, document, retired, operatorId } = given;
+  const { name } = DOCUMENT_KINDS[kind];
+  const isKeyed = name === "key";
+  // Above all that there are: a pointer that somebody has moved back must not make this fail.
   const rows = await tx.query<{ id: string; version: number }>(
-    `select found.id, (select coalesce(max(version), 0) + 1 from blueprint_version where blueprint_id = found.id) as version
-     from blueprint found where account_id = $1 and key = $2`,
+    `select found.id, (select coalesce(max(version), 0) + 1 from ${kind}_version
+       where account_id = found.account_id and ${kind}_id = found.id) as version
+     from ${kind} found where account_id = $1 and ${name} = $2`,
     [accountId, key],
   );
   const { id, version } = rows[0] ?? { id: newId, version: 1 };
-  const pointer = await signRow(tx, "blueprint", { id, accountId, key, version, retired });
+  const pointer = await signRow(tx, kind, { id, accountId, key, version, retired });
   await tx.query(
-    `insert into blueprint (id, account_id, key, current_version, retired, row_serial, row_mac) values ($1, $2, $3, $4, $5, $6, $7)
-     on conflict (id) do update set current_version = excluded.current_version, retired = excluded.retired,
+    `insert into ${kind} (account_id, id, current_version, retired, row_serial, row_mac${isKeyed ? ", key" : ""})
+     values ($1, $2, $3, $4, $5, $6${isKeyed ? ", $7" : ""})
+     on conflict (account_id, id) do update set current_version = excluded.current_version, retired = excluded.retired,
        row_serial = excluded.row_serial, row_mac = excluded.row_mac`,
-    [id, accountId, key, version, retired, pointer.serial, pointer.mac],
+    [accountId, id, version, retired, pointer.serial, pointer.mac, ...(isKeyed ? [key] : [])],
   );
-  const mark = await signRow(tx, "blueprint_version", { id, version, accountId, document });
+  const mark = await signRow(tx, `${kind}_version`, { id, version, accountId, document });
   await tx.query(
-    `insert into blueprint_version (account_id, blueprint_id, version, document, operator_id, row_serial, row_mac)
+    `insert into ${kind}_version (account_id, ${kind}_id, version, document, operator_id, row_serial, row_mac)
      values ($1, $2, $3, $4, $5, $6, $7)`,
     [accountId, id, version, document, operatorId, mark.serial, mark.mac],
   );

@@ -1,4 +1,4 @@
-import { findCachedStrategyVersion, lookUpStrategy } from "#db/config-documents.ts";
+import { findCachedVersion, lookUpDocument } from "#db/config-documents.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import { failStep } from "#db/runs/run-steps.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
@@ -82,8 +82,9 @@ async function logInToAll(
   const secrets = openRunSecrets([], namesOf(plan.blueprint));
   for (const credential of run.credentials) {
     const { strategyId, strategyVersion } = credential;
+    const version = { accountId: run.accountId, id: strategyId, version: strategyVersion };
     const strategy = must(
-      await findCachedStrategyVersion(services.db, run.accountId, strategyId, strategyVersion),
+      await findCachedVersion(services.db, "strategy", version),
       "the credential's strategy",
     );
     const used = { accountId: run.accountId, credentialId: credential.credentialId, runId: run.id };
@@ -148,7 +149,7 @@ async function originsOf(
   run: ClaimedRun,
   strategy: Strategy,
 ): Promise<{ readonly origins: readonly string[]; readonly inForce: readonly string[] }> {
-  const now = must(await lookUpStrategy(services.db, run.accountId, strategy.id), "the strategy");
+  const now = must(await lookUpDocument(services.db, "strategy", run.accountId, strategy.id), "the strategy");
   const named = credentialOrigins(now.strategy);
   return {
     origins: strategy.hosts.filter((host) => now.strategy.hosts.includes(host)),
