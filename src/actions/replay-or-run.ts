@@ -7,7 +7,7 @@ import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
-import type { Services } from "./services.ts";
+import type { Needs } from "./services.ts";
 
 /** What an effect answers. The one secret an answer may hold is a session's token; it is never stored. */
 export interface Answer {
@@ -71,7 +71,7 @@ interface Underway {
 const underway = new WeakMap<Database, Map<string, Underway>>();
 
 /** Looks a key up, so that a request can do it at once with what else it asks the database. */
-export async function findStored(services: Services, accountId: string, key: string): Promise<Stored> {
+export async function findStored(services: Needs<"db">, accountId: string, key: string): Promise<Stored> {
   const keyHash = hashIdempotencyKey(key);
   return { answer: (await lookUpAnswer(services.db, { accountId, keyHash })) ?? null };
 }
@@ -81,7 +81,7 @@ export async function findStored(services: Services, accountId: string, key: str
  * A refused or failed effect rolls everything back and records nothing (docs/decisions/0010).
  */
 export async function replayOrRun(
-  services: Services,
+  services: Needs<"db" | "signing">,
   request: IdempotentRequest,
   effect: (tx: Database) => Promise<Answer>,
   together: EffectTogether = async () => null,
@@ -144,7 +144,7 @@ async function settled(first: Underway, deadline: number): Promise<Outcome | nul
  * it waits for duplicates of other processes, replaces outdated records, and says why a request is refused.
  */
 async function replayOrClaim(
-  services: Services,
+  services: Needs<"db" | "signing">,
   request: Keyed,
   waitMs: number,
   effect: (tx: Database) => Promise<Answer>,
@@ -170,7 +170,7 @@ function goAloneIfRefused(error: unknown): null {
 }
 
 async function claimAndRun(
-  services: Services,
+  services: Needs<"db" | "signing">,
   request: Keyed,
   waitMs: number,
   effect: (tx: Database) => Promise<Answer>,
@@ -206,7 +206,7 @@ async function claim(tx: Database, request: Keyed, waitMs: number): Promise<bool
   }
 }
 
-function replay(services: Services, stored: StoredAnswer, fingerprint: Buffer): Answer {
+function replay(services: Needs<"signing">, stored: StoredAnswer, fingerprint: Buffer): Answer {
   if (!stored.fingerprint.equals(fingerprint)) throw reused();
   if (stored.tokenSessionId === null) return { status: stored.status, body: stored.body.toString("utf8") };
   const at = must(stored.tokenAt, "the token's place");
@@ -216,14 +216,14 @@ function replay(services: Services, stored: StoredAnswer, fingerprint: Buffer): 
 }
 
 /** The one secret of a session's first answer: of its link, or of the page that embeds it. */
-function tokenOf({ signing }: Services, sessionId: string): string {
+function tokenOf({ signing }: Needs<"signing">, sessionId: string): string {
   return isId("embeddedCredentialSession", sessionId)
     ? signing.clientToken(sessionId)
     : signing.hostedToken(sessionId);
 }
 
 async function record(
-  services: Services,
+  services: Needs<"signing">,
   tx: Database,
   { accountId, keyHash }: Keyed,
   answer: Answer,

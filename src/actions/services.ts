@@ -49,6 +49,9 @@ export interface Services {
   readonly publicUrl: () => string;
 }
 
+/** Those that one action works with. */
+export type Needs<Name extends keyof Services> = Pick<Services, Name>;
+
 /** The ways in for operators. */
 export interface OperatorSignIn {
   readonly byPassword: boolean;

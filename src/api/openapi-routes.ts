@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { openApiDocument } from "#contract/openapi.ts";
 import { REFERENCE_STYLE, renderReference } from "#contract/reference/page.ts";
 
@@ -25,7 +25,7 @@ const HEADERS = {
 };
 
 /** docs/api.md#outside-apiv1: `GET /openapi.json` and `GET /docs`, outside `/api/v1`, without an API key or account data. */
-export function registerReference(app: FastifyInstance, services: Pick<Services, "publicUrl">): void {
+export function registerReference(app: FastifyInstance, services: Needs<"publicUrl">): void {
   const style = makeResource("text/css; charset=utf-8", REFERENCE_STYLE);
   // Made at the first request: before the service listens, its address may not be known.
   let made: { readonly document: Resource; readonly page: Resource } | null = null;

@@ -1,8 +1,7 @@
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** Browsers refuse `__Host-` and `Secure` over plain http, where an installation on loopback does without. */
-export const isSecure = (services: Pick<Services, "publicUrl">): boolean =>
-  services.publicUrl().startsWith("https:");
+export const isSecure = (services: Needs<"publicUrl">): boolean => services.publicUrl().startsWith("https:");
 
 /** Undefined when it is there twice: one of them is not ours. */
 export function readCookie(header: string | undefined, name: string): string | undefined {

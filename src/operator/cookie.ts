@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { KnownBrowser, KnownBrowserCookies } from "#actions/operators/known-browser.ts";
 import { hashState, type Departure } from "#actions/operators/oidc-flow.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs, Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 
 /** docs/decisions/0022. The prefix promises TLS, so without TLS there is none. */
-function cookieOf(services: Pick<Services, "publicUrl">): { readonly name: string; readonly secure: string } {
+function cookieOf(services: Needs<"publicUrl">): { readonly name: string; readonly secure: string } {
   return services.publicUrl().startsWith("https:")
     ? { name: "__Host-latchkey_operator", secure: "; Secure" }
     : { name: "latchkey_operator", secure: "" };
@@ -65,7 +65,7 @@ export const readTripCookie = (request: FastifyRequest, services: Services, stat
 const KNOWN_BROWSERS_MAX = 20;
 
 /** `__Host-` would promise the path `/`, and pages outside the operator API have no use for it. */
-function knownBrowserCookieOf({ publicUrl }: Pick<Services, "publicUrl">): {
+function knownBrowserCookieOf({ publicUrl }: Needs<"publicUrl">): {
   readonly prefix: string;
   readonly path: string;
   readonly secure: string;

@@ -13,7 +13,7 @@ import { OidcProvider } from "#actions/operators/oidc-provider.ts";
 import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
 import { OperatorWatch } from "#actions/operators/watch-changes.ts";
 import { prepareVault, VaultSetupError } from "#actions/vault/prepare-vault.ts";
-import type { OperatorSignIn, Services } from "#actions/services.ts";
+import type { Needs, OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/credentials/tombstones.ts";
 import { RunWatch } from "#actions/runs/watch-runs.ts";
 import { openPool, type DatabaseSource } from "#db/connection/pool.ts";
@@ -135,7 +135,7 @@ function armAll({ failpoints }: Config, log: Log): void {
 }
 
 /** A store that is away for the moment does not keep the service from starting: what deletes asks again. Throws StoreOfAnother. */
-async function claimStoreAtStart({ db, blobs, log }: Pick<Services, "db" | "blobs" | "log">): Promise<void> {
+async function claimStoreAtStart({ db, blobs, log }: Needs<"db" | "blobs" | "log">): Promise<void> {
   try {
     await claimStore(db, blobs);
   } catch (error) {

@@ -10,10 +10,10 @@ import { notFound } from "#domain/problem.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import type { Answer } from "#actions/replay-or-run.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import type { Tombstone } from "./tombstones.ts";
 
-type Deleting = Pick<Services, "db" | "signing" | "log" | "tombstones">;
+type Deleting = Needs<"db" | "signing" | "log" | "tombstones">;
 
 /**
  * `DELETE /credentials/{credentialId}` of both APIs, inside the caller's transaction: the sealed secret, its data key and its cached
@@ -21,7 +21,7 @@ type Deleting = Pick<Services, "db" | "signing" | "log" | "tombstones">;
  * through: a user's disconnect can't be blocked (docs/decisions/0024). Throws Problem 404.
  */
 export async function deleteCredential(
-  services: Pick<Services, "signing">,
+  services: Needs<"signing">,
   tx: Database,
   by: { readonly accountId: string; readonly actor: AuditActor },
   id: string,
@@ -67,7 +67,7 @@ export async function deleteCredentialAs(
  * line stays. What goes wrong here is logged only: the caller gets the first error.
  */
 export async function withdrawTombstone(
-  services: Pick<Services, "db" | "log">,
+  services: Needs<"db" | "log">,
   tombstone: Tombstone,
   error: unknown,
 ): Promise<void> {

@@ -6,7 +6,7 @@ import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { isWellFormedApiKey } from "#lib/api-key.ts";
 import { describeError } from "#lib/log.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 /** Spec, Authentication 2: missing, malformed or invalid, all the same `401`. */
 function unauthenticated(): Problem {
@@ -23,7 +23,10 @@ function unauthenticated(): Problem {
  * The caller behind the `Authorization` header values of a request; decided from the headers alone. A header that is missing,
  * doubled, of another scheme or with a key that can't be one costs no database query. Throws Problem 401.
  */
-export async function authenticate(services: Services, authorization: readonly string[]): Promise<Caller> {
+export async function authenticate(
+  services: Needs<"db" | "log" | "signing">,
+  authorization: readonly string[],
+): Promise<Caller> {
   const match = authorization.length === 1 ? /^bearer +(\S+)$/i.exec(authorization[0] ?? "") : null;
   const key = match?.[1] ?? "";
   if (!isWellFormedApiKey(key)) throw unauthenticated();
@@ -43,7 +46,7 @@ interface KnownCaller {
 const known = new WeakMap<Database, Map<string, KnownCaller>>();
 
 /** The live key's caller, as the database has said it just now. Only a live key is remembered; its expiry ends that at once. */
-async function findCaller(services: Services, key: string): Promise<Caller | undefined> {
+async function findCaller(services: Needs<"db" | "signing">, key: string): Promise<Caller | undefined> {
   const callers = known.get(services.db) ?? new Map<string, KnownCaller>();
   known.set(services.db, callers);
   // The keyed hash that the database knows costs ten times as much.
@@ -67,7 +70,7 @@ const NOTE_EVERY_MS = 60_000;
 const noted = new Map<string, number>();
 
 /** Nobody waits for it: when the key was last used is for the operator's eyes, and a minute is exact enough. */
-function noteUse(services: Services, keyId: string): void {
+function noteUse(services: Needs<"db" | "log">, keyId: string): void {
   const nowMs = performance.now();
   if (nowMs < (noted.get(keyId) ?? 0)) return;
   if (noted.size >= CALLERS_MAX) noted.clear();

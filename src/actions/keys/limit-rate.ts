@@ -2,7 +2,7 @@ import { networkOf } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Rate, Taken } from "#lib/token-bucket.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 /** `polls`: reads of sessions and run status, which have a bucket of their own, ten times as large. */
 export type RequestKind = "calls" | "polls";
@@ -18,7 +18,7 @@ export interface Allowance {
  * Takes a token of the caller's API key; null when its account has no limit. Polling as the interface recommends never meets
  * the limit (docs/api.md#rate-limits). Throws Problem 429.
  */
-export function limitRate(services: Services, caller: Caller, kind: RequestKind): Allowance | null {
+export function limitRate(services: Needs<"buckets">, caller: Caller, kind: RequestKind): Allowance | null {
   const { rateLimit } = caller.account;
   if (rateLimit === null) return null;
   const factor = kind === "polls" ? limits.pollsPerRequest : 1;
@@ -29,19 +29,19 @@ export function limitRate(services: Services, caller: Caller, kind: RequestKind)
 }
 
 /** Counts a failed authentication of a client; too many of them are answered `429` instead of `401`. */
-export function countFailedAuthentication(services: Services, address: string): void {
+export function countFailedAuthentication(services: Needs<"buckets">, address: string): void {
   const taken = services.buckets.take(`address/${networkOf(address)}`, limits.failedAuthentications);
   if (!taken.allowed) throw limited(limits.failedAuthentications, "authentications", taken);
 }
 
 /** Takes a token of an operator's session. Throws Problem 429. */
-export function limitOperator(services: Services, sessionId: string): void {
+export function limitOperator(services: Needs<"buckets">, sessionId: string): void {
   const taken = services.buckets.take(`operator/${sessionId}`, limits.operatorCalls);
   if (!taken.allowed) throw limited(limits.operatorCalls, "operator", taken);
 }
 
 /** A form that an end user sends, counted before it is read: by address, then, once that is known, by link. Throws Problem 429. */
-export function throttleForm(services: Services, by: "address" | "link", name: string): void {
+export function throttleForm(services: Needs<"buckets">, by: "address" | "link", name: string): void {
   const rate = limits.forms[by];
   // A store of their own for each, so that a flood of addresses forgets no link; IPv6 by its network.
   const subject = by === "address" ? networkOf(name) : name;

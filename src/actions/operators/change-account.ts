@@ -1,6 +1,6 @@
 import { toYaml } from "#actions/config/export-config.ts";
 import { requireAccount } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { findAccountDocument, listSeenAccounts, type SeenAccount } from "#db/operators/operator-accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { isTwoPerson } from "#db/operators/two-person-rules.ts";
@@ -63,7 +63,7 @@ export interface AccountChange {
 
 /** The account's document with the changes, applied as a document of its own would be. Throws Problem 422, OperatorError. */
 export async function changeAccount(
-  services: Services,
+  services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
   slug: string,
   { branding, rate_limit: rateLimit, ...change }: AccountChange,

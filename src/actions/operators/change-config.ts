@@ -9,7 +9,7 @@ import { checkInThread } from "#actions/config/check-in-thread.ts";
 import type { ConfigSource } from "#actions/config/check-sources.ts";
 import type { NewProposal } from "#actions/config/create-proposal.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import { pinEdition } from "#domain/edition.ts";
 import type { JsonObject } from "#domain/json.ts";
@@ -29,14 +29,14 @@ const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
 });
 
 /** What anybody types is read where it can be given up; callers take turns. */
-const checkOf = ({ secretSources }: Services, { sessionId }: OperatorCaller): CheckOptions => ({
+const checkOf = ({ secretSources }: Needs<"secretSources">, { sessionId }: OperatorCaller): CheckOptions => ({
   check: async (sources, known) => await checkInThread(sessionId, sources, known),
   inFile: secretSources.inFile,
 });
 
 /** Every problem of the documents, and what those without one are. Changes nothing. */
 export async function checkTyped(
-  services: Services,
+  services: Needs<"db" | "secretSources">,
   caller: OperatorCaller,
   documents: readonly ConfigSource[],
   language: Language,
@@ -58,7 +58,7 @@ export async function checkTyped(
 
 /** What applying them would change, place by place. Changes nothing. */
 export async function planTyped(
-  services: Services,
+  services: Needs<"db" | "secretSources">,
   caller: OperatorCaller,
   documents: readonly ConfigSource[],
 ) {
@@ -79,7 +79,7 @@ const showChange = ({ change, kind, account, id }: PlannedChange) => ({ change, 
 
 /** All of them in one transaction, or none: then they are proposed. Throws Problem 422 with every problem, OperatorError. */
 export async function applyTyped(
-  services: Services,
+  services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
   documents: readonly ConfigSource[],
 ) {
@@ -118,7 +118,7 @@ function refusal(problems: readonly ConfigProblem[]): Problem {
 
 /** An earlier version's document once more, as a version of its own. Throws Problem 404, 422, OperatorError. */
 export async function publishVersion(
-  services: Services,
+  services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
   name: DocumentName,
   version: string,
@@ -129,7 +129,7 @@ export async function publishVersion(
 
 /** Retired: no run and no session begins with it any more; those that have begun go on. Throws Problem 404, 422, OperatorError. */
 export async function setRetired(
-  services: Services,
+  services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
   name: DocumentName,
   retired: boolean,

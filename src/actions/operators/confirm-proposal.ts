@@ -3,7 +3,7 @@ import { checkInThread } from "#actions/config/check-in-thread.ts";
 import { discardProposal, requireStatus, takeProposal } from "#actions/config/end-proposal.ts";
 import { contentOf, countConfirmations } from "#actions/config/list-proposals.ts";
 import { OperatorError } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { listAdminIds } from "#db/operators/operators.ts";
 import type { Database } from "#db/connection/pool.ts";
@@ -32,7 +32,7 @@ interface Confirmed {
  * was made on has changed, which ends it.
  */
 export async function confirmProposal(
-  services: Services,
+  services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
   id: string,
 ): Promise<Confirmed> {
@@ -72,7 +72,7 @@ function requireAnother({ proposedBy, confirmedBy }: Proposal, { operatorId }: O
 }
 
 async function applyDocuments(
-  services: Services,
+  services: Needs<"secretSources" | "signing">,
   tx: Database,
   caller: OperatorCaller,
   proposal: Proposal,
@@ -104,7 +104,7 @@ async function applyDocuments(
 }
 
 async function record(
-  { signing }: Services,
+  { signing }: Needs<"signing">,
   tx: Database,
   caller: OperatorCaller,
   { id, accountId }: Proposal,
@@ -116,7 +116,7 @@ async function record(
 
 /** By who has proposed it, or any admin. Throws OperatorError, Problem 403. */
 export async function discardProposalAs(
-  services: Services,
+  services: Needs<"db" | "signing">,
   caller: OperatorCaller,
   id: string,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { decideDoubtfulGroup, type DecidedGroup } from "#actions/reviews/decide-group.ts";
 import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
 import { requireAccount } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { listDoubtfulGroups, listDoubtfulWrites } from "#db/runs/run-writes.ts";
 import { isId } from "#domain/ids.ts";
@@ -36,7 +36,7 @@ export async function listUncertainWrites(
 
 /** As `latchkey reviews write`. Throws Problem 404, 409. */
 export async function decideWriteOf(
-  services: Services,
+  services: Needs<"db" | "log" | "signing">,
   caller: OperatorCaller,
   which: { readonly runId: string; readonly node: string; readonly record: string },
   happened: boolean,
@@ -67,7 +67,7 @@ export async function listWriteGroups(db: Database, { role }: OperatorCaller, ac
 
 /** As `latchkey reviews decide`. Throws Problem 404, OperatorError. */
 export async function decideGroupOf(
-  services: Services,
+  services: Needs<"db" | "log" | "signing">,
   caller: OperatorCaller,
   which: {
     readonly account: string;

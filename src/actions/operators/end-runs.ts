@@ -1,12 +1,12 @@
 import { cancelRunAsOperator } from "#actions/runs/cancel-run.ts";
 import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Throws Problem 404 or 409. */
 export async function cancelRunOf(
-  services: Services,
+  services: Needs<"db" | "signing">,
   caller: OperatorCaller,
   reference: string,
 ): Promise<void> {
@@ -18,7 +18,7 @@ export async function cancelRunOf(
 
 /** Throws OperatorError. */
 export async function purgeRunOf(
-  services: Services,
+  services: Needs<"blobs" | "db" | "signing">,
   caller: OperatorCaller,
   reference: string,
 ): Promise<void> {

@@ -1,9 +1,9 @@
 import { contentOf, exportResults, findResult, type ExportFormat } from "#actions/runs/export-results.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 import { splitJsonItems } from "#lib/split-json-items.ts";
 
-type Stored = Pick<Services, "db" | "blobs">;
+type Stored = Needs<"db" | "blobs">;
 
 /** A record as results show it. */
 interface StoredRecord {

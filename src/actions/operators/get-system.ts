@@ -1,4 +1,4 @@
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { readClockText } from "#db/connection/clock.ts";
 import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operators/operator-system.ts";
 import { readPurgeLag } from "#db/runs/purges.ts";
@@ -10,7 +10,12 @@ import { LATCHKEY_VERSION } from "#lib/version.ts";
 const REFUSED_MAX = 100;
 
 /** How the installation is, as this process sees it. No key's value, no address of a store. */
-export async function getSystem({ db, blobs, vault, publicUrl }: Services) {
+export async function getSystem({
+  db,
+  blobs,
+  vault,
+  publicUrl,
+}: Needs<"blobs" | "db" | "publicUrl" | "vault">) {
   const [now, workers, waiting, database, keys, purgeLagMs, alarms] = await Promise.all([
     readClockText(db),
     listSeenWorkers(db, limits.heartbeatStaleMs),

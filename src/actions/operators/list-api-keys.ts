@@ -1,6 +1,6 @@
 import { requireAccount } from "#actions/operator-error.ts";
 import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { listKeys } from "#db/api-keys.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { isId } from "#domain/ids.ts";
@@ -25,7 +25,11 @@ export async function listApiKeys(db: Database, account: string | undefined) {
 }
 
 /** Throws Problem 404. */
-export async function revokeKeyOf(services: Services, caller: OperatorCaller, id: string): Promise<void> {
+export async function revokeKeyOf(
+  services: Needs<"db" | "signing">,
+  caller: OperatorCaller,
+  id: string,
+): Promise<void> {
   const isKnown = isId("apiKey", id);
   if (!isKnown || !(await revokeApiKey(services.db, services.signing, id, actorOf(caller))))
     throw notFound("API key");

@@ -1,6 +1,6 @@
 import { exportAudit, type ExportLine } from "#actions/audit/export-audit.ts";
 import { requireAccount } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { verifyPart, type AuditPlace } from "#actions/audit/verify-audit.ts";
 import { listChains } from "#db/audit-entries.ts";
 import { listSeenEntries, type SeenEntry } from "#db/operators/operator-audit.ts";
@@ -64,7 +64,11 @@ export const listAuditChains = async (db: Database) => (await listChains(db)).ma
 const PART = 2_000;
 
 /** The next part of a chain, so that the caller sees how far it is and nobody waits for long. Throws Problem 404, 422. */
-export async function verifyNextPart(services: Services, chain: string, after: string | undefined) {
+export async function verifyNextPart(
+  services: Needs<"db" | "signing">,
+  chain: string,
+  after: string | undefined,
+) {
   if (!(await listChains(services.db)).some((each) => each.chain === chain)) throw notFound("Chain");
   const start = after === undefined ? null : readPlace(after);
   const { db, signing } = services;
@@ -86,7 +90,7 @@ function readPlace(text: string): AuditPlace {
 
 /** Lines of JSON, as `latchkey audit export --json` prints them; `since` in UTC with milliseconds. Throws OperatorError. */
 export async function exportEntries(
-  services: Services,
+  services: Needs<"db" | "signing">,
   request: { readonly account: string | null; readonly since: string | null },
 ): Promise<AsyncIterable<string>> {
   if (request.account !== null) await requireAccount(services.db, request.account);

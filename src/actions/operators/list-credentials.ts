@@ -1,6 +1,6 @@
 import { deleteCredentialAs } from "#actions/credentials/delete-credential.ts";
 import { requireAccount } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs, Services } from "#actions/services.ts";
 import { testLogin } from "#actions/credentials/test-login.ts";
 import { unlockCredential } from "#actions/credentials/unlock-credential.ts";
 import { listSeenCredentials, listSeenSessions } from "#db/operators/operator-credentials.ts";
@@ -63,7 +63,7 @@ export async function listCredentialSessions(db: Database, query: AccountQuery) 
 
 /** Throws Problem 404. */
 export async function unlockCredentialOf(
-  services: Services,
+  services: Needs<"db" | "signing">,
   caller: OperatorCaller,
   id: string,
 ): Promise<void> {
@@ -74,7 +74,7 @@ export async function unlockCredentialOf(
 
 /** Throws Problem 404. */
 export async function testLoginOf(
-  services: Services,
+  services: Needs<"db" | "news" | "signing">,
   caller: OperatorCaller,
   id: string,
 ): Promise<{ id: string; run_key: string }> {

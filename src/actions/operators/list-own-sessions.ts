@@ -1,10 +1,10 @@
 import { listOperatorSessions } from "#db/operators/operator-sessions.ts";
 import { limits } from "#domain/limits.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import type { OperatorCaller } from "./operator-caller.ts";
 
 /** Where the operator is signed in. */
-export async function listOwnSessions(services: Services, caller: OperatorCaller) {
+export async function listOwnSessions(services: Needs<"db">, caller: OperatorCaller) {
   const sessions = await listOperatorSessions(services.db, caller.operatorId, limits.operatorIdleMs);
   return sessions.map((session) => ({
     id: session.id,

@@ -2,7 +2,7 @@ import { deleteAccountSecretAs } from "#actions/secrets/delete-account-secret.ts
 import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
 import { listSecretUses } from "#actions/secrets/list-secret-uses.ts";
 import { requireAccount } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { setAccountSecret, type NewAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import { listAccountSecrets } from "#db/account-secrets.ts";
 import { accountSecretProblem } from "#domain/account-secret.ts";
@@ -10,7 +10,7 @@ import { invalidField } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Of one account, or of all; never a value. Throws OperatorError. */
-export async function listSecrets(services: Services, account: string | undefined) {
+export async function listSecrets(services: Needs<"db" | "secretSources">, account: string | undefined) {
   const { db, secretSources: sources } = services;
   const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
   const uses = await listSecretUses(db);
@@ -31,7 +31,11 @@ export async function listSecrets(services: Services, account: string | undefine
 }
 
 /** Throws OperatorError, Problem 422; neither holds the value. */
-export async function setSecretAs(services: Services, caller: OperatorCaller, secret: NewAccountSecret) {
+export async function setSecretAs(
+  services: Needs<"db" | "secretSources" | "signing" | "vault">,
+  caller: OperatorCaller,
+  secret: NewAccountSecret,
+) {
   const problem = accountSecretProblem(secret);
   if (problem !== null) throw invalidField(problem.field, problem.message);
   const change = await setAccountSecret(services, secret, actorOf(caller));
@@ -44,7 +48,7 @@ export async function setSecretAs(services: Services, caller: OperatorCaller, se
 
 /** Throws OperatorError: there is none, or strategies in force name it. */
 export async function deleteSecretAs(
-  services: Services,
+  services: Needs<"db" | "signing">,
   caller: OperatorCaller,
   secret: { readonly account: string; readonly name: string; readonly force: boolean },
 ): Promise<void> {
@@ -52,7 +56,7 @@ export async function deleteSecretAs(
 }
 
 async function warningsOf(
-  { db, secretSources }: Services,
+  { db, secretSources }: Needs<"db" | "secretSources">,
   isAsked: (problem: { readonly account: string; readonly name: string }) => boolean,
 ): Promise<string[]> {
   const problems = await listSecretProblems(db, secretSources);

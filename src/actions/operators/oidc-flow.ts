@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { insertOidcAttempt, takeOidcAttempt } from "#db/operators/operator-oidc.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem, type OidcRefusal } from "#domain/problem.ts";
-import type { OperatorSignIn, Services } from "#actions/services.ts";
+import type { Needs, OperatorSignIn } from "#actions/services.ts";
 import { OidcError, type OidcIdentity, type OidcFlow } from "./oidc-provider.ts";
 
 /** Why somebody leaves for the provider: a `state` that was made for one is none for the other, and the page that it comes back to can tell. */
@@ -31,7 +31,7 @@ export interface Arrival {
 }
 
 /** Throws Problem 409. */
-export function requireOidc(services: Services): NonNullable<OperatorSignIn["oidc"]> {
+export function requireOidc(services: Needs<"operatorSignIn">): NonNullable<OperatorSignIn["oidc"]> {
   const { oidc } = services.operatorSignIn;
   if (oidc) return oidc;
   throw new Problem("conflict", "There is no single sign-on here: LATCHKEY_OIDC_ISSUER is not set.");
@@ -41,7 +41,7 @@ const sessionIdOf = (purpose: FlowPurpose): string | null =>
   purpose.kind === "step_up" ? purpose.sessionId : null;
 
 /** Nothing is kept but the hash of `state`: what goes with it is derived from it again. */
-function flowOf(services: Services, state: string, purpose: FlowPurpose): OidcFlow {
+function flowOf(services: Needs<"publicUrl" | "signing">, state: string, purpose: FlowPurpose): OidcFlow {
   const keys = services.signing.operators;
   return {
     // RFC 9700, 2.1: exactly one, and the same both times.
@@ -55,7 +55,7 @@ function flowOf(services: Services, state: string, purpose: FlowPurpose): OidcFl
 
 /** Throws Problem 409 or 502. */
 export async function startAuthorization(
-  services: Services,
+  services: Needs<"db" | "operatorSignIn" | "publicUrl" | "signing">,
   purpose: FlowPurpose,
   returnTo: string,
 ): Promise<Departure> {
@@ -83,7 +83,7 @@ export type TripOutcome =
     };
 
 /** The one `state` of an answer, if the browser has left with it; else null. */
-export function heldState(services: Services, { query, cookieOf }: Arrival): string | null {
+export function heldState(services: Needs<"signing">, { query, cookieOf }: Arrival): string | null {
   // docs/decisions/0020: empty, missing or doubled is no `state`.
   const [state = "", ...more] = new URLSearchParams(query).getAll("state");
   if (more.length > 0 || !STATE.test(state)) return null;
@@ -92,7 +92,7 @@ export function heldState(services: Services, { query, cookieOf }: Arrival): str
 
 /** The browser is back: the `state` is its own and counts once, then the provider is asked. Throws Problem 409 or 502. */
 export async function handleCallback(
-  services: Services,
+  services: Needs<"db" | "operatorSignIn" | "publicUrl" | "signing">,
   arrival: Arrival,
   purpose: FlowPurpose,
 ): Promise<TripOutcome> {
@@ -111,13 +111,13 @@ export async function handleCallback(
 }
 
 /** Throws Problem 502, and what is no answer of the provider. */
-export function reasonOf(services: Services, error: unknown): OidcRefusal {
+export function reasonOf(services: Needs<"operatorSignIn">, error: unknown): OidcRefusal {
   if (!(error instanceof OidcError)) throw error;
   if (error.kind === "unavailable") throw unavailable(services);
   return error.kind === "denied" ? "oidc_denied" : "oidc_failed";
 }
 
-function unavailable({ operatorSignIn: { byPassword } }: Services): Problem {
+function unavailable({ operatorSignIn: { byPassword } }: Needs<"operatorSignIn">): Problem {
   const message = `The provider of single sign-on can't be asked just now. Try again shortly${byPassword ? ", or sign in by password" : ""}.`;
   return new Problem("internal_error", message, {
     status: 502,

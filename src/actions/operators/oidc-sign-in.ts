@@ -10,7 +10,7 @@ import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 import { linkableName } from "#domain/operator.ts";
 import type { OidcRefusal } from "#domain/problem.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs, Services } from "#actions/services.ts";
 import type { OidcIdentity } from "./oidc-provider.ts";
 import {
   handleCallback,
@@ -61,7 +61,7 @@ export async function finishOidcSignIn(
 
 /** By who they are at the provider; at the first sign-in by an address that the provider has verified. */
 async function findWho(
-  services: Services,
+  services: Needs<"db" | "operatorSignIn">,
   identity: OidcIdentity,
 ): Promise<{ readonly id: string } | OidcRefusal> {
   const linked = await findOperatorBySubject(services.db, identity.issuer, identity.subject);
@@ -78,7 +78,7 @@ async function findWho(
 
 /** With the operator's row locked: somebody may disable, link or unlink them just now. Null: they are in. */
 async function admit(
-  services: Services,
+  services: Needs<"operatorSignIn" | "signing">,
   tx: Database,
   {
     operatorId,
@@ -125,7 +125,7 @@ async function wasJustAsked(tx: Database, { askedAtMs }: OidcIdentity): Promise<
 
 /** On record: with an entry of its own for an operator; never what the provider has said of them. */
 async function fail(
-  services: Services,
+  services: Needs<"db" | "refusedSignIns" | "signing">,
   { address }: NewcomerBrowser,
   reason: OidcRefusal,
   operatorId: string | null,

@@ -9,7 +9,7 @@ import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import type { SignInWay } from "#domain/operator.ts";
 import { newId } from "#lib/new-id.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** The browser that somebody signs in with. */
 export interface NewcomerBrowser {
@@ -21,7 +21,7 @@ export interface NewcomerBrowser {
 
 /** A session with its entry, inside the transaction that has found the operator to be one who may have it. */
 export async function openSession(
-  services: Services,
+  services: Needs<"signing">,
   tx: Database,
   opened: {
     readonly operatorId: string;

@@ -10,7 +10,7 @@ import {
   type SignInWay,
 } from "#domain/operator.ts";
 import { Problem } from "#domain/problem.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** A signed-in operator: the first thing every action of the operator API wants. */
 export interface OperatorCaller {
@@ -43,7 +43,10 @@ export const actorOf = (caller: Pick<OperatorCaller, "operatorId">) =>
 const SESSION_TOKEN = /^[0-9A-Za-z]{43}$/;
 
 /** Whose session the token is. Asked anew each time: what was taken away is gone at once. Throws Problem 401. */
-export async function authenticateOperator(services: Services, token: string): Promise<OperatorCaller> {
+export async function authenticateOperator(
+  services: Needs<"db" | "operatorSignIn" | "signing">,
+  token: string,
+): Promise<OperatorCaller> {
   if (!SESSION_TOKEN.test(token)) throw signedOut();
   const times = {
     idleMs: limits.operatorIdleMs,

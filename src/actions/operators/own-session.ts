@@ -5,14 +5,18 @@ import { lockOperator } from "#db/operators/operators.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 import { takeSecondFactor } from "./second-factor.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleSecret } from "./throttle-sign-in.ts";
 
 /** Ends a session of the operator's own, this one or another. Throws Problem 404. */
-export async function endOwnSession(services: Services, caller: OperatorCaller, id: string): Promise<void> {
+export async function endOwnSession(
+  services: Needs<"db" | "signing">,
+  caller: OperatorCaller,
+  id: string,
+): Promise<void> {
   await services.db.transaction(async (tx) => {
     if (!isId("operatorSession", id) || !(await deleteOperatorSession(tx, caller.operatorId, id)))
       throw notFound("Session");
@@ -30,7 +34,11 @@ export async function endOwnSession(services: Services, caller: OperatorCaller, 
  * docs/decisions/0022: step-up for what is dangerous. Gives the session's new token: the one before is worth nothing any more.
  * Throws Problem 403, 422 or 429.
  */
-export async function stepUp(services: Services, caller: OperatorCaller, code: string): Promise<string> {
+export async function stepUp(
+  services: Needs<"db" | "signing">,
+  caller: OperatorCaller,
+  code: string,
+): Promise<string> {
   if (!caller.hasSecondFactor) {
     const message = "You have no second factor. Set one up: POST /operator/v1/me/second-factor.";
     throw new Problem("authorization_error", message, {

@@ -20,7 +20,7 @@ import { invalidField, Problem } from "#domain/problem.ts";
 import { matchTotpCode, writeOperatorTotpUri } from "#domain/totp.ts";
 import { must } from "#lib/assert.ts";
 import { randomBase62 } from "#lib/new-id.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 import { wrongCode } from "./own-session.ts";
 import { plainCode, totpSecretOf } from "./second-factor.ts";
@@ -28,7 +28,11 @@ import { newSessionToken, verify } from "./sign-in.ts";
 import { throttleSecret } from "./throttle-sign-in.ts";
 
 /** The password again, counted like a sign-in: a stolen session alone changes nothing of how its operator signs in. */
-async function provePassword(services: Services, caller: OperatorCaller, password: string): Promise<string> {
+async function provePassword(
+  services: Needs<"db" | "passwords" | "signing">,
+  caller: OperatorCaller,
+  password: string,
+): Promise<string> {
   const nameHash = await throttleSecret(services, "password", caller.operatorId);
   const { passwordHash } = must(await lockOperator(services.db, caller.operatorId), "the operator");
   if (!(await verify(services, password, passwordHash)))
@@ -39,7 +43,7 @@ async function provePassword(services: Services, caller: OperatorCaller, passwor
 
 /** Ends the operator's other sessions; gives this one's new token. Throws Problem 422 or 429. */
 export async function changePassword(
-  services: Services,
+  services: Needs<"db" | "passwords" | "signing">,
   caller: OperatorCaller,
   request: { readonly currentPassword: string; readonly newPassword: string },
 ): Promise<string> {
@@ -64,7 +68,7 @@ export async function changePassword(
 
 /** This session alone goes on, under another token. */
 async function keepThisSession(
-  services: Services,
+  services: Needs<"signing">,
   tx: Database,
   caller: OperatorCaller,
   token: string,
@@ -79,7 +83,7 @@ function raced(): Problem {
 }
 
 async function record(
-  services: Services,
+  services: Needs<"signing">,
   tx: Database,
   caller: OperatorCaller,
   action: AuditAction,
@@ -100,7 +104,7 @@ const hasJustSignedIn = (caller: OperatorCaller): boolean =>
 
 /** What an authenticator app is told; it counts when a code of it was given. Throws Problem 409, 422 or 429. */
 export async function beginSecondFactor(
-  services: Services,
+  services: Needs<"db" | "passwords" | "signing">,
   caller: OperatorCaller,
   currentPassword: string | null,
 ): Promise<{ readonly secret: string; readonly uri: string }> {
@@ -130,7 +134,7 @@ export async function beginSecondFactor(
  * new token and the recovery codes, which are shown once. Throws Problem 409, 422 or 429.
  */
 export async function confirmSecondFactor(
-  services: Services,
+  services: Needs<"db" | "signing">,
   caller: OperatorCaller,
   code: string,
 ): Promise<{ readonly token: string; readonly recoveryCodes: readonly string[] }> {
@@ -162,7 +166,7 @@ export async function confirmSecondFactor(
 
 /** New ones in the place of those that are left. Throws Problem 403, 422 or 429. */
 export async function renewRecoveryCodes(
-  services: Services,
+  services: Needs<"db" | "passwords" | "signing">,
   caller: OperatorCaller,
   currentPassword: string,
 ): Promise<readonly string[]> {
@@ -187,5 +191,9 @@ function newRecoveryCodes(): readonly string[] {
   );
 }
 
-const hashesOf = (services: Services, operatorId: string, codes: readonly string[]): readonly Buffer[] =>
+const hashesOf = (
+  services: Needs<"signing">,
+  operatorId: string,
+  codes: readonly string[],
+): readonly Buffer[] =>
   codes.map((code) => services.signing.operators.recoveryHash(operatorId, plainCode(code)));

@@ -1,10 +1,10 @@
 import { countRecoveryCodes } from "#db/operators/operators.ts";
 import { mayDo, PERMISSIONS, type Permission } from "#domain/operator.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { needOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Who is signed in, and what the page needs to act. */
-export async function readMe(services: Services, caller: OperatorCaller, token: string) {
+export async function readMe(services: Needs<"db" | "signing">, caller: OperatorCaller, token: string) {
   return {
     id: caller.operatorId,
     email: caller.email,

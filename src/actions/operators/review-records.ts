@@ -2,7 +2,7 @@ import { decideReview, type ReviewDecision } from "#actions/reviews/decide-revie
 import { mayWriteAfter } from "#actions/runs/blueprint-writes.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 import { readReview, readReviewRecords } from "#actions/reviews/read-review.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { findAccountDocument } from "#db/accounts.ts";
 import { findCachedVersion } from "#db/config-documents.ts";
 import { findDetailedRun } from "#db/operators/operator-runs.ts";
@@ -35,7 +35,7 @@ async function find(db: Database, id: string): Promise<StoredReview> {
 
 /** A page of the records, in their order. Throws Problem 404 or 422. */
 export async function getReviewRecords(
-  services: Pick<Services, "db" | "blobs">,
+  services: Needs<"db" | "blobs">,
   id: string,
   query: { cursor?: string; limit?: number },
 ) {
@@ -69,7 +69,7 @@ export interface WantedApproval {
 
 /** Once, even if several race. Throws Problem 404, 409 or 422. */
 export async function approveReview(
-  services: Services,
+  services: Needs<"db" | "log" | "signing">,
   caller: OperatorCaller,
   id: string,
   wanted: WantedApproval,
@@ -86,12 +86,17 @@ export async function approveReview(
 }
 
 /** Throws Problem 404 or 409. */
-export async function rejectReview(services: Services, caller: OperatorCaller, id: string, reason: string) {
+export async function rejectReview(
+  services: Needs<"db" | "log" | "signing">,
+  caller: OperatorCaller,
+  id: string,
+  reason: string,
+) {
   return await decide(services, caller, id, { verdict: "reject" }, reason);
 }
 
 async function decide(
-  services: Services,
+  services: Needs<"db" | "log" | "signing">,
   caller: OperatorCaller,
   id: string,
   decision: ReviewDecision,

@@ -1,6 +1,6 @@
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import { planRerun, runAgain } from "#actions/runs/run-again.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
@@ -25,7 +25,7 @@ interface AgainBody {
 
 /** Once for each idempotency key, however often it is asked for. Throws Problem, OperatorError. */
 export async function rerun(
-  services: Services,
+  services: Needs<"blobs" | "db" | "news" | "signing">,
   caller: OperatorCaller,
   reference: string,
   body: AgainBody,

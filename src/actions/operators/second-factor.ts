@@ -9,7 +9,7 @@ import type { Database } from "#db/connection/pool.ts";
 import { encodeBase32, matchTotpCode } from "#domain/totp.ts";
 import { must } from "#lib/assert.ts";
 import type { OperatorKeys } from "#lib/signing.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** The key of an operator's authenticator app, derived where it is needed and stored nowhere. */
 export function totpSecretOf(keys: OperatorKeys, operator: Pick<StoredOperator, "id" | "totpNonce">): string {
@@ -26,7 +26,7 @@ const NOBODY = { id: "", totpNonce: Buffer.alloc(16) } as const;
 
 /** Whether a code is one, without taking it. For an operator without a second factor, and for nobody, no code is; after the same work. */
 export async function isSecondFactor(
-  { db, signing: { operators: keys } }: Services,
+  { db, signing: { operators: keys } }: Needs<"db" | "signing">,
   operator: StoredOperator | undefined,
   code: string,
 ): Promise<boolean> {

@@ -13,7 +13,7 @@ import { Problem } from "#domain/problem.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import { PasswordsBusy, type PasswordTurn } from "#lib/password-turns.ts";
 import { isOutdatedHash } from "#lib/password.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs, Services } from "#actions/services.ts";
 import type { KnownBrowserCookies } from "./known-browser.ts";
 import { openSession, type NewcomerBrowser } from "./open-session.ts";
 import { isAppCode, isSecondFactor, takeSecondFactor } from "./second-factor.ts";
@@ -96,7 +96,7 @@ async function signInOver(
  * the others, one address after the other. What a code is worth here is asked so rarely for a name that it can't be found by asking.
  */
 async function turnOf(
-  services: Services,
+  services: Needs<"buckets" | "db" | "passwords" | "signing">,
   operator: StoredOperator | undefined,
   { address, code }: SignInRequest,
 ): Promise<PasswordTurn> {
@@ -108,12 +108,12 @@ async function turnOf(
   return isFirst ? "known" : { network: networkOf(address) };
 }
 
-const mayOvertake = ({ buckets }: Services, operator: StoredOperator | undefined): boolean =>
+const mayOvertake = ({ buckets }: Needs<"buckets">, operator: StoredOperator | undefined): boolean =>
   operator !== undefined && buckets.take(`sign-in-turn/${operator.id}`, limits.signInTurns).allowed;
 
 /** Throws Problem 429 when too many wait for their turn. */
 async function verifyNewcomer(
-  services: Services,
+  services: Needs<"passwords" | "refusedSignIns">,
   password: string,
   operator: StoredOperator | undefined,
   turn: PasswordTurn,
@@ -128,7 +128,7 @@ async function verifyNewcomer(
 }
 
 /** Of somebody who is signed in. Throws Problem 429 when too many wait for their turn. */
-export async function verify(services: Services, password: string, hash: string): Promise<boolean> {
+export async function verify(services: Needs<"passwords">, password: string, hash: string): Promise<boolean> {
   try {
     return await services.passwords.verify(password, hash, "known");
   } catch (error) {
@@ -138,7 +138,7 @@ export async function verify(services: Services, password: string, hash: string)
 
 /** In one transaction, with the operator's row locked: somebody may disable them just now. False: the code is wrong. */
 async function admit(
-  services: Services,
+  services: Needs<"db" | "signing">,
   { id: operatorId, passwordHash }: StoredOperator,
   request: SignInRequest,
   /** Is forgotten; null: none was taken. */
@@ -175,7 +175,7 @@ async function admit(
 
 /** On record: with an entry of its own for a name that exists; never the name that was typed, which may be a password. */
 async function fail(
-  services: Services,
+  services: Needs<"db" | "refusedSignIns" | "signing">,
   operator: StoredOperator | undefined,
   address: string,
   reason: "password" | "second_factor",
@@ -209,7 +209,11 @@ function secondFactorRequired(): Problem {
 }
 
 /** Parameters were raised since the hash was made. */
-async function renewHash(services: Services, operator: StoredOperator, password: string): Promise<void> {
+async function renewHash(
+  services: Needs<"db" | "passwords">,
+  operator: StoredOperator,
+  password: string,
+): Promise<void> {
   if (!isOutdatedHash(operator.passwordHash)) return;
   const renewed = await services.passwords.hash(password).catch((error: unknown) => {
     // Next time.

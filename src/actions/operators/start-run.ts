@@ -1,6 +1,6 @@
 import { writesOf } from "#actions/runs/blueprint-writes.ts";
 import { requireAccount } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { triggerRun } from "#actions/runs/trigger-run.ts";
 import { lookUpDocument } from "#db/config-documents.ts";
 import { notFound } from "#domain/problem.ts";
@@ -30,7 +30,7 @@ function bodyOf(trial: TrialRun): ReadonlyMap<string, BodyValue> {
 
 /** As a trigger makes it, by the same checks, marked with who started it. Throws Problem 400, 403, 404, 422, OperatorError. */
 export async function startRun(
-  services: Services,
+  services: Needs<"db" | "news">,
   caller: OperatorCaller,
   { account: slug, blueprint }: { readonly account: string; readonly blueprint: string },
   trial: TrialRun,

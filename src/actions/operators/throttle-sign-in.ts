@@ -3,7 +3,7 @@ import { networkOf } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Taken } from "#lib/token-bucket.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { findAnyKnownBrowser, findKnownBrowser, type KnownBrowserCookies } from "./known-browser.ts";
 
 const BOUNDS = { free: limits.signInFree, waitMsMax: limits.signInWaitMsMax } as const;
@@ -11,12 +11,12 @@ const BOUNDS = { free: limits.signInFree, waitMsMax: limits.signInWaitMsMax } as
 /** What an attempt is counted by. Each kind has counters of its own; no name of one is a name of another. */
 type CounterKind = "name" | "browser" | "password" | "second-factor";
 
-const hashOf = (services: Services, kind: CounterKind, name: string): Uint8Array =>
+const hashOf = (services: Needs<"signing">, kind: CounterKind, name: string): Uint8Array =>
   services.signing.operators.nameHash(`${kind}/${name}`);
 
 /** Counts an attempt of somebody who is signed in, before anything is compared. Gives the counter. Throws Problem 429. */
 export async function throttleSecret(
-  services: Services,
+  services: Needs<"db" | "signing">,
   kind: "password" | "second-factor",
   operatorId: string,
 ): Promise<Uint8Array> {
@@ -45,7 +45,10 @@ type Admission =
   | { readonly kind: "over"; readonly seconds: number };
 
 /** docs/operator-api.md#signing-in: attempts are limited by name and by address, never forever. Counts before anything is compared. */
-export async function admitAttempt(services: Services, newcomer: Newcomer): Promise<Admission> {
+export async function admitAttempt(
+  services: Needs<"buckets" | "db" | "refusedSignIns" | "signing">,
+  newcomer: Newcomer,
+): Promise<Admission> {
   const { db, signing } = services;
   const { name, isUnknown, address } = newcomer;
   const browser = findKnownBrowser(signing.operators, name, newcomer.knownBrowsers);
@@ -64,12 +67,12 @@ export async function admitAttempt(services: Services, newcomer: Newcomer): Prom
   return { kind: "counted", counter };
 }
 
-const takeAddress = ({ buckets }: Services, address: string): Taken =>
+const takeAddress = ({ buckets }: Needs<"buckets">, address: string): Taken =>
   buckets.take(`sign-in/${networkOf(address)}`, limits.signIns);
 
 /** Counts what is asked before anybody says who they are: by browser where operators have signed in, else by address. Throws Problem 429. */
 export function throttleStranger(
-  services: Services,
+  services: Needs<"buckets" | "signing">,
   { address, knownBrowsers }: Pick<Newcomer, "address" | "knownBrowsers">,
 ): void {
   const browser = findAnyKnownBrowser(services.signing.operators, knownBrowsers);
@@ -78,17 +81,17 @@ export function throttleStranger(
 }
 
 /** Counts who is back from the provider: by the `state` that their browser has left with, else by address. Throws Problem 429. */
-export function throttleArrival(services: Services, state: string | null, address: string): void {
+export function throttleArrival(services: Needs<"buckets">, state: string | null, address: string): void {
   if (state === null) return throttleAddress(services, address);
   refuseOver(services.buckets.take(`sign-in-state/${state}`, limits.signIns));
 }
 
 /** Counts who is signed in and goes to the provider again. Throws Problem 429. */
-export function throttleOperator({ buckets }: Services, operatorId: string): void {
+export function throttleOperator({ buckets }: Needs<"buckets">, operatorId: string): void {
   refuseOver(buckets.take(`step-up/${operatorId}`, limits.signIns));
 }
 
-function throttleAddress(services: Services, address: string): void {
+function throttleAddress(services: Needs<"buckets">, address: string): void {
   refuseOver(takeAddress(services, address));
 }
 

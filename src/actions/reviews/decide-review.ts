@@ -8,13 +8,13 @@ import { assert, must } from "#lib/assert.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { followDecision } from "./follow-decision.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 export type ReviewDecision =
   | { readonly verdict: "approve"; readonly changes: WantedChanges }
   | { readonly verdict: "reject" };
 
-type DecisionServices = Pick<Services, "db" | "log"> & { readonly audit: AuditKeys };
+type DecisionServices = Needs<"db" | "log"> & { readonly audit: AuditKeys };
 
 /** Who decides, and why; both are kept with what was changed. */
 export interface Reviewer {

@@ -4,14 +4,14 @@ import { resumeRun } from "#db/runs/runs.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { followDecision } from "./follow-decision.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /**
  * The operator's decision on a write that may have happened; once, even if several race. With the last one of a run it goes on: what
  * happened is not sent again, what did not is sent. Of a run that has ended it is only noted. False: nobody waits for this decision.
  */
 export async function decideDoubtfulWrite(
-  services: Pick<Services, "db" | "log"> & { readonly audit: AuditKeys },
+  services: Needs<"db" | "log"> & { readonly audit: AuditKeys },
   write: Pick<DoubtfulWrite, "accountId" | "runId" | "nodeId" | "ordinal">,
   decision: { readonly happened: boolean; readonly by: string; readonly actor?: AuditActor },
 ): Promise<boolean> {

@@ -11,14 +11,14 @@ import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
 import type { Answer } from "#actions/replay-or-run.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 /**
  * `POST /blueprint-runs/{runId}/cancel`, inside the caller's transaction. It and the worker's last write are UPDATEs of the
  * same row that both ask for a run that is not terminal: one of them wins. Throws Problem 409.
  */
 export async function cancelRun(
-  services: Pick<Services, "signing">,
+  services: Needs<"signing">,
   tx: Database,
   caller: Caller,
   run: VisibleRun,
@@ -44,7 +44,7 @@ export async function cancelRun(
  * Results of a worker that was lost before are nobody's; those of a live one it removes itself. Nobody waits for it.
  */
 export function followCancel(
-  services: Pick<Services, "db" | "news" | "blobs" | "log">,
+  services: Needs<"db" | "news" | "blobs" | "log">,
   run: Pick<VisibleRun, "id" | "accountId">,
 ): void {
   services.news.notifyStop([run.id]);

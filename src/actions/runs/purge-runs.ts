@@ -8,7 +8,7 @@ import { describeError } from "#lib/log.ts";
 import type { Signing } from "#lib/signing.ts";
 import { requireRun } from "./require-run.ts";
 import { OperatorError } from "#actions/operator-error.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** Rows first, which nothing else must hold up: some hundred runs are one statement. */
 const RUNS_AT_ONCE = 500;
@@ -20,11 +20,7 @@ const LISTED_AT_ONCE = 8;
  * Purges the runs whose retention is over: rows first, objects after COMMIT, so a reader gets all or a 400. A store that refuses
  * keeps no row: what stays there, nothing names any more, and the sweep takes it.
  */
-export async function purgeOldRuns({
-  db,
-  blobs,
-  log,
-}: Pick<Services, "db" | "blobs" | "log">): Promise<number> {
+export async function purgeOldRuns({ db, blobs, log }: Needs<"db" | "blobs" | "log">): Promise<number> {
   const purgeSome = async (): Promise<readonly PurgedRun[]> => await purgeDueRuns(db, RUNS_AT_ONCE);
   let purged = 0;
   let removing: Promise<void> = Promise.resolve();

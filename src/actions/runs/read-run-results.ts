@@ -10,11 +10,11 @@ import { Problem } from "#domain/problem.ts";
 import { decideDelivery, type DeliveryMethod, type StoredResult } from "#domain/run-results.ts";
 import { must } from "#lib/assert.ts";
 import { RESULT_COMPRESSION } from "#lib/result-compression.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 /** The results of a run as the text of the response body. Throws Problem 400 (purged), 409 (not completed). */
 export async function readRunResults(
-  services: Services,
+  services: Needs<"blobs" | "db" | "publicUrl" | "signing">,
   caller: Caller,
   run: VisibleRun,
   asked: DeliveryMethod | undefined,
@@ -45,7 +45,7 @@ export async function readRunResults(
   return `{"dataDeliveryMethod":"${delivery}","results":{${entries.join(",")}},"executionMetadata":${JSON.stringify(metadata)}}`;
 }
 
-async function isPurged(services: Services, run: VisibleRun): Promise<boolean> {
+async function isPurged(services: Needs<"db">, run: VisibleRun): Promise<boolean> {
   return must(await findRun(services.db, run.accountId, { id: run.id }), "the run").purgedAt !== null;
 }
 
@@ -59,7 +59,10 @@ function purged(): Problem {
 }
 
 /** The stored JSON of each key, as it was written. A purge that wins the race gives the whole answer 400. */
-async function readDirect(services: Services, results: readonly StoredResult[]): Promise<readonly string[]> {
+async function readDirect(
+  services: Needs<"blobs">,
+  results: readonly StoredResult[],
+): Promise<readonly string[]> {
   const texts: string[] = [];
   for (const result of results) {
     if (result.content !== null) {
@@ -88,7 +91,7 @@ async function decompress(bytes: Buffer, jsonBytes: number): Promise<Buffer> {
 }
 
 async function presign(
-  services: Services,
+  services: Needs<"blobs" | "db" | "publicUrl" | "signing">,
   caller: Caller,
   runId: string,
   results: readonly StoredResult[],
@@ -104,7 +107,7 @@ async function presign(
 
 /** Null: it is small and in no store, or the store has no URLs. */
 async function presignInStore(
-  { blobs }: Services,
+  { blobs }: Needs<"blobs">,
   { key, blobKey }: StoredResult,
   nowMs: number,
 ): Promise<string | null> {
@@ -113,7 +116,13 @@ async function presignInStore(
   return await blobs.presign(blobKey, { ...downloadHeaders(key), ...time });
 }
 
-function presignHere(services: Services, caller: Caller, runId: string, key: string, nowMs: number): string {
+function presignHere(
+  services: Needs<"publicUrl" | "signing">,
+  caller: Caller,
+  runId: string,
+  key: string,
+  nowMs: number,
+): string {
   const accountId = caller.account.id;
   const expiresAtMs = nowMs + limits.presignedUrlLifetimeMs;
   const signature = services.signing.presign({ accountId, runId, key, expiresAtMs });
@@ -133,7 +142,7 @@ export interface Download {
  * changed or is over its time, 404 when the data is gone.
  */
 export async function openDownload(
-  services: Services,
+  services: Needs<"blobs" | "db" | "signing">,
   url: {
     readonly accountId: string;
     readonly runId: string;

@@ -4,11 +4,11 @@ import { readRunReference } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
 import { projectRun } from "#domain/run.ts";
 import { authorizeBlueprint } from "#actions/keys/authenticate.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 /** A run that the caller may see, by `run_…` id or run key. Throws Problem 404, then 403. */
 export async function findVisibleRun(
-  services: Services,
+  services: Needs<"db">,
   caller: Caller,
   reference: string,
 ): Promise<VisibleRun> {
@@ -20,6 +20,6 @@ export async function findVisibleRun(
 }
 
 /** `GET /blueprint-runs/{runId}/status`. */
-export async function readRunStatus(services: Services, caller: Caller, reference: string) {
+export async function readRunStatus(services: Needs<"db">, caller: Caller, reference: string) {
   return projectRun(await findVisibleRun(services, caller, reference));
 }

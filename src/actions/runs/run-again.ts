@@ -13,7 +13,7 @@ import { must } from "#lib/assert.ts";
 import { writesOf } from "./blueprint-writes.ts";
 import { requireRun } from "./require-run.ts";
 import type { Answer } from "#actions/replay-or-run.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 import { stageUpload } from "./stage-upload.ts";
 import { routingTableOf, triggerRun } from "./trigger-run.ts";
 
@@ -107,7 +107,7 @@ type Within = (accountId: string, effect: (tx: Database) => Promise<Answer>) => 
  * run's objects are its own, and go when it is purged. Throws Problem, OperatorError.
  */
 export async function runAgain(
-  services: Pick<Services, "db" | "blobs" | "signing">,
+  services: Needs<"db" | "blobs" | "signing">,
   by: { readonly actor: AuditActor; readonly operatorId?: string },
   reference: string,
   wish: RerunRequest,
@@ -159,7 +159,7 @@ function refuse({ obstacle, version, writes }: Again, wish: RerunRequest): void 
 
 /** The body of a trigger that says the same. */
 async function bodyOf(
-  services: Pick<Services, "blobs">,
+  services: Needs<"blobs">,
   { run, credentialIds, inputs, account }: Again,
   staged: Set<string>,
 ): Promise<TriggerBody> {
@@ -172,7 +172,7 @@ async function bodyOf(
 }
 
 async function valueOf(
-  services: Pick<Services, "blobs">,
+  services: Needs<"blobs">,
   accountId: string,
   { kind, refKey, content, blobKey, filename, contentType }: RunInput,
   staged: Set<string>,

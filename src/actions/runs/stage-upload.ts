@@ -1,13 +1,13 @@
 import type { StoredBlob } from "#blobs/store.ts";
 import { randomBase62 } from "#lib/new-id.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /**
  * Streams an uploaded file into the object store under a key of ours (a file name is a label only). `onKey` hears the key
  * before the first byte is written, so that the caller can remove the object whatever happens.
  */
 export async function stageUpload(
-  services: Pick<Services, "blobs">,
+  services: Needs<"blobs">,
   accountId: string,
   bytes: AsyncIterable<Uint8Array>,
   onKey: (key: string) => void,

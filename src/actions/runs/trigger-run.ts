@@ -29,7 +29,7 @@ import { checkInput } from "#nodes/types/input.ts";
 import type { Place } from "./account-quotas.ts";
 import { authorizeBlueprint } from "#actions/keys/authenticate.ts";
 import type { Answer, Claim } from "#actions/replay-or-run.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 /** Whose run it will be: of an API key's caller, or of an operator who tries a Blueprint or repeats a run. */
 export interface Initiator extends Pick<Caller, "account"> {
@@ -40,7 +40,7 @@ export interface Initiator extends Pick<Caller, "account"> {
 
 /** The Blueprint that a trigger names. Throws Problem 404, then 403 (docs/api.md#order-of-checks). */
 export async function findTriggeredBlueprint(
-  services: Services,
+  services: Needs<"db">,
   caller: Caller,
   blueprintKey: string,
 ): Promise<BlueprintVersion> {
@@ -89,7 +89,7 @@ export async function triggerRun(
  * written, the run must go alone.
  */
 export async function triggerRunTogether(
-  services: Services,
+  services: Needs<"db">,
   caller: Caller,
   version: BlueprintVersion,
   body: TriggerBody,

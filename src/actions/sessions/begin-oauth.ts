@@ -24,7 +24,7 @@ import { credentialOrigins } from "#strategies/registry.ts";
 import { encryptWithKey } from "#vault/one-key.ts";
 import type { HostedSession } from "./hosted-session.ts";
 import { withOAuthAccess } from "./oauth-access.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs, Services } from "#actions/services.ts";
 
 /** Whether an end user logs in at the target itself, and so leaves our page. */
 export const leavesForTarget = ({ login }: Strategy): boolean =>
@@ -38,7 +38,7 @@ export function signInHost(strategy: Strategy): string {
 }
 
 /** docs/decisions/0020: one redirect URI for each strategy, so that no answer of one server counts for another. */
-export const redirectUri = (services: Services, accountSlug: string, strategyId: string): string =>
+export const redirectUri = (services: Needs<"publicUrl">, accountSlug: string, strategyId: string): string =>
   `${services.publicUrl()}/connect/oauth/${encodeURIComponent(accountSlug)}/${encodeURIComponent(strategyId)}`;
 
 export const hashState = (state: string): Buffer => createHash("sha256").update(state).digest();
@@ -108,7 +108,7 @@ export async function beginOAuth(
 
 /** Nobody leaves for a sign-in that could not be finished, here or by another process. Throws LoginFailure. */
 async function requireSecret(
-  { db }: Services,
+  { db }: Needs<"db">,
   access: OAuthAccess,
   strategy: Strategy,
   site: OAuthSite,

@@ -15,7 +15,7 @@ import { credentialOrigins } from "#strategies/registry.ts";
 import { decryptWithKey } from "#vault/one-key.ts";
 import { readHostedById, vaultCredential, type HostedSession, type NewContent } from "./hosted-session.ts";
 import { withOAuthAccess } from "./oauth-access.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs, Services } from "#actions/services.ts";
 
 export type FinishOutcome =
   /** The session is still pending: the end user may try again. */
@@ -33,7 +33,7 @@ export interface OAuthAnswer {
 
 /** Throws what is no fault of the end user, the target or the strategy. */
 export async function noteFailure(
-  services: Services,
+  services: Needs<"db" | "log">,
   hosted: HostedSession,
   attempt: OAuthAttempt,
   error: unknown,
@@ -82,14 +82,17 @@ export async function completeSignIn(
 }
 
 /** Of a session that is not pending any more. */
-export async function closedOutcome(services: Services, { session }: HostedSession): Promise<FinishOutcome> {
+export async function closedOutcome(
+  services: Needs<"db">,
+  { session }: HostedSession,
+): Promise<FinishOutcome> {
   const now = await readHostedById(services, session.accountId, session.id);
   return now.session.status === "completed" ? { kind: "completed", hosted: now } : { kind: "expired" };
 }
 
 /** The credential and its tokens, in the transaction that completes the session. False: it was not pending any more. */
 async function vaultTokens(
-  services: Services,
+  services: Needs<"db" | "signing" | "vault">,
   hosted: HostedSession,
   content: NewContent,
   tokens: TokenSet,

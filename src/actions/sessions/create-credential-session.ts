@@ -11,7 +11,7 @@ import { checkReturnUrl } from "#domain/return-url.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Answer } from "#actions/replay-or-run.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 export interface SessionRequest {
   readonly strategyId: string;
@@ -21,7 +21,7 @@ export interface SessionRequest {
 
 /** `POST /credential-sessions`, inside the caller's transaction. Throws Problem 422 naming the field. */
 export async function createCredentialSession(
-  services: Services,
+  services: Needs<"publicUrl" | "signing">,
   tx: Database,
   caller: Caller,
   request: SessionRequest,
@@ -72,6 +72,6 @@ export async function createCredentialSession(
 }
 
 /** Spec, Credential session: the form's URL. Derived, so that it is stored nowhere. */
-export function hostedUrl(services: Services, sessionId: string): string {
+export function hostedUrl(services: Needs<"publicUrl" | "signing">, sessionId: string): string {
   return `${services.publicUrl()}/connect/${services.signing.hostedToken(sessionId)}`;
 }

@@ -13,7 +13,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Answer } from "#actions/replay-or-run.ts";
 import { chooseBlueprint } from "./select-blueprint.ts";
-import type { Caller, Services } from "#actions/services.ts";
+import type { Caller, Needs } from "#actions/services.ts";
 
 export interface EmbeddedSessionRequest {
   readonly origin: string;
@@ -26,7 +26,7 @@ export interface EmbeddedSessionRequest {
 
 /** `POST /embedded-credential-sessions`, inside the caller's transaction. Throws Problem 422 naming the field. */
 export async function createEmbeddedSession(
-  services: Services,
+  services: Needs<"publicUrl" | "signing">,
   tx: Database,
   caller: Caller,
   request: EmbeddedSessionRequest,
@@ -72,7 +72,7 @@ export async function createEmbeddedSession(
 }
 
 /** `GET /embedded-credential-sessions/{id}`. Throws Problem 404. */
-export async function readEmbeddedSession(services: Services, caller: Caller, id: string) {
+export async function readEmbeddedSession(services: Needs<"db" | "publicUrl">, caller: Caller, id: string) {
   const session = isId("embeddedCredentialSession", id)
     ? await findEmbeddedSession(services.db, caller.account.id, id)
     : undefined;
@@ -81,7 +81,8 @@ export async function readEmbeddedSession(services: Services, caller: Caller, id
 }
 
 /** Holds no secret: what opens the session is its client token. */
-const embedUrl = (services: Services, id: string): string => `${services.publicUrl()}/embed/v1/${id}`;
+const embedUrl = (services: Needs<"publicUrl">, id: string): string =>
+  `${services.publicUrl()}/embed/v1/${id}`;
 
 /** docs/decisions/0019: exactly one origin, and one of the account's. */
 function checkOrigin(text: string, embedOrigins: readonly string[]): string {

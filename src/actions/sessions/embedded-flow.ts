@@ -15,7 +15,7 @@ import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { readHosted, readBrand, type HostedSession } from "./hosted-session.ts";
 import { chooseBlueprint } from "./select-blueprint.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** An embedded session, as its frame knows it. */
 export interface Flow {
@@ -50,7 +50,10 @@ export type FlowStep =
  * The one origin that may frame a session, whatever its status; undefined: no page may. Checked again at each request, as a
  * `return_url` is. Changes nothing.
  */
-export async function findFrame(services: Services, id: string): Promise<StoredEmbeddedSession | undefined> {
+export async function findFrame(
+  services: Needs<"db">,
+  id: string,
+): Promise<StoredEmbeddedSession | undefined> {
   if (!isId("embeddedCredentialSession", id)) return undefined;
   const session = await findEmbeddedSessionById(services.db, id);
   if (!session) return undefined;
@@ -59,7 +62,11 @@ export async function findFrame(services: Services, id: string): Promise<StoredE
 }
 
 /** What the client token opens; undefined: it opens nothing here. */
-export async function findFlow(services: Services, id: string, token: string): Promise<Flow | undefined> {
+export async function findFlow(
+  services: Needs<"db" | "signing">,
+  id: string,
+  token: string,
+): Promise<Flow | undefined> {
   if (!services.signing.verifyClientToken(id, token)) return undefined;
   const session = await findFrame(services, id);
   if (!session) return undefined;
@@ -68,7 +75,7 @@ export async function findFlow(services: Services, id: string, token: string): P
 }
 
 /** `pick`: the choice once more, while it is one. */
-export async function readStep(services: Services, { session }: Flow, pick = false): Promise<FlowStep> {
+export async function readStep(services: Needs<"db">, { session }: Flow, pick = false): Promise<FlowStep> {
   const { accountId, id, status, selectedBlueprintKey: blueprintKey } = session;
   const canChoose = session.blueprintKeys.length > 1 && Object.keys(session.credentialIds).length === 0;
   if (status === "pending" && (blueprintKey === null || (pick && canChoose)))
@@ -87,7 +94,7 @@ export async function readStep(services: Services, { session }: Flow, pick = fal
 
 /** Those that can still be chosen, in the caller's order. */
 async function listChoices(
-  { db }: Services,
+  { db }: Needs<"db">,
   { accountId, blueprintKeys }: StoredEmbeddedSession,
 ): Promise<readonly Choice[]> {
   const found = await listBlueprints(db, accountId, blueprintKeys);
@@ -106,7 +113,11 @@ async function listChoices(
 }
 
 /** By the end user, in the picker. False: there is no such choice any more. */
-export async function chooseInFlow(services: Services, { session }: Flow, key: string): Promise<boolean> {
+export async function chooseInFlow(
+  services: Needs<"db" | "signing">,
+  { session }: Flow,
+  key: string,
+): Promise<boolean> {
   if (!session.blueprintKeys.includes(key)) return false;
   return await services.db.transaction(async (tx) => {
     const [version] = await listBlueprints(tx, session.accountId, [key]);
@@ -117,7 +128,7 @@ export async function chooseInFlow(services: Services, { session }: Flow, key: s
 
 /** The slot that a form was made for, of this flow; undefined: of none. */
 export async function findSlot(
-  services: Services,
+  services: Needs<"db">,
   { session }: Flow,
   slotName: string,
 ): Promise<HostedSession | undefined> {
@@ -129,13 +140,17 @@ export async function findSlot(
 }
 
 /** docs/decisions/0017: limited per token. */
-export const mayTry = async (services: Services, { session }: Flow): Promise<boolean> =>
+export const mayTry = async (services: Needs<"db">, { session }: Flow): Promise<boolean> =>
   await countSubmit(services.db, session, limits.embeddedSubmitsMax);
 
 export type SignInState = "waiting" | "refused" | "failed" | "done";
 
 /** What has become of the window that was opened with this `state`, for the frame of its flow. Changes nothing. */
-export async function readSignIn(services: Services, { session }: Flow, state: string): Promise<SignInState> {
+export async function readSignIn(
+  services: Needs<"db">,
+  { session }: Flow,
+  state: string,
+): Promise<SignInState> {
   const stateHash = createHash("sha256").update(state).digest();
   const attempt = await findOAuthAttempt(services.db, stateHash);
   if (!attempt || attempt.accountId !== session.accountId) return "failed";

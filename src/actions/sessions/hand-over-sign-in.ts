@@ -19,7 +19,7 @@ import {
   type OAuthAnswer,
 } from "./complete-sign-in.ts";
 import { readHostedById, type HostedSession } from "./hosted-session.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs, Services } from "#actions/services.ts";
 
 const LOOK_MS = { first: 50, last: 500 };
 
@@ -29,7 +29,7 @@ const LOOK_MS = { first: 50, last: 500 };
  * sign-in, as before. `sealed` says what to do when nobody has taken it.
  */
 export async function handOverSignIn(
-  services: Services,
+  services: Needs<"db" | "log" | "signing">,
   hosted: HostedSession,
   attempt: OAuthAttempt,
   answer: OAuthAnswer,
@@ -81,7 +81,7 @@ export async function finishHandedOver(services: Services, stateHash: Uint8Array
 }
 
 async function readAnswer(
-  { signing }: Services,
+  { signing }: Needs<"signing">,
   stateHash: Uint8Array,
   encrypted: Uint8Array,
 ): Promise<OAuthAnswer> {

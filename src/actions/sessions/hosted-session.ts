@@ -21,7 +21,7 @@ import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** What the hosted page shows of a session. */
 export interface HostedSession {
@@ -39,7 +39,7 @@ const TOKEN = /^[\w-]{43}$/;
 
 /** The session behind a hosted link, in whatever state it is; undefined for an unknown link. Changes nothing. */
 export async function findHostedSession(
-  services: Services,
+  services: Needs<"db" | "signing">,
   token: string,
 ): Promise<HostedSession | undefined> {
   if (!TOKEN.test(token)) return undefined;
@@ -49,7 +49,7 @@ export async function findHostedSession(
 
 /** As findHostedSession, by an id of ours: of any session, those of embedded flows too. */
 export async function readHostedById(
-  services: Services,
+  services: Needs<"db">,
   accountId: string,
   id: string,
 ): Promise<HostedSession> {
@@ -63,7 +63,7 @@ export const readBrand = (account: BrandedAccount): Brand => ({
   name: account.branding?.name ?? account.name,
 });
 
-export async function readHosted(services: Services, session: StoredSession): Promise<HostedSession> {
+export async function readHosted(services: Needs<"db">, session: StoredSession): Promise<HostedSession> {
   const account = must(await findAccountById(services.db, session.accountId), "the session's account");
   const strategy = must(
     await findVersion(services.db, "strategy", {
@@ -86,18 +86,18 @@ export async function readHosted(services: Services, session: StoredSession): Pr
 }
 
 /** A fresh value for one rendered form, which needs no cookie. */
-export async function issueCsrf(services: Services, token: string): Promise<string> {
+export async function issueCsrf(services: Needs<"db" | "signing">, token: string): Promise<string> {
   return services.signing.csrf(token, await readClock(services.db));
 }
 
 /** The picture with this content, which pages of its account show. */
-export async function findLogo(services: Services, sha256: Buffer): Promise<Logo | undefined> {
+export async function findLogo(services: Needs<"db">, sha256: Buffer): Promise<Logo | undefined> {
   return await findStoredLogo(services.db, sha256);
 }
 
 /** `stale`: the value is of a form that we rendered for this link, too long ago to count. */
 export async function checkCsrf(
-  services: Services,
+  services: Needs<"db" | "signing">,
   token: string,
   value: string,
 ): Promise<"good" | "stale" | "bad"> {
@@ -120,7 +120,7 @@ export type SubmitOutcome =
  * one makes a credential. Spec, Credential session, `pending` → `completed`.
  */
 export async function submitCredentials(
-  services: Services,
+  services: Needs<"db" | "signing" | "vault">,
   hosted: HostedSession,
   submitted: ReadonlyMap<string, string>,
 ): Promise<SubmitOutcome> {
@@ -143,7 +143,7 @@ export interface NewContent {
 
 /** Seals a new credential and completes its session; what `alongside` writes belongs to the same transaction. */
 export async function vaultCredential(
-  services: Services,
+  services: Needs<"db" | "signing" | "vault">,
   { session }: HostedSession,
   id: string,
   { values, origins }: NewContent,

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { saveFirstBrowser, type StoredSession } from "#db/credentials/credential-sessions.ts";
 import { randomBase62 } from "#lib/new-id.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 const BROWSER = /^[0-9A-Za-z]{43}$/;
 
@@ -14,7 +14,7 @@ const fingerprintOf = ({ id }: Pick<StoredSession, "id">, browser: string): Buff
  * name that this gives. Null: another one was first just now.
  */
 export async function noteOpening(
-  { db }: Pick<Services, "db">,
+  { db }: Needs<"db">,
   session: StoredSession,
   browser: string | null,
 ): Promise<string | null> {

@@ -4,14 +4,14 @@ import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { GateError } from "#outbound/gate-error.ts";
 import type { OAuthAccess } from "#strategies/oauth/oauth-access.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /**
  * Works with a strategy's authorization server while an end user connects; what was typed is in scope as `$credential`, and leaves for
  * these origins alone, whatever the strategy names.
  */
 export async function withOAuthAccess<T>(
-  services: Services,
+  services: Needs<"clientSecret" | "gate" | "loginExpressions">,
   {
     accountId,
     strategy,

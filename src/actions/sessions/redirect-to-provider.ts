@@ -1,5 +1,5 @@
 import type { BeginOutcome } from "./begin-oauth.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 type Leaving = Extract<BeginOutcome, { kind: "leave" }>;
 
@@ -11,7 +11,7 @@ export interface Departing {
 }
 
 export const prepareToLeave = (
-  services: Services,
+  services: Needs<"signing">,
   sessionId: string,
   { state, url }: Leaving,
 ): Departing => ({
@@ -22,7 +22,7 @@ export const prepareToLeave = (
 
 /** What a window that came from a frame leaves with; undefined: nobody sent it there. */
 export function leave(
-  services: Services,
+  services: Needs<"signing">,
   sessionId: string,
   { state, url, proof }: Departing,
 ): Leaving | undefined {

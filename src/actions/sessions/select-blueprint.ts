@@ -4,11 +4,11 @@ import type { Database } from "#db/connection/pool.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** Makes a Blueprint the one whose slots an embedded flow collects, with their strategies' versions of now. */
 export async function chooseBlueprint(
-  services: Services,
+  services: Needs<"signing">,
   tx: Database,
   flow: { readonly accountId: string; readonly id: string },
   { blueprint }: BlueprintVersion,

@@ -1,7 +1,7 @@
 import { readClock } from "#db/connection/clock.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 /** Whether the service can work: throws when the database does not answer. */
-export async function readHealth(services: Pick<Services, "db">): Promise<void> {
+export async function readHealth(services: Needs<"db">): Promise<void> {
   await readClock(services.db);
 }

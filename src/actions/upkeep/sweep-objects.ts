@@ -6,7 +6,7 @@ import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { claimStore, StoreOfAnother } from "./claim-store.ts";
-import type { Services } from "#actions/services.ts";
+import type { Needs } from "#actions/services.ts";
 
 const PAGE = 500;
 
@@ -20,7 +20,7 @@ const SHAPE =
 /** A sweep that would remove more than both is more likely a database that lacks rows (an old backup) than orphans. */
 const REMOVED_MAX = { objects: 1_000, share: 0.05 };
 
-type Swept = Pick<Services, "db" | "blobs" | "log">;
+type Swept = Needs<"db" | "blobs" | "log">;
 
 /**
  * docs/decisions/0029: what a process that died between writing an object and COMMIT has left. Nothing names it, so
