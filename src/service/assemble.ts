@@ -97,13 +97,7 @@ export async function startService(
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
     const services = await openServices({ config, log, database, news, publicUrl }, signingKey, privateHalf);
-    closeShared = async () =>
-      await Promise.all([
-        services.gate.close(),
-        services.oidcGate.close(),
-        services.loginExpressions.close(),
-        services.refusedSignIns.close(),
-      ]);
+    closeShared = async () => await closeServices(services);
     await claimStoreAtStart(services);
     await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);
     parts.push(followVaultKeys(database.db, services.vault, log));
@@ -143,6 +137,14 @@ async function claimStoreAtStart({ db, blobs, log }: Needs<"db" | "blobs" | "log
     log.warn(describeError(error), "the object store could not be asked whose it is");
   }
 }
+
+const closeServices = async (services: Awaited<ReturnType<typeof openServices>>): Promise<unknown> =>
+  await Promise.all([
+    services.gate.close(),
+    services.oidcGate.close(),
+    services.loginExpressions.close(),
+    services.refusedSignIns.close(),
+  ]);
 
 async function openServices(
   made: {
@@ -325,14 +327,7 @@ export async function startQuarantined(
     isFree: () => worker.isFree(),
     stop: async () => {
       await worker.stop();
-      await Promise.all([
-        unfollow(),
-        engine.expressions.close(),
-        services.gate.close(),
-        services.oidcGate.close(),
-        services.loginExpressions.close(),
-        services.refusedSignIns.close(),
-      ]);
+      await Promise.all([unfollow(), engine.expressions.close(), closeServices(services)]);
       await settleRows(db);
       await news.close();
       await db.end();

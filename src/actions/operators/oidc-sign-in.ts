@@ -22,7 +22,7 @@ import {
   type Arrival,
   type Departure,
 } from "./oidc-flow.ts";
-import { openSession, type NewcomerBrowser } from "./open-session.ts";
+import { openSession, recordRefused, type NewcomerBrowser } from "./open-session.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleArrival, throttleStranger, type Newcomer } from "./throttle-sign-in.ts";
 
@@ -123,21 +123,13 @@ async function wasJustAsked(tx: Database, { askedAtMs }: OidcIdentity): Promise<
   return askedAtMs !== null && (await readClock(tx)) - askedAtMs < limits.operatorStepUpMs;
 }
 
-/** On record: with an entry of its own for an operator; never what the provider has said of them. */
+/** Never what the provider has said of them. */
 async function fail(
   services: Needs<"db" | "refusedSignIns" | "signing">,
   { address }: NewcomerBrowser,
   reason: OidcRefusal,
   operatorId: string | null,
 ) {
-  if (operatorId === null) services.refusedSignIns.count(null, reason);
-  else
-    await recordAudit(services.db, services.signing.audit, {
-      accountId: null,
-      actor: { kind: "service" },
-      action: "operator.sign_in_failed",
-      subjectId: operatorId,
-      detail: { reason, address },
-    });
+  await recordRefused(services, operatorId, reason, address);
   return refuseFlow(reason, "sign_in");
 }

@@ -1,10 +1,10 @@
-import { recordAudit } from "#db/audit-entries.ts";
 import { rotateOperatorSession } from "#db/operators/operator-sessions.ts";
 import { lockOperator } from "#db/operators/operators.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
 import { handleCallback, startAuthorization, refuseFlow, type Arrival, type Departure } from "./oidc-flow.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import type { OperatorCaller } from "./operator-caller.ts";
+import { recordStepUp } from "./own-session.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleOperator } from "./throttle-sign-in.ts";
 
@@ -47,13 +47,7 @@ export async function finishOidcStepUp(
     const hash = services.signing.operators.sessionHash(token);
     // The session was ended meanwhile.
     if (!(await rotateOperatorSession(tx, caller.sessionId, hash, true))) return false;
-    await recordAudit(tx, services.signing.audit, {
-      accountId: null,
-      actor: actorOf(caller),
-      action: "operator.step_up",
-      subjectId: caller.operatorId,
-      detail: { session: caller.sessionId, second_factor: "provider" },
-    });
+    await recordStepUp(tx, services, caller, "provider");
     return true;
   });
   if (!isTaken) throw refuseFlow("oidc_taken", "step_up");

@@ -8,6 +8,7 @@ import type { Database } from "#db/connection/pool.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import type { SignInWay } from "#domain/operator.ts";
+import type { OidcRefusal } from "#domain/problem.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Needs } from "#actions/services.ts";
 
@@ -53,5 +54,24 @@ export async function openSession(
     action: "operator.sign_in",
     subjectId: operatorId,
     detail: { session: id, by: signedInBy, second_factor: opened.secondFactor, address: browser.address },
+  });
+}
+
+/** On record: with an entry of its own for an operator, and else among those that are counted. */
+export async function recordRefused(
+  { db, signing, refusedSignIns }: Needs<"db" | "refusedSignIns" | "signing">,
+  operatorId: string | null,
+  reason: OidcRefusal | "password" | "second_factor",
+  address: string,
+): Promise<void> {
+  // Of a name that nobody has, the password is asked about first.
+  if (operatorId === null)
+    return refusedSignIns.count(null, reason === "second_factor" ? "password" : reason);
+  await recordAudit(db, signing.audit, {
+    accountId: null,
+    actor: { kind: "service" },
+    action: "operator.sign_in_failed",
+    subjectId: operatorId,
+    detail: { reason, address },
   });
 }

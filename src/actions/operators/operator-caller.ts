@@ -1,38 +1,16 @@
-import { findLiveSession, touchOperatorSession } from "#db/operators/operator-sessions.ts";
+import { findLiveSession, touchOperatorSession, type LiveSession } from "#db/operators/operator-sessions.ts";
 import { limits } from "#domain/limits.ts";
-import {
-  mayDo,
-  mustHaveSecondFactor,
-  stepUpOf,
-  type OperatorRole,
-  type Permission,
-  type StepUp,
-  type SignInWay,
-} from "#domain/operator.ts";
+import { mayDo, mustHaveSecondFactor, stepUpOf, type Permission, type StepUp } from "#domain/operator.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Needs } from "#actions/services.ts";
 
 /** A signed-in operator: the first thing every action of the operator API wants. */
-export interface OperatorCaller {
-  readonly operatorId: string;
+export interface OperatorCaller extends Omit<LiveSession, "id" | "wasSteppedUp"> {
   readonly sessionId: string;
-  readonly email: string;
-  readonly role: OperatorRole;
-  readonly hasSecondFactor: boolean;
-  /** Their password was made for them, and is to be changed before anything else. */
-  readonly hasFirstPassword: boolean;
-  /** The second factor was given within the last minutes. */
-  readonly isSteppedUp: boolean;
-  /** Or within the last half an hour. */
-  readonly isSteppedUpLately: boolean;
-  readonly signedInBy: SignInWay;
   /** The provider that they have signed in at answers for the second factor. */
   readonly isVouchedFor: boolean;
   /** They have signed in at the provider, and our own second factor is wanted as well. */
   readonly wantsCode: boolean;
-  /** The session was opened within the last minutes. */
-  readonly isNew: boolean;
-  readonly expiresAt: Date;
 }
 
 /** The actor of an audit entry. */

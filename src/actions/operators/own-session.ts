@@ -1,5 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { deleteOperatorSession, rotateOperatorSession } from "#db/operators/operator-sessions.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { forgetSignIns } from "#db/operators/operator-throttle.ts";
 import { lockOperator } from "#db/operators/operators.ts";
 import { isId } from "#domain/ids.ts";
@@ -55,13 +56,7 @@ export async function stepUp(
     // The session was ended meanwhile.
     if (!(await rotateOperatorSession(tx, caller.sessionId, keys.sessionHash(token), true))) return false;
     await forgetSignIns(tx, nameHash);
-    await recordAudit(tx, services.signing.audit, {
-      accountId: null,
-      actor: actorOf(caller),
-      action: "operator.step_up",
-      subjectId: caller.operatorId,
-      detail: { session: caller.sessionId, second_factor: factor },
-    });
+    await recordStepUp(tx, services, caller, factor);
     return true;
   });
   if (!isTaken) throw wrongCode();
@@ -73,5 +68,21 @@ export function wrongCode(): Problem {
   const message = "The code is not right, or was used already. Wait for the next one.";
   return new Problem("validation_error", message, {
     details: [{ message, code: "invalid_input_data", field: "code" }],
+  });
+}
+
+/** Inside the transaction of the step-up. */
+export async function recordStepUp(
+  tx: Database,
+  { signing }: Needs<"signing">,
+  caller: OperatorCaller,
+  factor: "app" | "recovery" | "provider",
+): Promise<void> {
+  await recordAudit(tx, signing.audit, {
+    accountId: null,
+    actor: actorOf(caller),
+    action: "operator.step_up",
+    subjectId: caller.operatorId,
+    detail: { session: caller.sessionId, second_factor: factor },
   });
 }

@@ -1,4 +1,3 @@
-import { recordAudit } from "#db/audit-entries.ts";
 import {
   findOperatorByName,
   lockOperator,
@@ -15,7 +14,7 @@ import { PasswordsBusy, type PasswordTurn } from "#lib/password-turns.ts";
 import { isOutdatedHash } from "#lib/password.ts";
 import type { Needs, Services } from "#actions/services.ts";
 import type { KnownBrowserCookies } from "./known-browser.ts";
-import { openSession, type NewcomerBrowser } from "./open-session.ts";
+import { openSession, recordRefused, type NewcomerBrowser } from "./open-session.ts";
 import { isAppCode, isSecondFactor, takeSecondFactor } from "./second-factor.ts";
 import { admitAttempt, tooMany, tooManySignIns } from "./throttle-sign-in.ts";
 
@@ -173,22 +172,14 @@ async function admit(
   });
 }
 
-/** On record: with an entry of its own for a name that exists; never the name that was typed, which may be a password. */
+/** Never the name that was typed, which may be a password. */
 async function fail(
   services: Needs<"db" | "refusedSignIns" | "signing">,
   operator: StoredOperator | undefined,
   address: string,
   reason: "password" | "second_factor",
 ): Promise<Problem> {
-  if (operator)
-    await recordAudit(services.db, services.signing.audit, {
-      accountId: null,
-      actor: { kind: "service" },
-      action: "operator.sign_in_failed",
-      subjectId: operator.id,
-      detail: { reason, address },
-    });
-  else services.refusedSignIns.count(null, "password");
+  await recordRefused(services, operator?.id ?? null, reason, address);
   return new Problem("authentication_error", "The name, the password or the code is not right.");
 }
 

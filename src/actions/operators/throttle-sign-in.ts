@@ -6,8 +6,6 @@ import type { Taken } from "#lib/token-bucket.ts";
 import type { Needs } from "#actions/services.ts";
 import { findAnyKnownBrowser, findKnownBrowser, type KnownBrowserCookies } from "./known-browser.ts";
 
-const BOUNDS = { free: limits.signInFree, waitMsMax: limits.signInWaitMsMax } as const;
-
 /** What an attempt is counted by. Each kind has counters of its own; no name of one is a name of another. */
 type CounterKind = "name" | "browser" | "password" | "second-factor";
 
@@ -21,7 +19,7 @@ export async function throttleSecret(
   operatorId: string,
 ): Promise<Uint8Array> {
   const hash = hashOf(services, kind, operatorId);
-  const { blockedMs } = await countSignIn(services.db, { hash, isUnknown: false }, BOUNDS);
+  const { blockedMs } = await countSignIn(services.db, { hash, isUnknown: false });
   if (blockedMs > 0) throw tooMany(Math.ceil(blockedMs / 1_000));
   return hash;
 }
@@ -54,7 +52,7 @@ export async function admitAttempt(
   const browser = findKnownBrowser(signing.operators, name, newcomer.knownBrowsers);
   if (browser !== null) {
     const counter = hashOf(services, "browser", browser);
-    const { blockedMs } = await countSignIn(db, { hash: counter, isUnknown: false }, BOUNDS);
+    const { blockedMs } = await countSignIn(db, { hash: counter, isUnknown: false });
     // One that is stolen is worth no more guesses than a name.
     if (blockedMs === 0) return { kind: "browser", counter };
   }
@@ -62,7 +60,7 @@ export async function admitAttempt(
   if (!allowed) return { kind: "over", seconds: Math.max(retryAfterSeconds, 1) };
   if (isUnknown) services.refusedSignIns.countUnknownName();
   const counter = hashOf(services, "name", name);
-  const { blockedMs } = await countSignIn(db, { hash: counter, isUnknown }, BOUNDS);
+  const { blockedMs } = await countSignIn(db, { hash: counter, isUnknown });
   if (blockedMs > 0) return { kind: "over", seconds: Math.ceil(blockedMs / 1_000) };
   return { kind: "counted", counter };
 }

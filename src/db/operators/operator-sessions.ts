@@ -18,9 +18,11 @@ export interface LiveSession {
   readonly email: string;
   readonly role: OperatorRole;
   readonly hasSecondFactor: boolean;
-  /** It was made for the operator, who has not changed it yet. */
+  /** It was made for the operator, who is to change it before anything else. */
   readonly hasFirstPassword: boolean;
+  /** The second factor was given within the last minutes. */
   readonly isSteppedUp: boolean;
+  /** Or within the last half an hour. */
   readonly isSteppedUpLately: boolean;
   readonly signedInBy: SignInWay;
   /** A second factor was given in this session, whenever. */

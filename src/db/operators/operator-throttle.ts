@@ -1,19 +1,14 @@
 import type { Database } from "#db/connection/pool.ts";
-
-/** How attempts are counted: free ones, then a wait that doubles from a second up to the longest. */
-interface SignInBounds {
-  readonly free: number;
-  readonly waitMsMax: number;
-}
+import { limits } from "#domain/limits.ts";
 
 /**
- * Counts an attempt before anything is compared, so that many at once are not more than one after the other. `isUnknown`: by a name that
- * nobody has. Gives how long the counter is blocked when it is; then nothing was counted.
+ * Counts an attempt before anything is compared, so that many at once are not more than one after the other: some are free, then a wait
+ * doubles from a second up to the longest. `isUnknown`: by a name that nobody has. Gives how long the counter is blocked when it is; then
+ * nothing was counted.
  */
 export async function countSignIn(
   db: Database,
   { hash, isUnknown }: { readonly hash: Uint8Array; readonly isUnknown: boolean },
-  { free, waitMsMax }: SignInBounds,
 ): Promise<{ readonly blockedMs: number }> {
   const counted = await db.query(
     `insert into operator_throttle as throttle (name_hash, failures, blocked_until, last_at, is_unknown)
@@ -23,7 +18,7 @@ export async function countSignIn(
        blocked_until = app_now() + case when throttle.failures < $2 then 0
          else least(1000 * 2 ^ least(throttle.failures - $2, 30), $3) end * interval '1 ms'
      where throttle.blocked_until <= app_now() returning 1`,
-    [hash, free, waitMsMax, isUnknown],
+    [hash, limits.signInFree, limits.signInWaitMsMax, isUnknown],
   );
   if (counted.length > 0) return { blockedMs: 0 };
   const rows = await db.query<{ blockedMs: number }>(

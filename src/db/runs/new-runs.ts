@@ -1,6 +1,7 @@
 import { failpoint } from "#lib/failpoint.ts";
 import { grouped } from "#db/connection/group.ts";
 import type { Database, Statement } from "#db/connection/pool.ts";
+import type { RunCredential } from "./runs.ts";
 
 export interface NewRun {
   readonly id: string;
@@ -20,13 +21,7 @@ export interface NewRun {
   readonly ignoredKeys: readonly string[];
   readonly timeoutMs: number;
   readonly retentionMs: number;
-  readonly credentials: readonly {
-    readonly slot: string;
-    readonly credentialId: string;
-    readonly strategyId: string;
-    readonly strategyVersion: number;
-    readonly concurrency: number | null;
-  }[];
+  readonly credentials: readonly (RunCredential & { readonly concurrency: number | null })[];
   readonly inputs: readonly NewRunInput[];
 }
 

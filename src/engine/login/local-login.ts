@@ -13,13 +13,12 @@ import { openJar } from "#strategies/http/session-jar.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
 import {
   givenSecrets,
+  loggedInWith,
   secretsOfAllFields,
-  secretValues,
   sessionSecrets,
-  targetValues,
+  type LoggedIn,
 } from "./login-secrets.ts";
 import { shownOf, withCourse } from "./login-course.ts";
-import type { LoggedIn } from "./login.ts";
 import { makeRedactor } from "#engine/redaction/redact.ts";
 import { RunFailure } from "#engine/run-ended.ts";
 import type { RunSecret } from "#engine/redaction/run-secrets.ts";
@@ -74,12 +73,7 @@ export async function logInLocally(
     });
     const session = new Secret({ ...given, codes: context.codes });
     read.push(...sessionSecrets(strategy, fields, session));
-    return {
-      session,
-      secrets: secretValues(strategy, fields, session),
-      fromTarget: targetValues(strategy, fields, session),
-      fromEndUser: givenSecrets(strategy, fields),
-    };
+    return loggedInWith(strategy, fields, session);
   } catch (error) {
     signal.throwIfAborted();
     if (bounded.aborted)

@@ -7,6 +7,26 @@ import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
 import type { CredentialFields } from "./login-context.ts";
 import { cookieSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts";
 
+export interface LoggedIn {
+  readonly session: Secret<LoginSession>;
+  /** What is looked for in whatever targets give and the run stores. */
+  readonly secrets: readonly RunSecret[];
+  /** Those of them that the target gave, and may get back by a handle; and those that the end user gave. */
+  readonly fromTarget: readonly string[];
+  readonly fromEndUser: readonly string[];
+}
+
+export const loggedInWith = (
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: Secret<LoginSession>,
+): LoggedIn => ({
+  session,
+  secrets: secretValues(strategy, fields, session),
+  fromTarget: targetValues(strategy, fields, session),
+  fromEndUser: givenSecrets(strategy, fields),
+});
+
 /**
  * Values that must not be stored if a target echoes them: the secret fields, and what the login gave. User names are not. Throws
  * LoginFailure when the target gave more of them than are looked for.
@@ -49,7 +69,7 @@ export function sessionSecrets(
 }
 
 /** Those of them that the target gave by itself, so that it may get them back: what was extracted, and cookies. */
-export function targetValues(
+function targetValues(
   strategy: Strategy,
   fields: Secret<CredentialFields>,
   session: Secret<LoginSession>,

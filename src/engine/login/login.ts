@@ -13,7 +13,7 @@ import { shownOf, withCourse } from "./login-course.ts";
 import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
 import { hiddenFrom, NOT_SHOWN } from "./login-secrecy.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
-import { givenSecrets, secretValues, targetValues } from "./login-secrets.ts";
+import { givenSecrets, loggedInWith, secretValues, type LoggedIn } from "./login-secrets.ts";
 import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { openDoor } from "#engine/redaction/door.ts";
@@ -41,15 +41,6 @@ export interface LoginRequest extends CredentialReference, LoginTurnRequest {
   readonly trace?: LoginTrace | undefined;
 }
 
-export interface LoggedIn {
-  readonly session: Secret<LoginSession>;
-  /** What is looked for in whatever targets give and the run stores. */
-  readonly secrets: readonly RunSecret[];
-  /** Those of them that the target gave, and may get back by a handle; and those that the end user gave. */
-  readonly fromTarget: readonly string[];
-  readonly fromEndUser: readonly string[];
-}
-
 /**
  * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
  * processes. Throws RunFailure, or RunInLine when those before it take long.
@@ -69,15 +60,9 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
     clean = cleanerOf(givenSecrets(request.strategy.strategy, fields));
     const session = await openSession({ ...request, signal: bounded }, fields);
-    const { strategy } = request.strategy;
-    const secrets = secretValues(strategy, fields, session);
+    const loggedIn = loggedInWith(request.strategy.strategy, fields, session);
     await clearRejections(services, request, lockout);
-    return {
-      session,
-      secrets,
-      fromTarget: targetValues(strategy, fields, session),
-      fromEndUser: givenSecrets(strategy, fields),
-    };
+    return loggedIn;
   } catch (error) {
     // The target has counted it, whatever becomes of the run.
     const more =
