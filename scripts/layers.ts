@@ -217,7 +217,7 @@ export const FENCES: readonly Fence[] = [
     modules: ["^graphile-worker($|/)"],
   },
   {
-    what: "undici and the browser driver",
+    what: "undici and browser drivers",
     why: "every request to another system passes the egress gate",
     where: { only: ["outbound"] },
     modules: ["^(undici|playwright|playwright-core|proxy-chain)($|/)"],
@@ -280,7 +280,7 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "child processes",
-    why: "only the embedded database, the demo and a worker's quarantine start programs (the browser driver starts its own)",
+    why: "only the embedded database, the demo and a worker's quarantine start programs",
     where: { only: ["db/embedded", "cli/demo", "worker/quarantine"] },
     modules: ["^(node:)?(child_process|cluster)$"],
   },
