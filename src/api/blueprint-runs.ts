@@ -1,47 +1,34 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { cancelRun, followCancel } from "#actions/runs/cancel-run.ts";
 import { readRunResults } from "#actions/runs/read-run-results.ts";
 import { findVisibleRun, readRunStatus } from "#actions/runs/read-run.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
-import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { invalidField } from "#domain/problem.ts";
 import type { DeliveryMethod } from "#domain/run-results.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { pathParameter } from "./request.ts";
+import { pathParameter, type Handler } from "./request.ts";
 
 /** Spec, GET /blueprint-runs/{runId}/status. */
-export async function getRunStatus(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const getRunStatus: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "polls", scope: "runs" });
   return sendJson(
     reply,
     JSON.stringify(await readRunStatus(services, caller, pathParameter(request, "runId"))),
   );
-}
+};
 
 /** Spec, GET /blueprint-runs/{runId}/results. */
-export async function getRunResults(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const getRunResults: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
   return sendJson(reply, await readRunResults(services, caller, run, readDeliveryMethod(request)));
-}
+};
 
 /** docs/api.md#cancelling. It has no body: what is sent as one is not looked at. */
-export async function postRunCancel(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const postRunCancel: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const runId = pathParameter(request, "runId");
   const run = await findVisibleRun(services, caller, runId);
@@ -57,7 +44,7 @@ export async function postRunCancel(
   );
   if (!outcome.replayed) followCancel(services, run);
   return sendAnswer(reply, outcome);
-}
+};
 
 /** Spec: `direct` or `presigned_url`; when omitted, the large-dataset mode applies. Throws Problem 422. */
 function readDeliveryMethod(request: FastifyRequest): DeliveryMethod | undefined {

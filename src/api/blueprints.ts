@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { isPassingFailure } from "#actions/passing-failure.ts";
 import { findStored, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
 import { describeTrigger } from "#actions/runs/describe-trigger.ts";
@@ -16,14 +16,10 @@ import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { readTriggerBody } from "./read-trigger-body.ts";
 import { reportIgnoredKeys } from "./report-ignored-keys.ts";
-import { pathParameter } from "./request.ts";
+import { pathParameter, type Handler } from "./request.ts";
 
 /** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is that of docs/api.md#order-of-checks. */
-export async function postTrigger(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const postTrigger: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const blueprintKey = pathParameter(request, "blueprintKey");
   // Both in one round trip to the database; the Blueprint's refusals come first.
@@ -65,7 +61,7 @@ export async function postTrigger(
     // Files of a request that made no run are nobody's, and so are those under keys that the Blueprint ignores.
     await body.discard(kept);
   }
-}
+};
 
 /** The request's key, and what is stored under it. Throws Problem 422. */
 async function findKey(
@@ -79,12 +75,8 @@ async function findKey(
 }
 
 /** The schema of a trigger's body: docs/api.md#the-schema-of-a-blueprint. */
-export async function getTriggerSchema(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const getTriggerSchema: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const version = await findTriggeredBlueprint(services, caller, pathParameter(request, "blueprintKey"));
   return sendJson(reply, JSON.stringify(describeTrigger(version)));
-}
+};

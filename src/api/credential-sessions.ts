@@ -1,27 +1,21 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
 import { createCredentialSession, type SessionRequest } from "#actions/sessions/create-credential-session.ts";
 import { readCredentialSession } from "#actions/sessions/read-credential-session.ts";
-import type { Services } from "#actions/services.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import type { JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
 import { sendJson } from "./answer.ts";
 import { postSession } from "./post-session.ts";
-import { pathParameter } from "./request.ts";
+import { pathParameter, type Handler } from "./request.ts";
 
 /** Spec, POST /credential-sessions. */
-export async function postCredentialSession(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const postCredentialSession: Handler = async (services, request, reply) => {
   return await postSession(services, request, reply, {
     collection: "credential-sessions",
     keys: SESSION_KEYS,
     create: (caller, body) => async (tx) =>
       await createCredentialSession(services, tx, caller, readSessionRequest(body)),
   });
-}
+};
 
 const SESSION_KEYS: readonly string[] = ["strategy_id", "name", "return_url"];
 
@@ -48,14 +42,10 @@ function readSessionRequest(body: ReadonlyMap<string, JsonTree>): SessionRequest
 }
 
 /** Spec, GET /credential-sessions/{id}. */
-export async function getCredentialSession(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const getCredentialSession: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "polls", scope: "sessions" });
   return sendJson(
     reply,
     JSON.stringify(await readCredentialSession(services, caller, pathParameter(request, "id"))),
   );
-}
+};

@@ -1,19 +1,13 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
 import { deleteCredential, withdrawTombstone } from "#actions/credentials/delete-credential.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
-import type { Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { pathParameter } from "./request.ts";
+import { pathParameter, type Handler } from "./request.ts";
 
 /** Spec, DELETE /credentials/{credentialId}. It has no body: what is sent as one is not looked at. */
-export async function deleteCredentialById(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const deleteCredentialById: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "credentials:delete" });
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
@@ -38,4 +32,4 @@ export async function deleteCredentialById(
   });
   services.news.announce(failedRunIds);
   return sendAnswer(reply, outcome);
-}
+};

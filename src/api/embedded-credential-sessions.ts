@@ -1,32 +1,26 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   createEmbeddedSession,
   readEmbeddedSession,
   type EmbeddedSessionRequest,
 } from "#actions/sessions/create-embedded-session.ts";
-import type { Services } from "#actions/services.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import { NumberText, type JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
 import { sendJson } from "./answer.ts";
 import { postSession } from "./post-session.ts";
-import { pathParameter } from "./request.ts";
+import { pathParameter, type Handler } from "./request.ts";
 
 const KEYS: readonly string[] = ["origin", "blueprint_keys", "name", "locale", "expires_in_seconds"];
 
 /** `POST /embedded-credential-sessions`. docs/decisions/0012. */
-export async function postEmbeddedSession(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const postEmbeddedSession: Handler = async (services, request, reply) => {
   return await postSession(services, request, reply, {
     collection: "embedded-credential-sessions",
     keys: KEYS,
     create: (caller, body) => async (tx) =>
       await createEmbeddedSession(services, tx, caller, readRequest(body)),
   });
-}
+};
 
 /** As for credential sessions: an explicit `null` is an omitted field. Throws Problem 422. */
 function readRequest(body: ReadonlyMap<string, JsonTree>): EmbeddedSessionRequest {
@@ -71,14 +65,10 @@ function readSeconds(value: JsonTree, wrong: Wrong): number | null {
 }
 
 /** `GET /embedded-credential-sessions/{id}`. */
-export async function getEmbeddedSession(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const getEmbeddedSession: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "polls", scope: "sessions" });
   return sendJson(
     reply,
     JSON.stringify(await readEmbeddedSession(services, caller, pathParameter(request, "id"))),
   );
-}
+};

@@ -1,4 +1,12 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Services } from "#actions/services.ts";
+
+/** Answers one endpoint. Throws Problem. */
+export type Handler = (
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Promise<FastifyReply>;
 
 /** Every `Authorization` header of the request: two are not one (Node would silently take the first). */
 export function authorizationOf(request: FastifyRequest): readonly string[] {

@@ -10,6 +10,7 @@ import { enter } from "./enter.ts";
 import { registerIcon } from "./icon.ts";
 import { registerReference } from "./openapi-routes.ts";
 import { renderProblem } from "./render-problem.ts";
+import type { Handler } from "./request.ts";
 import { getRunEvents } from "./run-events.ts";
 
 /** The public API, in the interface's order; then what we add to it. */
@@ -18,6 +19,8 @@ export function registerApi(app: FastifyInstance, services: Services): void {
   registerIcon(app);
   app.register(
     async (api) => {
+      const by = (handler: Handler) => async (request: FastifyRequest, reply: FastifyReply) =>
+        await handler(services, request, reply);
       api.addHook("onSend", (_request, reply, _payload, done) => {
         reply.header("Cache-Control", "no-store");
         done();
@@ -29,52 +32,19 @@ export function registerApi(app: FastifyInstance, services: Services): void {
         throw notFound("Path");
       });
 
-      api.post(
-        "/credential-sessions",
-        async (request, reply) => await postCredentialSession(services, request, reply),
-      );
-      api.get(
-        "/credential-sessions/:id",
-        async (request, reply) => await getCredentialSession(services, request, reply),
-      );
-      api.delete(
-        "/credentials/:credentialId",
-        async (request, reply) => await deleteCredentialById(services, request, reply),
-      );
-      api.post(
-        "/blueprints/:blueprintKey/trigger",
-        async (request, reply) => await postTrigger(services, request, reply),
-      );
-      api.get(
-        "/blueprint-runs/:runId/status",
-        async (request, reply) => await getRunStatus(services, request, reply),
-      );
-      api.get(
-        "/blueprint-runs/:runId/results",
-        async (request, reply) => await getRunResults(services, request, reply),
-      );
+      api.post("/credential-sessions", by(postCredentialSession));
+      api.get("/credential-sessions/:id", by(getCredentialSession));
+      api.delete("/credentials/:credentialId", by(deleteCredentialById));
+      api.post("/blueprints/:blueprintKey/trigger", by(postTrigger));
+      api.get("/blueprint-runs/:runId/status", by(getRunStatus));
+      api.get("/blueprint-runs/:runId/results", by(getRunResults));
 
       // Extensions of ours: docs/decisions/0012.
-      api.post(
-        "/embedded-credential-sessions",
-        async (request, reply) => await postEmbeddedSession(services, request, reply),
-      );
-      api.get(
-        "/embedded-credential-sessions/:id",
-        async (request, reply) => await getEmbeddedSession(services, request, reply),
-      );
-      api.post(
-        "/blueprint-runs/:runId/cancel",
-        async (request, reply) => await postRunCancel(services, request, reply),
-      );
-      api.get(
-        "/blueprint-runs/:runId/events",
-        async (request, reply) => await getRunEvents(services, request, reply),
-      );
-      api.get(
-        "/blueprints/:blueprintKey/schema",
-        async (request, reply) => await getTriggerSchema(services, request, reply),
-      );
+      api.post("/embedded-credential-sessions", by(postEmbeddedSession));
+      api.get("/embedded-credential-sessions/:id", by(getEmbeddedSession));
+      api.post("/blueprint-runs/:runId/cancel", by(postRunCancel));
+      api.get("/blueprint-runs/:runId/events", by(getRunEvents));
+      api.get("/blueprints/:blueprintKey/schema", by(getTriggerSchema));
     },
     { prefix: "/api/v1" },
   );

@@ -1,11 +1,10 @@
 import { Readable } from "node:stream";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { findVisibleRun } from "#actions/runs/read-run.ts";
-import type { Services } from "#actions/services.ts";
 import type { RunEvent } from "#actions/runs/watch-runs.ts";
 import { isTerminal, projectRun } from "#domain/run.ts";
 import { enter } from "./enter.ts";
-import { pathParameter } from "./request.ts";
+import { pathParameter, type Handler } from "./request.ts";
 
 /** How long a client waits before it connects again after its stream was cut. */
 const RETRY_MS = 2_000;
@@ -13,11 +12,7 @@ const RETRY_MS = 2_000;
 const AHEAD_BYTES = 1_024;
 
 /** docs/api.md#events: the run's status as Server-Sent Events. */
-export async function getRunEvents(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const getRunEvents: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "polls", scope: "runs" });
   const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
   const seen = readLastEventId(request, run.sequence);
@@ -36,7 +31,7 @@ export async function getRunEvents(
     .type("text/event-stream; charset=utf-8")
     .header("X-Accel-Buffering", "no")
     .send(Readable.from(writeEvents(events), { objectMode: false, highWaterMark: AHEAD_BYTES }));
-}
+};
 
 /**
  * The id of the last event that the client has seen; 0 when it has seen none. Not malformed and never refused: the value is

@@ -1,18 +1,14 @@
 import { Readable } from "node:stream";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply } from "fastify";
 import { openDownload, type Download } from "#actions/runs/read-run-results.ts";
-import type { Services } from "#actions/services.ts";
 import { downloadHeaders } from "#domain/download.ts";
+import type { Handler } from "./send-page.ts";
 
 /**
  * A presigned download: the Brotli stream of a result key. No `Content-Encoding`, so that no client decompresses it twice
  * (docs/api.md#results). Range requests work.
  */
-export async function sendDownload(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+export const sendDownload: Handler = async (services, request, reply) => {
   const { accountId, runId, key } = request.params as { accountId: string; runId: string; key: string };
   const { expires, signature } = request.query as { expires?: unknown; signature?: unknown };
   const download = await openDownload(services, {
@@ -23,7 +19,7 @@ export async function sendDownload(
     signature: typeof signature === "string" ? signature : "",
   });
   return await sendRange(reply, download, request.headers.range);
-}
+};
 
 function setHeaders(reply: FastifyReply, key: string): void {
   const { cacheControl, contentType, contentDisposition } = downloadHeaders(key);

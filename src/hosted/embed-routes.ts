@@ -11,7 +11,7 @@ import { sendToTarget } from "./oauth-routes.ts";
 import { renderForbidden, renderUnknown } from "./pages/message-pages.ts";
 import { renderFrame, renderOpening } from "./pages/frame-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
-import { isSameOrigin, sendPage, shellFor } from "./send-page.ts";
+import { isSameOrigin, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
 import { sendWidget } from "./widget.ts";
 
@@ -61,11 +61,7 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
 const sessionOf = (request: FastifyRequest): string => (request.params as { session: string }).session;
 
 /** Shows nothing of a session and changes nothing. Only the session's own page can frame it, and it is nothing by itself. */
-async function getFrame(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+const getFrame: Handler = async (services, request, reply) => {
   const id = sessionOf(request);
   const session = await findFrame(services, id);
   const place = request.headers["sec-fetch-dest"];
@@ -75,14 +71,11 @@ async function getFrame(
   const shell = shellFor(services, request, { language: languageOf(session.locale) });
   const path = `${new URL(services.publicUrl()).pathname.replace(/\/$/, "")}${EMBED_PREFIX}/${id}`;
   return await sendPage(reply, 200, renderFrame(shell, { sessionId: id, origin, path }), { frameOf: origin });
-}
+};
 
 /** What a window shows before it is sent to the target: nothing of a session. */
-const getOpening = async (
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> => await sendPage(reply, 200, renderOpening(shellFor(services, request)), "window");
+const getOpening: Handler = async (services, request, reply) =>
+  await sendPage(reply, 200, renderOpening(shellFor(services, request)), "window");
 
 type FrameStep = (
   services: Services,
@@ -111,11 +104,7 @@ async function withFlow(
  * The window that a frame has opened goes to the target: it is top-level, so that the cookie of its way back is nobody's third
  * party. Without a token: it carries what we have said ourselves, and nothing else can be sent.
  */
-async function postLeave(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+const postLeave: Handler = async (services, request, reply) => {
   const forbidden = async (): Promise<FastifyReply> =>
     await sendPage(reply, 403, renderForbidden(shellFor(services, request)));
   if (!isSameOrigin(services, request)) return await forbidden();
@@ -130,4 +119,4 @@ async function postLeave(
   if (!departure) return await forbidden();
   const language = chosenLanguage(request.query);
   return await sendToTarget(services, reply, departure, { kind: "window", language });
-}
+};

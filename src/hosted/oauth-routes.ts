@@ -9,7 +9,7 @@ import { isSecure, readCookie } from "./cookies.ts";
 import { renderWindow } from "./pages/frame-pages.ts";
 import { hostedHeaders } from "./pages/headers.ts";
 import { renderExpired, renderSignInUnknown } from "./pages/message-pages.ts";
-import { sendDone, sendPage, shellFor } from "./send-page.ts";
+import { sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { sayPlain } from "./texts/texts.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
 
@@ -62,11 +62,7 @@ export function registerOAuthReturn(pages: FastifyInstance, services: Services):
   pages.get("/oauth/:account/:strategy", async (request, reply) => await getReturn(services, request, reply));
 }
 
-async function getReturn(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+const getReturn: Handler = async (services, request, reply) => {
   const { account, strategy } = request.params as { account: string; strategy: string };
   const parameters = new URL(request.url, "http://here.invalid").searchParams;
   const cookieOf = (state: string): readonly string[] =>
@@ -108,4 +104,4 @@ async function getReturn(
       return await reply.headers(hostedHeaders("page")).header("Location", again).code(303).send();
     }
   }
-}
+};

@@ -27,7 +27,7 @@ import {
   renderUsed,
 } from "./pages/message-pages.ts";
 import { AGAIN, formShape, readForm } from "./read-form.ts";
-import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor } from "./send-page.ts";
+import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
 import { listTyped } from "./typed-values.ts";
 
@@ -69,21 +69,13 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
 export const isHostedPath = (url: string): boolean => /^\/(connect|embed)(?![^/?])/.test(url);
 
 /** 404 for an address under `/connect` or `/embed` that can't be any link's. */
-export const sendUnknown = async (
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> =>
+export const sendUnknown: Handler = async (services, request, reply) =>
   await sendPage(reply, 404, renderUnknown(shellFor(services, request, { isRepeatable: true })));
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
 
 /** Nothing counts as a visit but what a browser says is one: link previews and prefetches may open the link as often as they like. */
-async function getForm(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+const getForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(services, request, reply);
@@ -94,7 +86,7 @@ async function getForm(
   const notice = noticeOf(request, hosted.strategy);
   const isElsewhere = await openHere(services, request, reply, hosted);
   return await sendForm(services, request, reply, { hosted, status: 200, notice, isElsewhere });
-}
+};
 
 interface Answered extends Shown {
   readonly hosted: HostedSession;
@@ -120,11 +112,7 @@ async function sendForm(
   return await sendPage(reply, status, page, "form");
 }
 
-async function postForm(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+const postForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
   throttleForm(services, "address", services.clientOf(request.raw));
   const hosted = await findHostedSession(services, token);
@@ -181,4 +169,4 @@ async function postForm(
     case "completed":
       return await sendDone(services, request, reply, { hosted });
   }
-}
+};

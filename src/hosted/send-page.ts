@@ -9,6 +9,13 @@ import { hostedHeaders, type HostedPageKind } from "./pages/headers.ts";
 import { renderSuccess } from "./pages/message-pages.ts";
 import { chosenLanguage, negotiateLanguage, tongueOf } from "./texts/tongues.ts";
 
+/** Answers one route. */
+export type Handler = (
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Promise<FastifyReply>;
+
 export const PREFIX = "/connect";
 
 export async function sendPage(
