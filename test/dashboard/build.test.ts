@@ -49,7 +49,8 @@ after(async () => {
 
 /** As the set-up builds, without a look at the packages. */
 async function build(): Promise<{ readonly code: number | null; readonly said: string }> {
-  const script = 'import("./scripts/setup/dashboard-build.mjs").then(({ buildDashboard }) => buildDashboard())';
+  const script =
+    'import("./scripts/setup/dashboard-build.mjs").then(({ buildDashboard }) => buildDashboard())';
   const child = spawn(process.execPath, ["-e", script], { cwd: checkout, stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   for (const stream of [child.stdout, child.stderr])
