@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openPool, openSession, type Database } from "#db/connection/pool.ts";
+import { systemClock } from "#lib/clock.ts";
 import { groupCommit } from "#lib/group-commit.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Engine, EngineOptions } from "./runs-engine.ts";
@@ -47,6 +48,7 @@ interface Claimed {
 /** Calls of many runs, a statement at a time. */
 function together<Call>(send: (calls: readonly Call[]) => Promise<unknown>): (call: Call) => Promise<null> {
   return groupCommit<Call, null>({
+    clock: systemClock,
     together: async (calls) => {
       await send(calls);
       return calls.map(() => null);

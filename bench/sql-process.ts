@@ -4,6 +4,7 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import { openPool, type Database } from "#db/connection/pool.ts";
+import { systemClock } from "#lib/clock.ts";
 import { groupCommit } from "#lib/group-commit.ts";
 import { newId } from "#lib/new-id.ts";
 
@@ -138,6 +139,7 @@ async function measure(job: SqlJob): Promise<number> {
     return calls.map(() => null);
   };
   const call = groupCommit<number, null>({
+    clock: systemClock,
     together,
     alone: async () => null,
     mayGoAlone: () => false,

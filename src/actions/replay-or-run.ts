@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { claimKey, findAnswer, lookUpAnswer, storeAnswer, type StoredAnswer } from "#db/idempotency.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
@@ -6,6 +5,7 @@ import { isId } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
+import type { Clock } from "#lib/clock.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { Needs } from "./services.ts";
 
@@ -96,14 +96,15 @@ export async function replayOrRun(
   const fingerprint = request.fingerprint();
   const name = `${accountId}/${keyHash.toString("hex")}`;
   const mine = underwayOf(services.db);
-  const deadline = performance.now() + limits.idempotencyWaitMs;
+  const { clock } = services.db;
+  const deadline = clock.now() + limits.idempotencyWaitMs;
   for (let first = mine.get(name); first; first = mine.get(name)) {
-    const outcome = await settled(first, deadline);
+    const outcome = await settled(clock, first, deadline);
     if (outcome && first.fingerprint.equals(fingerprint)) return { answer: outcome.answer, replayed: true };
     if (outcome) break;
   }
   // A duplicate that has waited here for one that failed does not wait for the whole time once more in the database.
-  const waitMs = Math.max(Math.ceil(deadline - performance.now()), WAIT_LEAST_MS);
+  const waitMs = Math.max(Math.ceil(deadline - clock.now()), WAIT_LEAST_MS);
   const outcome = replayOrClaim(
     services,
     { accountId, keyHash, fingerprint, stored },
@@ -126,9 +127,9 @@ function underwayOf(db: Database): Map<string, Underway> {
 }
 
 /** What the first one answered; null when it was refused or failed, and so recorded nothing. Throws when it takes too long. */
-async function settled(first: Underway, deadline: number): Promise<Outcome | null> {
+async function settled(clock: Clock, first: Underway, deadline: number): Promise<Outcome | null> {
   const limit = new AbortController();
-  const late = sleep(Math.max(deadline - performance.now(), 0), "late" as const, { signal: limit.signal });
+  const late = clock.sleep(Math.max(deadline - clock.now(), 0), limit.signal).then(() => "late" as const);
   late.catch(() => {});
   try {
     const outcome = await Promise.race([first.outcome.catch(() => null), late]);

@@ -1,7 +1,7 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNotifier } from "#db/runs/run-notifier.ts";
+import type { RunNews } from "#db/runs/run-notifier.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { AccountQuotas } from "./runs/account-quotas.ts";
 import type { ClientOf } from "./keys/client-of.ts";
@@ -34,7 +34,7 @@ export interface Services {
   readonly passwords: Passwords;
   readonly operatorSignIn: OperatorSignIn;
   readonly refusedSignIns: RefusedSignIns;
-  readonly news: RunNotifier;
+  readonly news: RunNews;
   readonly runWatch: RunWatch;
   readonly operatorWatch: OperatorWatch;
   readonly gate: Gate;

@@ -22,10 +22,10 @@ import { slotTaker } from "./waiting/take-slot.ts";
 
 /** The journal of a run of the service: every write carries its lease. */
 export function databaseJournal(
-  { db, news, fence, paces }: Pick<EngineServices, "db" | "news" | "fence" | "paces">,
+  { db, news, fence, paces, clock }: Pick<EngineServices, "db" | "news" | "fence" | "paces" | "clock">,
   run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases" | "epoch">,
   lease: Lease,
-  clock: RunClock,
+  runClock: RunClock,
 ): RunJournal {
   const { accountId } = run;
   return {
@@ -60,8 +60,8 @@ export function databaseJournal(
     beginWrite: async (nodeId, ordinal) =>
       await retryWhileLocked(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
     endWrite: async (write) => await retryWhileLocked(async () => await endWrite(db, lease, write)),
-    takeSlot: slotTaker({ db, news, paces }, run, lease, clock),
-    askAgain: askAgainOf({ db }, run, lease, clock),
+    takeSlot: slotTaker({ db, news, paces, clock }, run, lease, runClock),
+    askAgain: askAgainOf({ db, clock }, run, lease, runClock),
     takeRetry: async (retriesMax) =>
       await retryWhileLocked(async () => await takeRetry(db, lease, retriesMax)),
     isReviewAsked: async (nodeId) => (await findReviewOfNode(db, run.id, nodeId)) !== undefined,

@@ -23,10 +23,10 @@ import { lastAnswer, newNotes, type StepNotes } from "./step-notes.ts";
 export async function executeNode(run: RunContext, planned: PlannedNode): Promise<void> {
   const { node, type } = planned;
   const isItsOwn = type.isGate === true || type.timesRequests === true;
-  const limit = node.timeoutMs === null || isItsOwn ? null : AbortSignal.timeout(node.timeoutMs);
+  const limit = node.timeoutMs === null || isItsOwn ? null : run.services.clock.timeout(node.timeoutMs);
   const signal = limit ? AbortSignal.any([run.signal, limit]) : run.signal;
   const notes = newNotes();
-  const beganMs = performance.now();
+  const beganMs = run.services.clock.now();
   try {
     if (!(await isWanted(run, planned))) {
       await skip(run, planned);
@@ -54,7 +54,7 @@ export async function executeNode(run: RunContext, planned: PlannedNode): Promis
     if (error instanceof RunParked && !(error instanceof RunInLine)) await noteWaiting(run, planned, notes);
     if (error instanceof RunParked || isOfTheService(error)) throw error;
     const failure = limit?.aborted ? overTime(node.id) : await failureWith(run, planned, error, notes);
-    await noteFailure(run, planned, failure, notes.log, performance.now() - beganMs);
+    await noteFailure(run, planned, failure, notes.log, run.services.clock.now() - beganMs);
     throw failure;
   }
 }

@@ -30,7 +30,7 @@ export async function executeRun(
   stop: AbortController,
 ): Promise<RunOutcome> {
   const lease = { runId: run.id, owner: workerId, epoch: run.epoch };
-  const clock = new RunClock(run.remainingMs, () => stop.abort(new RunStopped("timeout")));
+  const clock = new RunClock(services.clock, run.remainingMs, () => stop.abort(new RunStopped("timeout")));
   const { signal } = stop;
   try {
     await failpoint("run.after_claim");

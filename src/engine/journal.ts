@@ -40,7 +40,7 @@ export async function checkpoint(
 ): Promise<NodeOutput> {
   const { blobs } = run.services;
   const nodeId = planned.node.id;
-  const beganMs = performance.now();
+  const beganMs = run.services.clock.now();
   await failpoint("step.before_start");
   if (isBegun(planned) && !(await run.journal.startStep(nodeId))) throw new RunStopped("lease_lost");
   let stored: string | null = null;
@@ -52,7 +52,7 @@ export async function checkpoint(
     const redacted = run.redact.changes - changesBefore;
     // docs/decisions/0014: the operator learns that the target echoes what it is told.
     if (redacted > 0) log.push(JSON.stringify({ message: "redacted", texts: redacted }));
-    const step = { nodeId, ...kept, log: log.join("\n"), tookMs: performance.now() - beganMs };
+    const step = { nodeId, ...kept, log: log.join("\n"), tookMs: run.services.clock.now() - beganMs };
     await failpoint("step.before_finish");
     // When its transaction breaks off, nobody knows whether the journal names the object: then the sweep decides.
     stored = null;

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { randomInt } from "node:crypto";
 import type { BoundExpressions } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
@@ -59,8 +57,8 @@ export function nodeContext(
       if (isGranted === undefined) throw new RunStopped("lease_lost");
       return isGranted;
     },
-    sleep: async (ms) => await sleep(ms, undefined, { signal }),
-    random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
+    sleep: async (ms) => await run.services.clock.sleep(ms, signal),
+    random: () => run.services.random.integer(0, RANDOM_STEPS) / RANDOM_STEPS,
     writeResult: resultWriter(run, planned),
     spill: async (batches) => {
       const records = encodeRecords(abortableBatches(batches, signal), run.redact, { total: 0, valid: 0 });

@@ -3,6 +3,7 @@ import type { WriteStatus } from "#db/runs/run-writes.ts";
 import type { MayLeave, OutboundRequest } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
+import type { Clock } from "#lib/clock.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { KnownWrite, NodeWrites } from "#nodes/define-node.ts";
 import { RunParked, RunStopped } from "./run-ended.ts";
@@ -55,7 +56,7 @@ export function nodeWrites(
         }
       };
       try {
-        const answer = await sendToItsEnd(target, request, signal, mayLeave);
+        const answer = await sendToItsEnd(run.services.clock, target, request, signal, mayLeave);
         await failpoint("write.after_effect");
         return answer;
       } catch (error) {
@@ -110,6 +111,7 @@ function writeToken(runId: string, nodeId: string, ordinal: number): string {
 
 /** A request that was sent is let finish when the run is stopped: whether it happened is worth more than the seconds. */
 async function sendToItsEnd(
+  clock: Clock,
   target: TargetSession,
   request: OutboundRequest,
   signal: AbortSignal,
@@ -117,15 +119,15 @@ async function sendToItsEnd(
 ) {
   signal.throwIfAborted();
   const late = new AbortController();
-  let grace: NodeJS.Timeout | undefined;
+  let callOff = (): void => {};
   const stop = (): void => {
-    grace = setTimeout(() => late.abort(signal.reason), limits.writeGraceMs);
+    callOff = clock.after(limits.writeGraceMs, () => late.abort(signal.reason));
   };
   signal.addEventListener("abort", stop, { once: true });
   try {
     return await target.send(request, late.signal, undefined, mayLeave);
   } finally {
     signal.removeEventListener("abort", stop);
-    clearTimeout(grace);
+    callOff();
   }
 }

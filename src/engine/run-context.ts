@@ -29,7 +29,7 @@ export type NodeOutput =
 
 /** One run while it is carried: what the nodes before have given, and what the next ones need. */
 export interface RunContext {
-  readonly services: Pick<EngineServices, "blobs" | "expressions" | "log">;
+  readonly services: Pick<EngineServices, "blobs" | "expressions" | "log" | "clock" | "random">;
   readonly journal: RunJournal;
   readonly run: ClaimedRun;
   readonly lease: Lease;

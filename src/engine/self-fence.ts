@@ -1,5 +1,6 @@
 import type { Lease } from "#db/runs/lease.ts";
 import { limits } from "#domain/limits.ts";
+import type { Clock } from "#lib/clock.ts";
 import { RunStopped } from "./run-ended.ts";
 
 /**
@@ -11,10 +12,15 @@ import { RunStopped } from "./run-ended.ts";
  * virtual machine.
  */
 export class SelfFence {
+  readonly #clock: Clock;
   #workerId: string | null = null;
   #sentAtMs = 0;
 
-  /** A heartbeat that was sent then (`performance.now()`) is in the database. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A heartbeat that was sent then (by the clock) is in the database. */
   heard(workerId: string, sentAtMs: number): void {
     this.#workerId = workerId;
     this.#sentAtMs = sentAtMs;
@@ -22,7 +28,7 @@ export class SelfFence {
 
   /** Throws RunStopped `lease_lost` when another worker may carry the run by now, and goes on with it. */
   check({ owner }: Lease): void {
-    const isFresh = performance.now() - this.#sentAtMs < limits.selfFenceMs;
+    const isFresh = this.#clock.now() - this.#sentAtMs < limits.selfFenceMs;
     if (owner !== this.#workerId || !isFresh) throw new RunStopped("lease_lost");
   }
 }

@@ -1,10 +1,12 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNotifier } from "#db/runs/run-notifier.ts";
+import type { RunNews } from "#db/runs/run-notifier.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
+import type { Clock } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
+import type { Random } from "#lib/random.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { HandleMac } from "./redaction/handles.ts";
@@ -15,7 +17,7 @@ import type { SelfFence } from "./self-fence.ts";
 /** What carries runs. Made once a worker process, in `service/assemble.ts`. */
 export interface EngineServices {
   readonly db: Database;
-  readonly news: RunNotifier;
+  readonly news: RunNews;
   readonly blobs: BlobStore;
   readonly vault: Vault;
   readonly audit: AuditKeys;
@@ -31,6 +33,8 @@ export interface EngineServices {
   /** What a strategy's document refers to as its client's secret; for its login alone. */
   readonly clientSecret: (accountId: string, reference: SecretReference) => Promise<FoundSecret>;
   readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
   /** Folder for what a run holds only while it runs. */
   readonly scratchFolder: string;
   readonly loginTimeoutMs: number;

@@ -91,12 +91,22 @@ export function armFailpoints(
   tell = onAct;
 }
 
+/** Says what a point does that is reached: undefined, nothing; else the point waits for it, and fails as it fails. */
+export type FailpointHandler = (name: Failpoint) => Promise<void> | undefined;
+let handler: FailpointHandler | null = null;
+
+/** For a simulation, which has many processes in one: it pauses and crashes them at points by its own time. null: no more. */
+export function handleFailpoints(given: FailpointHandler | null): void {
+  handler = given;
+}
+
 /** Whether any point may still act: a place that is not asynchronous by itself has another way only then. */
 export const areFailpointsArmed = (): boolean => armed.size > 0;
 
 /** A place where a test may make the process die, fail, hang or stand still. Costs one look into an empty map. */
 export async function failpoint(name: Failpoint): Promise<void> {
-  if (armed.size === 0) return;
+  if (armed.size === 0 && handler === null) return;
+  await handler?.(name);
   const point = armed.get(name);
   if (!point || --point.hitsLeft !== 0) return;
   tell(name, point.action);

@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.ts";
+
 /** What a group does with its calls. */
 export interface GroupOptions<Call, Answer> {
   /** Carries out a batch, all of it or nothing; the answers in the order of the calls. */
@@ -6,6 +8,7 @@ export interface GroupOptions<Call, Answer> {
   readonly alone: (call: Call) => Promise<Answer>;
   /** Whether that may help. No: every call of the batch fails with its error (the connection is gone). */
   readonly mayGoAlone: (error: unknown) => boolean;
+  readonly clock: Clock;
   readonly callsMax: number;
   readonly batchesMax: number;
   /** A call that could not be sent within this is refused (Infinity: none is). One that was sent waits for its answer, whatever that takes. */
@@ -36,7 +39,7 @@ export function groupCommit<Call, Answer>(
   let waiting: Waiting<Call, Answer>[] = [];
   let underWay = 0;
   let isDue = false;
-  let refusal: NodeJS.Timeout | null = null;
+  let isRefusalDue = false;
 
   const sendSoon = (): void => {
     if (waiting.length === 0 || isDue) return;
@@ -53,18 +56,15 @@ export function groupCommit<Call, Answer>(
 
   const refuseLater = (): void => {
     const oldest = waiting[0];
-    if (refusal !== null || !oldest || options.waitMaxMs === Infinity) return;
-    refusal = setTimeout(
-      () => {
-        refusal = null;
-        const fresh = waiting.findIndex(({ sinceMs }) => performance.now() - sinceMs < options.waitMaxMs);
-        const missed = waiting.splice(0, fresh < 0 ? waiting.length : fresh);
-        for (const { reject } of missed) reject(new TurnMissed("The call waited too long for its turn"));
-        refuseLater();
-      },
-      Math.max(oldest.sinceMs + options.waitMaxMs - performance.now(), 1),
-    );
-    refusal.unref();
+    if (isRefusalDue || !oldest || options.waitMaxMs === Infinity) return;
+    isRefusalDue = true;
+    options.clock.after(Math.max(oldest.sinceMs + options.waitMaxMs - options.clock.now(), 1), () => {
+      isRefusalDue = false;
+      const fresh = waiting.findIndex(({ sinceMs }) => options.clock.now() - sinceMs < options.waitMaxMs);
+      const missed = waiting.splice(0, fresh < 0 ? waiting.length : fresh);
+      for (const { reject } of missed) reject(new TurnMissed("The call waited too long for its turn"));
+      refuseLater();
+    });
   };
 
   const send = async (batch: readonly Waiting<Call, Answer>[]): Promise<void> => {
@@ -86,7 +86,7 @@ export function groupCommit<Call, Answer>(
 
   return async (call) =>
     await new Promise<Answer>((resolve, reject) => {
-      waiting.push({ call, sinceMs: performance.now(), resolve, reject });
+      waiting.push({ call, sinceMs: options.clock.now(), resolve, reject });
       sendSoon();
     });
 }

@@ -16,7 +16,7 @@ import { prepareVault, VaultSetupError } from "#actions/vault/prepare-vault.ts";
 import type { Needs, OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/credentials/tombstones.ts";
 import { RunWatch } from "#actions/runs/watch-runs.ts";
-import { openPool, type DatabaseSource } from "#db/connection/pool.ts";
+import { openPool, openSession, type DatabaseSource } from "#db/connection/pool.ts";
 import { RunNotifier } from "#db/runs/run-notifier.ts";
 import { listLoggingRisks } from "#db/connection/logging-risks.ts";
 import { listRoleRisks } from "#db/connection/role-risks.ts";
@@ -27,9 +27,11 @@ import { settleRows } from "#db/signing/signed-rows.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { openAppendLog } from "#lib/append-log.ts";
+import { systemClock } from "#lib/clock.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { Passwords } from "#lib/password.ts";
+import { systemRandom } from "#lib/random.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate, type Gate } from "#outbound/gate.ts";
@@ -37,6 +39,8 @@ import { isPlainPublic } from "#outbound/plain-http.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
+import { Chores } from "#worker/chores.ts";
+import type { OpenLivenessSession } from "#worker/liveness.ts";
 import { Quarantine } from "#worker/quarantine.ts";
 import { Worker } from "#worker/worker.ts";
 import { secretSources } from "./settings/client-secrets.ts";
@@ -262,9 +266,10 @@ async function startWorker(
   // Before the first run: what carries no origins by then is not used.
   await bindCredentials(services.db, services.vault, services.signing, services.log);
   const engine = openEngine(config, services);
-  const worker = await Worker.start(engine, database.source, {
+  const worker = await Worker.start(engine, {
     concurrency: config.workerConcurrency,
-    finishSignIn: async (stateHash) => await finishHandedOver(services, stateHash),
+    openSession: livenessSessions(database.source),
+    chores: new Chores(engine, async (stateHash) => await finishHandedOver(services, stateHash)),
     quarantine,
   });
   const auditKeeper = startAuditKeeper(
@@ -287,17 +292,24 @@ function openEngine(config: Config, services: Services): EngineServices {
     audit: services.signing.audit,
     handleMac: (parts) => services.signing.runHandle(parts),
     gate: services.gate,
-    fence: new SelfFence(),
+    fence: new SelfFence(systemClock),
     loginTurns: new LoginTurns(),
-    paces: new Paces(services.db),
+    paces: new Paces(services.db, systemClock),
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: services.loginExpressions,
     clientSecret: services.clientSecret,
     log: services.log,
+    clock: systemClock,
+    random: systemRandom,
     scratchFolder: join(config.dataDir, "scratch"),
     loginTimeoutMs: config.loginTimeoutMs,
   };
 }
+
+const livenessSessions =
+  (source: DatabaseSource): OpenLivenessSession =>
+  async (onLost) =>
+    await openSession(source, { applicationName: "latchkey liveness", onLost });
 
 /** One run asks for little. */
 const QUARANTINE_CONNECTIONS = 4;
@@ -321,7 +333,7 @@ export async function startQuarantined(
   const services = await openServices(made, signingKey, privateHalf);
   const engine = openEngine(config, services);
   const unfollow = followVaultKeys(db, services.vault, log);
-  const worker = await Worker.startQuarantined(engine, source);
+  const worker = await Worker.startQuarantined(engine, { openSession: livenessSessions(source) });
   return {
     idle: worker.idle,
     isFree: () => worker.isFree(),

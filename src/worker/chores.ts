@@ -24,19 +24,22 @@ export class Chores {
   /** Names in which jobs are locked, so that others free them when this worker is lost. */
   readonly poolIds: string[] = [];
   readonly #services: EngineServices;
-  readonly #workerId: () => string | null;
+  readonly #finishSignIn: (stateHash: Uint8Array) => Promise<void>;
+  #workerId: () => string | null = () => null;
   #runner: Runner | null = null;
   #isStopping = false;
   #mustFreeJobs = false;
   #arePoolsSaved = true;
 
-  /** `workerId`: null while the worker has lost its membership. */
-  constructor(services: EngineServices, workerId: () => string | null) {
+  /** `finishSignIn`: finishes the sign-in of an end user that a process without the vault's keys has handed over. Never throws. */
+  constructor(services: EngineServices, finishSignIn: (stateHash: Uint8Array) => Promise<void>) {
     this.#services = services;
-    this.#workerId = workerId;
+    this.#finishSignIn = finishSignIn;
   }
 
-  async start(finishSignIn: (stateHash: Uint8Array) => Promise<void>): Promise<void> {
+  /** `workerId`: null while the worker has lost its membership. */
+  async start(workerId: () => string | null): Promise<void> {
+    this.#workerId = workerId;
     process.on("unhandledRejection", this.#onUnhandledRejection);
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
@@ -63,7 +66,7 @@ export class Chores {
         housekeeping: async () => await this.#runHousekeeping(),
         sweep_objects: async () => void (await sweepObjects(this.#services)),
         finish_sign_in: async (payload) =>
-          await finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
+          await this.#finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
       },
     });
     // Its promise ends with the runner; a failure there is told, and the reconciler of another process goes on.

@@ -1,8 +1,6 @@
-import { randomInt } from "node:crypto";
 import { hostname } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
-import { openSession, type Database, type DatabaseSource } from "#db/connection/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import {
   beat,
   beatAnew,
@@ -13,7 +11,9 @@ import {
 } from "#db/runs/workers.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
+import type { Clock } from "#lib/clock.ts";
 import { describeError, type Log } from "#lib/log.ts";
+import type { Random } from "#lib/random.ts";
 import type { SelfFence } from "#engine/self-fence.ts";
 import { newId } from "#lib/new-id.ts";
 
@@ -40,23 +40,29 @@ interface LockedSession {
 
 /** Joins the workers. */
 export async function join(
-  db: Database,
-  source: DatabaseSource,
+  parts: MembershipParts,
   poolIds: readonly string[],
-  log: Log,
-  fence: SelfFence,
   events: MembershipEvents,
 ): Promise<Membership> {
-  const member = new Member({ db, source, log, fence, events });
+  const member = new Member({ ...parts, events });
   await member.join(poolIds);
   return member;
 }
 
-interface MemberParts {
+/** Opens a connection of its own, which never reconnects: when it breaks, `onLost` is told once. */
+export type OpenLivenessSession = (onLost: () => void) => Promise<Database>;
+
+/** What a membership works with. */
+export interface MembershipParts {
   readonly db: Database;
-  readonly source: DatabaseSource;
+  readonly openSession: OpenLivenessSession;
   readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
   readonly fence: SelfFence;
+}
+
+interface MemberParts extends MembershipParts {
   readonly events: MembershipEvents;
 }
 
@@ -65,7 +71,7 @@ class Member implements Membership {
   readonly #parts: MemberParts;
   /** Null while another one is opened. */
   #held: LockedSession | null = null;
-  #heart: NodeJS.Timeout | undefined;
+  #stopHeart = (): void => {};
   #isOver = false;
 
   constructor(parts: MemberParts) {
@@ -76,7 +82,7 @@ class Member implements Membership {
     const { db } = this.#parts;
     const held = await this.#open();
     try {
-      const sentAtMs = performance.now();
+      const sentAtMs = this.#parts.clock.now();
       const { workerId: id } = this;
       await insertWorker(db, { id, lockKey: held.lockKey, hostname: hostname(), pid: process.pid });
       this.#parts.fence.heard(id, sentAtMs);
@@ -87,14 +93,14 @@ class Member implements Membership {
       throw error;
     }
     this.#held = held;
-    this.#heart = setInterval(() => this.#beat(), limits.heartbeatMs);
+    this.#stopHeart = this.#parts.clock.every(limits.heartbeatMs, () => this.#beat());
     // Lost before anybody could hear of it: every query on it fails from then on, the next heartbeat as well.
     this.#beat();
   }
 
   async leave(): Promise<void> {
     this.#isOver = true;
-    clearInterval(this.#heart);
+    this.#stopHeart();
     await deleteWorker(this.#parts.db, this.workerId).catch(() => {});
     await this.#held?.connection.end();
   }
@@ -102,7 +108,7 @@ class Member implements Membership {
   #lose(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    clearInterval(this.#heart);
+    this.#stopHeart();
     this.#parts.log.warn({ workerId: this.workerId }, "another process took this worker's runs over");
     void this.#held?.connection.end();
     this.#parts.events.onLost();
@@ -112,7 +118,7 @@ class Member implements Membership {
   #beat(): void {
     const held = this.#held;
     if (held === null) return;
-    const sentAtMs = performance.now();
+    const sentAtMs = this.#parts.clock.now();
     beat(held.connection, this.workerId).then(
       (alive) => {
         if (alive) this.#parts.fence.heard(this.workerId, sentAtMs);
@@ -146,13 +152,13 @@ class Member implements Membership {
           describeError(error),
           "the liveness connection could not be opened; it is tried again",
         );
-        await sleep(RECONNECT_EVERY_MS);
+        await this.#parts.clock.sleep(RECONNECT_EVERY_MS);
       }
     }
   }
 
   async #goOn(next: LockedSession): Promise<void> {
-    const sentAtMs = performance.now();
+    const sentAtMs = this.#parts.clock.now();
     try {
       const isAlive = await beatAnew(next.connection, this.workerId, next.lockKey);
       if (isAlive && !this.#isOver) {
@@ -169,20 +175,17 @@ class Member implements Membership {
   }
 
   async #open(): Promise<LockedSession> {
-    return await openLocked(this.#parts.source, (gone) => this.#interrupted(gone));
+    return await openLocked(this.#parts, (gone) => this.#interrupted(gone));
   }
 }
 
 /** A connection with a lock of its own: that of the one before may still be held by a server that has not noticed its end. */
 async function openLocked(
-  source: DatabaseSource,
+  { openSession, random }: Pick<MemberParts, "openSession" | "random">,
   onLost: (connection: Database) => void,
 ): Promise<LockedSession> {
-  const lockKey = randomInt(1, LOCK_KEY_MAX);
-  const connection: Database = await openSession(source, {
-    applicationName: "latchkey liveness",
-    onLost: () => onLost(connection),
-  });
+  const lockKey = random.integer(1, LOCK_KEY_MAX);
+  const connection: Database = await openSession(() => onLost(connection));
   try {
     await takeLivenessLock(connection, lockKey);
   } catch (error) {

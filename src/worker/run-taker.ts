@@ -3,6 +3,7 @@ import { isLockedOut } from "#db/connection/database-errors.ts";
 import { claimLeftRuns, type LeftKind } from "#db/runs/left-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
+import type { Clock } from "#lib/clock.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { shareSlots } from "./share-slots.ts";
@@ -15,6 +16,7 @@ const LOCKED_AGAIN_MS = 250;
 export interface TakerOptions {
   readonly db: Database;
   readonly log: Log;
+  readonly clock: Clock;
   /** `suspect`: it takes those that must be carried in quarantine, and nothing else. */
   readonly takes?: LeftKind;
   /** Null: nothing may be taken now. */
@@ -45,7 +47,7 @@ export class RunTaker {
   readonly #idle = new Set<string>();
   /** Accounts whose runs are being taken, each with the room that is kept for it. */
   readonly #taking = new Map<string, { readonly share: number; readonly over: Promise<void> }>();
-  readonly #later = new Set<NodeJS.Timeout>();
+  readonly #later = new Set<() => void>();
   #turn: Promise<void> | null = null;
   /** Who waits for a moment in which nothing is taken. */
   #betweens = 0;
@@ -98,7 +100,7 @@ export class RunTaker {
   /** Takes no more; what was being taken is begun when this is over. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const timer of this.#later) clearTimeout(timer);
+    for (const callOff of this.#later) callOff();
     await this.#untilTaken();
   }
 
@@ -203,10 +205,10 @@ export class RunTaker {
 
   #in(delayMs: number, task: () => void): void {
     if (this.#isStopped) return;
-    const timer = setTimeout(() => {
-      this.#later.delete(timer);
+    const callOff = this.#options.clock.after(delayMs, () => {
+      this.#later.delete(callOff);
       task();
-    }, delayMs);
-    this.#later.add(timer);
+    });
+    this.#later.add(callOff);
   }
 }

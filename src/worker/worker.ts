@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { timeOutReviews } from "#actions/reviews/time-out-reviews.ts";
 import { listAccountsToServe } from "#db/runs/admission.ts";
 import { callOverdue } from "#db/runs/lines.ts";
 import { wakePolls } from "#db/runs/polls.ts";
-import type { DatabaseSource } from "#db/connection/pool.ts";
 import type { NewsListener } from "#db/runs/run-notifier.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import {
@@ -22,8 +20,8 @@ import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/outputs/sweep-scratch.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
-import { Chores } from "./chores.ts";
-import { join, type Membership } from "./liveness.ts";
+import type { Chores } from "./chores.ts";
+import { join, type Membership, type OpenLivenessSession } from "./liveness.ts";
 import { PeerWatch } from "./peer-watch.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { RunTaker } from "./run-taker.ts";
@@ -48,11 +46,14 @@ interface ActiveRun {
 export interface WorkerOptions {
   /** Runs at once. */
   readonly concurrency: number;
-  /** Finishes the sign-in of an end user that a process without the vault's keys has handed over. Never throws. */
-  readonly finishSignIn: (stateHash: Uint8Array) => Promise<void>;
+  readonly openSession: OpenLivenessSession;
+  readonly chores: Pick<Chores, "poolIds" | "start" | "freeLeft" | "stop" | "close">;
   /** Where its suspects are carried. */
-  readonly quarantine: Quarantine;
+  readonly quarantine: Pick<Quarantine, "look" | "stop">;
 }
+
+/** Of one that is in quarantine itself. */
+export type QuarantinedOptions = Pick<WorkerOptions, "openSession">;
 
 /**
  * Carries runs, and does chores. Runs are leased rows, which it takes itself while it has room: those that wait, and those that somebody
@@ -61,35 +62,32 @@ export interface WorkerOptions {
  */
 export class Worker {
   readonly #services: EngineServices;
-  readonly #source: DatabaseSource;
+  readonly #openSession: OpenLivenessSession;
   readonly #concurrency: number;
   /** Null: this one is in quarantine itself. */
-  readonly #quarantine: Quarantine | null;
+  readonly #quarantine: WorkerOptions["quarantine"] | null;
   readonly #carried = new Map<string, ActiveRun>();
   readonly #taker: RunTaker;
   readonly #peers = new PeerWatch();
-  readonly #chores: Chores;
-  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #chores: WorkerOptions["chores"] | null;
+  readonly #timers: (() => void)[] = [];
   #unsubscribe: () => void = () => {};
   #membership: Membership | null = null;
   #stopping = false;
   #idleLooks = 0;
   readonly #idle = Promise.withResolvers<void>();
 
-  private constructor(
-    services: EngineServices,
-    source: DatabaseSource,
-    concurrency: number,
-    quarantine: Quarantine | null,
-  ) {
+  private constructor(services: EngineServices, options: QuarantinedOptions & Partial<WorkerOptions>) {
+    const { openSession, concurrency = 1, chores = null, quarantine = null } = options;
     this.#services = services;
-    this.#source = source;
+    this.#openSession = openSession;
     this.#concurrency = concurrency;
     this.#quarantine = quarantine;
-    this.#chores = new Chores(services, () => this.#membership?.workerId ?? null);
+    this.#chores = chores;
     this.#taker = new RunTaker({
       db: services.db,
       log: services.log,
+      clock: services.clock,
       takes: quarantine === null ? "suspect" : "plain",
       workerId: () => this.#membership?.workerId ?? null,
       room: () => this.#concurrency - this.#carried.size,
@@ -98,16 +96,12 @@ export class Worker {
     });
   }
 
-  static async start(
-    services: EngineServices,
-    source: DatabaseSource,
-    { concurrency, finishSignIn, quarantine }: WorkerOptions,
-  ): Promise<Worker> {
-    const worker = new Worker(services, source, concurrency, quarantine);
+  static async start(services: EngineServices, options: WorkerOptions): Promise<Worker> {
+    const worker = new Worker(services, options);
     await worker.#join();
     // As later, too: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
     await worker.#logFailure(() => worker.#takeOver());
-    await worker.#chores.start(finishSignIn);
+    await options.chores.start(() => worker.#membership?.workerId ?? null);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wakePolls());
@@ -119,8 +113,8 @@ export class Worker {
   }
 
   /** The worker of a process in quarantine. What it leaves others look after. */
-  static async startQuarantined(services: EngineServices, source: DatabaseSource): Promise<Worker> {
-    const worker = new Worker(services, source, 1, null);
+  static async startQuarantined(services: EngineServices, options: QuarantinedOptions): Promise<Worker> {
+    const worker = new Worker(services, options);
     await worker.#join();
     await worker.#takeRuns();
     return worker;
@@ -154,9 +148,9 @@ export class Worker {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
-    for (const timer of this.#timers) clearInterval(timer);
+    for (const end of this.#timers) end();
     // First, so that what is handed back is not given to this worker again.
-    const stopped = this.#chores.stop();
+    const stopped = this.#chores?.stop();
     this.#stopCarried("drain");
     await this.#taker.stop();
     await Promise.all([
@@ -167,7 +161,7 @@ export class Worker {
     await this.#membership?.leave();
     // Other workers have room for them.
     this.#services.news.notifyRunnable(this.#taker.accountIds);
-    this.#chores.close();
+    this.#chores?.close();
   }
 
   /** A run that was taken: it is leased to this worker already. */
@@ -215,15 +209,15 @@ export class Worker {
   }
 
   async #join(): Promise<void> {
-    const { db, log, fence } = this.#services;
-    this.#membership = await join(db, this.#source, this.#chores.poolIds, log, fence, {
+    const parts = { ...this.#services, openSession: this.#openSession };
+    this.#membership = await join(parts, this.#chores?.poolIds ?? [], {
       onLost: () => {
         this.#membership = null;
         // docs/decisions/0005: a worker that loses its liveness stops its runs before it joins again.
         this.#stopCarried("lease_lost");
         void this.#rejoin();
       },
-      onInterrupted: () => this.#peers.disturb(performance.now()),
+      onInterrupted: () => this.#peers.disturb(this.#services.clock.now()),
     });
     // Told to stop while it joined again: nobody else would leave.
     if (this.#stopping) await this.#membership.leave();
@@ -231,7 +225,7 @@ export class Worker {
 
   async #rejoin(): Promise<void> {
     while (!this.#stopping && this.#membership === null) {
-      await sleep(REJOIN_EVERY_MS);
+      await this.#services.clock.sleep(REJOIN_EVERY_MS);
       if (this.#carried.size === 0 && !this.#stopping) await this.#logFailure(() => this.#join());
     }
   }
@@ -249,12 +243,12 @@ export class Worker {
   }
 
   async #findDead(workerId: string): Promise<readonly SeenWorker[]> {
-    const askedAtMs = performance.now();
+    const askedAtMs = this.#services.clock.now();
     try {
       const seen = await listWorkers(this.#services.db);
-      return this.#peers.judge(workerId, seen, { askedAtMs, nowMs: performance.now() });
+      return this.#peers.judge(workerId, seen, { askedAtMs, nowMs: this.#services.clock.now() });
     } catch (error) {
-      this.#peers.disturb(performance.now());
+      this.#peers.disturb(this.#services.clock.now());
       throw error;
     }
   }
@@ -300,7 +294,7 @@ export class Worker {
   async #freeOthers(): Promise<void> {
     const { db } = this.#services;
     await freeRunsOfNobody(db);
-    await this.#chores.freeLeft();
+    await this.#chores?.freeLeft();
     await callOverdue(db);
   }
 
@@ -322,13 +316,13 @@ export class Worker {
   #every(ms: number, task: () => Promise<void>): void {
     let underway = false;
     this.#timers.push(
-      setInterval(() => {
+      this.#services.clock.every(ms, () => {
         if (underway || this.#stopping) return;
         underway = true;
         void this.#logFailure(task).finally(() => {
           underway = false;
         });
-      }, ms),
+      }),
     );
   }
 }

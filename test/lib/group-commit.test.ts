@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "#lib/clock.ts";
 import { groupCommit, TurnMissed, type GroupOptions } from "#lib/group-commit.ts";
 
 interface Batch {
@@ -21,6 +22,7 @@ function openGroup(options: Partial<GroupOptions<number, string>> = {}) {
   const batches: Batch[] = [];
   const alone: number[] = [];
   const call = groupCommit<number, string>({
+    clock: systemClock,
     together: async (calls) =>
       await new Promise((resolve, reject) => {
         batches.push({ calls, succeed: () => resolve(calls.map(String)), fail: reject });
@@ -141,6 +143,7 @@ test("a call that was not sent in time is refused and never sent; one that was s
 test("every call is answered once, whatever the order in which batches end", async () => {
   let sent = 0;
   const call = groupCommit<number, number>({
+    clock: systemClock,
     together: async (calls) => {
       sent += calls.length;
       await sleep(Math.random() * 5);

@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { releaseLogin, takeLogin, takeLoginNext } from "#db/credentials/credentials.ts";
 import { Paces, SlotTooFar } from "#engine/waiting/paces.ts";
+import { systemClock } from "#lib/clock.ts";
 import { moveClock } from "../clock.ts";
 import { eventually } from "../eventually.ts";
 import { blueprint, openBench, type Bench } from "../documents/bench.ts";
@@ -188,7 +189,7 @@ test("behind a throttle, runs hold no place and lose no time: all of a burst end
 });
 
 test("a slot of a run that ends is the next one's, or nobody's; none is taken that comes too late", async () => {
-  const paces = new Paces(db());
+  const paces = new Paces(db(), systemClock);
   const [node] = await db().query<{ accountId: string; blueprintId: string; nodeId: string }>(
     `select account_id as "accountId", id as "blueprintId", 'a' as "nodeId" from blueprint where key = 'free'`,
   );

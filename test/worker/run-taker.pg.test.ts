@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "#db/connection/pool.ts";
+import { systemClock } from "#lib/clock.ts";
 import { openLog } from "#lib/log.ts";
 import { RunTaker, type TakerOptions } from "#worker/run-taker.ts";
 import { anyBlueprint, installForRuns } from "../runs/any-blueprint.ts";
@@ -40,7 +41,15 @@ async function addWaiting(prefix: string, account = accountId): Promise<void> {
 
 /** Room for one at a time, forever: it takes again and again. */
 function openTaker(begin: TakerOptions["begin"], workerId: () => string | null = () => "worker_test") {
-  return new RunTaker({ db, log: LOG, workerId, room: () => 1, carried: () => new Map(), begin });
+  return new RunTaker({
+    db,
+    log: LOG,
+    clock: systemClock,
+    workerId,
+    room: () => 1,
+    carried: () => new Map(),
+    begin,
+  });
 }
 
 test("what must happen while nothing is taken comes between, however much waits", async () => {
@@ -83,6 +92,7 @@ test("an account whose row another transaction holds keeps only its own runs wai
   const taker = new RunTaker({
     db,
     log: LOG,
+    clock: systemClock,
     workerId: () => "worker_test",
     room,
     carried: () => new Map(),
@@ -185,6 +195,7 @@ test("left runs go on before waiting ones begin; one that must be alone, or whos
   const quarantined = new RunTaker({
     db,
     log: LOG,
+    clock: systemClock,
     takes: "suspect",
     workerId: () => "worker_test",
     room: () => 1,

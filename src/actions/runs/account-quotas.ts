@@ -125,7 +125,7 @@ export class AccountQuotas {
 
   async #countNow(accountId: string, usage: Usage): Promise<void> {
     const { settled } = usage;
-    const beganAtMs = performance.now();
+    const beganAtMs = this.#db.clock.now();
     const { queuedRuns } = this.#quotas;
     const [runs, bytes] = await Promise.all([
       queuedRuns === null ? 0 : countQueuedRuns(this.#db, accountId, queuedRuns),
@@ -133,18 +133,18 @@ export class AccountQuotas {
     ]);
     usage.counted = { runs, bytes };
     usage.settledAtCount = settled;
-    usage.countedAtMs = performance.now();
+    usage.countedAtMs = this.#db.clock.now();
     usage.countTookMs = usage.countedAtMs - beganAtMs;
   }
 
   #mayCount(usage: Usage): boolean {
     if (usage.counting !== null) return true;
     const everyMs = Math.max(limits.usageCountEveryMs, limits.usageCountShare * usage.countTookMs);
-    return performance.now() - usage.countedAtMs >= everyMs;
+    return this.#db.clock.now() - usage.countedAtMs >= everyMs;
   }
 
   #isOld(usage: Usage): boolean {
-    if (performance.now() - usage.countedAtMs >= limits.usageFreshMs) return true;
+    if (this.#db.clock.now() - usage.countedAtMs >= limits.usageFreshMs) return true;
     const { queuedRuns, storedBytes } = this.#quotas;
     const since = minus(usage.taken, usage.settledAtCount);
     const isMuch = (quota: number | null, counted: number, added: number): boolean =>

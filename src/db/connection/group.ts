@@ -28,6 +28,7 @@ export function grouped<Call, Answer>(
       together: async (calls) => await together(db, calls),
       alone: async (call) => await alone(db, call),
       mayGoAlone: (error) => isDatabaseError(error) && !isConnectionLost(error),
+      clock: db.clock,
       callsMax: CALLS_MAX,
       batchesMax: BATCHES_MAX,
       waitMaxMs,

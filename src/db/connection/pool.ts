@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { assert } from "#lib/assert.ts";
+import { systemClock, type Clock } from "#lib/clock.ts";
 import { SERVER_LIFE, wasCommitted, type BegunTransaction } from "./settle-commit.ts";
 import { typeParser } from "./type-parser.ts";
 
@@ -48,6 +49,8 @@ export type Database = {
     options?: LockOptions,
   ): Promise<readonly (readonly unknown[])[]>;
   end(): Promise<void>;
+  /** By which the waits of its callers go. */
+  clock: Clock;
   pool: pg.Pool;
 };
 
@@ -104,6 +107,7 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
     transactAll: (statements, options) =>
       withClient(pool, (client) => transactAll(pool, client, statements, options)),
     end: () => (ended ??= pool.end()),
+    clock: systemClock,
     pool,
   };
 }
@@ -345,6 +349,7 @@ function transactionOn(pool: pg.Pool, client: pg.PoolClient): { tx: Database; cl
     transact: () => Promise.reject(new Error("A transaction within one is made by transaction()")),
     transactAll: () => Promise.reject(new Error("A transaction within one is made by transaction()")),
     end: () => Promise.reject(new Error("A transaction does not end its pool")),
+    clock: systemClock,
     pool,
   };
   return { tx, close: () => void (open = false) };

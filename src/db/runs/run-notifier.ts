@@ -39,6 +39,12 @@ const PRESENT_MS = 3.5 * SELF_CHECK_MS;
 const ANSWERED_MS = 2_000;
 const RECONNECT_MS = 1_000;
 
+/** How what has changed is told, and heard of. */
+export type RunNews = Pick<
+  RunNotifier,
+  "announce" | "notifyStop" | "notifyRunnable" | "notifyLeft" | "subscribe"
+>;
+
 /**
  * Tells every process which runs have changed or may begin, and hears it from them: LISTEN and NOTIFY, one session a process, open only
  * while somebody listens. Never inside a transaction of work, where NOTIFY would make commits wait for each other. A process that listens

@@ -237,7 +237,7 @@ const FLOORS_MAX = 10_000;
 
 /** Reads what the audit log says of rows, unless it was read just now: one statement for all of them. */
 async function readFloors(guard: RowGuard, db: Database, signed: readonly Signed[]): Promise<void> {
-  const nowMs = performance.now();
+  const nowMs = db.clock.now();
   const asked = new Map<string, number>();
   for (const { kind, row } of signed) {
     const serial = row.rowSerial ?? 0;

@@ -9,8 +9,10 @@ import type { Strategy } from "#domain/strategy.ts";
 import type { Value } from "#domain/value.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
+import { systemClock } from "#lib/clock.ts";
 import { openHmac } from "#lib/hmac.ts";
 import { describeError, type Log } from "#lib/log.ts";
+import { systemRandom } from "#lib/random.ts";
 import { openJar } from "#strategies/http/session-jar.ts";
 import { executeNode } from "#engine/execute-node.ts";
 import { executeNodes } from "#engine/execute-nodes.ts";
@@ -97,7 +99,7 @@ export async function runLocally(
     opened.defer(async () => bindings.forEach((binding) => binding.release()));
     await executeNodes(
       {
-        services,
+        services: { ...services, clock: systemClock, random: systemRandom },
         journal: localJournal(asked.rules),
         run,
         lease: { runId: run.id, owner: "local", epoch: run.epoch },

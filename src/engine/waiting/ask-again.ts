@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { notePoll, waitToAsk, type PollPlace } from "#db/runs/polls.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
@@ -17,10 +16,10 @@ type AskAgain = (place: PollPlace, times: PollTimes, signal: AbortSignal) => Pro
  * do, whichever worker got it. For the first half a minute it waits in place; after that the run is handed back between two asks.
  */
 export function askAgainOf(
-  { db }: Pick<EngineServices, "db">,
+  { db, clock }: Pick<EngineServices, "db" | "clock">,
   run: Pick<ClaimedRun, "accountId" | "lostLeases">,
   lease: Lease,
-  clock: RunClock,
+  runClock: RunClock,
 ): AskAgain {
   const { accountId } = run;
   return async (place, { everyMs, forMs }, signal) => {
@@ -29,10 +28,10 @@ export function askAgainOf(
     const leftMs = forMs - poll.lastedMs;
     if (leftMs <= 0) return false;
     const waitMs = Math.min(everyMs, leftMs);
-    const wait = async (): Promise<void> => await sleep(waitMs, undefined, { signal });
+    const wait = async (): Promise<void> => await clock.sleep(waitMs, signal);
     if (poll.lastedMs + waitMs <= limits.pollInPlaceMs) await wait();
     // One in quarantine must not come back beside others; its time stands still here as it would there.
-    else if (!mayStandInLine(run)) await clock.standStill(wait);
+    else if (!mayStandInLine(run)) await runClock.standStill(wait);
     else throw new RunAsksLater(place, Math.min(Math.max(waitMs, limits.pollApartMs), leftMs));
     return true;
   };

@@ -6,6 +6,7 @@ import {
 } from "#db/runs/throttle.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
+import type { Clock } from "#lib/clock.ts";
 import { retryWhileLocked } from "./retry-while-locked.ts";
 
 /** No slot comes in time: none was taken. */
@@ -34,6 +35,7 @@ interface Waiter extends SlotRequest {
  */
 class Pace {
   readonly #db: Database;
+  readonly #clock: Clock;
   readonly #node: ThrottledNode;
   readonly #waiters: Waiter[] = [];
   #spacingMs = 1;
@@ -43,8 +45,9 @@ class Pace {
   #wake: () => void = () => {};
   #isServing = false;
 
-  constructor(db: Database, node: ThrottledNode) {
+  constructor(db: Database, clock: Clock, node: ThrottledNode) {
     this.#db = db;
+    this.#clock = clock;
     this.#node = node;
   }
 
@@ -59,20 +62,20 @@ class Pace {
     request.signal.throwIfAborted();
     if (this.#waitMs(request.rank) > request.withinMs) throw new SlotTooFar();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter: Waiter = { ...request, untilMs: performance.now() + request.withinMs, resolve, reject };
+    const waiter: Waiter = { ...request, untilMs: this.#clock.now() + request.withinMs, resolve, reject };
     const leave = (error: unknown): void => {
       this.#forget(waiter);
       reject(error);
     };
     const abort = (): void => leave(request.signal.reason);
-    const late = setTimeout(() => leave(new SlotTooFar()), request.withinMs);
+    const callOff = this.#clock.after(request.withinMs, () => leave(new SlotTooFar()));
     request.signal.addEventListener("abort", abort, { once: true });
     this.#waiters.push(waiter);
     void this.#serve();
     try {
       await promise;
     } finally {
-      clearTimeout(late);
+      callOff();
       request.signal.removeEventListener("abort", abort);
       this.#forget(waiter);
     }
@@ -81,7 +84,7 @@ class Pace {
   /** What is known here: those before it, and the slot that is taken. */
   #waitMs(rank: number): number {
     const before = this.#waiters.filter((waiter) => waiter.rank <= rank).length;
-    const slotMs = this.#slotAtMs === null ? 0 : Math.max(this.#slotAtMs - performance.now(), 0);
+    const slotMs = this.#slotAtMs === null ? 0 : Math.max(this.#slotAtMs - this.#clock.now(), 0);
     return before * this.#spacingMs + slotMs;
   }
 
@@ -106,7 +109,7 @@ class Pace {
     const spacingMs = this.#spacingMs;
     let slot: ThrottleSlot | undefined;
     try {
-      const withinMs = Math.max(...this.#waiters.map(({ untilMs }) => untilMs)) - performance.now();
+      const withinMs = Math.max(...this.#waiters.map(({ untilMs }) => untilMs)) - this.#clock.now();
       slot = await retryWhileLocked(
         async () => await takeThrottleSlot(this.#db, this.#node, spacingMs, Math.max(withinMs, 0)),
       );
@@ -118,7 +121,7 @@ class Pace {
       this.#rejectAll(new SlotTooFar());
       return;
     }
-    await this.#untilMs(performance.now() + slot.waitMs);
+    await this.#untilMs(this.#clock.now() + slot.waitMs);
     const next = this.#first();
     if (next !== undefined) {
       this.#forget(next);
@@ -132,13 +135,13 @@ class Pace {
   /** Sooner when nobody waits for the slot any more. */
   async #untilMs(atMs: number): Promise<void> {
     this.#slotAtMs = atMs;
-    for (let leftMs = atMs - performance.now(); leftMs > 0; leftMs = atMs - performance.now()) {
+    for (let leftMs = atMs - this.#clock.now(); leftMs > 0; leftMs = atMs - this.#clock.now()) {
       if (this.#waiters.length === 0) break;
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
-      const timer = setTimeout(resolve, leftMs);
+      const callOff = this.#clock.after(leftMs, resolve);
       await promise;
-      clearTimeout(timer);
+      callOff();
     }
     this.#wake = () => {};
     this.#slotAtMs = null;
@@ -158,11 +161,13 @@ class Pace {
 /** The paces of all nodes that this process carries. */
 export class Paces {
   readonly #db: Database;
+  readonly #clock: Clock;
   readonly #paces = new Map<string, Pace>();
   #ranks = 0;
 
-  constructor(db: Database) {
+  constructor(db: Database, clock: Clock) {
     this.#db = db;
+    this.#clock = clock;
   }
 
   /** Of a run that begins a node now: behind all that have begun. */
@@ -174,7 +179,7 @@ export class Paces {
   async take(node: ThrottledNode, spacingMs: number, request: SlotRequest): Promise<void> {
     const key = lineOf(node);
     let pace = this.#paces.get(key);
-    if (!pace) this.#paces.set(key, (pace = new Pace(this.#db, node)));
+    if (!pace) this.#paces.set(key, (pace = new Pace(this.#db, this.#clock, node)));
     try {
       await pace.take(spacingMs, request);
     } finally {

@@ -1,14 +1,17 @@
 import { limits } from "#domain/limits.ts";
+import type { Clock } from "#lib/clock.ts";
 
 /** A run's timeout, in this process: it stands still while the run waits for others to let it go on. */
 export class RunClock {
+  readonly #clock: Clock;
   readonly #onOver: () => void;
   #leftMs: number;
   #runningSinceMs = 0;
   #waits = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #callOff = (): void => {};
 
-  constructor(remainingMs: number, onOver: () => void) {
+  constructor(clock: Clock, remainingMs: number, onOver: () => void) {
+    this.#clock = clock;
     this.#leftMs = Math.max(remainingMs, 0);
     this.#onOver = onOver;
     this.#goOn();
@@ -16,13 +19,13 @@ export class RunClock {
 
   /** What is left of the timeout, in milliseconds. */
   get leftMs(): number {
-    return this.#waits > 0 ? this.#leftMs : this.#leftMs - (performance.now() - this.#runningSinceMs);
+    return this.#waits > 0 ? this.#leftMs : this.#leftMs - (this.#clock.now() - this.#runningSinceMs);
   }
 
   async standStill<T>(wait: () => Promise<T>): Promise<T> {
     if (this.#waits++ === 0) {
-      this.#leftMs -= performance.now() - this.#runningSinceMs;
-      clearTimeout(this.#timer);
+      this.#leftMs -= this.#clock.now() - this.#runningSinceMs;
+      this.#callOff();
     }
     try {
       return await wait();
@@ -32,12 +35,12 @@ export class RunClock {
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    this.#callOff();
     this.#waits = Number.POSITIVE_INFINITY;
   }
 
   #goOn(): void {
-    this.#runningSinceMs = performance.now();
-    this.#timer = setTimeout(this.#onOver, Math.min(Math.max(this.#leftMs, 0), limits.timerMsMax));
+    this.#runningSinceMs = this.#clock.now();
+    this.#callOff = this.#clock.after(Math.min(Math.max(this.#leftMs, 0), limits.timerMsMax), this.#onOver);
   }
 }

@@ -18,28 +18,28 @@ type TakeSlot = (nodeId: string, spacingMs: number, signal: AbortSignal) => Prom
  * that would come after its timeout is not taken: the run fails at once.
  */
 export function slotTaker(
-  { db, news, paces }: Pick<EngineServices, "db" | "news" | "paces">,
+  { db, news, paces, clock }: Pick<EngineServices, "db" | "news" | "paces" | "clock">,
   run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases">,
   lease: Lease,
-  clock: RunClock,
+  runClock: RunClock,
 ): TakeSlot {
   const begun = new Map<string, Promise<number>>();
   const begin = async (nodeId: string, spacingMs: number, signal: AbortSignal): Promise<number> => {
     const node = nodeOf(run, nodeId);
     const isCalled = run.line === lineOf(node);
-    const beganMs = performance.now();
+    const beganMs = clock.now();
     const patienceMs = isCalled ? limits.calledPatienceMs : limits.slotPatienceMs;
     const withinMs = mayStandInLine(run) ? patienceMs : Infinity;
     // Those that were called wait longer than all that come now.
     const rank = isCalled ? CALLED : NEW;
     try {
-      await clock.standStill(async () => await paces.take(node, spacingMs, { rank, withinMs, signal }));
+      await runClock.standStill(async () => await paces.take(node, spacingMs, { rank, withinMs, signal }));
     } catch (error) {
-      if (error instanceof SlotTooFar) throw new RunInLine(lineOf(node), performance.now() - beganMs);
+      if (error instanceof SlotTooFar) throw new RunInLine(lineOf(node), clock.now() - beganMs);
       throw error;
     }
     if (isCalled) {
-      const waitedMs = performance.now() - beganMs;
+      const waitedMs = clock.now() - beganMs;
       if (!(await retryWhileLocked(async () => await leaveLine(db, lease, waitedMs))))
         throw new RunStopped("lease_lost");
       news.notifyRunnable(await callNext(db, [lineOf(node)]));
@@ -55,7 +55,7 @@ export function slotTaker(
       return;
     }
     const rank = await first;
-    const withinMs = clock.leftMs;
+    const withinMs = runClock.leftMs;
     try {
       await paces.take(nodeOf(run, nodeId), spacingMs, { rank, withinMs, signal });
     } catch (error) {
