@@ -36,8 +36,16 @@ let server: Promise<EmbeddedPostgres> | null = null;
 
 /** A new database with all migrations applied, and a pool on it. `drop` ends the pool and removes it. */
 export async function createTestDatabase(options: { max?: number } = {}): Promise<TestDatabase> {
+  return await clone(await prepareTemplate(await testServer()), options);
+}
+
+/** A copy of a database of this server that nobody is connected to. */
+export async function cloneTestDatabase(template: string): Promise<TestDatabase> {
+  return await clone(template, {});
+}
+
+async function clone(template: string, options: { max?: number }): Promise<TestDatabase> {
   const source = await testServer();
-  const template = await prepareTemplate(source);
   const name = `latchkey_test_${process.pid}_${randomBytes(4).toString("hex")}`;
   await withMaintenance(
     source,

@@ -46,6 +46,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
 /** Files that change something of their process which other files would notice, and so never share one. */
 export const OWN_PROCESS: Readonly<Record<string, string>> = {
   "test/nodes/node-files.test.ts": "adds node types, which a process has until its end",
+  "test/simulator/simulator.pg.test.ts":
+    "replaces the process's ids, times of ids and chance by those of a seed",
   "test/db/embedded-users.pg.test.ts": "waits at its top level, to know what it must skip",
   "test/blobs/s3-moto.test.ts": "sets the AWS SDK's environment variables",
   "test/blobs/s3-store.test.ts": "sets the AWS SDK's environment variables",

@@ -1,0 +1,233 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { checkSigningKey } from "#actions/keys/check-signing-key.ts";
+import { AccountQuotas } from "#actions/runs/account-quotas.ts";
+import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
+import { closeAudit } from "#actions/audit/close-audit.ts";
+import type { Services } from "#actions/services.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
+import type { RunNews } from "#db/runs/run-notifier.ts";
+import { LoginTurns } from "#engine/login/login-turns.ts";
+import { SelfFence } from "#engine/self-fence.ts";
+import type { EngineServices } from "#engine/services.ts";
+import { Paces } from "#engine/waiting/paces.ts";
+import type { Evaluator } from "#expressions/evaluator.ts";
+import { openLog, type Log } from "#lib/log.ts";
+import { Worker } from "#worker/worker.ts";
+import { HeldDatabase, holdSession, type Server } from "./held-database.ts";
+import type { NewsNetwork } from "./sim-news.ts";
+import { SimProcess, type Network } from "./sim-process.ts";
+import type { SimStore } from "./sim-store.ts";
+import type { Stage } from "./stage.ts";
+import type { ScriptedTarget } from "./target.ts";
+import type { World } from "./world.ts";
+
+/** Runs of a worker at a time. */
+export const PLACES = 3;
+const CONNECTIONS = 40;
+const HOUSEKEEPING_EVERY_MS = 60_000;
+const CLOSE_AUDIT_EVERY_MS = 5_000;
+
+/** What all processes of a simulation share. */
+export interface Surroundings {
+  readonly world: World;
+  readonly stage: Stage;
+  readonly server: Server;
+  readonly connectionString: string;
+  /** Of its processes. */
+  readonly folder: string;
+  readonly news: NewsNetwork;
+  readonly target: ScriptedTarget;
+  readonly store: SimStore;
+  readonly network: Network;
+  readonly expressions: Evaluator;
+  /** Real connections, closed at the end. */
+  readonly pools: Database[];
+}
+
+/** The product's parts in one simulated process. */
+export interface Parts {
+  readonly self: SimProcess;
+  readonly db: Database;
+  readonly news: RunNews;
+  readonly log: Log;
+}
+
+async function openParts(around: Surroundings, name: string): Promise<Parts> {
+  const { world, server, network } = around;
+  const self = new SimProcess(name, world, network);
+  // No limit of the server's own clock: limits go by the simulation's.
+  const real = openPool(
+    { connectionString: around.connectionString },
+    {
+      applicationName: `simulated ${name}`,
+      max: CONNECTIONS,
+      connectTimeoutMs: 60_000,
+      statementTimeoutMs: 0,
+      queryTimeoutMs: 120_000,
+      lockTimeoutMs: 0,
+      idleInTransactionTimeoutMs: 0,
+    },
+  );
+  around.pools.push(real);
+  const log = openLog({ level: "info", format: "json" }, { write: (line) => tellLog(self, line) });
+  await world.work.track(checkSigningKey(real, around.stage.signing));
+  return { self, db: new HeldDatabase(real, server, self).database, news: around.news.join(self), log };
+}
+
+/** What a process logs is part of the story. */
+function tellLog(self: SimProcess, line: string): void {
+  const { level: _level, time: _time, msg, at: _at, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const values = Object.entries(fields).map(([name, value]) => ` ${name}=${String(value)}`);
+  self.world.tell(self.name, `logs: ${String(msg)}${values.join("")}`);
+}
+
+/** A process with the worker role. */
+export interface SimWorker extends Parts {
+  readonly worker: Promise<Worker>;
+}
+
+export async function startWorker(around: Surroundings, name: string): Promise<SimWorker> {
+  const parts = await openParts(around, name);
+  const { self } = parts;
+  const engine = engineOf(around, parts);
+  const openSession = async (onLost: () => void): Promise<Database> =>
+    await holdSession(around.server, self, onLost);
+  // A suspect's process is one beside the worker, and ends with it.
+  const quarantine = {
+    look: (isWaiting: boolean, onDeath: () => void): void => {
+      if (isWaiting) startQuarantine(onDeath);
+    },
+    stop: async (): Promise<void> => {},
+  };
+  let isQuarantineUp = false;
+  const startQuarantine = (onDeath: () => void): void => {
+    if (isQuarantineUp) return;
+    isQuarantineUp = true;
+    self.after(
+      around.world.random.between(200, 1_500),
+      "starts a quarantine",
+      () => void carrySuspects(onDeath),
+    );
+  };
+  const carrySuspects = async (onDeath: () => void): Promise<void> => {
+    const suspects = await openParts(around, `${name}q`);
+    self.atCrash(() => suspects.self.crash());
+    suspects.self.atCrash(() => {
+      self.after(2_000, "sees its quarantine dead", () => {
+        isQuarantineUp = false;
+        onDeath();
+      });
+    });
+    const services = engineOf(around, suspects);
+    const open = async (onLost: () => void): Promise<Database> =>
+      await holdSession(around.server, suspects.self, onLost);
+    await suspects.self.run(async () => {
+      const quarantined = await Worker.startQuarantined(services, { openSession: open });
+      await quarantined.idle;
+      await quarantined.stop();
+    });
+    isQuarantineUp = false;
+  };
+  const worker = self.run(
+    async () =>
+      await Worker.start(engine, { concurrency: PLACES, openSession, chores: choresOf(engine), quarantine }),
+  );
+  worker.catch((error: unknown) => around.world.tell(name, `did not start: ${String(error)}`));
+  return { ...parts, worker };
+}
+
+/** In place of graphile-worker, which goes by the server's clock and by timers of its own. */
+function choresOf(engine: EngineServices) {
+  const ends: (() => void)[] = [];
+  return {
+    poolIds: [],
+    start: async (): Promise<void> => {
+      ends.push(
+        engine.clock.every(HOUSEKEEPING_EVERY_MS, () => void purgeOldRuns(engine).catch(() => {})),
+        engine.clock.every(CLOSE_AUDIT_EVERY_MS, () => void closeAudit(engine).catch(() => {})),
+      );
+    },
+    freeLeft: async (): Promise<void> => {},
+    stop: async (): Promise<void> => {
+      for (const end of ends) end();
+    },
+    close: (): void => {},
+  };
+}
+
+function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineServices {
+  const { world, stage, target } = around;
+  const scratchFolder = join(around.folder, self.name, "scratch");
+  mkdirSync(scratchFolder, { recursive: true });
+  return {
+    db,
+    news,
+    blobs: around.store,
+    vault: NO_VAULT,
+    audit: stage.signing.audit,
+    handleMac: (parts) => stage.signing.runHandle(parts),
+    gate: target.gateOf(self),
+    fence: new SelfFence(self.clock),
+    loginTurns: new LoginTurns(),
+    paces: new Paces(db, self.clock),
+    expressions: trackedExpressions(around.expressions, world),
+    loginExpressions: around.expressions,
+    clientSecret: async () => await Promise.reject(new Error("No client secret is simulated.")),
+    log,
+    clock: self.clock,
+    random: world.random.fork(self.name),
+    scratchFolder,
+    loginTimeoutMs: 120_000,
+  };
+}
+
+/** What threads evaluate is under way for real. */
+function trackedExpressions(evaluator: Evaluator, { work }: World): Evaluator {
+  return {
+    bind: (variables) => {
+      const bound = evaluator.bind(variables);
+      return new Proxy(bound, {
+        get: (of, name) => {
+          const member: unknown = Reflect.get(of, name);
+          if (typeof member !== "function") return member;
+          return (...given: unknown[]): unknown => {
+            const result: unknown = Reflect.apply(member, of, given);
+            return result instanceof Promise ? work.track(result) : result;
+          };
+        },
+      });
+    },
+    close: async () => {},
+  };
+}
+
+const notSimulated = async (): Promise<never> =>
+  await Promise.reject(new Error("No credential is simulated."));
+const NO_VAULT: EngineServices["vault"] = {
+  canOpen: true,
+  holds: () => true,
+  seal: notSimulated,
+  open: notSimulated,
+};
+
+/** A process with the api role: what a request needs between its HTTP and the database. */
+export interface SimApi extends Parts {
+  readonly services: Services;
+}
+
+export async function startApi(around: Surroundings, name: string): Promise<SimApi> {
+  const parts = await openParts(around, name);
+  const { db, log, news } = parts;
+  const { signing } = around.stage;
+  const services = {
+    db,
+    log,
+    news,
+    signing,
+    blobs: around.store,
+    quotas: new AccountQuotas(db, { queuedRuns: 1_000, storedBytes: null }, log),
+  };
+  // Logins, sign-ins and pages are not simulated: what reaches for their services fails.
+  return { ...parts, services: services as Partial<Services> as Services };
+}

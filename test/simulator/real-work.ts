@@ -1,0 +1,91 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+
+/** Something that this process really waits for: an answer of PostgreSQL, a thread, a file. */
+export interface Work {
+  /** The backend of a statement that waits for a lock. */
+  pid: number | null;
+  /** Only a statement may stand still: until another transaction ends. */
+  readonly isStatement: boolean;
+  end(): void;
+}
+
+/** Backends of this database that wait for a lock of another one. */
+export type ListBlocked = () => Promise<readonly number[]>;
+
+/** Turns of the event loop without anything under way, after which nothing more comes by itself. */
+const CALM_TURNS = 4;
+const LOOK_AFTER_MS = 6;
+const POLL_MS = 2;
+/** A statement, a thread or a file that takes longer than this is a defect of the simulator. */
+const STUCK_MS = 30_000;
+
+/**
+ * What is really under way between two events. An event is over when there is nothing left but statements that wait for a lock, which
+ * only a later event can free: so each event has one outcome, however quick the machine is.
+ */
+export class RealWork {
+  readonly #open = new Set<Work>();
+  readonly #listBlocked: ListBlocked;
+  #wake = Promise.withResolvers<void>();
+
+  constructor(listBlocked: ListBlocked) {
+    this.#listBlocked = listBlocked;
+  }
+
+  begin(isStatement = false): Work {
+    const work: Work = {
+      pid: null,
+      isStatement,
+      end: () => {
+        if (!this.#open.delete(work)) return;
+        this.#wake.resolve();
+        this.#wake = Promise.withResolvers();
+      },
+    };
+    this.#open.add(work);
+    return work;
+  }
+
+  async track<T>(promise: Promise<T>): Promise<T> {
+    const work = this.begin();
+    try {
+      return await promise;
+    } finally {
+      work.end();
+    }
+  }
+
+  /** Until nothing moves any more. */
+  async settle(): Promise<void> {
+    const sinceMs = performance.now();
+    for (;;) {
+      for (let calm = 0; calm < CALM_TURNS && !isFileOpen(); calm++) await nextTurn();
+      if (this.#open.size === 0) {
+        if (!isFileOpen()) return;
+      } else if ([...this.#open].every(({ pid }) => pid !== null)) {
+        if (await this.#areBlocked()) return;
+      } else if (performance.now() - sinceMs > LOOK_AFTER_MS && (await this.#areBlocked())) return;
+      if (isFileOpen()) await nextTurn();
+      else await Promise.race([this.#wake.promise, sleep(POLL_MS)]);
+      if (performance.now() - sinceMs > STUCK_MS)
+        throw new Error(`${this.#open.size} things are under way for ${STUCK_MS} ms, and no lock keeps them`);
+    }
+  }
+
+  /** Whether all that is under way waits for locks. */
+  async #areBlocked(): Promise<boolean> {
+    const before = [...this.#open];
+    if (!before.every(({ isStatement }) => isStatement)) return false;
+    const pids = await this.#listBlocked();
+    const open = [...this.#open];
+    if (open.length !== before.length || pids.length !== open.length) return false;
+    const known = new Set(open.map(({ pid }) => pid));
+    const fresh = pids.filter((pid) => !known.has(pid));
+    for (const work of open)
+      if (work.pid === null || !pids.includes(work.pid)) work.pid = fresh.shift() ?? null;
+    return true;
+  }
+}
+
+const isFileOpen = (): boolean =>
+  process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq") || name === "CloseReq");

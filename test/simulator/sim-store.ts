@@ -1,0 +1,68 @@
+import { createHash } from "node:crypto";
+import { BlobMissing, StoreFailed, type BlobStore, type StoredBlob } from "#blobs/store.ts";
+
+/** Objects in memory, shared by all processes. While it is down, nothing can be put, read or removed. */
+export class SimStore implements BlobStore {
+  readonly kind = "folder";
+  isDown = false;
+  readonly #objects = new Map<string, Buffer>();
+  #mark: string | null = null;
+
+  #check(): void {
+    if (this.isDown) throw new StoreFailed("the simulated object store is down", "down");
+  }
+
+  async put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
+    this.#check();
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of bytes) chunks.push(chunk);
+    this.#check();
+    const whole = Buffer.concat(chunks);
+    this.#objects.set(key, whole);
+    return { key, sizeBytes: whole.length, sha256: createHash("sha256").update(whole).digest() };
+  }
+
+  async *open(
+    key: string,
+    range?: { readonly start: number; readonly end: number },
+  ): AsyncIterable<Uint8Array> {
+    this.#check();
+    const whole = this.#objects.get(key);
+    if (whole === undefined) throw new BlobMissing(key);
+    yield range ? whole.subarray(range.start, range.end + 1) : whole;
+  }
+
+  async presign(): Promise<null> {
+    return null;
+  }
+
+  async readMark(): Promise<string | null> {
+    return this.#mark;
+  }
+
+  async claim(mark: string): Promise<string> {
+    return (this.#mark ??= mark);
+  }
+
+  async adopt(mark: string): Promise<void> {
+    this.#mark = mark;
+  }
+
+  async remove(keys: readonly string[]): Promise<void> {
+    this.#check();
+    for (const key of keys) this.#objects.delete(key);
+  }
+
+  async removeAll(prefix: string): Promise<void> {
+    this.#check();
+    for (const key of this.#objects.keys()) if (key.startsWith(prefix)) this.#objects.delete(key);
+  }
+
+  /** The sweep of objects goes by a store's own clock, and is not simulated. */
+  async *list(): AsyncIterable<never[]> {}
+  async *listUnfinished(): AsyncIterable<string> {}
+
+  async removeUnfinished(): Promise<number> {
+    return 0;
+  }
+}
