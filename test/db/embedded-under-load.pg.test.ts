@@ -21,7 +21,7 @@ import {
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { startLoad, type Load } from "../flow/client-load.ts";
-import { eventually } from "../flow/run-history.ts";
+import { eventually } from "../eventually.ts";
 
 const DEATHS = Number(process.env["LATCHKEY_DATABASE_DEATHS"] ?? 1);
 const FULL_MS = Number(process.env["LATCHKEY_FULL_SECONDS"] ?? 5) * 1_000;

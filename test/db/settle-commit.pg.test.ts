@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Database } from "#db/connection/pool.ts";
 import { startOwnDatabase, type OwnDatabase } from "../flow/own-database.ts";
-import { eventually } from "../flow/run-history.ts";
+import { eventually } from "../eventually.ts";
 
 const TRIES_MAX = 10;
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { startLoad } from "./client-load.ts";
 import { afterFaults, callerOf, openFaultStage } from "./fault-stage.ts";
 import { startReplicatedDatabase } from "./replicated-database.ts";
-import { eventually } from "./run-history.ts";
+import { eventually } from "../eventually.ts";
 
 const RUNS = 10;
 const CLIENTS = 4;

@@ -8,7 +8,7 @@ import { openPool, urlOf } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";
 import { openFrozenProxy } from "./frozen-proxy.ts";
 import { isRunning } from "#db/embedded/process-mark.ts";
-import { eventually } from "./run-history.ts";
+import { eventually } from "../eventually.ts";
 
 /** A PostgreSQL server with a synchronous standby, behind one address. */
 export interface ReplicatedDatabase extends AsyncDisposable {
