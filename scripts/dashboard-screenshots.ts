@@ -139,7 +139,7 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
     `/runs/${done}`,
     async (page) => {
       await page.getByRole("button", { name: "Run again" }).click();
-      await page.getByText("A new run with the same inputs").waitFor();
+      await page.getByText("This starts a new run with the same inputs").waitFor();
     },
   ],
   ["test-login", `/runs/${test}`],
@@ -149,7 +149,7 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   [
     "blueprint-versions",
     "/blueprints/acme/supplier-invoices?tab=versions",
-    async (page) => await page.getByRole("button", { name: "Look at version 2" }).click(),
+    async (page) => await page.getByRole("button", { name: "View version 2" }).click(),
   ],
   ["blueprint-try", "/blueprints/acme/supplier-invoices?tab=try"],
   ["strategies", "/strategies"],

@@ -175,7 +175,7 @@ export const ROUTES: readonly Route[] = [
   },
   {
     path: "/me",
-    title: "Your sign-in",
+    title: "Your account",
     permission: null,
     page: page(async () => (await import("./pages/own-sign-in.tsx")).OwnSignInPage),
   },

@@ -8,34 +8,38 @@ import { PERMISSIONS, stepUpOf, type Permission } from "#domain/operator.ts";
 
 const DESCRIPTION = `What operators see and do: the API behind the dashboard.
 
-- Sign in with \`POST /session\`; the cookie that it sets is the session. A page can't read it.
-- Everything that changes something wants the header \`X-CSRF-Token\` with the \`csrf_token\` of \`GET /me\`, and comes from the service's own origin.
+- Sign in with \`POST /session\`; the cookie that it sets is the session. Scripts can't read it.
+- Every request that changes something needs the header \`X-CSRF-Token\` with the \`csrf_token\` of \`GET /me\`, and must come from the service's own origin.
 - Every operation names its permission; a role that does not have it gets 403.
 - Every failure has the single top-level key \`error\`.
-- Lists give \`next_cursor\`; another parameter than those named here is a 422.`;
+- Lists return \`next_cursor\`. Unknown parameters are answered with 422.`;
 
 const OWN_FAILURES: readonly Failure[] = [
   {
     status: 401,
-    description: "Nobody is signed in, or the session is over. Of a sign-in: what was given is not right.",
+    description:
+      "Nobody is signed in, or the session has expired. For a sign-in: the email, password or code is wrong.",
     examples: {
       signed_out: errorExample(
         "authentication_error",
-        "You are not signed in, or your session is over. Sign in.",
+        "You are not signed in, or your session has expired. Sign in.",
       ),
     },
   },
   {
     status: 403,
     description:
-      "The role may not do this; or something must be done first, which the detail's code says: `second_factor_missing`, `step_up_required`, `csrf`.",
+      "The role has no permission, or something else is required first; see the detail's code: `second_factor_missing`, `step_up_required`, `csrf`.",
     examples: {
-      role: errorExample("authorization_error", "The role viewer may not do this (run.cancel)."),
+      role: errorExample(
+        "authorization_error",
+        "The role viewer does not have this permission (run.cancel).",
+      ),
     },
   },
   {
     status: 422,
-    description: "A parameter or a member of the body is not what is wanted; each is named.",
+    description: "A parameter or a field of the body is invalid; each one is named.",
     examples: {
       field: errorExample("validation_error", "`limit` must be a whole number from 1 to 200.", [
         { code: "invalid_input_data", field: "limit" },

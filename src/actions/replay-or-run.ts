@@ -9,7 +9,7 @@ import type { Clock } from "#lib/clock.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { Needs } from "./services.ts";
 
-/** What an effect answers. The one secret an answer may hold is a session's token; it is never stored. */
+/** An effect's answer. The only secret in it can be a session's token, which is never stored. */
 export interface Answer {
   readonly status: number;
   /** The exact bytes, as text. */
@@ -21,13 +21,13 @@ export interface IdempotentRequest {
   readonly accountId: string;
   /** null: the caller sent no key. */
   readonly key: string | null;
-  /** Of `findStored`, when the caller has asked already. */
+  /** The result of `findStored`, if the caller already has it. */
   readonly stored?: Stored | undefined;
-  /** Asked for when there is a key. */
+  /** Called when there is a key. */
   fingerprint(): Buffer;
 }
 
-/** What was recorded under a key when the request came; null: nothing. */
+/** The recorded answer for a key; null: none. */
 export interface Stored {
   readonly answer: StoredAnswer | null;
 }
@@ -40,7 +40,7 @@ interface Keyed {
   readonly stored: Stored | undefined;
 }
 
-/** What a key is claimed with. */
+/** The data to claim a key. */
 export interface Claim {
   readonly keyHash: Buffer;
   readonly fingerprint: Buffer;
@@ -49,7 +49,7 @@ export interface Claim {
 
 /**
  * An effect that can share a transaction with those of concurrent requests: it claims the key, stores its answer and commits.
- * null: it has done nothing (the key is taken, something is locked), and must go alone. Throws the Problems of the effect.
+ * null: it has done nothing (the key is taken, or something is locked) and must run alone. Throws the Problems of the effect.
  */
 export type EffectTogether = (claim: Claim | null) => Promise<Answer | null>;
 
@@ -70,7 +70,7 @@ interface Underway {
 // processes wait in the database, on the key's unique index.
 const underway = new WeakMap<Database, Map<string, Underway>>();
 
-/** Looks a key up, so that a request can do it at once with what else it asks the database. */
+/** Looks up a key, so that a request can combine this with its other queries. */
 export async function findStored(services: Needs<"db">, accountId: string, key: string): Promise<Stored> {
   const keyHash = hashIdempotencyKey(key);
   return { answer: (await lookUpAnswer(services.db, { accountId, keyHash })) ?? null };
@@ -103,7 +103,7 @@ export async function replayOrRun(
     if (outcome && first.fingerprint.equals(fingerprint)) return { answer: outcome.answer, replayed: true };
     if (outcome) break;
   }
-  // A duplicate that has waited here for one that failed does not wait for the whole time once more in the database.
+  // A duplicate that has waited here for a failed request does not wait for the full time again in the database.
   const waitMs = Math.max(Math.ceil(deadline - clock.now()), WAIT_LEAST_MS);
   const outcome = replayOrClaim(
     services,
@@ -126,7 +126,7 @@ function underwayOf(db: Database): Map<string, Underway> {
   return mine;
 }
 
-/** What the first one answered; null when it was refused or failed, and so recorded nothing. Throws when it takes too long. */
+/** The answer of the first request; null if it was refused or failed and recorded nothing. Throws when it takes too long. */
 async function settled(clock: Clock, first: Underway, deadline: number): Promise<Outcome | null> {
   const limit = new AbortController();
   const late = clock.sleep(Math.max(deadline - clock.now(), 0), limit.signal).then(() => "late" as const);
@@ -141,8 +141,8 @@ async function settled(clock: Clock, first: Underway, deadline: number): Promise
 }
 
 /**
- * What is recorded is replayed; a key that looks free is claimed together with others; what neither has settled goes alone:
- * it waits for duplicates of other processes, replaces outdated records, and says why a request is refused.
+ * A recorded answer is replayed; a free key is claimed together with others; otherwise the request runs alone: it waits for duplicates in
+ * other processes, replaces outdated records, and reports refusals.
  */
 async function replayOrClaim(
   services: Needs<"db" | "signing">,
@@ -216,7 +216,7 @@ function replay(services: Needs<"signing">, stored: StoredAnswer, fingerprint: B
   return { status: stored.status, body: body.toString("utf8"), tokenOfSession: stored.tokenSessionId };
 }
 
-/** The one secret of a session's first answer: of its link, or of the page that embeds it. */
+/** The secret in a session's first answer: the token of its link or of the embedding page. */
 function tokenOf({ signing }: Needs<"signing">, sessionId: string): string {
   return isId("embeddedCredentialSession", sessionId)
     ? signing.clientToken(sessionId)

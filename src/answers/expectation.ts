@@ -9,21 +9,28 @@ import { readPage } from "./page-reader.ts";
 /** What an answer can be held against: the keys of `expect` of logins and nodes, and of a node's `refused`. */
 export const answerKeys = (scope: ExpressionScopeKind) => ({
   status: Type.Optional(
-    Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), { minItems: 1, description: "One of these." }),
+    Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
+      minItems: 1,
+      description: "Allowed status codes.",
+    }),
   ),
   text: Type.Optional(Type.String({ minLength: 1, description: "The body must contain this." })),
   not_text: Type.Optional(Type.String({ minLength: 1, description: "The body must not contain this." })),
   json: Type.Optional(
-    Type.String({ minLength: 1, [EXPRESSION]: scope, description: "Must be true of the JSON body." }),
+    Type.String({ minLength: 1, [EXPRESSION]: scope, description: "Must be true for the JSON body." }),
   ),
   css: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 1_000, description: "The HTML body must have such an element." }),
+    Type.String({
+      minLength: 1,
+      maxLength: 1_000,
+      description: "The HTML body must have an element that matches this selector.",
+    }),
   ),
   url: Type.Optional(
     Type.String({
       minLength: 1,
       description:
-        "The address where the response came from must contain this; of a redirect that isn't followed, the address it leads to.",
+        "The URL of the response must contain this; for a redirect that isn't followed, its location.",
     }),
   ),
 });

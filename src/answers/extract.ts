@@ -14,10 +14,13 @@ export const extractKeys = (scope: ExpressionScopeKind) => ({
     Type.String({ minLength: 1, description: "The first element of the HTML body that matches." }),
   ),
   attr: Type.Optional(
-    Type.String({ minLength: 1, description: "With `css`: the attribute; its text unless given." }),
+    Type.String({
+      minLength: 1,
+      description: "With `css`: the attribute to read; default: the element's text.",
+    }),
   ),
   json: Type.Optional(
-    Type.String({ minLength: 1, [EXPRESSION]: scope, description: "What it gives of the JSON body." }),
+    Type.String({ minLength: 1, [EXPRESSION]: scope, description: "An expression over the JSON body." }),
   ),
   regex: Type.Optional(
     Type.String({ minLength: 1, maxLength: 1000, description: "The first match in the body, RE2 syntax." }),
@@ -26,11 +29,13 @@ export const extractKeys = (scope: ExpressionScopeKind) => ({
     Type.Integer({
       minimum: 0,
       maximum: 99,
-      description: "With `regex`: the group; unless given the first, or the whole match if there is none.",
+      description: "With `regex`: the group; default: the first, or the whole match if there is none.",
     }),
   ),
   header: Type.Optional(Type.String({ minLength: 1, description: "A header of the response." })),
-  required: Type.Optional(Type.Boolean({ description: "Unless false, it fails when nothing is found." })),
+  required: Type.Optional(
+    Type.Boolean({ description: "If true, the default, it is an error when nothing is found." }),
+  ),
 });
 
 const shape = Type.Object({ ...extractKeys("response"), cookie: Type.Optional(Type.String()) });
@@ -134,14 +139,15 @@ export function extractFindings(
   path: ConfigFinding["path"],
 ): readonly ConfigFinding[] {
   const named = kinds.filter((kind) => extract[kind] !== undefined);
-  if (named.length !== 1) return [{ path, message: `an extract has exactly one of ${quoteList(kinds)}` }];
+  if (named.length !== 1)
+    return [{ path, message: `an extract must have exactly one of ${quoteList(kinds)}` }];
   const findings: ConfigFinding[] = [];
   if (extract.attr !== undefined && extract.css === undefined)
-    findings.push({ path: [...path, "attr"], at: "key", message: "`attr` goes with `css`" });
+    findings.push({ path: [...path, "attr"], at: "key", message: "`attr` needs `css`" });
   if (extract.group !== undefined && extract.regex === undefined)
-    findings.push({ path: [...path, "group"], at: "key", message: "`group` goes with `regex`" });
+    findings.push({ path: [...path, "group"], at: "key", message: "`group` needs `regex`" });
   if (extract.css !== undefined && !isSelector(extract.css))
-    findings.push({ path: [...path, "css"], message: `${quote(extract.css)} is no CSS selector` });
+    findings.push({ path: [...path, "css"], message: `${quote(extract.css)} is not a CSS selector` });
   if (extract.regex !== undefined) findings.push(...regexFindings(extract.regex, extract.group ?? 0, path));
   return findings;
 }
@@ -154,7 +160,7 @@ function regexFindings(regex: string, group: number, path: ConfigFinding["path"]
     // RE2 knows neither look-around nor back references: they are what makes a regular expression hang.
     const reason = error instanceof Error ? error.message : "it does not compile";
     return [
-      { path: [...path, "regex"], message: `${quote(regex)} is no RE2 regular expression (${reason})` },
+      { path: [...path, "regex"], message: `${quote(regex)} is not an RE2 regular expression (${reason})` },
     ];
   }
   if (group <= groups) return [];

@@ -22,14 +22,14 @@ export const submitSchema = (scope: ExpressionScopeKind, description: string) =>
         minProperties: 1,
         [TEMPLATE]: scope,
         description:
-          "What is filled in, by the controls' names; the rest is sent as it stands in the page. A button that is named is the one that is pressed. A name that the form does not have, or a value that is no option of its `select` or radio buttons, is an error.",
+          "Values to fill in, by the controls' names; the other controls keep the page's values. Naming a button presses it. It is an error if the form has no control of that name, or if the value is not an option of its `select` or radio buttons.",
       }),
       add: Type.Optional(
         Type.Record(Type.String({ minLength: 1 }), Type.Unsafe<Json>({}), {
           minProperties: 1,
           [TEMPLATE]: scope,
           description:
-            "What is sent besides, under names that the form does not have: what a script of the page would add.",
+            "Additional values under names that the form does not have, such as those that a script of the page would add.",
         }),
       ),
     },
@@ -106,7 +106,7 @@ function addressOf(
 ): URL {
   const base = URL.canParse(written, page.url) ? new URL(written, page.url).href : page.url;
   const address = action === "" ? page.url : action;
-  if (!URL.canParse(address, base)) throw fail(`${place}: the form's action is no address`);
+  if (!URL.canParse(address, base)) throw fail(`${place}: the form's action is not a URL`);
   return new URL(address, base);
 }
 
@@ -139,12 +139,12 @@ function requireControls(
     const control = controls.find((each) => each.name === name);
     if (control === undefined)
       throw fail(
-        `${place} has no control ${quote(name)}; it has ${there.length === 0 ? "none" : list(there)}. What a script of the page adds ` +
-          "stands in `submit.add`",
+        `${place} has no control ${quote(name)}; it has ${there.length === 0 ? "none" : list(there)}. Values that a script of the page adds ` +
+          "belong in `submit.add`",
       );
     if (control.options !== null && !control.options.includes(value))
       throw fail(
-        `${place}: what is filled in is no option of the control ${quote(name)}; it has ${list(control.options)}`,
+        `${place}: the value is not an option of the control ${quote(name)}; it has ${list(control.options)}`,
       );
   }
 }
@@ -174,7 +174,7 @@ async function describeForms(page: OutboundResponse, signal: AbortSignal): Promi
   if (answers === null || answers[0] !== null) return "";
   return answers[1] === null
     ? "; it has no form at all"
-    : "; it has no form at all, and scripts: it is made by JavaScript. See in a browser's network tab what it sends, and write that as steps " +
+    : "; it has no form at all, but scripts: JavaScript builds it. Look up in a browser's network tab what it sends, and write that as steps " +
         "with a `request`";
 }
 
@@ -183,5 +183,7 @@ export function submitFindings(
   { form }: SubmitConfig,
   path: ConfigFinding["path"],
 ): readonly ConfigFinding[] {
-  return isSelector(form) ? [] : [{ path: [...path, "form"], message: `${quote(form)} is no CSS selector` }];
+  return isSelector(form)
+    ? []
+    : [{ path: [...path, "form"], message: `${quote(form)} is not a CSS selector` }];
 }

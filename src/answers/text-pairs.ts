@@ -18,7 +18,7 @@ export function textPairs(
       .filter((each) => each !== null && each !== undefined)
       .map((each) => {
         if (typeof each === "object")
-          throw fail(`${place}.${name} gives an object; it must give a text, a number, true or false`);
+          throw fail(`${place}.${name} evaluates to an object; it must be text, a number, true or false`);
         return [name, String(each)] as const;
       });
   });

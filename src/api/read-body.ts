@@ -100,7 +100,7 @@ export function mediaType(request: FastifyRequest): string {
 
 /**
  * A JSON object body; an absent body counts as `{}` (docs/api.md#order-of-checks). Throws Problem 415 for another type,
- * 413 over the limit, 422 for what is no JSON object, 503 when too many large ones are waiting.
+ * 413 over the limit, 422 for what is not a JSON object, 503 when too many large ones are waiting.
  */
 export async function readJsonObject(
   request: FastifyRequest,

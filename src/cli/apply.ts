@@ -3,7 +3,7 @@ import type { PlannedChange, PlannedDocument } from "#actions/config/apply-confi
 import type { ConfigSource } from "#actions/config/check-sources.ts";
 import { formatProblem, formatWarning, sortProblems, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, paint, print, tell } from "./output.ts";
+import { CommandFailed, EXIT_CODES, paint, print, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { proposedInstead } from "./proposed.ts";
 import { readSources } from "./read-sources.ts";
@@ -11,12 +11,12 @@ import { readSources } from "./read-sources.ts";
 export function addApply(program: Command, composition: Composition): void {
   program
     .command("apply")
-    .description("create and update the accounts, strategies and Blueprints that the files name")
+    .description("create and update the accounts, strategies and Blueprints in the files")
     .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
     .option("--json", "print the changes as JSON")
     .addHelpText(
       "after",
-      "\nExit code 4: an account wants a second admin for one of the changes. Nothing was changed, and the set was proposed.\n" +
+      "\nExit code 4: an account requires a second admin for one of the changes. Nothing was changed; the set was proposed.\n" +
         "\nExample:\n  latchkey apply -f examples",
     )
     .action(
@@ -36,7 +36,7 @@ async function apply(composition: Composition, paths: readonly string[], json: b
     problems: await listSecretProblems(db, ofSettings),
   }));
   if (!outcome.ok) throw refusal(outcome.problems);
-  // No refusal: documents may be applied from a machine that has none of the service's secrets.
+  // Not an error: documents may be applied from a machine that has none of the service's secrets.
   for (const each of problems) tell(`warning: ${describeSecretProblem(each)}.`);
   for (const warning of outcome.warnings) tell(`warning: ${warning}`);
   if (outcome.proposal !== null) {
@@ -46,7 +46,7 @@ async function apply(composition: Composition, paths: readonly string[], json: b
   print(json ? JSON.stringify({ changes: outcome.changes }) : describePlan(outcome.changes));
 }
 
-/** What is wrong with the documents is worth saying before there is a database: nothing is known yet that could change it. */
+/** Problems of the documents alone are reported before the database is opened: nothing in it could change them. */
 async function readChecked(
   composition: Composition,
   paths: readonly string[],
@@ -60,13 +60,10 @@ async function readChecked(
   return sources;
 }
 
-/** There is something to apply. */
-const HAS_CHANGES = 3;
-
 export function addPlan(program: Command, composition: Composition): void {
   program
     .command("plan")
-    .description("say what `apply` would change, place by place; exit code 3 when it would change something")
+    .description("show what `apply` would change; exit code 3 when it would change something")
     .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
     .option("--json", "print the changes as JSON")
     .addHelpText("after", "\nExample:\n  latchkey plan -f examples")
@@ -83,8 +80,8 @@ export function addPlan(program: Command, composition: Composition): void {
       const count = changes.filter(({ change }) => change !== "unchanged").length;
       if (count > 0) {
         const what = count === 1 ? "One document" : `${count} documents`;
-        const how = needs.length === 0 ? "" : " `apply` proposes this set, and two admins confirm it.";
-        throw new CommandFailed(`${what} would change; nothing was changed yet.${how}`, HAS_CHANGES);
+        const how = needs.length === 0 ? "" : " `apply` proposes this set for two admins to confirm.";
+        throw new CommandFailed(`${what} would change; nothing has been changed.${how}`, EXIT_CODES.changes);
       }
     });
 }
@@ -114,7 +111,7 @@ function shown(value: unknown): string | null {
 export function addValidate(program: Command, composition: Composition): void {
   program
     .command("validate")
-    .description("check documents without a database; what they refer to must be among them")
+    .description("check documents without a database; everything they refer to must be among them")
     .requiredOption("-f, --file <path...>", "files or folders with YAML or JSON documents")
     .addHelpText("after", "\nExample:\n  latchkey validate -f examples")
     .action(async (options: { file: string[] }) => {
@@ -126,11 +123,11 @@ export function addValidate(program: Command, composition: Composition): void {
       if (problems.length > 0) throw refusal(problems);
       for (const warning of sortProblems(checked.flatMap(({ warnings }) => warnings)))
         tell(formatWarning(warning));
-      print(`${checked.length} document${checked.length === 1 ? "" : "s"} in order.`);
+      print(`${checked.length} document${checked.length === 1 ? " is" : "s are"} valid.`);
     });
 }
 
-/** Every problem with its place, on standard error. */
+/** Prints every problem with its place to standard error. */
 export function refusal(problems: readonly ConfigProblem[]): CommandFailed {
   for (const problem of problems) tell(formatProblem(problem));
   const count = problems.length === 1 ? "One problem" : `${problems.length} problems`;

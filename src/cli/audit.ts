@@ -16,9 +16,9 @@ export function addAudit(program: Command, composition: Composition): void {
     );
   audit
     .command("verify")
-    .description("check every chain, and name the first place of each that was tampered with")
+    .description("verify every chain, and report the first place where it was tampered with")
     .option("--account <name>", "only this account's chain")
-    .option("--checkpoints <file...>", "checkpoint files (default: the one of the data folder)")
+    .option("--checkpoints <file...>", "checkpoint files (default: the one in the data folder)")
     .option("--json", "print the findings as JSON")
     .addHelpText(
       "after",
@@ -27,14 +27,14 @@ export function addAudit(program: Command, composition: Composition): void {
     .action(async (options: VerifyOptions) => await verify(composition, options));
   audit
     .command("export")
-    .description("print the entries, with what proves them; docs/audit.md says how to check them offline")
+    .description("print the entries with their proofs; docs/audit.md describes how to verify them offline")
     .option("--account <name>", "only this account's chain (default: all)")
     .option(
       "--since <time>",
       "only entries from this time on, such as 2026-11-21 or 2026-11-21T07:00:00Z",
       readSince,
     )
-    .option("--json", "one JSON object a line")
+    .option("--json", "one JSON object per line")
     .addHelpText(
       "after",
       "\nExample:\n  latchkey audit export --account acme --since 2026-11-01 --json > acme.ndjson",
@@ -74,7 +74,7 @@ function describe({ chains, foreignCheckpoints }: VerifiedAudit): string {
     const name = account ?? chain;
     const waiting = open > 0 ? `, ${open} not chained yet` : "";
     return findings.length === 0
-      ? [`${name}: ${entries} entries in order${waiting}`]
+      ? [`${name}: ${entries} entries verified${waiting}`]
       : findings.map(({ fault, message }) => `${name}: ${fault}: ${message}`);
   });
   const foreign = foreignCheckpoints.map(

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from "commander";
+import { CURRENT_VERSION_NAME } from "#domain/state-names.ts";
 import type { Composition } from "./composition.ts";
 import { refusal } from "./apply.ts";
 import { paint, print, table, tell } from "./output.ts";
@@ -10,7 +11,7 @@ import { plain } from "./review-records.ts";
 export function addBlueprints(program: Command, composition: Composition): void {
   const blueprints = program
     .command("blueprints")
-    .description("list Blueprints, show their versions, and publish an earlier one again")
+    .description("list Blueprints, show their versions, and republish an earlier one")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey blueprints list\n  latchkey blueprints show acme supplier-invoices\n  latchkey blueprints publish acme supplier-invoices 3",
@@ -25,12 +26,12 @@ export function addBlueprints(program: Command, composition: Composition): void 
     .action(async (options: PageOptions) => await list(composition, options));
   blueprints
     .command("show")
-    .description("show a Blueprint: what it takes, its versions, and its document")
+    .description("show a Blueprint: its inputs, versions and document")
     .argument("<account>", "the account's name")
     .argument("<key>", "the Blueprint's key")
     .argument(
       "[version]",
-      "not the one in force: this one, and where it differs from the one before",
+      "show this version instead of the current one, with its changes since the one before",
       readVersion,
     )
     .option("--json", "print it as JSON, as the operator API gives it")
@@ -43,7 +44,7 @@ export function addBlueprints(program: Command, composition: Composition): void 
     );
   blueprints
     .command("publish")
-    .description("put an earlier version's document in force again, as a version of its own")
+    .description("publish an earlier version's document again, as a new version")
     .argument("<account>", "the account's name")
     .argument("<key>", "the Blueprint's key")
     .argument("<version>", "the version's number, as `blueprints show` lists it", readVersion)
@@ -66,9 +67,7 @@ async function list(composition: Composition, { json, ...query }: PageOptions): 
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no Blueprints.");
-    return tell(
-      "Write one with `latchkey new blueprint`, and put it in force with `latchkey apply -f FILE`.",
-    );
+    return tell("Write one with `latchkey new blueprint`, and publish it with `latchkey apply -f FILE`.");
   }
   print(
     table(
@@ -131,7 +130,7 @@ async function show(composition: Composition, place: Place, { json }: { json?: b
         String(each.version),
         minute(each.applied_at),
         each.applied_by ?? "command line",
-        each.is_in_force ? "in force" : "",
+        each.is_in_force ? CURRENT_VERSION_NAME : "",
       ]),
     )}`,
   );
@@ -164,6 +163,6 @@ async function publish(
   print(
     isChanged
       ? `Published version ${version} of ${place.account}/${place.name} again. \`latchkey blueprints show\` lists it as the newest.`
-      : `Nothing changed: what is in force is the same as version ${version}.`,
+      : `Nothing changed: the current version is the same as version ${version}.`,
   );
 }

@@ -9,13 +9,13 @@ import type { Gate } from "#outbound/gate.ts";
 import type { KeySource } from "#vault/key-source.ts";
 import type { Keyring, Vault } from "#vault/vault.ts";
 
-/** Settings as far as commands look at them. */
+/** The settings that commands use. */
 export interface CommandConfig {
   readonly dataDir: string;
   readonly databaseUrl: Secret | null;
   readonly databaseOwnerUrl: Secret | null;
   readonly signingKey: Secret | null;
-  /** Of the variable alone. */
+  /** Only the variable's value. */
   readonly masterKey: Secret | null;
   readonly masterKeyKms: string | null;
   readonly signingKeyFile: string;
@@ -26,14 +26,14 @@ export interface CommandConfig {
   readonly port: number;
 }
 
-/** What the composition root lends to the commands, which stand below it. */
+/** What the composition root provides to the commands, which are below it in the layers. */
 export interface Composition {
   readonly config: () => CommandConfig;
-  /** Whether there is a database to open. The embedded one is made by `init`. */
+  /** Whether there is a database to open. `init` creates the embedded one. */
   hasDatabase(): boolean;
   /**
-   * Opens the database for one command, and closes it after; the embedded one is started when it does not run. Refuses
-   * when there is none yet, except with `create`. An older schema is refused, except with `migrates`.
+   * Opens the database for one command and closes it afterwards; starts the embedded one when it is not running. Throws when there is
+   * no database yet, unless `create` is set, and when the schema is older, unless `migrates` is set.
    */
   withDatabase<T>(
     work: (db: Database) => Promise<T>,
@@ -41,21 +41,21 @@ export interface Composition {
   ): Promise<T>;
   /** The migrations that the database lacks, in order. Changes nothing. */
   readMigrationPlan(): Promise<readonly string[]>;
-  /** The store of the objects, as the settings say. */
+  /** Opens the object store that the settings name. */
   openStore(): Promise<BlobStore>;
   /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */
   openVault(db: Database): Promise<Keyring>;
-  /** Where the settings say that the master key is, whether or not it is there. */
+  /** Where the master key should be according to the settings, whether or not it exists. */
   keySource(): KeySource;
   hasMasterKey(): boolean;
   /**
-   * Loads the operator's own node types, by the settings; a command that reads Blueprints does it first. Gives the types by file.
-   * Throws when a file is wrong.
+   * Loads the operator's own node types. A command that reads Blueprints calls this first. Returns the types by file. Throws when a
+   * file is invalid.
    */
   loadNodeTypes(): Promise<ReadonlyMap<string, string>>;
-  /** The way out to targets, as the settings allow it. */
+  /** Opens the egress gate with the settings' rules. */
   openEgressGate(): Promise<Gate>;
-  /** `lost` ends when the service can't go on: with why. */
+  /** `lost` resolves, with the reason, when the service can't continue. */
   serve(roles: readonly ("api" | "worker")[]): Promise<{
     readonly url: string;
     readonly localUrl: string;
@@ -64,15 +64,15 @@ export interface Composition {
   }>;
   readonly drainMs: () => number;
   readonly log: () => Promise<Log>;
-  /** What seals, and opens where the master key is at hand: for a command that only gives a secret. */
+  /** Seals, and opens where the master key is available: for commands that only set a secret. */
   openSealer(db: Database): Promise<Vault>;
-  /** Secrets of accounts that come by the settings. Throws when their file is wrong. */
+  /** Account secrets from the settings. Throws when their file is invalid. */
   secretSources(): SecretSources;
-  /** What an author's own run finds for a login: in the file of the settings. */
+  /** Finds a secret for a local run's login in the file that the settings name. */
   localSecret(account: string, reference: SecretReference): FoundSecret;
   /** An environment variable that a document names. */
   readonly environmentSecret: (name: string) => Secret | null;
-  /** The environment without any setting of ours: for a program that has settings of its own. */
+  /** The environment without our settings: for a program that has its own. */
   readonly foreignEnvironment: () => Readonly<Record<string, string | undefined>>;
   /** Folder of the program: examples, migrations. */
   readonly root: string;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import type { ListedCredential } from "#db/credentials/login-lockouts.ts";
 import { Problem } from "#domain/problem.ts";
+import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/state-names.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -9,27 +10,25 @@ import { minute } from "./pages.ts";
 import { addRebind } from "./rebind.ts";
 import { plain } from "./review-records.ts";
 
-/** For operators on the machine. There is no such list on the public API, and no secret in this one. */
+/** For operators on the machine. The public API has no such list, and this one has no secrets. */
 export function addCredentials(program: Command, composition: Composition): void {
   const credentials = program
     .command("credentials")
-    .description(
-      "list credentials, test their logins, unlock one whose logins the target rejected, bind them anew, delete one",
-    )
+    .description("list, test, unlock, rebind and delete credentials")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey credentials list --account acme\n  latchkey credentials unlock cred_0VrJ…",
     );
   credentials
     .command("list")
-    .description("list credentials; what they hold is shown nowhere")
+    .description("list credentials; their values are never shown")
     .option("--account <name>", "only those of one account")
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey credentials list --account acme")
     .action(async (options: { account?: string; json?: boolean }) => await list(composition, options));
   credentials
     .command("unlock")
-    .description("let runs log in again at once, after rejected logins")
+    .description("unlock a credential after rejected logins, so that runs can log in with it again")
     .argument("<id>", "its id (cred_…), as `credentials list` and the failed run show it")
     .addHelpText("after", "\nExample:\n  latchkey credentials unlock cred_0VrJ…")
     .action(async (id: string) => {
@@ -41,7 +40,9 @@ export function addCredentials(program: Command, composition: Composition): void
     });
   credentials
     .command("test-login")
-    .description("start a run that logs in with a credential and does nothing else; a rejected login counts")
+    .description(
+      "start a run that only logs in with a credential; a rejected login counts towards the lockout",
+    )
     .argument("<id>", "its id (cred_…)")
     .option("--json", "print {id, run_key} as JSON")
     .addHelpText("after", "\nExample:\n  latchkey credentials test-login cred_0VrJ…")
@@ -52,7 +53,7 @@ export function addCredentials(program: Command, composition: Composition): void
   addRebind(credentials, composition);
   credentials
     .command("delete")
-    .description("delete a credential at once and permanently; runs that need it fail")
+    .description("delete a credential immediately and permanently; runs that need it fail")
     .argument("<id>", "its id (cred_…)")
     .addHelpText("after", "\nExample:\n  latchkey credentials delete cred_0VrJ…")
     .action(async (id: string) => await remove(composition, id));
@@ -74,12 +75,10 @@ async function startTest(composition: Composition, id: string, json: boolean): P
     return started;
   });
   if (json) return print(JSON.stringify({ id: run.id, run_key: run.runKey }));
-  print(
-    `Started ${run.id}. A worker does it: latchkey runs watch ${run.id}, then latchkey runs show ${run.id}`,
-  );
+  print(`Started ${run.id}. Follow it: latchkey runs watch ${run.id}, then latchkey runs show ${run.id}`);
 }
 
-/** With its tombstone in the data folder of this machine, which the API machines' restores read as well. */
+/** Writes the tombstone to this machine's data folder; `restore-reconcile` reads it as well. */
 async function remove(composition: Composition, id: string): Promise<void> {
   const [{ deleteCredentialAs }, { openTombstones }, { sendRunNews }] = await Promise.all([
     import("#actions/credentials/delete-credential.ts"),
@@ -116,7 +115,7 @@ async function list(composition: Composition, options: { account?: string; json?
   );
   if (options.json) return printItems(rows);
   if (rows.length === 0)
-    return print("There are no credentials yet: they come from hosted forms that end users submit.");
+    return print("There are no credentials yet. End users create them by submitting hosted forms.");
   print(
     table(
       ["ID", "ACCOUNT", "STRATEGY", "NAME", "CREATED", "STATE"],
@@ -132,7 +131,9 @@ async function list(composition: Composition, options: { account?: string; json?
   );
 }
 
-function stateOf({ lockedUntil, rejections }: ListedCredential): string {
-  if (lockedUntil) return `locked until ${minute(lockedUntil.toISOString())} (${rejections} rejected)`;
-  return rejections > 0 ? `open (${rejections} rejected)` : "open";
+function stateOf({ lockedUntil, rejections, isLoggedIn }: ListedCredential): string {
+  if (lockedUntil)
+    return `${names.locked} until ${minute(lockedUntil.toISOString())}, ${rejectedName(rejections)}`;
+  if (rejections > 0) return rejectedName(rejections);
+  return isLoggedIn ? names.loggedIn : names.ready;
 }

@@ -5,9 +5,9 @@ import { print, table } from "./output.ts";
 export function addDemo(program: Command, composition: Composition): void {
   program
     .command("demo")
-    .description("show the whole flow: a supplier portal, a login collected and vaulted, a run, its results")
-    .argument("[name]", "an example to play instead, as --list shows them, or `all`")
-    .option("--once", "end after printing, instead of staying up until Ctrl-C")
+    .description("show the whole flow: a supplier portal, a collected login, a run, its results")
+    .argument("[name]", "an example to run instead, as --list shows them, or `all`")
+    .option("--once", "exit after printing instead of running until Ctrl-C")
     .option("--list", "list the examples")
     .addHelpText(
       "after",

@@ -5,17 +5,17 @@ import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { openProgressBar } from "./progress-bar.ts";
 
-/** One line of what the doctor says. */
+/** One line of the doctor's report. */
 export interface Finding {
-  /** null: it was not looked at. */
+  /** null: not checked. */
   readonly ok: boolean | null;
   readonly text: string;
 }
 
-/** A delete that is under way ends within this. */
+/** A delete in progress ends within this time. */
 const SECOND_LOOK_MS = 10_000;
 
-/** docs/decisions/0025: the invariants, each with what is found; those that can't be checked here say why. */
+/** docs/decisions/0025: every invariant with its violations, or the reason why it can't be checked here. */
 export async function checkDeeply(composition: Composition, db: Database): Promise<readonly Finding[]> {
   const found = await inspect(composition, db);
   return (Object.keys(INVARIANTS) as Invariant[]).flatMap((invariant): readonly Finding[] => {

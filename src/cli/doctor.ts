@@ -14,11 +14,11 @@ import { Interrupted } from "./stop-signal.ts";
 export function addDoctor(program: Command, composition: Composition): void {
   program
     .command("doctor")
-    .description("check settings, keys, database and vault, and say what to do")
-    .option("--deep", "also look through all rows, objects and the audit log for what must never be")
+    .description("check settings, keys, database and vault, and suggest fixes")
+    .option("--deep", "also check the invariants over all rows, objects and the audit log")
     .addHelpText("after", "\nExamples:\n  latchkey doctor\n  latchkey doctor --deep")
     .action(async (options: { deep?: boolean }) => {
-      // Wrong settings are listed all at once, and nothing else can be looked at.
+      // Invalid settings are listed all at once; nothing else can be checked then.
       composition.config();
       let failed = 0;
       const show = ({ ok, text }: Finding): void => {
@@ -26,7 +26,7 @@ export function addDoctor(program: Command, composition: Composition): void {
         const word = ok === null ? "skip " : ok ? paint("green", "ok   ") : paint("red", "wrong");
         print(`${word} ${text}`);
       };
-      show({ ok: true, text: "the settings are in order" });
+      show({ ok: true, text: "the settings are valid" });
       const findings = [
         ...checkDataFolder(composition),
         ...(await checkNodeFiles(composition)),
@@ -48,7 +48,7 @@ export function addDoctor(program: Command, composition: Composition): void {
       }
       print(
         composition.config().databaseUrl === null
-          ? "Not checked: backups. The embedded PostgreSQL comes without pg_dump and psql; stop the service and copy the data folder."
+          ? "Not checked: backups. The embedded PostgreSQL has no pg_dump or psql; to back it up, stop the service and copy the data folder."
           : "Not checked: backups of the database of DATABASE_URL, of the data folder (keys, tombstones) and of the object store.",
       );
       if (failed > 0)
@@ -56,33 +56,33 @@ export function addDoctor(program: Command, composition: Composition): void {
     });
 }
 
-/** What is in it is private file by file; who may write to the folder could still put other files in their place. */
+/** Its files are private, but anyone who may write to the folder could replace them. */
 function checkDataFolder(composition: Composition): readonly Finding[] {
   const { dataDir } = composition.config();
   const mode = statSync(dataDir, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o002) === 0) return [];
   return [
-    { ok: false, text: `data folder: others may replace the files in ${dataDir}. Run chmod 700 on it` },
+    { ok: false, text: `data folder: other users may replace the files in ${dataDir}. Run chmod 700 on it` },
   ];
 }
 
-/** Silent where there are none. */
+/** Prints nothing when there are none. */
 async function checkNodeFiles(composition: Composition): Promise<readonly Finding[]> {
   try {
     const own = [...(await composition.loadNodeTypes()).values()];
-    return own.length === 0 ? [] : [{ ok: true, text: `the node types of your own load: ${own.join(", ")}` }];
+    return own.length === 0 ? [] : [{ ok: true, text: `your own node types load: ${own.join(", ")}` }];
   } catch (error) {
     return [{ ok: false, text: (error as Error).message }];
   }
 }
 
-/** The files are loaded by now. Without one its Blueprints take triggers, and their runs fail. */
+/** The files are loaded by now. If one is missing, its Blueprints still accept triggers, and the runs fail. */
 async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
   const { describeMissingType, listMissingTypes } = await import("#actions/upkeep/list-missing-types.ts");
   return (await listMissingTypes(db)).map((each) => ({ ok: false, text: describeMissingType(each) }));
 }
 
-/** What goes on as it is, and should be changed. */
+/** Things that work but should be changed. */
 async function listAdvice(composition: Composition, db: Database): Promise<readonly string[]> {
   const { describeSecretCondition, listSecretConditions } =
     await import("#actions/upkeep/list-secret-conditions.ts");
@@ -92,7 +92,7 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
   const url =
     publicUrl !== null && isPlainPublic(publicUrl)
       ? [
-          `LATCHKEY_PUBLIC_URL (${publicUrl}) is public and not encrypted: anybody on the way reads credentials, keys and sign-ins. Put a ` +
+          `LATCHKEY_PUBLIC_URL (${publicUrl}) is public and not encrypted: anyone on the network path can read credentials, keys and sign-ins. Put a ` +
             "proxy with TLS in front, and unset LATCHKEY_INSECURE",
         ]
       : [];
@@ -107,7 +107,7 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
   ];
 }
 
-/** Keys that work and were made before there were scopes: one by one where that is more than their Blueprints let expect. */
+/** Working keys that are older than scopes. Those limited to some Blueprints are listed one by one: they may do more than it seems. */
 async function listKeysWithoutScopes(db: Database): Promise<readonly string[]> {
   const { listKeys } = await import("#db/api-keys.ts");
   const keys = (await listKeys(db, null)).filter(
@@ -118,13 +118,13 @@ async function listKeysWithoutScopes(db: Database): Promise<readonly string[]> {
     .filter((key) => key.blueprintKeys !== null)
     .map(
       ({ id, account, name, blueprintKeys }) =>
-        `API key ${id} (${account}${name === "" ? "" : `, ${name}`}) is limited to ${blueprintKeys?.join(", ")}, but from before there were ` +
+        `API key ${id} (${account}${name === "" ? "" : `, ${name}`}) is limited to ${blueprintKeys?.join(", ")}, but was created before there were ` +
         `scopes: it may also create sessions and delete any credential of its account. Narrow it: \`latchkey keys rotate ${id} --scope runs\``,
     );
   if (unlimited.length > 0)
     advice.push(
-      `${unlimited.length === 1 ? "one API key is" : `${unlimited.length} API keys are`} from before there were scopes, and may do everything ` +
-        `in the account: ${unlimited.map(({ id }) => id).join(", ")}. \`latchkey keys rotate --scope\` makes narrower ones`,
+      `${unlimited.length === 1 ? "one API key is" : `${unlimited.length} API keys are`} older than scopes and may do everything ` +
+        `in the account: ${unlimited.map(({ id }) => id).join(", ")}. \`latchkey keys rotate --scope\` creates narrower ones`,
     );
   return advice;
 }
@@ -143,7 +143,7 @@ async function listFullAccounts(
     const { account } = usage;
     if (isNear(usage.queuedRuns, queuedRuns))
       advice.push(
-        `account ${account}: ${usage.queuedRuns} runs wait; from ${queuedRuns} on its triggers are refused. See what they wait for ` +
+        `account ${account}: ${usage.queuedRuns} runs wait; at ${queuedRuns} its triggers are refused. Check what they wait for ` +
           "(`latchkey runs list`), or raise LATCHKEY_QUEUED_RUNS",
       );
     if (isNear(usage.storedBytes, storedBytes))
@@ -185,14 +185,14 @@ async function checkKey(
   }
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
   if (mode !== undefined && (mode & 0o077) !== 0) {
-    return { ok: false, text: `${what}: others may read ${file}. Run chmod 600 on it` };
+    return { ok: false, text: `${what}: other users may read ${file}. Run chmod 600 on it` };
   }
   try {
     await read();
   } catch (error) {
     return { ok: false, text: `${what}: ${(error as Error).message}` };
   }
-  return { ok: true, text: `the ${what} is there, whole and private` };
+  return { ok: true, text: `the ${what} is present, intact and private` };
 }
 
 async function checkDatabase(composition: Composition, db: Database): Promise<readonly Finding[]> {
@@ -202,9 +202,9 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
     await import("#actions/secrets/list-secret-problems.ts");
   const problems = await listSecretProblems(db, composition.secretSources());
   const secrets = problems.map((each) => ({ ok: false, text: describeSecretProblem(each) }));
-  // Opening it has already migrated it and refused one that may lose what it acknowledged.
-  const database = { ok: true, text: "the database answers, is up to date and durable" };
-  // Advice, no fault: PostgreSQL's own defaults show the rows of failed constraints.
+  // Opening it has already migrated it, and refused a database that may lose acknowledged writes.
+  const database = { ok: true, text: "the database responds, is up to date and durable" };
+  // Advice, not an error: by default PostgreSQL logs the rows that violate constraints.
   const { databaseUrl, databaseOwnerUrl } = composition.config();
   const hasOwner = databaseUrl === null || databaseOwnerUrl !== null;
   const risks = [...(await listRoleRisks(db, hasOwner)), ...(await listLoggingRisks(db))];
@@ -218,7 +218,7 @@ async function checkDatabase(composition: Composition, db: Database): Promise<re
   const { checked, refused } = await checkSignedRows(db, { versions: true });
   const rows: readonly Finding[] =
     refused.length === 0
-      ? [{ ok: true, text: `all ${checked} rows that decide something are this installation's` }]
+      ? [{ ok: true, text: `all ${checked} signed rows are genuine` }]
       : refused.map((each) => ({ ok: false, text: each.message }));
   let vault;
   try {
@@ -255,11 +255,11 @@ async function checkObjectStore(composition: Composition, db: Database): Promise
   }
   const wrong = await checkStore(db, blobs);
   return wrong === null
-    ? { ok: true, text: "the object store writes, reads, lists and deletes" }
+    ? { ok: true, text: "the object store can write, read, list and delete" }
     : { ok: false, text: `object store: ${wrong}` };
 }
 
-/** Which keys the database needs, so that it is known what must not be lost. */
+/** Lists the keys that the database needs and that must not be lost. */
 async function showKeysInUse(db: Database): Promise<Finding> {
   const { listKeyStatus } = await import("#actions/vault/master-keys.ts");
   const keys = (await listKeyStatus(db, null)).map(
@@ -268,7 +268,7 @@ async function showKeysInUse(db: Database): Promise<Finding> {
   return { ok: true, text: `the master keys in use: ${keys.join(", ")}` };
 }
 
-/** Silent until the first worker of this release has started, which binds what there is. */
+/** Prints nothing until the first worker of this release has bound the existing credentials. */
 async function checkBinding(
   composition: Composition,
   db: Database,
@@ -278,7 +278,7 @@ async function checkBinding(
   try {
     signing = openOwnSigning(composition);
   } catch {
-    // It was told of the key itself.
+    // The problem of the key itself is already reported.
     return nothing;
   }
   const { readBindingState } = await import("#actions/credentials/bind-credentials.ts");
@@ -288,18 +288,18 @@ async function checkBinding(
     state.kind === "bound"
       ? {
           ok: true,
-          text: "credentials are sent to the origins that they were connected for, and nowhere else",
+          text: "credentials are sent only to the origins that they were connected for",
         }
       : {
           ok: false,
           text:
-            `credentials' origins: ${state.reason}. Somebody has written to the database: nothing is bound anew, and credentials that ` +
-            "are bound go on. Find out who; `latchkey audit verify` shows what was done to the log",
+            `credentials' origins: ${state.reason}. Someone else has written to the database: nothing more is bound, and credentials that ` +
+            "are bound keep working. Find out who it was; `latchkey audit verify` shows what was done to the audit log",
         };
   return { isBound: true, findings: [finding] };
 }
 
-/** Opens every sealed value: only that proves that the keys and the rows belong together. */
+/** Opens every sealed value: nothing else proves that the keys fit the rows. */
 async function checkVault(db: Database, vault: Vault, isBound: boolean): Promise<readonly Finding[]> {
   const { checkSealed } = await import("#actions/vault/check-vault.ts");
   return (await checkSealed(db, vault)).flatMap(({ noun, checked, broken, unbound }) => [
@@ -307,7 +307,7 @@ async function checkVault(db: Database, vault: Vault, isBound: boolean): Promise
       ? { ok: true, text: `the master key opens all ${checked} ${noun}` }
       : {
           ok: false,
-          text: `these ${noun} can't be opened, their rows were damaged: ${broken.join(", ")}`,
+          text: `these ${noun} can't be opened, because their rows are damaged: ${broken.join(", ")}`,
         },
     ...(unbound.length === 0 || !isBound
       ? []
@@ -315,8 +315,8 @@ async function checkVault(db: Database, vault: Vault, isBound: boolean): Promise
           {
             ok: false,
             text:
-              `these ${noun} don't say where they may be sent, and are sent nowhere: ${unbound.join(", ")}. An older process has sealed ` +
-              "them, or somebody has put them back. Connect them again, or `latchkey credentials rebind`",
+              `these ${noun} have no origins and are sent nowhere: ${unbound.join(", ")}. An older process sealed ` +
+              "them, or someone put old rows back. Connect them again, or run `latchkey credentials rebind`",
           },
         ]),
   ]);

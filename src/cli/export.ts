@@ -8,9 +8,9 @@ import { CommandFailed, print } from "./output.ts";
 export function addExport(program: Command, composition: Composition): void {
   program
     .command("export")
-    .description("print what is in force as YAML that `apply` takes, or write a file for each document")
-    .option("--account <slug>", "of this account alone")
-    .option("-o, --output <folder>", "a folder for the files; one that is there already is not replaced")
+    .description("print the current documents as YAML for `apply`, or write one file per document")
+    .option("--account <slug>", "only this account")
+    .option("-o, --output <folder>", "a folder for the files; existing files are not replaced")
     .addHelpText("after", "\nExample:\n  latchkey export --account acme -o config")
     .action(async (options: { account?: string; output?: string }) => {
       const { exportConfig } = await import("#actions/config/export-config.ts");
@@ -42,14 +42,14 @@ function writeDocument(folder: string, { kind, account, id, yaml }: ExportedDocu
     writeFileSync(file, yaml, { flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new CommandFailed(`${file} is there already. Choose an empty folder.`);
+    throw new CommandFailed(`${file} already exists. Choose an empty folder.`);
   }
 }
 
 export function addSchema(program: Command, composition: Composition): void {
   program
     .command("schema")
-    .description("print the JSON Schema of all documents, with descriptions, for editors")
+    .description("print the JSON Schema of all documents, for editors")
     .addHelpText("after", "\nExample:\n  latchkey schema > latchkey.schema.json")
     .action(async () => {
       await composition.loadNodeTypes();

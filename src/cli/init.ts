@@ -8,8 +8,8 @@ import { openOwnSigning } from "./own-signing.ts";
 export function addInit(program: Command, composition: Composition): void {
   program
     .command("init")
-    .description("make the data folder: embedded database, keys, first operator; overwrites nothing")
-    .option("--operator <email>", "sign-in name of the first operator", "admin@localhost")
+    .description("create the data folder: embedded database, keys, first operator; overwrites nothing")
+    .option("--operator <email>", "email of the first operator", "admin@localhost")
     .addHelpText("after", "\nExample:\n  latchkey init && latchkey serve")
     .action(async (options: { operator: string }) => await init(composition, options.operator));
 }
@@ -31,8 +31,8 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
   const config = composition.config();
   const isNew = !existsSync(config.dataDir);
   makeFolder(config.dataDir);
-  print(`${isNew ? "Made" : "Found"} the data folder ${config.dataDir}`);
-  // The database first: one that is in use must never get second keys by accident.
+  print(`${isNew ? "Created" : "Found"} the data folder ${config.dataDir}`);
+  // The database first: one that is in use must never get a second set of keys by accident.
   await composition.withDatabase(
     async (db) => {
       print(
@@ -46,7 +46,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
       await keepOrMake("signing key", config.signingKeyFile, config.signingKey !== null, async () =>
         writeFileSync(config.signingKeyFile, `${generateSigningKey()}\n`, {
           mode: 0o600,
-          // `wx`: never overwrites, also when two run at once.
+          // `wx`: never overwrites, even when two processes run at once.
           flag: "wx",
           flush: true,
         }),
@@ -63,14 +63,14 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
       const operator = await createFirstOperator(db, signing, operatorEmail);
       if (operator)
         print(
-          `Made the first operator ${operator.email} with the password ${operator.password} (shown this once; change it at the first sign-in, within 7 days)`,
+          `Created the first operator ${operator.email} with the password ${operator.password} (shown only once; change it at the first sign-in, within 7 days)`,
         );
       else print("Kept the operators");
     },
     { create: true, migrates: true },
   );
   print(
-    "\nBack up both key files apart from the database: without the master key nobody can open what is stored.",
+    "\nBack up both key files separately from the database: without the master key nobody can decrypt the stored credentials.",
   );
   print("Next: latchkey serve");
 }
@@ -81,23 +81,23 @@ function makeFolder(path: string): void {
   } catch (error) {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     throw new CommandFailed(
-      `The data folder ${path} can't be made here (${code}). Set LATCHKEY_DATA_DIR to a folder that this user may write to.`,
+      `The data folder ${path} can't be created here (${code}). Set LATCHKEY_DATA_DIR to a folder that this user may write to.`,
     );
   }
 }
 
-/** Keys that a database in use was made with can't be replaced, only restored. */
+/** The keys of a database in use can't be replaced, only restored. */
 function refuseNewKeys(config: CommandConfig, hasMasterKey: boolean, kid: string): void {
   if (!hasMasterKey) {
     throw new CommandFailed(
       `This database is sealed with master key ${kid}, and ${config.masterKeyFile} does not exist. ` +
-        "Restore that file from your backup: a new key could not open what is stored.",
+        "Restore that file from your backup: a new key could not decrypt the stored credentials.",
     );
   }
   if (!config.signingKey) {
     throw new CommandFailed(
       `This database is in use, and its signing key ${config.signingKeyFile} does not exist. Restore that file from your ` +
-        "backup: with a new key every API key, hosted link and download URL made before would stop working.",
+        "backup: with a new key every existing API key, hosted link and download URL would stop working.",
     );
   }
 }
@@ -114,8 +114,8 @@ async function keepOrMake(
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new CommandFailed(
-      `${file} has just been made by another process. Run \`latchkey init\` again to see that all is well.`,
+      `Another process has just created ${file}. Run \`latchkey init\` again to check that everything is in place.`,
     );
   }
-  print(`Made the ${what} ${file}`);
+  print(`Created the ${what} ${file}`);
 }

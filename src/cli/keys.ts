@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { KEY_SCOPES, readScopes, type KeyScope } from "#domain/key-scope.ts";
+import { KEY_STATE_NAMES as names } from "#domain/state-names.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
@@ -9,11 +10,11 @@ import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 export function addKeys(program: Command, composition: Composition): void {
   const keys = program
     .command("keys")
-    .description("make, list, rotate and revoke API keys")
+    .description("create, list, rotate and revoke API keys")
     .addHelpText("after", "\nExamples:\n  latchkey keys create --account acme\n  latchkey keys list");
   keys
     .command("create")
-    .description("make an API key; it is shown once")
+    .description("create an API key; it is shown once")
     .requiredOption("--account <name>", "the account's name in its document")
     .option("--name <label>", "a label for people", "")
     .option(
@@ -35,7 +36,7 @@ export function addKeys(program: Command, composition: Composition): void {
     .action(async (options: CreateOptions) => await create(composition, options));
   keys
     .command("list")
-    .description("list API keys; the keys themselves are stored nowhere")
+    .description("list API keys; the keys themselves are never stored")
     .option("--account <name>", "only those of one account")
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey keys list --account acme")
@@ -43,7 +44,7 @@ export function addKeys(program: Command, composition: Composition): void {
   addRotate(keys, composition);
   keys
     .command("revoke")
-    .description("revoke an API key at once")
+    .description("revoke an API key immediately")
     .argument("<id>", "its id (key_…), as `keys list` shows it")
     .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
     .action(async (id: string) => {
@@ -59,24 +60,20 @@ export function addKeys(program: Command, composition: Composition): void {
 function addRotate(keys: Command, composition: Composition): void {
   keys
     .command("rotate")
-    .description("make a key in another's place, which goes on for an overlap; the new key is shown once")
+    .description("replace an API key; the old one works for an overlap; the new one is shown once")
     .argument("<id>", "the old key's id (key_…), as `keys list` shows it")
-    .option("--overlap <duration>", "how long the old key still works; 0 revokes it at once", readOverlap)
+    .option("--overlap <duration>", "how long the old key still works; 0 revokes it immediately", readOverlap)
     .option("--name <label>", "a label for people (default: the old key's)")
     .option(
       "--scope <scopes>",
       `what it may do, separated by commas: ${KEY_SCOPES.join(", ")} (default: as the old key)`,
       readScopeNames,
     )
-    .option(
-      "--expires <duration>",
-      "for example 90d (default: as long as the old key was made for)",
-      readLifetime,
-    )
+    .option("--expires <duration>", "for example 90d (default: the old key's lifetime)", readLifetime)
     .option("--json", 'print one line {"id", "key", "replaces", "replacedEndsAt"}')
     .addHelpText(
       "after",
-      "\nThe new key has the old one's account, Blueprints and scopes. The overlap is 24h unless you give one.\n" +
+      "\nThe new key has the old one's account, Blueprints and scopes. The default overlap is 24h.\n" +
         "\nExample:\n  latchkey keys rotate key_0VrJ… --overlap 2h",
     )
     .action(async (id: string, options: RotateOptions) => await rotate(composition, id, options));
@@ -121,7 +118,7 @@ async function rotate(composition: Composition, keyId: string, options: RotateOp
   if (options.json) return print(JSON.stringify(made));
   tell(
     `API key ${made.id} replaces ${keyId}, which ${options.overlap === 0 ? "is revoked" : `works until ${made.replacedEndsAt.toISOString()}`}. ` +
-      "It is shown this once; keep it where secrets are kept:",
+      "It is shown only once; keep it where you keep secrets:",
   );
   print(made.key);
 }
@@ -148,9 +145,9 @@ function readLifetime(text: string): number {
 
 function readBlueprints(text: string): string[] {
   const keys = text.split(",").map((key) => key.trim());
-  // An empty variable of a script must not make a key that may do nothing, or everything.
+  // A script's empty variable must not create a key that may do nothing, or everything.
   if (keys.some((key) => key === ""))
-    throw new InvalidArgumentError("Name Blueprints, or leave the option out for all of them.");
+    throw new InvalidArgumentError("Name Blueprints, or omit the option to allow all of them.");
   return [...new Set(keys)];
 }
 
@@ -179,7 +176,7 @@ async function create(composition: Composition, options: CreateOptions): Promise
   });
   if (options.json) return print(JSON.stringify(made));
   tell(
-    `API key ${made.id} of account ${options.account}. It is shown this once; keep it where secrets are kept:`,
+    `API key ${made.id} of account ${options.account}. It is shown only once; keep it where you keep secrets:`,
   );
   print(made.key);
 }
@@ -195,7 +192,7 @@ async function list(composition: Composition, options: { account?: string; json?
   );
   if (options.json) return printItems(rows);
   if (rows.length === 0)
-    return print("There are no API keys yet. Make one: latchkey keys create --account NAME");
+    return print("There are no API keys yet. Create one: latchkey keys create --account NAME");
   const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "never";
   print(
     table(
@@ -214,14 +211,14 @@ async function list(composition: Composition, options: { account?: string; json?
   );
 }
 
-/** How a key stands and why it ends: a rotated one by its overlap, another by its expiry. */
+/** A key's state and when it ends: a rotated one at the end of its overlap, another at its expiry. */
 function stateOf(key: ApiKey): string {
   const why = key.replacedBy === null ? "" : `, replaced by ${key.replacedBy}`;
-  if (key.revokedAt) return `revoked${why}`;
-  if (!key.expiresAt) return "live";
-  if (key.isExpired) return key.replacedBy === null ? "expired" : `ended${why}`;
+  if (key.revokedAt) return `${names.revoked}${why}`;
+  if (!key.expiresAt) return names.active;
+  if (key.isExpired) return `${names.expired}${why}`;
   const until = key.expiresAt.toISOString();
   return key.replacedBy === null
-    ? `until ${until.slice(0, 10)}`
-    : `until ${until.slice(0, 16).replace("T", " ")}${why}`;
+    ? `${names.expiring} ${until.slice(0, 10)}`
+    : `${names.expiring} ${until.slice(0, 16).replace("T", " ")}${why}`;
 }

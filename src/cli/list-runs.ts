@@ -4,6 +4,7 @@ import type { getRun, listRuns } from "#actions/operators/list-runs.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
+import { runStateName, STEP_STATE_NAMES } from "#domain/state-names.ts";
 import { CommandFailed, paint, print, table, tell } from "./output.ts";
 import { addPageOptions, printMore, type PageOptions } from "./pages.ts";
 import { plain } from "./review-records.ts";
@@ -26,14 +27,14 @@ export function addLookAtRuns(runs: Command, composition: Composition): void {
   addPageOptions(
     runs
       .command("list")
-      .description("list runs, the youngest first")
+      .description("list runs, newest first")
       .option("--account <name>", "only those of one account")
       .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
       .option("--blueprint <key>", "only those of one Blueprint")
       .option("--name <text>", "only those whose name begins with this text")
       .option("--metadata <name=value>", "only those with this metadata; may be given again", readMetadata)
-      .option("--since <time>", "only those made from then on (ISO 8601)", readTime)
-      .option("--until <time>", "only those made before", readTime),
+      .option("--since <time>", "only those created at or after this time (ISO 8601)", readTime)
+      .option("--until <time>", "only those created before this time", readTime),
   )
     .addHelpText(
       "after",
@@ -42,14 +43,16 @@ export function addLookAtRuns(runs: Command, composition: Composition): void {
     .action(async (options: ListOptions) => await list(composition, options));
   runs
     .command("show")
-    .description("show a run: its steps, why it failed, when and why it was purged; no inputs, no records")
+    .description(
+      "show a run: its steps, why it failed, when and why its data was purged; never inputs or records",
+    )
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .option("--json", "print it as JSON, as the operator API gives it")
     .addHelpText("after", "\nExample:\n  latchkey runs show run_0VbbSVh5…")
     .action(async (id: string, options: { json?: boolean }) => await show(composition, id, options));
   runs
     .command("watch")
-    .description("say each step of a run until it ends; exit code 0 when it completes")
+    .description("print each step of a run until it ends; exit code 0 when it completes")
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .addHelpText("after", "\nExample:\n  latchkey runs watch run_0VbbSVh5…")
     .action(async (id: string) => await watch(composition, id));
@@ -63,7 +66,9 @@ function readMetadata(text: string, earlier: string[] = []): string[] {
 function readTime(text: string): string {
   const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/.test(text);
   if (!isIso || Number.isNaN(Date.parse(text)))
-    throw new InvalidArgumentError("It must be a date or a time, as 2026-11-01 or 2026-11-01T08:00:00Z.");
+    throw new InvalidArgumentError(
+      "It must be a date or a time, such as 2026-11-01 or 2026-11-01T08:00:00Z.",
+    );
   return new Date(text).toISOString();
 }
 
@@ -74,8 +79,8 @@ async function list(composition: Composition, options: ListOptions): Promise<voi
   const found = await composition.withDatabase(async (db) => await listRuns(db, query));
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
-    print("There are no such runs.");
-    return tell("A run is triggered by POST /api/v1/blueprints/KEY/trigger, or tried in the dashboard.");
+    print("There are no matching runs.");
+    return tell("Trigger one with POST /api/v1/blueprints/KEY/trigger, or with “Try it” in the dashboard.");
   }
   print(table(["ID", "ACCOUNT", "BLUEPRINT", "NAME", "CREATED", "STATE"], found.items.map(rowOf)));
   printMore(found.next_cursor);
@@ -91,9 +96,9 @@ const rowOf = (run: ListedRun): readonly string[] => [
 ];
 
 function stateOf({ status, progress_step: step, failure, purged_at: purged }: ListedRun): string {
-  const state = step === status ? status : `${status}, ${step}`;
+  const state = runStateName(status, step);
   const why = failure === null ? "" : ` (${failure})`;
-  return `${state}${why}${purged === null ? "" : ", purged"}`;
+  return `${state}${why}${purged === null ? "" : ", data purged"}`;
 }
 
 const second = (time: string): string => time.slice(0, 19).replace("T", " ");
@@ -115,7 +120,7 @@ async function show(composition: Composition, id: string, { json }: { json?: boo
   for (const { node, answer } of run.steps) {
     if (answer === null) continue;
     const [head = "", ...rest] = describeAnswer(answer);
-    print(`\n${paint("bold", plain(node))} was answered ${plain(head)}`);
+    print(`\n${paint("bold", plain(node))} received ${plain(head)}`);
     for (const line of rest) print(`  ${plain(line)}`);
   }
 }
@@ -132,11 +137,11 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ],
     ["created", second(run.created_at)],
     ["started by", run.started_by],
-    ["again of", run.again_of],
-    ["again as", list_(run.reruns)],
+    ["rerun of", run.again_of],
+    ["reruns", list_(run.reruns)],
     ["started", run.started_at && second(run.started_at)],
     ["ended", run.ended_at && second(run.ended_at)],
-    ["asks again", run.asks_again_at && second(run.asks_again_at)],
+    ["next poll", run.asks_again_at && second(run.asks_again_at)],
     ["error", run.failure_detail],
     ["purged", run.purged_at && `${second(run.purged_at)}${PURGED_BY[run.purge_reason ?? "unknown"]}`],
     ["metadata", list_(Object.entries(run.metadata).map(([name, value]) => `${name}=${value}`))],
@@ -147,16 +152,16 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
   ];
 }
 
-const PURGED_BY = { retention: ", its time was over", operator: ", by an operator", unknown: "" } as const;
+const PURGED_BY = { retention: ", after its retention", operator: ", by an operator", unknown: "" } as const;
 
 function stepTable({ steps }: ShownRun): string {
   return table(
-    ["STEP", "STATE", "TRIES", "STARTED", "RECORDS", "USUALLY", "NOT VALID", "ERROR"],
+    ["STEP", "STATE", "ATTEMPTS", "STARTED", "RECORDS", "USUALLY", "INVALID", "ERROR"],
     steps.map((step) => {
       const { records_total: records, records_valid: valid, records_usual: usual } = step;
       return [
         step.node,
-        step.status,
+        STEP_STATE_NAMES[step.status],
         String(step.attempts),
         second(step.started_at),
         records === null ? turnsOf(step) : `${records}${records === 0 && (usual ?? 0) > 0 ? " (!)" : ""}`,
@@ -168,7 +173,7 @@ function stepTable({ steps }: ShownRun): string {
   );
 }
 
-/** How far a loop is that has given nothing yet. */
+/** How far a loop has got, before it has any output. */
 function turnsOf({ turns_begun: begun, turns_total: total }: ShownRun["steps"][number]): string {
   if (begun === null) return "";
   return total === null ? `at ${begun}` : `at ${begun} of ${total}`;

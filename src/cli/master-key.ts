@@ -1,53 +1,52 @@
 import { constants, setPriority } from "node:os";
 import { InvalidArgumentError, type Command } from "commander";
 import type { KeyStatus } from "#actions/vault/master-keys.ts";
+import { MASTER_KEY_STATE_NAMES as names } from "#domain/state-names.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { openProgressBar } from "./progress-bar.ts";
 
-/** Small ones keep the API's answers quick and cost hardly any time: docs/performance.md. */
+/** Small batches keep the API responsive and hardly take longer: docs/performance.md. */
 const BATCH = { standard: 25, most: 5_000 };
 
-/** The vault's keys: docs/keys.md is the run book. Its words are the commands', in the order of a rotation. */
+/** The vault's keys. docs/keys.md is the runbook; the commands are in the order of a rotation. */
 export function addMasterKeyCommands(program: Command, composition: Composition): void {
   const keys = program
     .command("master-key")
     .description("show and rotate the vault's master keys")
     .addHelpText(
       "after",
-      "\nA rotation, while the service works:\n  latchkey master-key add\n  latchkey master-key promote KID\n" +
+      "\nTo rotate while the service runs:\n  latchkey master-key add\n  latchkey master-key promote KID\n" +
         "  latchkey master-key rewrap\n  latchkey master-key retire OLD_KID",
     );
   keys
     .command("status")
-    .description("show every key: what it seals, and whether its private half is here")
+    .description("show every key: what it seals, and whether its private key is here")
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey master-key status")
     .action(async (options: { json?: boolean }) => await status(composition, options.json === true));
   keys
     .command("add")
-    .description(
-      "make a new key, or register one of the keyset; it opens and does not seal until it is promoted",
-    )
-    .argument("[kid]", "a key that the keyset holds already")
+    .description("create a key, or register one from the keyset; it only decrypts until it is promoted")
+    .argument("[kid]", "a key that is already in the keyset")
     .addHelpText("after", "\nExample:\n  latchkey master-key add")
     .action(async (kid: string | undefined) => await add(composition, kid));
   keys
     .command("promote")
-    .description("seal with this key from now on; running processes follow within two seconds")
+    .description("seal with this key from now on; running processes switch within two seconds")
     .argument("<kid>", "its id, as `master-key status` shows it")
     .addHelpText("after", "\nExample:\n  latchkey master-key promote 7Yv1cQ0kqzJp2xWd")
     .action(async (kid: string) => await promote(composition, kid));
   keys
     .command("rewrap")
-    .description("seal everything anew with the primary key; may be stopped and run again at any time")
+    .description("reseal everything with the primary key; may be stopped and run again at any time")
     .option("--batch <rows>", "rows at a time", readBatch, BATCH.standard)
     .addHelpText("after", "\nExample:\n  latchkey master-key rewrap")
     .action(async (options: { batch: number }) => await rewrap(composition, options.batch));
   keys
     .command("retire")
-    .description("forget a key that seals nothing any more")
+    .description("remove a key that nothing is sealed with any more")
     .argument("<kid>", "its id, as `master-key status` shows it")
     .addHelpText("after", "\nExample:\n  latchkey master-key retire 7Yv1cQ0kqzJp2xWd")
     .action(async (kid: string) => await retire(composition, kid));
@@ -70,19 +69,33 @@ async function status(composition: Composition, asJson: boolean): Promise<void> 
   const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "";
   print(
     table(
-      ["KID", "STATE", "SEALS", "REGISTERED", "PRIVATE HALF"],
-      keys.map((key) => [key.kid, key.state, useOf(key), day(key.createdAt), placeOf(key, from)]),
+      ["KID", "STATE", "SEALS", "REGISTERED", "PRIVATE KEY"],
+      keys.map((key) => [
+        key.kid,
+        STATE_NAMES[key.state],
+        useOf(key),
+        day(key.createdAt),
+        placeOf(key, from),
+      ]),
     ),
   );
   for (const key of keys.filter(({ state }) => state === "not registered"))
-    tell(`${key.kid} is in the keyset and not in use here: retired, or added by a command that was killed.`);
+    tell(
+      `${key.kid} is in the keyset but not in use here: it was retired, or the command that added it was killed.`,
+    );
 }
+
+const STATE_NAMES: Readonly<Record<KeyStatus["state"], string>> = {
+  primary: names.primary,
+  "opens only": names.decryptsOnly,
+  "not registered": names.notRegistered,
+};
 
 const useOf = ({ use }: KeyStatus): string =>
   use.map(({ noun, total }) => `${total} ${noun}`).join(", ") || "nothing";
 
 function placeOf({ hasPrivateHalf }: KeyStatus, from: string): string {
-  if (hasPrivateHalf === null) return "no keyset here";
+  if (hasPrivateHalf === null) return "no keyset on this machine";
   return hasPrivateHalf ? from : `MISSING in ${from}`;
 }
 
@@ -92,15 +105,15 @@ async function add(composition: Composition, kid: string | undefined): Promise<v
   const { audit } = openOwnSigning(composition);
   if (kid !== undefined) {
     await composition.withDatabase(async (db) => await registerKey(db, audit, source, kid));
-    return print(`Registered ${kid}. It opens, and seals nothing until: latchkey master-key promote ${kid}`);
+    return print(`Registered ${kid}. It only decrypts until you run: latchkey master-key promote ${kid}`);
   }
   const added = await composition.withDatabase(async (db) => {
-    // A keyset that does not fit the database must not grow.
+    // A keyset that does not belong to the database must not grow.
     await composition.openVault(db);
     return await addKey(db, audit, source);
   });
   if (added.kind === "handed_out") {
-    // The one place that shows a private key: there is nowhere to write it to, and who runs this holds the others already.
+    // The only place that shows a private key: there is no file to write it to, and the operator has the other keys already.
     print(added.keyset.reveal().trimEnd());
     return tell(
       `Nothing has changed yet. Put the keyset above, which has the new key ${added.kid}, into ${source.name.replace(/^the /, "")} ` +
@@ -119,29 +132,29 @@ async function promote(composition: Composition, kid: string): Promise<void> {
   const { audit } = openOwnSigning(composition);
   await composition.withDatabase(async (db) => await promoteKey(db, audit, composition.keySource(), kid));
   print(`${kid} is the primary key.`);
-  tell("What the other keys have sealed still opens. To seal it anew: latchkey master-key rewrap");
+  tell("Values sealed with other keys still open. To reseal them: latchkey master-key rewrap");
 }
 
 async function rewrap(composition: Composition, batch: number): Promise<void> {
   const { rewrapSealed } = await import("#actions/vault/rewrap-sealed.ts");
-  // The service comes first: its callers shall not notice.
+  // The service's requests come first: callers must not notice.
   setPriority(constants.priority.PRIORITY_LOW);
   await composition.withDatabase(async (db) => {
     const vault = await composition.openVault(db);
-    const bar = openProgressBar("Sealing anew");
+    const bar = openProgressBar("Resealing");
     const { rewrapped, overtaken, broken } = await rewrapSealed(db, vault, {
       batch,
       onProgress: ({ done, total }) => bar.show(done, total),
     });
     bar.end();
     print(
-      `Sealed ${rewrapped} values anew with ${vault.kid}.` +
-        (overtaken === 0 ? "" : ` ${overtaken} were written or deleted by others meanwhile.`),
+      `Resealed ${rewrapped} values with ${vault.kid}.` +
+        (overtaken === 0 ? "" : ` ${overtaken} were changed or deleted in the meantime.`),
     );
     if (broken.length > 0) {
       throw new CommandFailed(
-        `${broken.length} could not be opened and stay as they are: ${broken.slice(0, 20).join(", ")}` +
-          `${broken.length > 20 ? ", …" : ""}. Their rows were damaged, or are sealed with a key that is not here.`,
+        `${broken.length} could not be opened and were left unchanged: ${broken.slice(0, 20).join(", ")}` +
+          `${broken.length > 20 ? ", …" : ""}. Their rows are damaged, or sealed with a key that is not on this machine.`,
       );
     }
   });
@@ -150,10 +163,10 @@ async function rewrap(composition: Composition, batch: number): Promise<void> {
 async function retire(composition: Composition, kid: string): Promise<void> {
   const { retireKey } = await import("#actions/vault/master-keys.ts");
   await composition.withDatabase(async (db) => await retireKey(db, openOwnSigning(composition).audit, kid));
-  print(`Retired ${kid}: nothing in this database needs it.`);
+  print(`Retired ${kid}: nothing in this database needs it any more.`);
   tell(
-    "Backups of the database from before this moment still need its private half. Keep it as long as they are kept; when it " +
-      "is taken out of the keyset and destroyed, what they hold can never be opened again.",
+    "Earlier backups of the database still need its private key. Keep it for as long as you keep them: once it " +
+      "is removed from the keyset and destroyed, their sealed values can never be opened again.",
   );
 }
 
@@ -168,7 +181,7 @@ async function wrap(composition: Composition): Promise<void> {
   await wrapped.keep?.(await plain.read(), "replace");
   await readKeys(wrapped);
   print(`Wrapped ${wrapped.name.replace(/^the /, "")}.`);
-  tell("The keys were on this disk in the clear until now, and in its backups: rotate to a new one.");
+  tell("The keys were on this disk, and in its backups, in plain text: rotate to a new one.");
 }
 
 function readBatch(text: string): number {

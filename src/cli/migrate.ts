@@ -2,20 +2,17 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 
-/** As `plan` has it: there is something to do. */
+/** As for `plan`: there is something to do. */
 const THERE_ARE_CHANGES = 3;
 
 export function addMigrate(program: Command, composition: Composition): void {
   program
     .command("migrate")
-    .description("bring the database to this version, and grant the service's role what it needs")
-    .option(
-      "--plan",
-      "list the migrations that are missing, and change nothing (exit code 3: there are some)",
-    )
+    .description("migrate the database to this version, and grant the service's role its rights")
+    .option("--plan", "list the missing migrations without running them (exit code 3: there are some)")
     .addHelpText(
       "after",
-      "\n`init` does so too, and a start unless LATCHKEY_MIGRATE is off; no other command changes the schema. Back the database up first.\n\n" +
+      "\n`init` does so too, and `serve` unless LATCHKEY_MIGRATE is off; no other command changes the schema. Back up the database first.\n\n" +
         "Examples:\n  latchkey migrate --plan\n  DATABASE_OWNER_URL=… latchkey migrate",
     )
     .action(async ({ plan }: { plan?: boolean }) => await (plan ? showPlan : migrate)(composition));

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Option, type Command } from "commander";
 import { formatProblem } from "#domain/config-problem.ts";
-import { CommandFailed, print, USAGE } from "./output.ts";
+import { CommandFailed, EXIT_CODES, print } from "./output.ts";
 import {
   blueprintTemplate,
   LOGIN_TEMPLATES,
@@ -19,11 +19,11 @@ interface NewOptions {
 export function addNew(program: Command): void {
   const command = program
     .command("new")
-    .description("write a strategy or a Blueprint to start from")
+    .description("write a template of a strategy or a Blueprint")
     .addHelpText("after", "\nExample:\n  latchkey new blueprint invoices --from csv");
   withCommon(command.command("strategy"))
-    .description("write a strategy to start from")
-    .argument("<name>", "its id; `strat_` is put in front when it is missing")
+    .description("write a template of a strategy")
+    .argument("<name>", "its id; the prefix `strat_` is added when missing")
     .addOption(
       new Option("--login <type>", "how it logs in").choices(Object.keys(LOGIN_TEMPLATES)).default("http"),
     )
@@ -34,10 +34,10 @@ export function addNew(program: Command): void {
       await write("strategy", strategyTemplate(options.login, names), names, options);
     });
   withCommon(command.command("blueprint"))
-    .description("write a Blueprint to start from")
+    .description("write a template of a Blueprint")
     .argument("<name>", "its key")
     .addOption(new Option("--from <source>", "where its data comes from").choices(SOURCES).default("http"))
-    .option("--strategy <id>", "the strategy that its requests log in with")
+    .option("--strategy <id>", "the strategy that its requests use to log in")
     .addHelpText(
       "after",
       "\nExample:\n  latchkey new blueprint invoices --from csv --strategy strat_acme_portal",
@@ -53,7 +53,7 @@ const withCommon = (command: Command): Command =>
     .option("--account <slug>", "the account that it belongs to", "acme")
     .option(
       "-o, --output <file>",
-      "where to write it; default <name>.yaml. A file that is there is not replaced",
+      "where to write it (default: <name>.yaml); an existing file is not replaced",
     );
 
 async function write(
@@ -69,14 +69,14 @@ async function write(
     writeFileSync(file, text, { flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new CommandFailed(`${file} is there already. Choose another name, or --output.`);
+    throw new CommandFailed(`${file} already exists. Choose another name, or --output.`);
   }
   print(
     `Wrote ${file}. Edit it, then: latchkey validate -f ${file}, together with its account${kind === "blueprint" && names.strategy !== null ? " and its strategy" : ""}.`,
   );
 }
 
-/** What is written passes `validate`: a name that can't be one is refused before. */
+/** The template passes `validate`: an invalid name is refused first. */
 async function refuseWrongNames(text: string, names: TemplateNames, file: string): Promise<void> {
   const { validateConfig } = await import("#actions/config/apply-config.ts");
   const strategy = names.strategy === null ? null : { ...names, name: names.strategy };
@@ -86,5 +86,8 @@ async function refuseWrongNames(text: string, names: TemplateNames, file: string
   ];
   const { problems } = validateConfig(sources, { anyAccount: true });
   if (problems.length > 0)
-    throw new CommandFailed(`${problems.map(formatProblem).join("\n")}\nNothing was written.`, USAGE);
+    throw new CommandFailed(
+      `${problems.map(formatProblem).join("\n")}\nNothing was written.`,
+      EXIT_CODES.usage,
+    );
 }

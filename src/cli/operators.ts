@@ -10,19 +10,19 @@ import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 
-/** Who signs in to the dashboard. The shell is above them: it resets what an operator has lost. */
+/** The people who sign in to the dashboard. Someone with a shell can reset what an operator has lost. */
 export function addOperators(program: Command, composition: Composition): void {
   const operators = program
     .command("operators")
-    .description("make, list and disable the people who sign in, and reset what they lost")
+    .description("create, list, disable and enable operators, and reset their sign-in")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey operators create ana@example.com --role reviewer\n  latchkey operators reset-totp ana@example.com",
     );
   operators
     .command("create")
-    .description("make an operator; the password is shown once")
-    .argument("<email>", "the sign-in name")
+    .description("create an operator; the password is shown once")
+    .argument("<email>", "the email to sign in with")
     .requiredOption("--role <role>", `one of ${OPERATOR_ROLES.join(", ")}`, readRole)
     .option("--json", 'print one line {"id", "email", "password"}')
     .addHelpText("after", "\nExample:\n  latchkey operators create ana@example.com --role reviewer")
@@ -33,11 +33,11 @@ export function addOperators(program: Command, composition: Composition): void {
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey operators list")
     .action(async (options: { json?: boolean }) => await list(composition, options));
-  addChange(operators, composition, "disable", "end an operator's sessions and let them sign in no more");
+  addChange(operators, composition, "disable", "end an operator's sessions and refuse their sign-ins");
   addChange(operators, composition, "enable", "let an operator sign in again");
   addChange(operators, composition, "reset-password", "give an operator a new password; it is shown once");
-  addChange(operators, composition, "reset-totp", "take a lost second factor away");
-  addChange(operators, composition, "unlink", "forget who an operator is at the provider of single sign-on");
+  addChange(operators, composition, "reset-totp", "reset a lost second factor");
+  addChange(operators, composition, "unlink", "remove an operator's link to the single sign-on provider");
 }
 
 interface CreateOptions {
@@ -51,7 +51,7 @@ function addChange(operators: Command, composition: Composition, name: Change, d
   operators
     .command(name)
     .description(description)
-    .argument("<operator>", "the sign-in name or the id (op_…), as `operators list` shows them")
+    .argument("<operator>", "the email or the id (op_…), as `operators list` shows them")
     .addHelpText("after", `\nExample:\n  latchkey operators ${name} ana@example.com`)
     .action(async (operator: string) => await change(composition, name, operator));
 }
@@ -74,7 +74,7 @@ async function create(composition: Composition, email: string, { role, json }: C
   );
   if (json) return print(JSON.stringify(made));
   tell(
-    `Made the operator ${made.email} (${role}). The password is shown this once, counts for 7 days, and must be changed at the first sign-in:`,
+    `Created the operator ${made.email} (${role}). The password is shown only once, is valid for 7 days, and must be changed at the first sign-in:`,
   );
   print(made.password);
 }
@@ -85,7 +85,7 @@ async function list(composition: Composition, options: { json?: boolean }): Prom
   if (options.json) return printItems(operators);
   print(
     table(
-      ["id", "email", "role", "second factor", "single sign-on", "made", "disabled"],
+      ["ID", "EMAIL", "ROLE", "SECOND FACTOR", "SINGLE SIGN-ON", "CREATED", "DISABLED"],
       operators.map((each) => [
         each.id,
         each.email,
@@ -117,7 +117,7 @@ async function change(composition: Composition, name: Change, operator: string):
     if (name !== "reset-password") return tell(`${found.email}: done.`);
     const password = await manage.resetPassword(context, found.id);
     tell(
-      `${found.email} has a new password, shown this once; it counts for 7 days and must be changed at the next sign-in:`,
+      `${found.email} has a new password, shown only once; it is valid for 7 days and must be changed at the next sign-in:`,
     );
     print(password);
   });

@@ -1,14 +1,24 @@
 import { styleText } from "node:util";
 import { ExplainedError } from "#lib/explained-error.ts";
 
-/** The exit code of a command line that asks for something impossible: a wrong option, value or file. */
-export const USAGE = 2;
+/** Exit codes are stable for scripts (docs/decisions/0032). A command that a signal interrupts ends with 128 and the signal's number. */
+export const EXIT_CODES = {
+  done: 0,
+  /** The command failed, or found something wrong (`doctor`, `validate`, `audit verify`). */
+  failed: 1,
+  /** The command line is wrong. */
+  usage: 2,
+  /** `plan` found changes. */
+  changes: 3,
+  /** The change was proposed and waits for admins. */
+  proposed: 4,
+} as const;
 
-/** A command could not do what was asked; the message is all that people see. Exit code 1 unless it has one of its own. */
+/** A command could not do what was asked. People see only the message. */
 export class CommandFailed extends ExplainedError {
   readonly exitCode: number;
 
-  constructor(message: string, exitCode = 1) {
+  constructor(message: string, exitCode: number = EXIT_CODES.failed) {
     super(message);
     this.exitCode = exitCode;
   }
@@ -19,7 +29,7 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** As the operator API names things: `created_at`, and times as texts. */
+/** Names as in the operator API, such as `created_at`; times as text. */
 function toSnakeCase(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toSnakeCase);
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
@@ -31,12 +41,12 @@ function toSnakeCase(value: unknown): unknown {
   );
 }
 
-/** A whole list as `--json` has every list: `{items, next_cursor}`. */
+/** Prints a complete list in the form of every list of `--json`: `{items, next_cursor}`. */
 export function printItems(rows: readonly object[]): void {
   print(JSON.stringify({ items: toSnakeCase(rows), next_cursor: null }));
 }
 
-/** A reader that has seen enough (`| head -1`) closes the pipe: what is written from then on is nobody's, and the command goes on to its end. */
+/** A reader such as `| head -1` may close the pipe early: further output is dropped, and the command runs to its end. */
 export function outliveClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     if (outlived.has(stream)) continue;
@@ -61,11 +71,11 @@ export function paint(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }
 
-const PATIENCE_MS = 800;
+const PROGRESS_AFTER_MS = 800;
 
-/** Says what is being waited for when it takes longer than a moment. */
+/** Prints a progress message when the work takes longer than a moment. */
 export async function withProgress<T>(what: string, work: Promise<T>): Promise<T> {
-  const timer = setTimeout(() => tell(`${what} …`), PATIENCE_MS);
+  const timer = setTimeout(() => tell(`${what} …`), PROGRESS_AFTER_MS);
   try {
     return await work;
   } finally {
@@ -73,7 +83,7 @@ export async function withProgress<T>(what: string, work: Promise<T>): Promise<T
   }
 }
 
-/** Rows as aligned columns under their headings. */
+/** Formats rows as aligned columns under their headings. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length)),

@@ -2,7 +2,7 @@ import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed } from "./output.ts";
 
-/** What this installation derives from its signing key: whatever changes something writes an audit entry with it. */
+/** The keys that this installation derives from its signing key. Every command that changes something signs an audit entry with them. */
 export function openOwnSigning(composition: Composition): Signing {
   const { signingKey, signingKeyFile } = composition.config();
   if (!signingKey)

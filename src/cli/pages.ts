@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import { limits } from "#domain/limits.ts";
 import { print } from "./output.ts";
 
-/** What every list takes that the operator API gives in pages. */
+/** The options of every list that the operator API returns in pages. */
 export interface PageOptions {
   account?: string;
   limit?: number;
@@ -10,19 +10,19 @@ export interface PageOptions {
   json?: boolean;
 }
 
-/** The options of a page, after those of the list itself. */
+/** Adds the paging options after those of the list itself. */
 export function addPageOptions(list: Command): Command {
   return list
-    .option("--limit <number>", "how many; 50 unless given", readLimit)
-    .option("--cursor <text>", "go on where a page ended: its `next_cursor`")
+    .option("--limit <number>", "how many (default: 50)", readLimit)
+    .option("--cursor <text>", "start after this page: its `next_cursor`")
     .option("--json", "print {items, next_cursor} as JSON, as the operator API gives it");
 }
 
 export function printMore(nextCursor: string | null): void {
-  if (nextCursor !== null) print(`\nThere are more: --cursor ${nextCursor}`);
+  if (nextCursor !== null) print(`\nMore: --cursor ${nextCursor}`);
 }
 
-/** Of a time in ISO 8601, without its seconds. */
+/** A time in ISO 8601 without its seconds. */
 export const minute = (time: string): string => time.slice(0, 16).replace("T", " ");
 
 function readLimit(text: string): number {

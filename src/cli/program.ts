@@ -14,7 +14,7 @@ import { addMasterKeyCommands } from "./master-key.ts";
 import { addMigrate } from "./migrate.ts";
 import { addNew } from "./new.ts";
 import { addOperators } from "./operators.ts";
-import { CommandFailed, outliveClosedPipes, tell, USAGE } from "./output.ts";
+import { CommandFailed, EXIT_CODES, outliveClosedPipes, tell } from "./output.ts";
 import { addProposals } from "./proposals.ts";
 import { addRestoreReconcile } from "./restore-reconcile.ts";
 import { addReviews } from "./reviews.ts";
@@ -26,12 +26,19 @@ import { addSessions } from "./sessions.ts";
 import { addStore } from "./store.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 
-/** Exit codes, stable for scripts: 0 done, 1 failed, 2 usage; `plan` has 3, there are changes; 4, a change waits for admins. */
-const FAILED = 1;
-
-/** Runs one command line and gives its exit code. Never asks anything: every command works without a terminal. */
+/** Runs one command line and returns its exit code. It never prompts: every command works without a terminal. */
 export async function runProgram(composition: Composition, arguments_: readonly string[]): Promise<number> {
   outliveClosedPipes();
+  try {
+    await buildProgram(composition).parseAsync([...arguments_], { from: "user" });
+    return EXIT_CODES.done;
+  } catch (error) {
+    return await explain(error);
+  }
+}
+
+/** Builds every command with its options. Nothing is opened yet. */
+export function buildProgram(composition: Composition): Command {
   const program = new Command("latchkey")
     .description("Connect your users' third-party accounts and run Blueprints against them.")
     .version(LATCHKEY_VERSION)
@@ -68,43 +75,38 @@ export async function runProgram(composition: Composition, arguments_: readonly 
   addDemo(program, composition);
   for (const command of program.commands)
     command.exitOverride().commands.forEach((sub) => sub.exitOverride());
-  try {
-    await program.parseAsync([...arguments_], { from: "user" });
-    return 0;
-  } catch (error) {
-    return await explain(error);
-  }
+  return program;
 }
 
 async function explain(error: unknown): Promise<number> {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
   const { name, code, message } = error as NodeJS.ErrnoException;
   const remedy = REMEDIES.get(code ?? "")?.(error as ListenError);
   if (error instanceof ExplainedError) tell(message);
   else if (remedy !== undefined) tell(remedy);
-  // A plain Error without a code is one of ours too: the supervisor of the embedded PostgreSQL, the migrations.
+  // Plain Errors without a code are ours as well: from the embedded PostgreSQL's supervisor and the migrations.
   else if (name === "Error" && code === undefined) tell(`latchkey: ${message}`);
   else {
     const { describeError } = await import("#lib/log.ts");
     tell(`latchkey: ${message ?? "an unexpected error"} (${JSON.stringify(describeError(error))})`);
   }
-  return error instanceof CommandFailed ? error.exitCode : FAILED;
+  return error instanceof CommandFailed ? error.exitCode : EXIT_CODES.failed;
 }
 
-/** By the codes that listening fails with. */
+/** By the error code of a failed listen. */
 const REMEDIES: ReadonlyMap<string, (error: ListenError) => string> = new Map([
   [
     "EADDRINUSE",
     ({ address = "", port }: ListenError) =>
       `${port === undefined ? "The port" : `${address.includes(":") ? `[${address}]` : address}:${port}`} is taken. Choose another with ` +
-      "LATCHKEY_PORT (0: any free one), or stop what listens there. A process with the worker role alone listens, too.",
+      "LATCHKEY_PORT (0: any free one), or stop the process that listens there. A worker process listens on a port, too.",
   ],
   [
     "EADDRNOTAVAIL",
     () =>
-      "LATCHKEY_HOST is no address of this machine. Take one of its own, 127.0.0.1, or 0.0.0.0 for all of them.",
+      "LATCHKEY_HOST is not an address of this machine. Use one of its addresses, 127.0.0.1, or 0.0.0.0 for all of them.",
   ],
-  ["ENOTFOUND", () => "LATCHKEY_HOST is a name that can't be resolved. Take an address of this machine."],
+  ["ENOTFOUND", () => "LATCHKEY_HOST can't be resolved. Use an address of this machine."],
 ]);
 
 interface ListenError {

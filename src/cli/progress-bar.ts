@@ -1,5 +1,5 @@
 const WIDTH = 30;
-/** Without a terminal (a job's log) a line each so many percent. */
+/** Without a terminal, as in a job's log: one line per this many percent. */
 const LINE_PERCENT = 10;
 const REDRAW_MS = 100;
 
@@ -8,7 +8,7 @@ export interface ProgressBar {
   end(): void;
 }
 
-/** On standard error: one line that is drawn again on a terminal, a few lines elsewhere. */
+/** Shows progress on standard error: one line that is redrawn on a terminal, a few lines elsewhere. */
 export function openProgressBar(what: string): ProgressBar {
   const { stderr } = process;
   const startedAt = performance.now();

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { getProposal, listProposals } from "#actions/config/list-proposals.ts";
+import { PROPOSAL_STATE_NAMES } from "#domain/state-names.ts";
 import type { Composition } from "./composition.ts";
 import { paint, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -8,28 +9,28 @@ import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts"
 type Listed = Awaited<ReturnType<typeof listProposals>>["items"][number];
 type Shown = Awaited<ReturnType<typeof getProposal>>;
 
-/** Changes that wait for admins. They are confirmed in the dashboard alone, where it is known who confirms. */
+/** Changes that await confirmation. Only the dashboard confirms them, because it knows who the admin is. */
 export function addProposals(program: Command, composition: Composition): void {
   const proposals = program
     .command("proposals")
-    .description("look at changes that wait for a second admin, and discard them")
+    .description("list, show and discard changes that need a second admin")
     .addHelpText(
       "after",
-      "\nThey are confirmed in the dashboard, where it is known who confirms.\n\nExamples:\n  latchkey proposals list\n" +
+      "\nAdmins confirm them in the dashboard, which knows who confirms.\n\nExamples:\n  latchkey proposals list\n" +
         "  latchkey proposals show prop_0VrJ…",
     );
   addPageOptions(
     proposals
       .command("list")
-      .description("list those that wait, the newest first")
+      .description("list proposals that await confirmation, newest first")
       .option("--account <name>", "only those of one account")
-      .option("--all", "also those that are over"),
+      .option("--all", "include closed ones"),
   )
     .addHelpText("after", "\nExample:\n  latchkey proposals list --account acme --all")
     .action(async (options: PageOptions & { all?: boolean }) => await list(composition, options));
   proposals
     .command("show")
-    .description("show what one would change, and why it needs two admins")
+    .description("show what a proposal would change, and why it needs two admins")
     .argument("<id>", "its id (prop_…)")
     .option("--json", "print it as JSON, as the operator API gives it")
     .addHelpText("after", "\nExample:\n  latchkey proposals show prop_0VrJ…")
@@ -38,7 +39,7 @@ export function addProposals(program: Command, composition: Composition): void {
     );
   proposals
     .command("discard")
-    .description("discard one: it can't be confirmed or carried out any more")
+    .description("discard a proposal: it can no longer be confirmed or applied")
     .argument("<id>", "its id (prop_…)")
     .option("--json", "print {id, status} as JSON")
     .addHelpText("after", "\nExample:\n  latchkey proposals discard prop_0VrJ…")
@@ -55,15 +56,15 @@ async function list(composition: Composition, options: PageOptions & { all?: boo
     async (db) => await listProposals(db, { ...query, waiting: all !== true }),
   );
   if (json === true) return print(JSON.stringify(page));
-  if (page.items.length === 0) return print("No change waits for an admin.");
+  if (page.items.length === 0) return print("No change awaits confirmation.");
   print(
     table(
-      ["ID", "ACCOUNT", "KIND", "STATUS", "BY", "WANTED", "UNTIL"],
+      ["ID", "ACCOUNT", "KIND", "STATE", "BY", "CONFIRMATIONS NEEDED", "EXPIRES"],
       page.items.map((each) => [
         each.id,
         each.account,
         each.kind,
-        each.status,
+        PROPOSAL_STATE_NAMES[each.status],
         proposerOf(each),
         String(each.confirmations_wanted),
         minute(each.expires_at),
@@ -91,8 +92,8 @@ const proposerOf = ({ proposed_by: by }: Listed): string => by ?? "command line"
 function describe(proposal: Shown): string {
   const { confirmations_wanted: wanted, confirmed_by: confirmed, documents, rebindings } = proposal;
   return [
-    `${proposal.id}  ${proposal.status}, of ${proposal.account}, proposed by ${proposerOf(proposal)} at ${minute(proposal.created_at)}`,
-    ...(wanted === 0 ? [] : [`${wanted} of 2 confirmations wanted until ${minute(proposal.expires_at)}`]),
+    `${proposal.id}  ${PROPOSAL_STATE_NAMES[proposal.status]}, account ${proposal.account}, proposed by ${proposerOf(proposal)} at ${minute(proposal.created_at)}`,
+    ...(wanted === 0 ? [] : [`${wanted} of 2 confirmations needed before ${minute(proposal.expires_at)}`]),
     ...(confirmed.length === 0 ? [] : [`confirmed by ${confirmed.join(", ")}`]),
     "",
     ...proposal.reasons,

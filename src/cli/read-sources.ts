@@ -5,12 +5,12 @@ import { CommandFailed } from "./output.ts";
 
 const ENDINGS = new Set([".yaml", ".yml", ".json"]);
 
-/** The documents under files and folders, in a stable order; of a folder the YAML and JSON files at any depth. */
+/** Reads documents from files and folders (YAML and JSON files at any depth) in a stable order. */
 export function readSources(paths: readonly string[]): readonly ConfigSource[] {
   const files = [...new Set(paths.flatMap((path) => filesUnder(path)))];
   const documents = files
     .map((file) => ({ file, text: readFileSync(file, "utf8") }))
-    // What `latchkey run --record` has left beside them.
+    // Recordings that `latchkey run --record` left beside them.
     .filter(({ text }) => !/^\s*\{\s*"latchkey_recording"/.test(text));
   if (documents.length === 0)
     throw new CommandFailed(

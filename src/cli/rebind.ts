@@ -11,17 +11,20 @@ interface Options {
   readonly yes?: boolean;
 }
 
-/** Where the master key is, and nowhere else: no route of any API widens where a credential may be sent. */
+/** Runs only where the master key is: no API route can widen where a credential may be sent. */
 export function addRebind(credentials: Command, composition: Composition): void {
   credentials
     .command("rebind")
     .description(
-      "let credentials be sent to what their strategy names now; needs the master key, and is audited",
+      "allow credentials to be sent to the origins that their strategy names now; needs the master key; audited",
     )
-    .argument("[id]", "its id (cred_…); without one: all of --account and --strategy")
+    .argument("[id]", "its id (cred_…); without it: all credentials of --account and --strategy")
     .option("--account <name>", "with --strategy: the account")
     .option("--strategy <id>", "all credentials of a strategy")
-    .option("--yes", "do it, or propose it where two admins must agree; without, what would be done is shown")
+    .option(
+      "--yes",
+      "apply the change, or propose it where two admins must agree; without it, the change is only shown",
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey credentials rebind cred_0VrJ…\n  latchkey credentials rebind --account acme --strategy strat_portal --yes",
@@ -55,8 +58,8 @@ async function rebind(composition: Composition, id: string | undefined, options:
     if (options.yes !== true) {
       for (const change of changes) print(describe(change));
       throw new CommandFailed(
-        `${what} would be bound anew; nothing was changed. Each origin with a \`+\` will receive what its end user typed for the ` +
-          "others. Add --yes to do it, or, where the account wants a second admin, to propose it.",
+        `${what} would be rebound; nothing was changed. Each origin with a \`+\` will receive the values that the end user entered for the ` +
+          "others. Add --yes to apply it, or, where the account requires a second admin, to propose it.",
       );
     }
     const credentials = changes.map(proposedOf);
@@ -66,19 +69,19 @@ async function rebind(composition: Composition, id: string | undefined, options:
       const agreed = { rebinding, proposalId: permit.proposalId };
       print(describe((await rebindCredential(services, rebinding.id, agreed)) ?? rebinding));
     }
-    print(`${what} bound anew.`);
+    print(`${what} rebound.`);
   });
 }
 
 const describeKept = (plan: RebindPlan): string =>
   "broken" in plan
-    ? paint("red", `${plan.id}  does not open; \`latchkey doctor\` lists such rows`)
-    : paint("dim", `${plan.id}  may reach what its strategy names already`);
+    ? paint("red", `${plan.id}  can't be opened; \`latchkey doctor\` lists such rows`)
+    : paint("dim", `${plan.id}  may already reach every origin of its strategy`);
 
 function describe({ id, before, after }: Rebinding): string {
   const was = before ?? [];
   return [
-    id + (before === null ? "  (says of no origin yet that it may be sent there)" : ""),
+    id + (before === null ? "  (has no origins yet)" : ""),
     ...after.filter((origin) => !was.includes(origin)).map((origin) => paint("green", `      + ${origin}`)),
     ...was.filter((origin) => !after.includes(origin)).map((origin) => paint("red", `      - ${origin}`)),
   ].join("\n");

@@ -9,11 +9,11 @@ export function addRestoreReconcile(program: Command, composition: Composition):
   program
     .command("restore-reconcile")
     .description(
-      "after restoring an older backup, before serving: delete again what was deleted since, and accept what it put back",
+      "after restoring an older backup, before serving: repeat the deletes since then, and accept the restored rows",
     )
     .option(
       "--tombstones <file...>",
-      "tombstone files of all API machines, or audit exports (default: the one of the data folder)",
+      "tombstone files of all API machines, or audit exports (default: the one in the data folder)",
     )
     .option("--json", "print the counts as JSON")
     .addHelpText(
@@ -33,11 +33,11 @@ export function addRestoreReconcile(program: Command, composition: Composition):
       const counts = await composition.withDatabase(async (db) => await reconcileRestore(db, signing, files));
       if (options.json) return print(JSON.stringify(counts));
       print(
-        `${counts.tombstones} deleted credentials in the files; ${counts.deleted} were back and are deleted again.`,
+        `${counts.tombstones} deleted credentials in the files; ${counts.deleted} had been restored and are deleted again.`,
       );
       if (counts.rows > 0)
         print(
-          `${counts.rows} rows that decide something are older than the audit log says; they count from now on as they are ` +
+          `${counts.rows} signed rows are older than in the audit log; they are accepted as they are ` +
             "(`row.sign` in the audit log names each).",
         );
       if (counts.unreadable > 0) print(`${counts.unreadable} lines could not be read.`);

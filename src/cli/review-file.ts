@@ -11,8 +11,8 @@ const KEYS = ["ordinal", "data"];
 const PROBLEMS_MAX = 100;
 
 /**
- * A reviewer's edits, one a line: `{"ordinal": 3, "data": {…}}`. Every line is read before anything is said, so that all
- * mistakes are named at once. Throws CommandFailed.
+ * Reads a reviewer's edits, one per line: `{"ordinal": 3, "data": {…}}`. All lines are read before any problem is reported, so that
+ * every mistake is listed at once. Throws CommandFailed.
  */
 export async function readEditsFile(path: string): Promise<Edits> {
   const edits: { at: string; ordinal: Json; data: Json }[] = [];
@@ -37,14 +37,14 @@ export async function readEditsFile(path: string): Promise<Edits> {
   return edits;
 }
 
-/** What the reviewer is told of changes that don't fit. */
+/** The message for changes that can't be applied. */
 export function refusal(problems: readonly string[]): string {
   const more = problems.length - PROBLEMS_MAX;
   const shown = more > 0 ? [...problems.slice(0, PROBLEMS_MAX), `… and ${more} more`] : problems;
   return `${shown.join("\n")}\nNothing was changed.`;
 }
 
-/** Null for an empty line. A text says what is wrong, without quoting the line: it is somebody's data. */
+/** null: an empty line. A string is the problem; it never quotes the line, which is someone's data. */
 function readLine(line: string): Readonly<Record<string, Json>> | string | null {
   if (line.trim() === "") return null;
   if (Buffer.byteLength(line) > limits.reviewEditBytesMax)
@@ -58,7 +58,7 @@ function readLine(line: string): Readonly<Record<string, Json>> | string | null 
   if (!isJsonObject(json)) return 'must be an object, as in {"ordinal": 3, "data": {…}}';
   const unknown = Object.keys(json).find((key) => !KEYS.includes(key));
   if (unknown !== undefined)
-    return `has the key ${JSON.stringify(unknown.slice(0, 60))}; an edit has \`ordinal\` and \`data\`, and its errors are found anew`;
+    return `has the key ${JSON.stringify(unknown.slice(0, 60))}; an edit has \`ordinal\` and \`data\`, and its errors are computed again`;
   const missing = KEYS.find((key) => !Object.hasOwn(json, key));
   return missing === undefined ? json : `the key \`${missing}\` is missing`;
 }

@@ -7,6 +7,7 @@ import { BlobMissing } from "#blobs/store.ts";
 import type { StoredReview } from "#db/runs/reviews.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
+import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/state-names.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -16,21 +17,21 @@ const SHOWN_RECORDS = 20;
 const SHOWN_FIELDS = 8;
 const CELL_CHARACTERS = 40;
 
-/** The reviews of records that Blueprints ask for with a node of type `review`. */
+/** Reviews of records, which nodes of type `review` request. */
 export function addRecordReviews(reviews: Command, composition: Composition): void {
   reviews
     .command("show")
-    .description("show a review: what is asked, and the first of its records")
+    .description("show a review and its first records")
     .argument("<id>", "its id (rev_…), as `reviews list` shows it")
-    .option("--json", "print all records instead, one a line, with `ordinal`, `data`, `errors`, `isValid`")
+    .option("--json", "print all records instead, one per line, with `ordinal`, `data`, `errors`, `isValid`")
     .addHelpText("after", "\nExample:\n  latchkey reviews show rev_0VrJ… --json > records.ndjson")
     .action(async (id: string, options: { json?: boolean }) => await show(composition, id, options));
   reviews
     .command("approve")
-    .description("let a run go on, with the records as they are or as you change them")
+    .description("let a run continue, with the records as they are or with your changes")
     .argument("<id>", "the review's id (rev_…)")
-    .option("--edits <file>", 'new data of records, one a line: {"ordinal": 3, "data": {…}}')
-    .option("--exclude <records>", "records to leave out, by their places: 3,7", readOrdinals)
+    .option("--edits <file>", 'new data of records, one per line: {"ordinal": 3, "data": {…}}')
+    .option("--exclude <records>", "records to exclude, by ordinal: 3,7", readOrdinals)
     .option("--by <name>", "who decides", readName, "cli")
     .option("--reason <text>", "why", readReason)
     .addHelpText(
@@ -44,7 +45,7 @@ export function addRecordReviews(reviews: Command, composition: Composition): vo
     });
   reviews
     .command("reject")
-    .description("end a run: it becomes `cancelled`")
+    .description("reject the records and cancel the run")
     .argument("<id>", "the review's id (rev_…)")
     .option("--by <name>", "who decides", readName, "cli")
     .requiredOption("--reason <text>", "why", readReason)
@@ -85,7 +86,7 @@ function readText(text: string, charactersMax: number): string {
 }
 
 const unknownReview = (id: string): CommandFailed =>
-  new CommandFailed(`There is no review ${id}. \`latchkey reviews list\` shows what waits.`);
+  new CommandFailed(`There is no review ${id}. \`latchkey reviews list\` lists the open ones.`);
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
   const { readReview, readReviewRecords } = await import("#actions/reviews/read-review.ts");
@@ -110,7 +111,7 @@ async function printLines(records: AsyncIterable<ReviewedRecord>): Promise<void>
   try {
     await pipeline(Readable.from(lines()), process.stdout, { end: false });
   } catch (error) {
-    // The reader has seen enough, like `head`.
+    // The reader has closed the pipe, as `head` does.
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
   }
 }
@@ -120,7 +121,7 @@ async function printReview(review: StoredReview, records: AsyncIterable<Reviewed
   print(paint("bold", plain(review.title)));
   if (review.instructions !== null) print(`\n${review.instructions.split("\n").map(plain).join("\n")}`);
   print(`\n${review.account}, ${review.blueprint}, ${runId}, node ${nodeId}: ${stateOf(review)}`);
-  print(`${recordsTotal} records, ${recordsTotal - recordsValid} not valid; ${editing(review)}\n`);
+  print(`${recordsTotal} records, ${recordsTotal - recordsValid} invalid; ${editing(review)}\n`);
   const first: ReviewedRecord[] = [];
   for await (const record of records) {
     first.push(record);
@@ -131,20 +132,20 @@ async function printReview(review: StoredReview, records: AsyncIterable<Reviewed
 }
 
 const editing = (review: StoredReview): string =>
-  review.editable ? "they can be edited, or left out" : "they can be left out, not edited";
+  review.editable ? "they can be edited or excluded" : "they can be excluded, not edited";
 
-/** What became of it, or until when it waits. */
+/** Its state: how it was decided, or how long it waits. */
 function stateOf(review: StoredReview): string {
   const { status, expiresAt, decidedBy, decidedAt, reason, edited, excluded } = review;
   if (status === "open")
     return expiresAt === null
-      ? "waits"
-      : `waits until ${expiresAt.toISOString()}, then ${review.onTimeout === "approve" ? "approved" : "failed"}`;
-  if (status === "closed") return "closed, because its run has ended";
-  if (status === "timed_out") return `timed out at ${expiresAt?.toISOString() ?? ""}`;
-  const changes = edited + excluded > 0 ? ` (${edited} edited, ${excluded} left out)` : "";
+      ? names.open
+      : `${names.open} until ${expiresAt.toISOString()}; then: ${onTimeoutName(review.onTimeout)}`;
+  if (status === "closed") return names.closed;
+  if (status === "timed_out") return `${names.timed_out} at ${expiresAt?.toISOString() ?? ""}`;
+  const changes = edited + excluded > 0 ? ` (${edited} edited, ${excluded} excluded)` : "";
   const why = reason === null ? "" : `: ${plain(reason)}`;
-  return `${status}${changes} by ${plain(decidedBy ?? "")} at ${decidedAt?.toISOString() ?? ""}${why}`;
+  return `${names[status]}${changes} by ${plain(decidedBy ?? "")} at ${decidedAt?.toISOString() ?? ""}${why}`;
 }
 
 /** Records as rows, for people. */
@@ -167,7 +168,7 @@ function cell(value: Json | undefined): string {
     : characters.join("");
 }
 
-/** A target's text must not steer the terminal. */
+/** Text from a target must not control the terminal. */
 export function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, " ");
 }
@@ -194,5 +195,5 @@ async function decide(
     throw new CommandFailed(`The review is no longer open: ${stateOf(outcome.review)}. Nothing was changed.`);
   const { runId, edited, excluded } = outcome.review;
   if (decision.verdict === "reject") print(`Rejected; ${runId} is cancelled.`);
-  else print(`Approved, with ${edited} records edited and ${excluded} left out; ${runId} goes on.`);
+  else print(`Approved, with ${edited} records edited and ${excluded} excluded; ${runId} continues.`);
 }

@@ -11,14 +11,14 @@ import { addWriteGroups, readDecision, type DecideOptions } from "./write-groups
 export function addReviews(program: Command, composition: Composition): void {
   const reviews = program
     .command("reviews")
-    .description("what runs wait for: records to review, and writes that may have happened")
+    .description("decide what runs wait for: reviews of records, and uncertain writes")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey reviews list\n  latchkey reviews approve rev_0VrJ… --exclude 3,7\n  latchkey reviews write run_0VrJ… send_invoices 3 --happened",
     );
   reviews
     .command("list")
-    .description("list what waits, oldest first")
+    .description("list open reviews and uncertain writes, oldest first")
     .option("--account <name>", "only those of one account")
     .option("--run <id>", "only those of one run")
     .option("--json", "print the list as JSON")
@@ -28,12 +28,12 @@ export function addReviews(program: Command, composition: Composition): void {
   addWriteGroups(reviews, composition);
   reviews
     .command("write")
-    .description("say whether a write that may have happened did; with the last one a run that waits goes on")
+    .description("decide whether an uncertain write happened; after the last one the run continues")
     .argument("<run>", "the run's id (run_…)")
     .argument("<node>", "the node's id")
-    .argument("[record]", "the record's place, as `reviews list` shows it", readOrdinal, 0)
-    .option("--happened", "the target has it: it is not sent again")
-    .option("--not-happened", "the target does not have it: it is sent")
+    .argument("[record]", "the record's ordinal, as `reviews list` shows it", readOrdinal, 0)
+    .option("--happened", "the target has it; it is not sent again")
+    .option("--not-happened", "the target does not have it; it is sent again")
     .addHelpText("after", "\nExample:\n  latchkey reviews write run_0VrJ… send_invoices 3 --not-happened")
     .action(
       async (run: string, node: string, ordinal: number, options: DecideOptions) =>
@@ -67,11 +67,11 @@ async function list(composition: Composition, options: ListOptions): Promise<voi
     (a, b) => a.since.getTime() - b.since.getTime(),
   );
   if (options.json === true) printItems(waiting.map(({ shown }) => shown));
-  else if (waiting.length === 0) tell("Nothing waits for you.");
+  else if (waiting.length === 0) tell("Nothing needs a decision.");
   else
     print(
       table(
-        ["kind", "id", "account", "blueprint", "node", "record", "since", "until", "what"],
+        ["KIND", "ID", "ACCOUNT", "BLUEPRINT", "NODE", "RECORD", "SINCE", "UNTIL", "DETAIL"],
         waiting.map(({ row }) => row),
       ),
     );
@@ -87,7 +87,7 @@ interface Waiting {
 function ofReview(review: StoredReview): Waiting {
   const { id, account, runId, blueprint, nodeId, title, editable, recordsTotal, recordsValid } = review;
   const { createdAt: since, expiresAt, onTimeout } = review;
-  const counts = `${recordsTotal} records, ${recordsTotal - recordsValid} not valid`;
+  const counts = `${recordsTotal} records, ${recordsTotal - recordsValid} invalid`;
   const until = expiresAt?.toISOString() ?? "";
   return {
     since,
@@ -156,11 +156,11 @@ async function decide(
   });
   if (decided === null)
     throw new CommandFailed(
-      `No write of ${write.runId}, node ${write.nodeId}, record ${write.ordinal} waits for a decision. \`latchkey reviews list\` shows what does.`,
+      `No write of ${write.runId}, node ${write.nodeId}, record ${write.ordinal} waits for a decision. \`latchkey reviews list\` lists those that do.`,
     );
   if (decided.runEnded !== null)
     print(
-      `Noted that it ${happened ? "happened" : "did not happen"}; its run is ${decided.runEnded} already.`,
+      `Recorded that it ${happened ? "happened" : "did not happen"}; its run has already ended (${decided.runEnded}).`,
     );
   else print(happened ? "It counts as done; it is not sent again." : "It will be sent.");
 }

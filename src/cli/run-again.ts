@@ -7,10 +7,10 @@ export function addRunAgain(runs: Command, composition: Composition): void {
   runs
     .command("again")
     .description(
-      "run an ended run again: the same inputs, credentials, name and metadata, of the version in force",
+      "rerun an ended run with the same inputs, credentials, name and metadata, on the current version",
     )
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
-    .option("--may-write", "the Blueprint writes to other systems, and may do so once more")
+    .option("--may-write", "allow the Blueprint to write to other systems again")
     .option("--json", "print {id, run_key, blueprint_version} as JSON")
     .addHelpText("after", "\nExample:\n  latchkey runs again run_0VbbSVh5… --may-write")
     .action(
@@ -42,6 +42,6 @@ async function again(
   });
   if (json === true) return print(answer.body);
   const made = JSON.parse(answer.body) as { id: string; blueprint_version: number };
-  print(`Started ${made.id}, by version ${made.blueprint_version} of its Blueprint.`);
-  print(`Its end: latchkey runs watch ${made.id}`);
+  print(`Started ${made.id} with version ${made.blueprint_version} of its Blueprint.`);
+  print(`Follow it: latchkey runs watch ${made.id}`);
 }

@@ -15,7 +15,7 @@ import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refusal } from "./apply.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, tell, USAGE } from "./output.ts";
+import { CommandFailed, EXIT_CODES, print, tell } from "./output.ts";
 import { readSources } from "./read-sources.ts";
 import { plain } from "./review-records.ts";
 import { openTraceFolder } from "./trace-folder.ts";
@@ -47,7 +47,7 @@ export interface RunOptions {
 
 const DIFFERENCES_SHOWN = 20;
 
-/** Runs one Blueprint of the files; `folder` is for what it holds meanwhile. */
+/** Runs one Blueprint from the files. `folder` takes its temporary files. */
 export async function runBlueprint(
   composition: Composition,
   paths: readonly string[],
@@ -137,7 +137,7 @@ async function carry(
   }
   if (outcome.kind === "failed") throw new CommandFailed(describeFailure(outcome));
   if (outcome.kind === "parked")
-    throw new CommandFailed("The run waits for a person; --approve lets reviews through as they are.");
+    throw new CommandFailed("The run awaits a review; --approve approves reviews without changes.");
   if (options.check === true && recording !== null) compare(recording, results);
 }
 
@@ -151,13 +151,13 @@ function askedOfAuthor(review: LocalReview, { approve, json }: RunOptions): bool
   const { total, valid } = review.counts;
   if (json !== true)
     print(
-      `Review at ${review.nodeId}: ${review.title} (${total} records, ${total - valid} not valid): ` +
-        (approve === true ? "approved as they are" : "nobody has decided"),
+      `Review at ${review.nodeId}: ${review.title} (${total} records, ${total - valid} invalid): ` +
+        (approve === true ? "approved as they are" : "not decided"),
     );
   return approve === true;
 }
 
-/** The Blueprint and the strategies of its slots. Everything in the files is checked; that their account exists is not asked. */
+/** Finds the Blueprint and the strategies of its slots. All files are validated, but the account need not exist. */
 async function readAsked(composition: Composition, paths: readonly string[], key: string | null) {
   await composition.loadNodeTypes();
   const { validateConfig } = await import("#actions/config/apply-config.ts");
@@ -175,10 +175,10 @@ async function readAsked(composition: Composition, paths: readonly string[], key
       key === null
         ? `There is no Blueprint in ${paths.join(", ")}.`
         : `There is no Blueprint ${key}${suggestion(key, keys, "there are")}.`,
-      USAGE,
+      EXIT_CODES.usage,
     );
   if (found.length > 1)
-    throw new CommandFailed(`Which Blueprint? --blueprint ${keys.join(" | --blueprint ")}`, USAGE);
+    throw new CommandFailed(`Which Blueprint? --blueprint ${keys.join(" | --blueprint ")}`, EXIT_CODES.usage);
   const blueprint = readBlueprint(one.document);
   const strategies = new Map<string, Strategy>();
   for (const { slot, strategyId } of blueprint.credentials) {
@@ -202,7 +202,7 @@ function readCredentials(
   if (unknown !== undefined)
     throw new CommandFailed(
       `${blueprint.key} has no credential slot ${unknown}${suggestion(unknown, slots, "there are")}.`,
-      USAGE,
+      EXIT_CODES.usage,
     );
   return new Map(
     slots.map((slot) => {
@@ -220,10 +220,16 @@ function readRecording(path: string): Recording {
     parsed = JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new CommandFailed(`${path} ${code === "ENOENT" ? "does not exist" : "is no recording"}.`, USAGE);
+    throw new CommandFailed(
+      `${path} ${code === "ENOENT" ? "does not exist" : "is not a recording"}.`,
+      EXIT_CODES.usage,
+    );
   }
   if (!isJsonObject(parsed) || parsed["latchkey_recording"] !== 1 || !Array.isArray(parsed["exchanges"]))
-    throw new CommandFailed(`${path} is no recording of \`latchkey run --record\`.`, USAGE);
+    throw new CommandFailed(
+      `${path} is not a recording made by \`latchkey run --record\`.`,
+      EXIT_CODES.usage,
+    );
   return parsed as unknown as Recording;
 }
 
@@ -247,8 +253,8 @@ function recordingOf(
 }
 
 /**
- * Line by line, so that a change of the target or of the Blueprint is readable as a difference. For its owner alone, also when the file
- * was there already: it holds what a target answered, and the redactor knows only what a credential and its login gave.
+ * One value per line, so that a diff shows what changed in the target or the Blueprint. The file is readable only by its owner, even
+ * when it existed before: it has the target's answers, and the redactor knows only the secrets of the credential and its login.
  */
 function writeRecording(path: string, json: string): void {
   const file = openSync(path, "w", 0o600);
@@ -262,12 +268,12 @@ function writeRecording(path: string, json: string): void {
 
 function compare(recording: Recording, results: Readonly<Record<string, ResultContent>>): void {
   const differences = diffDocuments(recording.results, results as unknown as Json);
-  if (differences.length === 0) return tell("The results are those of the recording.");
+  if (differences.length === 0) return tell("The results match the recording.");
   for (const { path, before, after } of differences.slice(0, DIFFERENCES_SHOWN))
     tell(`${path}: ${JSON.stringify(before) ?? "(nothing)"} → ${JSON.stringify(after) ?? "(nothing)"}`);
   if (differences.length > DIFFERENCES_SHOWN) tell(`… and ${differences.length - DIFFERENCES_SHOWN} more`);
   throw new CommandFailed(
-    "The results are not those of the recording. If they should be, record it again with --record.",
+    "The results differ from the recording. If the change is intended, record it again with --record.",
   );
 }
 

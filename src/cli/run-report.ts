@@ -10,13 +10,13 @@ import type { CarriedNode } from "#engine/local/local-run.ts";
 import { CommandFailed, paint, print } from "./output.ts";
 import { plain, recordTable } from "./review-records.ts";
 
-/** What `--json` says of a node. */
+/** A node in the output of `--json`. */
 export interface NodeReport {
   readonly id: string;
   readonly type: string;
   readonly milliseconds: number;
   readonly failed: boolean;
-  /** What its step's log would warn of. */
+  /** Warnings that its step's log would have. */
   readonly warnings: readonly string[];
   readonly value?: Json;
   readonly total?: number;
@@ -43,7 +43,7 @@ export async function describeNode(carried: CarriedNode, rows: number): Promise<
   return { ...report, total, invalid: total - valid, records };
 }
 
-/** Of a value that a target gave, nodes see a handle, and people see nothing. */
+/** Nodes see a handle in place of a value that the target gave; people see nothing. */
 const shown = (record: DataRecord): DataRecord => ({ ...record, data: withoutHandlesIn(record.data) });
 
 function describeValue(value: Value): Json {
@@ -64,7 +64,7 @@ export function printNode(report: NodeReport): void {
   const what =
     total === undefined
       ? ""
-      : ` ${count(total, "record")}${invalid > 0 ? `, ${paint("yellow", `${invalid} not valid`)}` : ""}`;
+      : ` ${count(total, "record")}${invalid > 0 ? `, ${paint("yellow", `${invalid} invalid`)}` : ""}`;
   const head = `${paint("bold", id)} (${type})${what}  ${paint("dim", `${milliseconds.toFixed(1)} ms`)}`;
   print(failed ? `${head}  ${paint("red", "failed")}` : head);
   for (const warning of warnings) print(`  ${paint("yellow", plain(warning))}`);
@@ -83,13 +83,13 @@ const shownValue = (value: Json): string =>
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const indented = (text: string): string => text.replaceAll(/^/gm, "  ");
 
-/** A result as the API shows it. */
+/** A result in the form of the API. */
 export interface ResultContent {
   readonly totalRecords: number;
   readonly records: readonly DataRecord[];
 }
 
-/** More than this is no result to look at, or to keep in a recording. */
+/** A larger result is neither shown nor kept in a recording. */
 const RESULT_BYTES_MAX = 64 * 1_024 * 1_024;
 
 export async function readResults(
@@ -100,7 +100,7 @@ export async function readResults(
   for (const [key, { content, blob, jsonBytes }] of results) {
     if (jsonBytes > RESULT_BYTES_MAX)
       throw new CommandFailed(
-        `The result ${key} has ${jsonBytes} bytes, more than can be shown here. Read less.`,
+        `The result ${key} has ${jsonBytes} bytes, more than can be shown here. Read fewer records.`,
       );
     const bytes = content ?? brotliDecompressSync(await collect(blobs.open(blob?.key ?? "")));
     read.push([key, JSON.parse(bytes.toString("utf8")) as ResultContent]);

@@ -15,11 +15,11 @@ import { checkInput } from "#nodes/types/input.ts";
 import { grantOf } from "#strategies/oauth/oauth-schema.ts";
 import { readOAuthConfig } from "#strategies/oauth/oauth-server.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, USAGE } from "./output.ts";
+import { CommandFailed, EXIT_CODES } from "./output.ts";
 
-const usage = (message: string): CommandFailed => new CommandFailed(message, USAGE);
+const usage = (message: string): CommandFailed => new CommandFailed(message, EXIT_CODES.usage);
 
-/** `name=value` options, by name. */
+/** Parses `name=value` options. */
 export function readPairs(option: string, pairs: readonly string[]): ReadonlyMap<string, string> {
   const read = new Map<string, string>();
   for (const pair of pairs) {
@@ -32,7 +32,7 @@ export function readPairs(option: string, pairs: readonly string[]): ReadonlyMap
   return read;
 }
 
-/** The INPUTs, checked as a trigger's are. `recorded`: texts of a recording, used where none is given. */
+/** The INPUTs, validated as in a trigger. `recorded`: texts of a recording, used where no value is given. */
 export function readInputs(
   { nodes }: Blueprint,
   given: ReadonlyMap<string, string>,
@@ -61,10 +61,10 @@ export function readInputs(
   return values;
 }
 
-/** Where a text is wanted the file is one; else it is the file that an end user would have sent. */
+/** Passes the file as text where the INPUT takes text, otherwise as an uploaded file. */
 function readFileInput({ config }: BlueprintNode, path: string): Value {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (!found?.isFile()) throw usage(`--input: ${path} is no file.`);
+  if (!found?.isFile()) throw usage(`--input: ${path} is not a file.`);
   const { accepts } = config;
   if (accepts === "text" || accepts === "json" || config["schema"] !== undefined)
     return { form: "text", text: readFileSync(path, "utf8") };
@@ -95,7 +95,7 @@ export function readMetadata(
   return values;
 }
 
-/** The fields of a slot's credential, from a YAML file or from the environment, checked as the hosted form checks them. */
+/** The fields of a slot's credential, from a YAML file or the environment, validated as in the hosted form. */
 export function readCredential(
   slot: string,
   strategy: Strategy,
@@ -129,7 +129,7 @@ export function readCredential(
 const variableOf = (slot: string, key: string): string =>
   `CREDENTIAL_${slot}_${key}`.toUpperCase().replaceAll("-", "_");
 
-/** For a login on the target's own pages, which nobody does here: an access token that its author has from elsewhere. */
+/** For a login on the target's own pages, which can't happen here: an access token that the author got elsewhere. */
 export function readAccessToken(
   slot: string,
   strategy: Strategy,
@@ -141,13 +141,13 @@ export function readAccessToken(
   const token = environment(variable);
   if (token === null)
     throw usage(
-      `The slot ${slot}: ${strategy.id} signs in on the target's own pages, which a run from a file can't. Set ${variable} to an ` +
+      `The slot ${slot}: ${strategy.id} uses a sign-in on the target's own pages, which a local run can't do. Set ${variable} to an ` +
         "access token of a test account; it is used as it is, and not renewed.",
     );
   return token;
 }
 
-/** No message quotes what stands there. */
+/** No message quotes the file's content. */
 function readFieldsFile(strategy: Strategy, path: string | undefined): ReadonlyMap<string, string> {
   if (path === undefined) return new Map();
   let parsed: unknown;
@@ -155,7 +155,7 @@ function readFieldsFile(strategy: Strategy, path: string | undefined): ReadonlyM
     parsed = parseYaml(readFileSync(path, "utf8"), { schema: "failsafe", logLevel: "error" });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw usage(`--credential: ${path} ${code === "ENOENT" ? "does not exist" : "is no YAML"}.`);
+    throw usage(`--credential: ${path} ${code === "ENOENT" ? "does not exist" : "is not valid YAML"}.`);
   }
   if (!isJsonObject(parsed)) throw usage(`--credential: ${path} must have the fields as keys.`);
   const keys = strategy.fields.map(({ key }) => key);
@@ -166,8 +166,8 @@ function readFieldsFile(strategy: Strategy, path: string | undefined): ReadonlyM
           `--credential: ${path}: ${strategy.id} has no field ${key}${suggestion(key, keys, "it has")}.`,
         );
       if (typeof value === "string") return [[key, value]];
-      if (!isJsonObject(value)) throw usage(`--credential: ${path}: ${key} must be a text.`);
-      // A field of type `headers`: as the rows of the form.
+      if (!isJsonObject(value)) throw usage(`--credential: ${path}: ${key} must be a string.`);
+      // A field of type `headers`: in the form of the hosted form's rows.
       const rows = headerRows(key);
       return Object.entries(value).flatMap(([name, text], index) => {
         const row = rows[index];

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { Option, type Command } from "commander";
 import type { ExportFormat } from "#actions/runs/export-results.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, tell, USAGE, withProgress } from "./output.ts";
+import { CommandFailed, EXIT_CODES, tell, withProgress } from "./output.ts";
 
 interface ResultsOptions {
   key?: string;
@@ -20,16 +20,16 @@ export function addRunResults(runs: Command, composition: Composition): void {
     .command("results")
     .description("write the records of a completed run to a file, or to standard output")
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
-    .option("--key <refKey>", "which result, when the run has several")
-    .option("--handle <key>", "of an output with several handles")
+    .option("--key <refKey>", "the result, when the run has several")
+    .option("--handle <key>", "the handle, when the output has several")
     .addOption(
-      // Here and not from the action: `--help` shall not load it.
-      new Option("--format <format>", "form of the file")
+      // Repeated here, because `--help` must not load the action.
+      new Option("--format <format>", "format of the file")
         .choices(["ndjson", "csv", "xlsx"])
         .default("ndjson"),
     )
-    .option("--output <file>", "the file; it appears when it is whole")
-    .option("--bom", "csv: begin with the mark by which Excel knows UTF-8")
+    .option("--output <file>", "the file; it appears only when it is complete")
+    .option("--bom", "csv: begin with a byte order mark, so that Excel reads it as UTF-8")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey runs results run_0VbbSVh5… --format xlsx --output invoices.xlsx\n" +
@@ -41,12 +41,16 @@ export function addRunResults(runs: Command, composition: Composition): void {
 async function writeResults(composition: Composition, id: string, options: ResultsOptions): Promise<void> {
   const { key, handle, format, output } = options;
   if (handle !== undefined && key === undefined)
-    throw new CommandFailed("--handle needs --key: the refKey of its output.", USAGE);
-  if (options.bom === true && format !== "csv") throw new CommandFailed("--bom is for csv alone.", USAGE);
+    throw new CommandFailed("--handle needs --key: the refKey of its output.", EXIT_CODES.usage);
+  if (options.bom === true && format !== "csv")
+    throw new CommandFailed("--bom works only with --format csv.", EXIT_CODES.usage);
   if (output !== undefined && statSync(output, { throwIfNoEntry: false })?.isFile() === true)
-    throw new CommandFailed(`${output} is there already. Name another file, or remove it.`);
+    throw new CommandFailed(`${output} already exists. Choose another file, or remove it.`);
   if (format === "xlsx" && output === undefined && process.stdout.isTTY)
-    throw new CommandFailed("A workbook is no text for a terminal. Name a file with --output.", USAGE);
+    throw new CommandFailed(
+      "A workbook can't be shown in a terminal. Name a file with --output.",
+      EXIT_CODES.usage,
+    );
   const { exportResults } = await import("#actions/runs/export-results.ts");
   const blobs = await composition.openStore();
   await composition.withDatabase(async (db) => {
@@ -67,12 +71,12 @@ async function toStandardOutput(bytes: AsyncIterable<Uint8Array>): Promise<void>
   try {
     await pipeline(Readable.from(bytes), process.stdout, { end: false });
   } catch (error) {
-    // The reader has seen enough, like `head`.
+    // The reader has closed the pipe, as `head` does.
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
   }
 }
 
-/** Beside its place first: nobody takes half a file for a whole one. */
+/** Writes to a temporary file first, so that an incomplete file is never taken for a complete one. */
 async function toFile(bytes: AsyncIterable<Uint8Array>, path: string): Promise<void> {
   const unfinished = `${path}.part`;
   try {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidArgumentError, type Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, USAGE } from "./output.ts";
+import { CommandFailed, EXIT_CODES } from "./output.ts";
 import type { RunOptions } from "./run-blueprint.ts";
 import { stopSignal } from "./stop-signal.ts";
 
@@ -14,10 +14,12 @@ const collect = (value: string, before: string[]): string[] => [...before, value
 export function addRun(program: Command, composition: Composition): void {
   program
     .command("run")
-    .description("run a Blueprint from its file, against its target or a recording; no service, no database")
+    .description(
+      "run a Blueprint from its file, against its target or a recording, without a service or database",
+    )
     .argument("<path...>", "files or folders with the Blueprint and the strategies of its slots")
-    .option("--blueprint <key>", "which one, when there are several")
-    .option("--input <ref=value>", "an INPUT's value, or =@file; as often as needed", collect, [])
+    .option("--blueprint <key>", "the Blueprint, when the files have several")
+    .option("--input <ref=value>", "an INPUT's value, or =@file; may be repeated", collect, [])
     .option("--metadata <name=value>", "a metadata item", collect, [])
     .option(
       "--credential <slot=fields.yaml>",
@@ -25,16 +27,16 @@ export function addRun(program: Command, composition: Composition): void {
       collect,
       [],
     )
-    .option("--record <file>", "keep what the target answered, without secrets")
-    .option("--replay <file>", "let a recording answer instead of the target")
+    .option("--record <file>", "save the target's answers, without secrets")
+    .option("--replay <file>", "use a recording instead of the target")
     .option(
       "--trace <folder>",
-      "keep every request and answer of it and its logins, without secrets, one file each",
+      "save every request and answer, those of logins included, one file each, without secrets",
     )
-    .option("--check", "with --replay: fail unless the results are those of the recording")
-    .option("--approve", "let reviews through as they are")
-    .option("--allow-writes", "send the requests of nodes that write")
-    .option("--rows <count>", "records shown of each node", readRows, ROWS_SHOWN)
+    .option("--check", "with --replay: fail unless the results match the recording")
+    .option("--approve", "approve reviews without changes")
+    .option("--allow-writes", "send requests that write")
+    .option("--rows <count>", "how many records to show per node", readRows, ROWS_SHOWN)
     .option("--json", "print nodes and results as JSON")
     .addHelpText(
       "after",
@@ -64,11 +66,11 @@ function checkOptions({ record, replay, check, credential, trace }: RunOptions):
     record !== undefined && replay !== undefined
       ? "--record and --replay can't go together: a recording is made from the target."
       : check === true && replay === undefined
-        ? "--check goes with --replay: it compares the results with those of the recording."
+        ? "--check needs --replay: it compares the results with the recording."
         : replay !== undefined && credential.length > 0
-          ? "--replay takes no --credential: nobody logs in, and nothing is sent."
+          ? "--replay takes no --credential: nothing is sent."
           : replay !== undefined && trace !== undefined
             ? "--replay takes no --trace: nothing is sent."
             : null;
-  if (wrong !== null) throw new CommandFailed(wrong, USAGE);
+  if (wrong !== null) throw new CommandFailed(wrong, EXIT_CODES.usage);
 }

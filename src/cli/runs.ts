@@ -9,7 +9,7 @@ import { addRunResults } from "./run-results.ts";
 export function addRuns(program: Command, composition: Composition): void {
   const runs = program
     .command("runs")
-    .description("look at runs, take their results, run them again, cancel and purge them")
+    .description("list and show runs, export their results, rerun, cancel and purge them")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey runs list --account acme --status failed\n  latchkey runs results run_0VbbSVh5… --format csv",
@@ -19,7 +19,7 @@ export function addRuns(program: Command, composition: Composition): void {
   addRunAgain(runs, composition);
   runs
     .command("purge")
-    .description("delete what an ended run has read and given, now; its row stays")
+    .description("delete an ended run's inputs, results and step outputs now; its row stays")
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .addHelpText("after", "\nExample:\n  latchkey runs purge run_0VbbSVh5…")
     .action(async (reference: string) => {
@@ -33,7 +33,7 @@ export function addRuns(program: Command, composition: Composition): void {
     });
   runs
     .command("cancel")
-    .description("cancel a run that is queued or running, of whatever account")
+    .description("cancel a queued or running run of any account")
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…")
     .action(async (id: string) => {
@@ -44,7 +44,7 @@ export function addRuns(program: Command, composition: Composition): void {
       );
       if (outcome === "unknown") throw new CommandFailed(`There is no run ${id}.`);
       if (outcome !== "cancelled")
-        throw new CommandFailed(`The run is ${outcome.was} already; nothing was changed.`);
+        throw new CommandFailed(`The run is already ${outcome.was}; nothing was changed.`);
       print(`Cancelled ${id}.`);
     });
 }

@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, printItems, table, tell, USAGE } from "./output.ts";
+import { CommandFailed, EXIT_CODES, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { minute } from "./pages.ts";
 
-/** Secrets that an account's strategies use and no document holds. They go in and never come out. */
+/** Secrets that an account's strategies use and that no document holds. They can be set but never read. */
 export function addSecrets(program: Command, composition: Composition): void {
   const secrets = program
     .command("secrets")
-    .description("keep the secrets of OAuth clients: set, list, delete, take over from the environment")
+    .description("set, list and delete the secrets of OAuth clients, or import them from the environment")
     .addHelpText(
       "after",
       "\nExamples:\n  latchkey secrets set --account acme NORTHWIND --for https://login.northwind.example --file secret.txt\n" +
@@ -18,30 +18,30 @@ export function addSecrets(program: Command, composition: Composition): void {
     );
   secrets
     .command("set")
-    .description("keep a secret, sealed; its value comes from a file or from standard input")
-    .argument("<name>", "what strategies call it: client_secret: { secret: NAME }")
+    .description("store a secret, sealed; its value is read from a file or standard input")
+    .argument("<name>", "its name in strategies: client_secret: { secret: NAME }")
     .requiredOption("--account <name>", "the account's name in its document")
     .requiredOption("--for <origin...>", "the only origins that it may be sent to")
     .option("--file <path>", "the file that holds the value (default: standard input)")
     .addHelpText(
       "after",
-      "\nA secret of that name is replaced, its origins included. One line break at the end of the value is left out.\n" +
+      "\nA secret of that name is replaced together with its origins. One line break at the end of the value is removed.\n" +
         '\nExample:\n  printf %s "$VALUE" | latchkey secrets set --account acme NORTHWIND --for https://login.northwind.example',
     )
     .action(async (name: string, options: SetOptions) => await set(composition, name, options));
   secrets
     .command("list")
-    .description("list secrets and where they may be sent; their values are shown nowhere")
+    .description("list secrets and where they may be sent; their values are never shown")
     .option("--account <name>", "only those of one account")
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey secrets list --account acme")
     .action(async (options: { account?: string; json?: boolean }) => await list(composition, options));
   secrets
     .command("delete")
-    .description("delete a secret at once")
+    .description("delete a secret immediately")
     .argument("<name>", "its name")
     .requiredOption("--account <name>", "the account's name in its document")
-    .option("--force", "also when strategies in force name it: their sign-ins and runs fail from then on")
+    .option("--force", "even if current strategies use it: their sign-ins and runs will fail")
     .addHelpText("after", "\nExample:\n  latchkey secrets delete --account acme NORTHWIND")
     .action(async (name: string, { account, force = false }: { account: string; force?: boolean }) => {
       const { deleteAccountSecretAs } = await import("#actions/secrets/delete-account-secret.ts");
@@ -54,7 +54,7 @@ export function addSecrets(program: Command, composition: Composition): void {
     });
   secrets
     .command("import-env")
-    .description("take over the secrets of strategies that name environment variables")
+    .description("import the secrets of strategies that name environment variables")
     .addHelpText(
       "after",
       "\nRun it with the environment of `latchkey serve`. It may be run again.\n\nExample:\n  latchkey secrets import-env",
@@ -77,18 +77,20 @@ async function importEnvironment(composition: Composition): Promise<void> {
   for (const { account, strategyId, name, origins, problem } of imported) {
     const strategy = `${account}/${strategyId}`;
     if (problem === null) {
-      print(`Took over ${name} of ${strategy}: the secret ${name}, for ${origins.join(", ")}.`);
+      print(`Imported ${name} of ${strategy} as the secret ${name}, for ${origins.join(", ")}.`);
       continue;
     }
     left += 1;
-    tell(`${name} of ${strategy} was left as it is: ${problem}.`);
+    tell(`${name} of ${strategy} was not imported: ${problem}.`);
   }
   if (left < imported.length)
     print(
-      "Change your files too: in place of `client_secret_env: NAME` write `client_secret: { secret: NAME }`. Then unset the variables.",
+      "Change your files too: replace `client_secret_env: NAME` with `client_secret: { secret: NAME }`. Then unset the variables.",
     );
   if (left > 0)
-    throw new CommandFailed(left === 1 ? "One strategy is left." : `${left} strategies are left.`);
+    throw new CommandFailed(
+      left === 1 ? "One strategy was not imported." : `${left} strategies were not imported.`,
+    );
 }
 
 interface SetOptions {
@@ -113,7 +115,7 @@ async function set(composition: Composition, name: string, options: SetOptions):
   );
 }
 
-/** Strategies in force that this change leaves without their secret. */
+/** Current strategies that this change leaves without their secret. */
 async function tellProblems(
   composition: Composition,
   db: Parameters<Parameters<Composition["withDatabase"]>[0]>[0],
@@ -127,19 +129,19 @@ async function tellProblems(
     tell(`warning: ${describeSecretProblem(problem)}.`);
 }
 
-/** Never an argument: those are seen by every user of the machine, and kept by shells. */
+/** Never an argument: every user of the machine can see arguments, and shells keep them. */
 async function readValue(file: string | undefined): Promise<string> {
   if (file === undefined && process.stdin.isTTY)
     throw new CommandFailed(
-      "The value of a secret comes from a file (--file secret.txt) or from standard input.",
-      USAGE,
+      "Give the secret's value in a file (--file secret.txt) or on standard input.",
+      EXIT_CODES.usage,
     );
   let value: string;
   try {
     value = file === undefined ? await readAll(process.stdin) : readFileSync(file, "utf8");
   } catch (error) {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    throw new CommandFailed(`${file ?? "standard input"} can't be read (${code}).`, USAGE);
+    throw new CommandFailed(`${file ?? "standard input"} can't be read (${code}).`, EXIT_CODES.usage);
   }
   return value.replace(/\r?\n$/, "");
 }

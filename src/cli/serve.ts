@@ -5,7 +5,7 @@ import { stopSignal } from "./stop-signal.ts";
 
 type Role = "api" | "worker";
 
-/** What stays between the end of the drain and the end of the process, whatever a part may hang on. */
+/** Time between the end of the drain and the forced end of the process, in case a part hangs. */
 const LEEWAY_MS = 2_000;
 
 export function addServe(program: Command, composition: Composition): void {
@@ -21,7 +21,7 @@ export function addServe(program: Command, composition: Composition): void {
 }
 
 async function serve(composition: Composition, roles: readonly Role[]): Promise<void> {
-  // From the first moment: a signal during the start stops the service as soon as it is up.
+  // Listen from the first moment: a signal during the start stops the service as soon as it is up.
   const interrupt = stopSignal(["SIGTERM", "SIGINT"]);
   const [drainMs, log] = [composition.drainMs(), await composition.log()];
   const own = await composition.loadNodeTypes();
@@ -33,12 +33,12 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   const lost = await Promise.race([interrupt.come.then(() => null), service.lost]);
   if (lost === null) log.info("stopping: requests under way end, runs under way are handed back");
   else log.error(`stopping, because the service can't go on: ${lost.message}`);
-  // The process ends all the same: its runs go on elsewhere, from their journal.
+  // The process ends anyway; its runs continue elsewhere from their journals.
   const limit = setTimeout(() => process.exit(lost === null ? 0 : 1), drainMs + LEEWAY_MS);
   await service.stop();
   log.info("stopped");
   if (lost !== null) throw new CommandFailed("The embedded PostgreSQL could not be started again.");
-  // If a part has left a handle open, the limit still holds; else the process ends by itself now.
+  // The process ends by itself now, unless a part left a handle open; then the limit applies.
   limit.unref();
 }
 

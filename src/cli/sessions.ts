@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { SESSION_STATE_NAMES } from "#domain/state-names.ts";
 import type { Composition } from "./composition.ts";
 import { print, table, tell } from "./output.ts";
 import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
@@ -7,12 +8,12 @@ import { plain } from "./review-records.ts";
 export function addSessions(program: Command, composition: Composition): void {
   const sessions = program
     .command("sessions")
-    .description("list the hosted forms that were opened for end users")
+    .description("list credential sessions: hosted forms for end users")
     .addHelpText("after", "\nExample:\n  latchkey sessions list --account acme");
   addPageOptions(
     sessions
       .command("list")
-      .description("list credential sessions, the youngest first")
+      .description("list credential sessions, newest first")
       .option("--account <name>", "only those of one account"),
   )
     .addHelpText("after", "\nExample:\n  latchkey sessions list --account acme")
@@ -25,7 +26,7 @@ async function list(composition: Composition, { json, ...query }: PageOptions): 
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no credential sessions.");
-    return tell("A customer's backend makes one with POST /api/v1/credential-sessions (docs/api.md).");
+    return tell("A customer's backend creates one with POST /api/v1/credential-sessions (docs/api.md).");
   }
   print(
     table(
@@ -36,7 +37,8 @@ async function list(composition: Composition, { json, ...query }: PageOptions): 
         each.strategy,
         plain(each.name ?? ""),
         minute(each.created_at),
-        each.status === "pending" ? `pending until ${minute(each.expires_at)}` : each.status,
+        (SESSION_STATE_NAMES[each.status] ?? each.status) +
+          (each.status === "pending" ? ` until ${minute(each.expires_at)}` : ""),
         each.credential_id ?? "",
         each.sign_in_failed_at === null
           ? ""

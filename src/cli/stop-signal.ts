@@ -3,7 +3,7 @@ import { CommandFailed } from "./output.ts";
 
 type Signal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
-/** The process was told to stop before its work was done. */
+/** The process received a signal before its work was done. */
 export class Interrupted extends CommandFailed {
   constructor(signal: Signal) {
     super(`Stopped by ${signal}.`, 128 + constants.signals[signal]);
@@ -11,18 +11,18 @@ export class Interrupted extends CommandFailed {
 }
 
 export interface StopSignal {
-  /** Aborted, with an Interrupted as its reason, by the first of the signals. */
+  /** Aborted by the first signal, with an Interrupted as its reason. */
   readonly signal: AbortSignal;
-  /** What the work gives; throws Interrupted when the signal comes earlier. */
+  /** Returns the work's result. Throws Interrupted when a signal arrives first. */
   race<T>(work: Promise<T>): Promise<T>;
-  /** Resolves when the signal has come. */
+  /** Resolves when a signal arrives. */
   readonly come: Promise<void>;
 }
 
-/** One Ctrl-C reaches a program more than once: from the terminal, from npm and from the script between them. */
+/** One Ctrl-C reaches the program several times: from the terminal, from npm and from the script between them. */
 const ONE_PRESS_MS = 300;
 
-/** Listens from now on for as long as the process lives. The first signal is for the caller, a later one ends the process. */
+/** Listens for signals until the process ends. The first one is for the caller; a later one ends the process. */
 export function stopSignal(signals: readonly Signal[]): StopSignal {
   const controller = new AbortController();
   const { signal: aborted } = controller;

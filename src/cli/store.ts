@@ -7,10 +7,10 @@ export function addStore(program: Command, composition: Composition): void {
   const store = program.command("store").description("the object store, with inputs and results");
   store
     .command("adopt")
-    .description("after moving or copying the database: make the object store this installation's")
+    .description("after moving or copying the database: adopt the object store for this installation")
     .addHelpText(
       "after",
-      "\nThe installation that had it must not use it any more: each would delete what only the other one's database names.",
+      "\nThe previous installation must not use it any more: each would delete the objects that only the other one's database names.",
     )
     .action(async () => {
       const signing = openOwnSigning(composition);
@@ -19,15 +19,13 @@ export function addStore(program: Command, composition: Composition): void {
       const was = await composition.withDatabase(async (db) => await adoptStore({ db, blobs, signing }));
       print(
         was
-          ? "The object store is this installation's now."
-          : "The object store was this installation's already.",
+          ? "The object store now belongs to this installation."
+          : "The object store already belonged to this installation.",
       );
     });
   store
     .command("sweep")
-    .description(
-      "remove the objects that no row of the database names, older than a day, however many they are",
-    )
+    .description("remove all objects older than a day that no row of the database names")
     .action(async () => {
       const { sweepObjects } = await import("#actions/upkeep/sweep-objects.ts");
       const { openLog } = await import("#lib/log.ts");
@@ -36,7 +34,7 @@ export function addStore(program: Command, composition: Composition): void {
       const removed = await composition.withDatabase(
         async (db) => await sweepObjects({ db, blobs, log }, true),
       );
-      if (removed === null) throw new CommandFailed("The sweep was not carried out to its end.");
+      if (removed === null) throw new CommandFailed("The sweep did not finish.");
       print(`${removed} objects were removed.`);
     });
 }

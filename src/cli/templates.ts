@@ -99,11 +99,11 @@ login: { type: none }
 `,
 };
 
-/** What a template begins from: who it belongs to, and where it sends requests. */
+/** The parameters of a template: its account, and where it sends requests. */
 export interface TemplateNames {
   readonly name: string;
   readonly account: string;
-  /** Of a Blueprint: the strategy that its requests log in with. */
+  /** For a Blueprint: the strategy that its requests use to log in. */
   readonly strategy: string | null;
 }
 
@@ -149,7 +149,7 @@ const SOURCE_NODES: Readonly<Record<string, (request: string, credential: string
 
 export const SOURCES: readonly string[] = Object.keys(SOURCE_NODES);
 
-/** A text is parsed in place. */
+/** Text is parsed directly. */
 function parsed(path: string, parse: string) {
   return (request: string, credential: string): string => `  # The answer becomes one record a row.
   - id: rows
@@ -160,7 +160,7 @@ function parsed(path: string, parse: string) {
 `;
 }
 
-/** A file of bytes is kept, and parsed by a node of its own. */
+/** A binary file is saved first, and parsed by a node of its own. */
 function saved(path: string, parse: string) {
   return (request: string, credential: string): string => `  - id: download
     type: http${credential}

@@ -1,23 +1,23 @@
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TracedExchange } from "#engine/local/trace.ts";
-import { CommandFailed, USAGE } from "./output.ts";
+import { CommandFailed, EXIT_CODES } from "./output.ts";
 
-/** A folder for one run's exchanges: its owner's alone. */
+/** A folder for one run's exchanges, readable only by its owner. */
 export interface TraceFolder {
   readonly count: number;
   keep(exchange: TracedExchange): void;
 }
 
-/** Makes the folder, or takes an empty one. Throws CommandFailed: with USAGE when it can't be taken. */
+/** Creates the folder, or uses an empty one. Throws CommandFailed, with the exit code of a usage error, when it can't be used. */
 export function openTraceFolder(path: string): TraceFolder {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     if (readdirSync(path).length > 0)
-      throw new CommandFailed(`--trace: ${path} is not empty. Name a new folder.`, USAGE);
+      throw new CommandFailed(`--trace: ${path} is not empty. Name a new folder.`, EXIT_CODES.usage);
     chmodSync(path, 0o700);
   } catch (error) {
-    throw error instanceof CommandFailed ? error : refusal(path, error, USAGE);
+    throw error instanceof CommandFailed ? error : refusal(path, error, EXIT_CODES.usage);
   }
   let count = 0;
   return {
@@ -29,7 +29,7 @@ export function openTraceFolder(path: string): TraceFolder {
       try {
         writeFileSync(file, text, { flag: "wx", mode: 0o600 });
       } catch (error) {
-        throw refusal(file, error, 1);
+        throw refusal(file, error, EXIT_CODES.failed);
       }
       count++;
     },

@@ -4,11 +4,11 @@ import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { plain } from "./review-records.ts";
 
-/** Writes that may have happened, of one node in all its runs together. */
+/** Uncertain writes, grouped by node over all its runs. */
 export function addWriteGroups(reviews: Command, composition: Composition): void {
   reviews
     .command("writes")
-    .description("list the writes that may have happened, a line for each node of a Blueprint")
+    .description("list uncertain writes, one line per node of a Blueprint")
     .option("--account <name>", "only those of one account")
     .option("--blueprint <key>", "only those of one Blueprint")
     .option("--json", "print the list as JSON")
@@ -16,12 +16,12 @@ export function addWriteGroups(reviews: Command, composition: Composition): void
     .action(async (options: GroupOptions) => await list(composition, options));
   reviews
     .command("decide")
-    .description("say of all these writes of a node, in whatever runs, whether they happened")
+    .description("decide whether a node's uncertain writes happened, in all its runs at once")
     .argument("<account>", "the account's name")
     .argument("<blueprint>", "the Blueprint's key")
     .argument("<node>", "the node's id")
-    .option("--happened", "the target has them: they are not sent again")
-    .option("--not-happened", "the target does not have them: they are sent")
+    .option("--happened", "the target has them; they are not sent again")
+    .option("--not-happened", "the target does not have them; they are sent again")
     .addHelpText("after", "\nExample:\n  latchkey reviews decide acme send-orders sent --happened")
     .action(
       async (account: string, blueprint: string, node: string, options: DecideOptions) =>
@@ -44,7 +44,7 @@ export interface DecideOptions {
 export function readDecision(options: DecideOptions): boolean {
   const happened = options.happened === true;
   if (happened === (options.notHappened === true))
-    throw new CommandFailed("Say either --happened or --not-happened.");
+    throw new CommandFailed("Give either --happened or --not-happened.");
   return happened;
 }
 
@@ -62,11 +62,11 @@ async function list(composition: Composition, options: GroupOptions): Promise<vo
   });
   if (options.json === true) {
     printItems(groups.map(({ nodeId, ...group }) => ({ ...group, node: nodeId })));
-  } else if (groups.length === 0) tell("No write waits for you.");
+  } else if (groups.length === 0) tell("There are no uncertain writes.");
   else
     print(
       table(
-        ["account", "blueprint", "node", "writes", "runs", "since", "what", "sent"],
+        ["ACCOUNT", "BLUEPRINT", "NODE", "WRITES", "RUNS", "SINCE", "REASON", "SENT"],
         groups.map((group) => [
           group.account,
           group.blueprint,
@@ -101,7 +101,7 @@ async function decide(
   });
   if (writes === 0 && left === 0)
     throw new CommandFailed(
-      `No write of node ${nodeId} of ${account}/${blueprint} waits for a decision. \`latchkey reviews writes\` lists what does.`,
+      `No write of node ${nodeId} of ${account}/${blueprint} waits for a decision. \`latchkey reviews writes\` lists those that do.`,
     );
   const what = `${writes === 1 ? "One write" : `${writes} writes`} of ${runs === 1 ? "one run" : `${runs} runs`}`;
   print(
@@ -111,6 +111,6 @@ async function decide(
   );
   if (left > 0)
     throw new CommandFailed(
-      `${left === 1 ? "One write" : `${left} writes`} could not be decided: the run goes on just now, or the log says why. Say it again.`,
+      `${left === 1 ? "One write" : `${left} writes`} could not be decided: the run is active at this moment, or the log says why. Try again.`,
     );
 }

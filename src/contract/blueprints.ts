@@ -32,7 +32,7 @@ const runName = (more: object) =>
     Type.Unsafe<string | null>({
       maxLength: limits.nameCharactersMax,
       description:
-        "The run's display name in the operator dashboard, at most 255 characters without U+0000. A value that is no string is turned into one like metadata.",
+        "The run's display name in the operator dashboard, at most 255 characters without U+0000. A value that is not a string is turned into one like metadata.",
       examples: ["November invoices"],
       ...more,
     }),

@@ -192,7 +192,7 @@ export const createEmbeddedSession: Operation = {
         "The `Idempotency-Key` header or the body is invalid: no JSON object, a wrong type, an `origin` that is not one of the account's, an unknown Blueprint or one that takes no credential. `details[].field` names the field.",
       examples: {
         origin: refused("origin", "`origin` is not one of this account's origins for embedding."),
-        blueprint_keys: refused("blueprint_keys.0", "`blueprint_keys.0` is no Blueprint of this account."),
+        blueprint_keys: refused("blueprint_keys.0", "`blueprint_keys.0` is not a Blueprint of this account."),
         idempotency_key: emptyKeyExample,
       },
     },

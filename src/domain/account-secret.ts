@@ -70,7 +70,7 @@ export function accountSecretProblem(
 
 function nameProblem({ name }: { readonly name: string }): string | null {
   if (!new RegExp(SECRET_NAME).test(name))
-    return `The name of a secret has letters, digits and \`_\`, and does not begin with a digit: ${JSON.stringify(name)} is none.`;
+    return `The name of a secret must consist of letters, digits and \`_\` and must not begin with a digit, unlike ${JSON.stringify(name)}.`;
   return isServiceVariable(name)
     ? `${name} is the name of a variable of the service itself; choose another name.`
     : null;
@@ -81,7 +81,7 @@ function valueProblem({ name, value }: AccountSecret & { readonly name: string }
   if (value.length > limits.accountSecretCharactersMax)
     return `The value of ${name} has more than ${limits.accountSecretCharactersMax} characters.`;
   return /\p{Cc}/u.test(value)
-    ? `The value of ${name} holds a line break or another control character.`
+    ? `The value of ${name} contains a line break or another control character.`
     : null;
 }
 
@@ -92,7 +92,7 @@ function originsProblem({ name, origins }: AccountSecret & { readonly name: stri
     const wrong = originProblem(origin);
     if (wrong !== null) return `The origin ${JSON.stringify(origin)} of ${name} ${wrong}.`;
   }
-  return new Set(origins).size === origins.length ? null : `An origin of ${name} stands there twice.`;
+  return new Set(origins).size === origins.length ? null : `An origin of ${name} is listed twice.`;
 }
 
 /** Hosts to which a request does not leave the machine: the only ones that plain http is for. */
@@ -100,10 +100,10 @@ export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** What is wrong with an origin that a secret may be sent to, to follow its name; null: nothing. */
 export function originProblem(origin: string): string | null {
-  if (!URL.canParse(origin)) return "is no origin; write one like https://login.example.com";
+  if (!URL.canParse(origin)) return "is not an origin; write one like https://login.example.com";
   const { protocol, hostname, origin: canonical } = new URL(origin);
   if (protocol !== "https:" && !(protocol === "http:" && LOOPBACK.test(hostname)))
     return "must begin with https:// (plain http is for loopback hosts)";
-  if (hostname.includes("*")) return "holds a wildcard; list every origin";
+  if (hostname.includes("*")) return "contains a wildcard; list every origin";
   return canonical === origin ? null : `must be scheme, host and port only; write ${canonical}`;
 }

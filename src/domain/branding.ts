@@ -35,7 +35,7 @@ export type LogoMediaType = keyof typeof LOGO_TYPES;
 const SIGNATURE_BYTES = 16;
 const DATA_URI = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 const HOW =
-  "write the picture itself: `data:image/png;base64,…`, which `base64 -w0 logo.png` gives the end of (PNG, JPEG or WebP, at most 32 KiB)";
+  "write the picture itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)";
 
 export type ReadLogo =
   | { readonly ok: true; readonly logo: Logo }
@@ -48,16 +48,16 @@ export type ReadLogo =
  */
 export function readLogoUrl(text: string): ReadLogo {
   if (/^https?:/i.test(text))
-    return refuse(`a picture on another server would show that server every visitor; ${HOW}`);
+    return refuse(`a picture on another server would let that server see every visitor; ${HOW}`);
   const [, mediaType = "", encoded = ""] = DATA_URI.exec(text.trim()) ?? [];
-  if (mediaType === "") return refuse(`is no picture; ${HOW}`);
+  if (mediaType === "") return refuse(`is not a picture; ${HOW}`);
   const type = Object.entries(LOGO_TYPES).find(([name]) => name === mediaType);
-  if (type === undefined) return refuse(`pictures of type \`${mediaType}\` are not taken; ${HOW}`);
+  if (type === undefined) return refuse(`pictures of type \`${mediaType}\` are not supported; ${HOW}`);
   const content = Buffer.from(encoded, "base64");
   if (content.length > limits.logoBytesMax)
-    return refuse(`has ${Math.ceil(content.length / 1_024)} KiB; make it smaller: at most 32 KiB`);
+    return refuse(`has ${Math.ceil(content.length / 1_024)} KiB; the maximum is 32 KiB`);
   if (!type[1].begins.test(content.subarray(0, SIGNATURE_BYTES).toString("latin1")))
-    return refuse(`says \`${mediaType}\` and is none; ${HOW}`);
+    return refuse(`claims to be \`${mediaType}\` but is not; ${HOW}`);
   const sha256 = createHash("sha256").update(content).digest();
   return { ok: true, logo: { sha256, mediaType: mediaType as LogoMediaType, content } };
 }
@@ -71,7 +71,9 @@ export function explainSupportUrl(text: string): string | null {
   const { protocol, username, password, pathname } = new URL(text);
   if (protocol === "mailto:") return /^[^@?]+@[^@?]+$/.test(pathname) ? null : says;
   if (protocol !== "https:") return says;
-  return username === "" && password === "" ? null : "must not hold a user name or a password; remove them";
+  return username === "" && password === ""
+    ? null
+    : "must not contain a user name or a password; remove them";
 }
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);

@@ -31,25 +31,24 @@ export function parseTrustedProxies(text: string): ParsedProxies {
 
 function readNetwork(item: string): Network | string {
   const problem = (reason: string): string => `"${item}" ${reason}`;
-  if (item === "*")
-    return problem("would let every caller choose the address that counts as its own; list your proxies");
+  if (item === "*") return problem("would let every caller choose its own address; list your proxies");
   const bare = parseLiteral(item);
   if (bare !== null)
-    return problem(`is no network; write ${writeAddress(bare)}/${PREFIX_BITS_MAX[bare.kind()]}`);
+    return problem(`is not a network; write ${writeAddress(bare)}/${PREFIX_BITS_MAX[bare.kind()]}`);
   const [, base = "", digits = ""] = /^([^/]+)\/(\d{1,3})$/.exec(item) ?? [];
   const address = parseLiteral(base);
-  if (address === null) return problem("is no network; write one like 10.0.0.0/8 or fd00::/8");
+  if (address === null) return problem("is not a network; write one like 10.0.0.0/8 or fd00::/8");
   if (base.includes(":") && address.kind() === "ipv4")
     return problem("is an IPv4 network inside IPv6; write the IPv4 network");
   const [kind, bits] = [address.kind(), Number(digits)];
   if (bits > PREFIX_BITS_MAX[kind]) return problem("has a prefix that is too long");
   if (bits < PREFIX_BITS_MIN[kind])
     return problem(
-      `is so wide that strangers are in it, and each could choose the address that counts as its own; a prefix has at least ${PREFIX_BITS_MIN[kind]} bits`,
+      `is so wide that it includes strangers, who could then choose their own addresses; a prefix must have at least ${PREFIX_BITS_MIN[kind]} bits`,
     );
   const first = firstOf(address, bits);
   if (writeAddress(first) !== writeAddress(address))
-    return problem(`means ${writeAddress(first)}/${bits}; write that`);
+    return problem(`has host bits set; write ${writeAddress(first)}/${bits}`);
   return [address, bits];
 }
 

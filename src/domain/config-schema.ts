@@ -54,7 +54,7 @@ const localText = (description: string, maxLength: number = configLimits.descrip
           { additionalProperties: false, minProperties: 1 },
         ),
       ],
-      { description: `${description}; a text, or one for each language: \`{ en: …, de: … }\`` },
+      { description: `${description}; one text, or one for each language: \`{ en: …, de: … }\`` },
     ),
   );
 const duration = (description: string) =>
@@ -62,7 +62,7 @@ const duration = (description: string) =>
 const whole = (description: string, maximum: number, minimum = 1) =>
   Type.Optional(Type.Integer({ description, minimum, maximum }));
 
-const name = text("What people read", limits.nameCharactersMax);
+const name = text("The display name", limits.nameCharactersMax);
 const accountSlug = named(
   "^[a-z0-9][a-z0-9-]{0,62}$",
   "a slug: lower-case letters, digits and `-`, at most 63 characters",
@@ -85,14 +85,15 @@ const origins = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { description, maxItems: configLimits.hostsMax }));
 const insecure = Type.Optional(
   Type.Boolean({
-    description: "true: `hosts` may be public and `http://`, where anybody on the way reads along",
+    description:
+      "true: `hosts` may be public and `http://`, where anyone on the network path can read the traffic",
   }),
 );
-const retired = Type.Optional(Type.Boolean({ description: "true: takes no new sessions or triggers" }));
+const retired = Type.Optional(Type.Boolean({ description: "true: accepts no new sessions or triggers" }));
 
 const edition = Type.Optional(
   Type.Enum([...EDITIONS], {
-    description: `What its keys mean, where a later program knows better; default ${LATEST_EDITION}, the latest`,
+    description: `The edition of its keys' meaning; default ${LATEST_EDITION}, the latest`,
   }),
 );
 
@@ -103,28 +104,31 @@ export const accountSchema = Type.Object(
     name,
     allowed_origins: origins("Origins that a `return_url` may have"),
     embed_origins: origins("Origins of pages that may frame the embedded flow; default allowed_origins"),
-    session_lifetime: duration("How long a hosted form can be opened; default 7d"),
+    session_lifetime: duration("How long a credential session lasts; default 7d"),
     retention: duration("How long the data of ended runs is kept; default 30d"),
-    concurrency: whole("Runs executing at once for this account; default 50", configLimits.concurrencyMax),
+    concurrency: whole(
+      "Runs of this account that may execute at the same time; default 50",
+      configLimits.concurrencyMax,
+    ),
     rate_limit: Type.Optional(
       Type.Union(
         [
           Type.Literal("off"),
           Type.Object(
             {
-              per_second: whole("Requests a second; default 500", configLimits.requestsMax),
-              burst: whole("Requests at once; default 1000", configLimits.requestsMax),
+              per_second: whole("Requests per second; default 500", configLimits.requestsMax),
+              burst: whole("Requests allowed in a burst; default 1000", configLimits.requestsMax),
             },
             closed,
           ),
         ],
-        { description: "Requests of each API key, or `off`. Polling has ten times as much" },
+        { description: "The rate limit of each API key, or `off`. Polling is allowed ten times as much" },
       ),
     ),
     review_step_up: Type.Optional(
       Type.Enum([...REVIEW_STEP_UPS], {
         description:
-          "Whether deciding a review wants a second factor of the last 30 minutes; default before_writes: where the Blueprint may write after it",
+          "Whether approving a review requires a second factor from the last 30 minutes; default before_writes: only where the Blueprint may write after it",
       }),
     ),
     two_person: Type.Optional(
@@ -136,16 +140,16 @@ export const accountSchema = Type.Object(
     branding: Type.Optional(
       Type.Object(
         {
-          name: text("What end users read; default the account's name", limits.nameCharactersMax),
+          name: text("The name that end users see; default: the account's name", limits.nameCharactersMax),
           logo_url: Type.Optional(
             Type.String({
-              description: "A picture, as a `data:` URI (PNG, JPEG or WebP, at most 32 KiB)",
+              description: "The logo, as a `data:` URI (PNG, JPEG or WebP, at most 32 KiB)",
               minLength: 1,
             }),
           ),
           accent_color: Type.Optional(
             named("^#[0-9a-fA-F]{6}$", 'a colour like `"#3355ff"`, in quotes', {
-              description: "The colour of buttons and links; its contrast is seen to",
+              description: "The colour of buttons and links; the contrast is adjusted automatically",
             }),
           ),
           support_url: text("Where end users get help: https:// or mailto:", limits.returnUrlCharactersMax),
@@ -161,15 +165,15 @@ export const accountSchema = Type.Object(
 export const fieldSchema = Type.Object(
   {
     key: lowerName({ description: "The name of the value in the login" }),
-    label: localText("What the form shows; default the key", limits.nameCharactersMax),
+    label: localText("The label in the form; default: the key", limits.nameCharactersMax),
     type: Type.Enum([...FIELD_TYPES]),
     required: Type.Optional(Type.Boolean()),
     pattern: text("A regular expression (RE2) that the value must match", 1_000),
-    min_length: whole("Fewest characters", limits.formValueBytesMax, 0),
-    max_length: whole("Most characters", limits.formValueBytesMax),
-    placeholder: localText("Shown in the empty control", limits.nameCharactersMax),
-    help: localText("Shown below the control"),
-    autocomplete: text("The HTML attribute", limits.nameCharactersMax),
+    min_length: whole("The minimum number of characters", limits.formValueBytesMax, 0),
+    max_length: whole("The maximum number of characters", limits.formValueBytesMax),
+    placeholder: localText("The placeholder of the empty control", limits.nameCharactersMax),
+    help: localText("The help text below the control"),
+    autocomplete: text("The HTML attribute `autocomplete`", limits.nameCharactersMax),
     options: Type.Optional(
       Type.Array(
         Type.Union([
@@ -177,7 +181,7 @@ export const fieldSchema = Type.Object(
           Type.Object(
             {
               value: Type.String({ minLength: 1, maxLength: limits.nameCharactersMax }),
-              label: localText("What the form shows; default the value", limits.nameCharactersMax),
+              label: localText("The label in the form; default: the value", limits.nameCharactersMax),
             },
             closed,
           ),
@@ -199,19 +203,22 @@ export const strategySchema = Type.Object(
   {
     strategy: strategyId,
     account: accountSlug,
-    name: localText("What people read", limits.nameCharactersMax),
+    name: localText("The display name", limits.nameCharactersMax),
     description: localText("Shown on the hosted form"),
     hosts: origins("The only origins that may ever receive this credential"),
     insecure,
     fields: Type.Optional(
       Type.Array(Type.Unknown(), {
-        description: "what the hosted form asks for",
+        description: "the fields of the hosted form",
         minItems: 1,
         maxItems: limits.formFieldsMax,
       }),
     ),
     login: Type.Object({}, { description: "how runs log in, e.g. `{ type: none }`" }),
-    concurrency: whole("Runs at once per credential; default unlimited", configLimits.concurrencyMax),
+    concurrency: whole(
+      "Runs per credential that may execute at the same time; default unlimited",
+      configLimits.concurrencyMax,
+    ),
     retired,
     edition,
   },
@@ -221,7 +228,7 @@ export const strategySchema = Type.Object(
 /** The keys of `login` that every login type has. */
 export const commonLoginKeys = {
   type: Type.String(),
-  cache: duration("How long a logged-in session is kept, sealed; default 0: never"),
+  cache: duration("How long a logged-in session is cached, sealed; default 0: not at all"),
   lockout: Type.Optional(
     Type.Union(
       [
@@ -229,7 +236,7 @@ export const commonLoginKeys = {
         Type.Object(
           {
             after: whole("Rejected logins in a row; default 2", configLimits.lockoutAfterMax),
-            cool_down: duration("How long no login is tried then; default 1h"),
+            cool_down: duration("How long the credential stays locked; default 1h"),
           },
           closed,
         ),
@@ -264,7 +271,7 @@ export const blueprintSchema = Type.Object(
           {
             name: Type.String({ minLength: 1, maxLength: limits.nameCharactersMax }),
             required: Type.Optional(Type.Boolean()),
-            label: text("What the dashboard shows", limits.nameCharactersMax),
+            label: text("The label in the dashboard", limits.nameCharactersMax),
           },
           closed,
         ),
@@ -312,9 +319,11 @@ export const commonNodeKeys = {
   retry: Type.Optional(
     Type.Object(
       {
-        attempts: whole("How often it is tried in all; default 3", configLimits.retryAttemptsMax),
+        attempts: whole("The total number of attempts; default 3", configLimits.retryAttemptsMax),
         backoff: Type.Optional(
-          Type.Enum(["exponential", "fixed"], { description: "How waits grow; default exponential" }),
+          Type.Enum(["exponential", "fixed"], {
+            description: "How the waiting times grow; default exponential",
+          }),
         ),
         initial: duration("Wait before the second attempt; default 500ms"),
         max: duration("Longest wait between attempts; default 5s"),

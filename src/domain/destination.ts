@@ -22,7 +22,7 @@ export class UnknownContent extends Error {
   override readonly name = "UnknownContent";
 
   constructor() {
-    super("The content of a sealed value is not as this release writes it.");
+    super("The content of a sealed value does not have this release's format.");
   }
 }
 

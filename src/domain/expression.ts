@@ -34,7 +34,7 @@ export interface Scope {
   readonly root?: Json | undefined;
   /**
    * Instead of `root`, for the only row of a batch: its JSON text, which is parsed where the expression is evaluated. Within the bounds of
-   * `read-json.ts`. Text that is no JSON rejects with NoJson.
+   * `read-json.ts`. Text that is not JSON rejects with NoJson.
    */
   readonly rootText?: string | undefined;
   readonly variables?: { readonly [name: string]: Json } | undefined;
@@ -62,7 +62,7 @@ export interface BoundExpressions {
   evaluateBatch(sources: readonly string[], rows: readonly Scope[]): Promise<readonly (readonly Outcome[])[]>;
 }
 
-/** What an expression was to be evaluated on is no JSON. */
+/** What an expression was to be evaluated on is not JSON. */
 export class NoJson extends Error {
   override readonly name = "NoJson";
   constructor() {

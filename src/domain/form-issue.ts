@@ -3,7 +3,7 @@ export const ISSUES = {
   required: "{field} is required.",
   must_tick: "{field} must be ticked.",
   too_long: "{field} is too long.",
-  file_too_large: "{field} is too large: a file of at most {size} KB is taken.",
+  file_too_large: "{field} is too large: the file can have at most {size} KB.",
   too_short: {
     one: "{field} must have at least {count} character.",
     other: "{field} must have at least {count} characters.",
@@ -21,39 +21,40 @@ export const ISSUES = {
   header_unnamed: "{field}: a header has a value but no name.",
   header_empty: "{field}: a header has a name but no value.",
   header_name: "{field}: a header's name has only letters, digits and hyphens, like X-Api-Key.",
-  header_reserved: "{field}: one of the headers is set by the connection itself. Please leave it out.",
-  header_value: "{field}: a header's value has characters that a header can't hold.",
+  header_reserved: "{field}: one of the headers is set by the connection itself. Please remove it.",
+  header_value: "{field}: a header's value has characters that are not allowed in a header.",
   header_twice: "{field}: a header is given twice.",
   totp_migration:
-    "That is a link for moving accounts between phones, which holds no single key. Copy the key shown beside the QR code, or the whole otpauth:// link.",
+    "That is a link for moving accounts between phones, which has no single key. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_other_link:
     "That is a link, but not one that begins with otpauth://totp/. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_code:
-    "That looks like a code from an authenticator app. Needed is the secret key that makes the codes. Copy the key shown beside the QR code, or the whole otpauth:// link.",
+    "That looks like a one-time code from an authenticator app. Please enter the setup key instead: copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_counter:
-    "That key makes codes by counting, which is not supported. A key for codes by time is needed.",
+    "That key is for counter-based codes, which are not supported. Please use a key for time-based codes.",
   totp_kind:
     "The link must begin with otpauth://totp/. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_twice:
-    "The link says one of its settings twice. Copy the key shown beside the QR code, or the whole otpauth:// link.",
-  totp_encoder: "The link asks for codes of a special kind, which is not supported.",
-  totp_algorithm: "The link asks for an algorithm other than SHA1, SHA256 and SHA512.",
-  totp_digits: "The link asks for codes that do not have {min} to {max} digits.",
-  totp_period: "The link asks for codes that do not change every {min} to {max} seconds.",
+    "The link has one of its settings twice. Copy the key shown beside the QR code, or the whole otpauth:// link.",
+  totp_encoder: "The link is for a special kind of codes, which is not supported.",
+  totp_algorithm: "The link uses an algorithm other than SHA1, SHA256 and SHA512.",
+  totp_digits: "The link is for codes that do not have {min} to {max} digits.",
+  totp_period: "The link is for codes that do not change every {min} to {max} seconds.",
   totp_no_key:
-    "The link holds no secret key. Copy the key shown beside the QR code, or the whole otpauth:// link.",
+    "The link contains no secret key. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_empty: "The secret key is empty. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_letters:
-    "A secret key has only the letters A to Z and the digits 2 to 7. Something in this one is different. Copy the key shown beside the QR code, or the whole otpauth:// link.",
+    "A secret key has only the letters A to Z and the digits 2 to 7. This one contains other characters. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_length:
     "The secret key seems to have a character too few or too many. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_short:
     "The secret key is too short to be complete. Copy the key shown beside the QR code, or the whole otpauth:// link.",
-  certificate_none: "This holds no certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----.",
+  certificate_none:
+    "This contains no certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----.",
   certificate_broken: "This certificate can't be read. It may be incomplete.",
   certificate_expired: "This certificate has expired.",
   key_other: "This key does not belong to the certificate.",
-  key_none: "This holds no private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----.",
+  key_none: "This contains no private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----.",
   key_locked: "This key is protected by a passphrase, which was not given.",
   key_wrong_passphrase: "The key does not open with this passphrase.",
   key_broken: "This key can't be read. It may be incomplete.",

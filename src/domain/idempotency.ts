@@ -6,7 +6,7 @@ export function checkIdempotencyKey(values: readonly string[]): string | null {
   if (values.length > 1) return "The header Idempotency-Key must be sent once.";
   const key = values[0] ?? "";
   if (key.trim() === "")
-    return "The header Idempotency-Key must not be empty; leave it out to send the request without one.";
+    return "The header Idempotency-Key must not be empty; omit it to send the request without one.";
   if (Array.from(key).length > limits.idempotencyKeyCharactersMax) {
     return `The header Idempotency-Key must have at most ${limits.idempotencyKeyCharactersMax} characters.`;
   }

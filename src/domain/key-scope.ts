@@ -13,7 +13,7 @@ export function defaultScopes(blueprintKeys: readonly string[] | null): readonly
 /** What a caller is told. */
 export function lacksScopeText(scope: KeyScope): string {
   return (
-    `The API key lacks the scope \`${scope}\`. Use a key that has it; the operator of the service makes one with ` +
+    `The API key lacks the scope \`${scope}\`. Use a key that has it; the operator of the service creates one with ` +
     `\`latchkey keys create --scope ${scope}\`, or in the dashboard.`
   );
 }

@@ -115,8 +115,8 @@ const PASSWORD_CHARACTERS = { min: 12, max: 256 };
 export function explainPassword(password: string, email: string): string | null {
   const length = Array.from(password).length;
   if (length < PASSWORD_CHARACTERS.min || length > PASSWORD_CHARACTERS.max)
-    return `A password has ${PASSWORD_CHARACTERS.min} to ${PASSWORD_CHARACTERS.max} characters.`;
-  if (new Set(password).size < 5) return "The password repeats a few characters only.";
-  if (password.toLowerCase().includes(email.toLowerCase())) return "The password contains the sign-in name.";
+    return `A password must have ${PASSWORD_CHARACTERS.min} to ${PASSWORD_CHARACTERS.max} characters.`;
+  if (new Set(password).size < 5) return "The password has too few different characters.";
+  if (password.toLowerCase().includes(email.toLowerCase())) return "The password contains the email.";
   return null;
 }

@@ -73,7 +73,7 @@ export function describeNeed({ kind, account, id, why, origins, credentials }: N
     case "turned_off":
       return `The ${name} turns \`two_person\` off.`;
     case "unverified":
-      return `What is in force of ${name} does not verify, so all of it counts as changed${connected}.`;
+      return `The current version of ${name} does not verify, so all of it counts as changed${connected}.`;
     case "rebinding":
       return `${credentials === 1 ? "One credential" : `${credentials} credentials`} of ${name} would be bound to other origins${origins.length === 0 ? "" : `: ${origins.join(", ")} would be added`}.`;
   }

@@ -60,7 +60,7 @@ const tooMuch = (problem: string): Extract<ReadJson, { ok: false }> => ({
   isTooMuch: true,
 });
 const TOO_DEEP = `is nested deeper than ${limits.dataDepthMax} levels`;
-const TOO_MANY = `holds more than ${limits.dataValuesMax} values`;
+const TOO_MANY = `has more than ${limits.dataValuesMax} values`;
 const BOUNDS = { depthMax: limits.dataDepthMax, valuesMax: limits.dataValuesMax };
 /** So little costs little. */
 const UNCHECKED_CHARACTERS = 65_536;

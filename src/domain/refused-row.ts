@@ -5,10 +5,10 @@
 export type RowFault = "unsigned" | "forged" | "outdated" | "deleted";
 
 const FAULTS: Readonly<Record<RowFault, string>> = {
-  unsigned: "carries no signature of this installation",
-  forged: "was changed: its signature does not fit what it says",
+  unsigned: "has no signature of this installation",
+  forged: "was changed: its signature does not match its content",
   outdated: "is older than the newest one that the audit log names",
-  deleted: "is on record in the audit log and is not there any more",
+  deleted: "is missing, though the audit log records it",
 };
 
 /** A row of the database that decides something was not written by this installation. It is not used. */

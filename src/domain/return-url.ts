@@ -40,12 +40,12 @@ export function canonicalOrigin(text: string): string | undefined {
 function readWebUrl(text: string): { readonly url: URL } | { readonly reason: string } {
   if (/[\u0000-\u0020\u007f\\]/.test(text) || !text.isWellFormed()) {
     return {
-      reason: "`return_url` must not hold spaces, control characters, lone surrogates or backslashes.",
+      reason: "`return_url` must not contain spaces, control characters, lone surrogates or backslashes.",
     };
   }
   const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1];
   if (authority === undefined || !URL.canParse(text)) return { reason: `${FORM}.` };
-  if (authority.includes("@")) return { reason: "`return_url` must not hold a user name or a password." };
+  if (authority.includes("@")) return { reason: "`return_url` must not contain a user name or a password." };
   const url = new URL(text);
   const host = authority.replace(/:\d*$/, "");
   if (host.endsWith(".") || url.hostname.endsWith(".")) {
@@ -53,7 +53,7 @@ function readWebUrl(text: string): { readonly url: URL } | { readonly reason: st
   }
   if (!isPlainHost(host, url.hostname)) {
     return {
-      reason: "The host of `return_url` must be written plainly, as it stands in a browser's address bar.",
+      reason: "The host of `return_url` must be written as in a browser's address bar.",
     };
   }
   return { url };

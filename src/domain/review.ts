@@ -49,7 +49,7 @@ export function readChanges(
     if (problem !== null) problems.push(`${at}: ${problem}`);
     const number = Number(ordinal);
     const before = problem === null ? taken.get(number) : undefined;
-    if (before !== undefined) problems.push(`${at}: record ${number} is changed at ${before} already`);
+    if (before !== undefined) problems.push(`${at}: record ${number} is already changed at ${before}`);
     if (problem !== null || before !== undefined) return false;
     taken.set(number, at);
     return true;
@@ -57,7 +57,7 @@ export function readChanges(
   if (wanted.edits.length > 0 && !review.editable) {
     const [first] = wanted.edits;
     problems.push(
-      `${first?.at ?? ""}: this review takes no edits (\`editable\` is not true); leave records out, or reject`,
+      `${first?.at ?? ""}: this review allows no edits (\`editable\` is not true); exclude records, or reject`,
     );
   } else {
     for (const { at, ordinal, data } of wanted.edits) {

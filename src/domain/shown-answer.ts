@@ -45,7 +45,7 @@ export function describeAnswer(answer: ShownAnswer): readonly string[] {
   const about = [
     type === null ? [] : [type],
     title === null ? [] : [`title "${title}"`],
-    leadsTo === null ? [] : [`leads to ${leadsTo}`],
+    leadsTo === null ? [] : [`redirects to ${leadsTo}`],
   ].flat();
   const head = `${status} from ${address}${about.length === 0 ? "" : ` (${about.join(", ")})`}`;
   return begins === "" ? [head] : [head, begins];

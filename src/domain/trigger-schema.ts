@@ -28,12 +28,12 @@ export function credentialProperties(slots: readonly CredentialSlot[]): JsonObje
       ...ids,
     },
     credential_ids: {
-      description: "Another name for credential_id; both given, they are united.",
+      description: "An alias of credential_id; if both are given, they are combined.",
       type: ["string", "array", "null"],
       ...ids,
     },
     run_name: {
-      description: "The run's display name. What is no string is turned into its JSON text.",
+      description: "The run's display name. A value that is not a string is converted to its JSON text.",
       maxLength: limits.nameCharactersMax,
       pattern: NO_NUL,
     },
@@ -68,7 +68,8 @@ function atLeast(count: number): JsonObject {
 export function metadataProperty(item: MetadataItem): JsonObject {
   return {
     ...(item.label === null ? {} : { title: item.label }),
-    description: "Metadata: stored with the run as text. What is no string is turned into its JSON text.",
+    description:
+      "Metadata: stored with the run as text. A value that is not a string is converted to its JSON text.",
     ...(item.required ? { type: [...NOT_NULL] } : {}),
     pattern: NO_NUL,
   };

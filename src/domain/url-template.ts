@@ -43,23 +43,23 @@ function expressionEnd(url: string, start: number): number | null {
  */
 export function urlTemplateProblem(url: string): string | null {
   const parts = splitUrlTemplate(url);
-  if (parts === null) return "a `{{` of the url is never closed by `}}`";
+  if (parts === null) return "a `{{` in the URL has no closing `}}`";
   const [first] = parts;
   if (parts.some((part) => part.kind === "literal" && /[\s\\\u0000-\u001f]/.test(part.text)))
-    return "a url has no spaces, line breaks or backslashes";
+    return "a URL must not contain spaces, line breaks or backslashes";
   if (first?.kind === "expression") return parts.length === 1 ? null : HOST_PROBLEM;
   const literal = first?.text ?? "";
-  if (/^[/\\]{2}/.test(literal)) return "a url is relative (`/path`) or begins with https://";
+  if (/^[/\\]{2}/.test(literal)) return "a URL must be relative (`/path`) or begin with https://";
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(literal)?.[1]?.toLowerCase();
   if (scheme === undefined) return parts.length === 1 || /[/?#]/.test(literal) ? null : HOST_PROBLEM;
   if (scheme !== "https" && scheme !== "http")
-    return `a url is relative (\`/path\`) or begins with https://, not with ${scheme}:`;
+    return `a URL must be relative (\`/path\`) or begin with https://, not with ${scheme}:`;
   const host = /^https?:\/\/([^/?#]+)(.?)/i.exec(literal);
   if (host === null || (parts.length > 1 && host[2] === "")) return HOST_PROBLEM;
   return host[1]?.includes("@") === true
-    ? "a url holds no user name or password: logins are strategies"
+    ? "a URL must not contain a user name or password: logins are strategies"
     : null;
 }
 
 const HOST_PROBLEM =
-  "the host part of a url may not hold an expression: begin it with `/` or with a whole https://host/";
+  "the host of a URL must not contain an expression: begin it with `/` or with a complete https://host/";

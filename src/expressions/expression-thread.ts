@@ -111,7 +111,7 @@ async function runTask(task: TaskMessage): Promise<void> {
   port.postMessage({ id: task.id, cells: `[${cells}]`, lists } satisfies FromThread);
 }
 
-/** Null: its root is no JSON. */
+/** Null: its root is not JSON. */
 function readRows({ rows, rootText }: TaskMessage): readonly Row[] | null {
   const read = JSON.parse(rows) as readonly Row[];
   if (rootText === null) return read;

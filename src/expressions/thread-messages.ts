@@ -41,7 +41,7 @@ export interface TaskMessage {
   readonly rootText: string | null;
 }
 
-/** `cells`: a JSON list of `Cell`s, row by row. `malformed`: the root is no JSON. `overdue`: the task takes too long here; the index of its source that did. */
+/** `cells`: a JSON list of `Cell`s, row by row. `malformed`: the root is not JSON. `overdue`: the task takes too long here; the index of its source that did. */
 export type FromThread =
   | { readonly id: number; readonly cells: string; readonly lists: readonly LongList[] }
   | { readonly id: number; readonly malformed: true }

@@ -196,7 +196,7 @@ function syntax(): JsonTextError {
 }
 
 function lone(): JsonTextError {
-  return new JsonTextError("surrogate", "The body holds a lone surrogate, which is no character.");
+  return new JsonTextError("surrogate", "The body holds a lone surrogate, which is not a character.");
 }
 
 const QUOTE = 0x22;

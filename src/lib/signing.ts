@@ -32,7 +32,7 @@ export function readSigningKey(text: string): SigningKey {
   if (trimmed.startsWith("{"))
     throw new SigningKeyError("This is a master key, not a signing key. Were the two exchanged?");
   if (!trimmed.startsWith(PREFIX))
-    throw new SigningKeyError(`This is no signing key: one begins with ${PREFIX}.`);
+    throw new SigningKeyError(`This is not a signing key: one begins with ${PREFIX}.`);
   const encoded = trimmed.slice(PREFIX.length);
   const bytes = Buffer.from(encoded, "base64url");
   const key = bytes.subarray(0, KEY_BYTES);

@@ -36,7 +36,7 @@ export function addressRules(items: readonly string[]): AddressRules {
   }
   return {
     explainRefusal(text, host, port) {
-      if (isIP(text) === 0) return "its name gave no IP address";
+      if (isIP(text) === 0) return "its name has no IP address";
       const address = parseAddress(text);
       if (isDisguise(address)) return "its address hides an IPv4 address in IPv6";
       if (isPublic(address) || networks.some((network) => isWithin(address, network))) return null;

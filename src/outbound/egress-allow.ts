@@ -27,7 +27,7 @@ export type AllowItem =
 export function readAllowItem(item: string): AllowItem {
   const problem = (remedy: string): AllowItem => ({
     kind: "problem",
-    problem: `"${item}" is no network and no host:port; ${remedy}`,
+    problem: `"${item}" is neither a network nor a host:port; ${remedy}`,
   });
   if (isIP(item) !== 0) {
     const [bits, host] = isIP(item) === 4 ? [32, item] : [128, `[${item}]`];

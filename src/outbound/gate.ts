@@ -197,9 +197,9 @@ function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): 
           `${redirectedFrom.host} redirected to ${url.host || "another scheme"}: ${reason}`,
         );
   // `blob:` URLs have the origin of what they wrap.
-  if (url.protocol !== "https:" && url.protocol !== "http:") throw refuse("only http and https are possible");
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw refuse("only http and https are allowed");
   if (url.username !== "" || url.password !== "")
-    throw refuse("a URL must not carry a user name or a password");
+    throw refuse("a URL must not contain a user name or a password");
   if (policy.origins.includes(url.origin)) return;
   const what = redirectedFrom === null ? "its origin" : url.origin;
   throw refuse(`${what} is not one of the allowed hosts (${policy.origins.join(", ")})`);
@@ -207,7 +207,7 @@ function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): 
 
 function checkMethod({ method, url }: GateRequest): void {
   if (!/^[A-Z]{1,32}$/.test(method) || ["CONNECT", "TRACE", "TRACK"].includes(method)) {
-    throw new GateError("refused", `the request to ${url.host} has a method that is not possible`);
+    throw new GateError("refused", `the request to ${url.host} has a method that is not supported`);
   }
 }
 
@@ -329,7 +329,7 @@ function gateError(error: unknown, host: string, policy: GatePolicy, deadline: D
   if (deadline.failure === "cancelled")
     return new GateError("cancelled", `the request to ${host} was cancelled`);
   if (deadline.failure === "timeout")
-    return new GateError("timeout", `${host} gave no complete response within ${policy.timeoutMs} ms`);
+    return new GateError("timeout", `${host} sent no complete response within ${policy.timeoutMs} ms`);
   if (error instanceof GateError) return error;
   assert(error instanceof Error, "the network library throws errors");
   const code =
@@ -349,7 +349,10 @@ function gateError(error: unknown, host: string, policy: GatePolicy, deadline: D
       return new GateError("unreachable", `the connection to ${host} failed (${code})`);
     case "UND_ERR_DESTROYED":
     case "UND_ERR_CLOSED":
-      return new GateError("cancelled", `the request to ${host} was cancelled, because the service stops`);
+      return new GateError(
+        "cancelled",
+        `the request to ${host} was cancelled, because the service is stopping`,
+      );
     case "UND_ERR_INVALID_ARG":
       return new GateError("refused", `the request to ${host} is not valid HTTP`);
     default:

@@ -26,11 +26,11 @@ export function redirectTarget(
 ): URL | null {
   if (!REDIRECTS.has(status) || location === undefined) return null;
   if (typeof location !== "string")
-    throw new GateError("redirect_outside", `${from.host} redirected to several places at once`);
+    throw new GateError("redirect_outside", `${from.host} sent several redirects at once`);
   const bytes = Buffer.from(location, "latin1");
   const text = isUtf8(bytes) ? bytes.toString("utf8") : location;
   if (!URL.canParse(text, from.href))
-    throw new GateError("redirect_outside", `${from.host} redirected to something that is no URL`);
+    throw new GateError("redirect_outside", `${from.host} redirected to something that is not a URL`);
   return new URL(text, from);
 }
 

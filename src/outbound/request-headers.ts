@@ -53,7 +53,7 @@ function checkHeader(name: string, value: string, host: string): void {
   if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
     throw new GateError(
       "refused",
-      `the request to ${host} has a header value with characters that a header can't hold`,
+      `the request to ${host} has a header value with characters that are not allowed in a header`,
     );
   }
 }

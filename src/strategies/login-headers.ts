@@ -15,7 +15,7 @@ export function checkHeaderNames(
   return Object.keys(headers ?? {}).flatMap((name): readonly ConfigFinding[] => {
     const finding = (message: string) => [{ path: [...path, name], at: "key" as const, message }];
     const lowerCase = name.toLowerCase();
-    if (!isHeaderName(name)) return finding(`${quote(name)} is no header name; letters, digits and - are`);
+    if (!isHeaderName(name)) return finding(`${quote(name)} is not a header name; use letters, digits and -`);
     if (belongsToConnection(name))
       return finding(`the header ${quote(name)} belongs to the connection; leave it out`);
     if (seen.has(lowerCase)) return finding(`the header ${quote(name)} is written twice, in different case`);

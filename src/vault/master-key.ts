@@ -114,14 +114,14 @@ function parseKeySet(text: string): { keys: readonly unknown[]; primary: string 
   const value = parseJson(text);
   if (value === undefined && text.startsWith("{")) {
     throw new MasterKeyError(
-      "The master key is cut off or damaged: it is no complete JSON. Restore its file from your backup.",
+      "The master key is cut off or damaged: it is not complete JSON. Restore its file from your backup.",
     );
   }
   const keys = isObject(value) ? value["keys"] : undefined;
   const primary = isObject(value) ? value["primary"] : undefined;
   if (!Array.isArray(keys) || keys.length === 0 || typeof primary !== "string") {
     throw new MasterKeyError(
-      'This is no master key. Its file holds JSON: {"keys": [private JWK, …], "primary": "<kid>"}.',
+      'This is not a master key. Its file holds JSON: {"keys": [private JWK, …], "primary": "<kid>"}.',
     );
   }
   return { keys, primary };

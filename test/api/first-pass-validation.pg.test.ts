@@ -40,7 +40,7 @@ const metadataOf = async (id: string) => {
   return { metadata: rows[0]?.metadata.toString("utf8"), name: rows[0]?.name?.toString("utf8") ?? null };
 };
 
-test("what is no JSON object is 422, of another type 415, too large 413, nested too deeply 422; on both endpoints", async () => {
+test("what is not a JSON object is 422, of another type 415, too large 413, nested too deeply 422; on both endpoints", async () => {
   const paths = ["/credential-sessions", "/blueprints/open/trigger"];
   const key = bearer(stage.key);
   for (const path of paths) {

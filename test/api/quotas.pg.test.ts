@@ -114,7 +114,7 @@ test("of many triggers at once as many are taken as the account may have waiting
   for (const { body, headers } of refused) {
     assert.equal(body.error.type, "rate_limit_exceeded");
     assert.equal(body.error.details[0].code, "queued_runs_quota");
-    assert.match(body.error.message, /^5 runs of this account wait already/);
+    assert.match(body.error.message, /^5 runs of this account are already waiting/);
     assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
   }
   assert.deepEqual([await count("run"), await count("idempotency_key")], [runs + 5, keys + 5]);

@@ -310,7 +310,7 @@ test("`audit export` can be checked offline with the public key alone, and `audi
   assert.equal(verified.code, 1);
   assert.match(
     verified.stdout,
-    /^installation: \d+ entries in order\nacme: changed: entry 6 \(aud_\w+\) was changed$/m,
+    /^installation: \d+ entries verified\nacme: changed: entry 6 \(aud_\w+\) was changed$/m,
   );
   const asJson = JSON.parse(
     (await installation.command("audit", "verify", "--account", "acme", "--json")).stdout,

@@ -96,7 +96,7 @@ test("restore an older backup, reconcile, serve: the deleted credential is gone,
   );
   Object.assign(installation.environment, restored);
   // The backup is another database, and the objects are the old one's until somebody says otherwise.
-  assert.match((await installation.command("store", "adopt")).stdout, /is this installation's now/);
+  assert.match((await installation.command("store", "adopt")).stdout, /now belongs to this installation/);
   const missing = await installation.command("restore-reconcile", "--tombstones", `${other}.missing`);
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /There is no .*missing/);

@@ -75,8 +75,11 @@ test("a service does not start with the store of another; `latchkey store adopt`
   const doctor = await staging.command("doctor");
   assert.match(doctor.stdout, refused);
   const adopted = await staging.command("store", "adopt");
-  assert.deepEqual([adopted.code, adopted.stdout], [0, "The object store is this installation's now.\n"]);
-  assert.match((await staging.command("store", "adopt")).stdout, /was this installation's already/);
+  assert.deepEqual(
+    [adopted.code, adopted.stdout],
+    [0, "The object store now belongs to this installation.\n"],
+  );
+  assert.match((await staging.command("store", "adopt")).stdout, /already belonged to this installation/);
   await staging.serve();
   await assert.rejects(claimStore(dbOf(production), openLocalStore(own)), StoreOfAnother);
   const [entry] = await dbOf(staging).query<{ detail: string }>(

@@ -66,7 +66,7 @@ describe("keys", () => {
   test("without --json standard output is the key alone, so that a script can keep it", async () => {
     const { stdout, stderr } = await run(0, "keys", "create", "--account", "acme", "--name", "Nightly");
     assert.match(stdout, /^lk_[0-9A-Za-z]+\n$/);
-    assert.match(stderr, /API key key_\w+ of account acme\. It is shown this once/);
+    assert.match(stderr, /API key key_\w+ of account acme\. It is shown only once/);
     assert.equal(await trigger(stdout.trim()), 202);
   });
 
@@ -77,7 +77,10 @@ describe("keys", () => {
       assert.match(stdout, new RegExp(id));
       assert.equal((stdout + stderr).includes(key.slice(3, 20)), false);
     }
-    assert.match((await run(0, "keys", "list")).stdout, new RegExp(`${id} +acme +Listed +echo +runs +live`));
+    assert.match(
+      (await run(0, "keys", "list")).stdout,
+      new RegExp(`${id} +acme +Listed +echo +runs +Active`),
+    );
     const [row] = await installation.database.db.query<{ text: string }>(
       "select api_key::text as text from api_key where id = $1",
       [id],
@@ -91,7 +94,7 @@ describe("keys", () => {
     assert.equal(await trigger(key), 202);
     assert.match((await run(0, "keys", "revoke", id)).stdout, new RegExp(`Revoked ${id}`));
     await eventually("it is refused", async () => ((await trigger(key)) === 401 ? true : undefined), 60_000);
-    assert.match((await run(0, "keys", "list")).stdout, new RegExp(`${id}.* revoked `));
+    assert.match((await run(0, "keys", "list")).stdout, new RegExp(`${id}.* Revoked `));
     await run(0, "keys", "revoke", id);
   });
 
@@ -114,7 +117,7 @@ describe("keys", () => {
     const both = await newKey("--blueprints", "echo", "--scope", "runs,sessions");
     assert.deepEqual([await trigger(both.key, "other"), await session(both.key)], [403, 422]);
     const list = (await run(0, "keys", "list")).stdout;
-    assert.match(list, new RegExp(`${both.id} .* echo +runs,sessions +live`));
+    assert.match(list, new RegExp(`${both.id} .* echo +runs,sessions +Active`));
     for (const wrong of ["", "run", "runs,", "sessions credentials:delete"]) {
       const refused = await run(2, "keys", "create", "--account", "acme", `--scope=${wrong}`);
       assert.match(refused.stderr, /The scopes are runs, sessions, credentials:delete/);
@@ -269,7 +272,7 @@ describe("apply", () => {
     }
     write("all.yaml", [ACCOUNT, STRATEGY, blueprint("echo")].join("---\n"));
     const good = await latchkey(["validate", "-f", join(folder, "all.yaml")], {}, { cwd: place });
-    assert.deepEqual([good.code, good.stdout, good.stderr], [0, "3 documents in order.\n", ""]);
+    assert.deepEqual([good.code, good.stdout, good.stderr], [0, "3 documents are valid.\n", ""]);
     // A mistake in the documents comes before a missing installation; neither makes one.
     for (const command of ["apply", "plan"]) {
       const refused = await latchkey([command, "-f", MISTAKES], {}, { cwd: place });

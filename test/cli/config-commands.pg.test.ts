@@ -43,7 +43,7 @@ test("`plan` says what `apply` would change, place by place, and changes nothing
   const path = file(`${ACCOUNT}---\n${BLUEPRINT}`);
   const first = await run(3, "plan", "-f", path);
   assert.equal(first.stdout, "+ create    account   acme\n+ create    blueprint acme/echo\n");
-  assert.match(first.stderr, /^2 documents would change; nothing was changed yet\.$/m);
+  assert.match(first.stderr, /^2 documents would change; nothing has been changed\.$/m);
   assert.deepEqual(await versions(), []);
 
   await run(0, "apply", "-f", path);
@@ -84,7 +84,7 @@ test("an account document that is written anew in one line says what it takes aw
   );
   const short = file("account: stub\n");
   const says =
-    /^warning: the document of the account stub leaves out `name`, `allowed_origins`, which it has had until now/m;
+    /^warning: the document of the account stub omits `name`, `allowed_origins`, which the current version has/m;
   const planned = await run(3, "plan", "-f", short);
   assert.match(planned.stderr, says);
   const applied = await run(0, "apply", "-f", short);
@@ -101,10 +101,10 @@ test("what a document leaves to chance is printed as a warning by `validate`, `p
     ),
   );
   const warning =
-    /^warning: \S+config\.yaml:9:5 nodes\[1\] nothing reads what the node `rows` gives; name it in a `from`, or take it out$/m;
+    /^warning: \S+config\.yaml:9:5 nodes\[1\] nothing reads the output of the node `rows`; name it in a `from`, or remove it$/m;
   const validated = await run(0, "validate", "-f", path);
   assert.match(validated.stderr, warning);
-  assert.equal(validated.stdout, "2 documents in order.\n");
+  assert.equal(validated.stdout, "2 documents are valid.\n");
   assert.match((await run(3, "plan", "-f", path)).stderr, warning);
   assert.match((await run(0, "apply", "-f", path)).stderr, warning);
   // In force: it is not said again.
@@ -139,7 +139,7 @@ test("what `export` gives is what is in force: applied again, here or elsewhere,
     files.includes(join("acme", "account.yaml")) && files.includes(join("acme", "blueprints", "echo.yaml")),
   );
   assert.doesNotMatch((await run(0, "plan", "-f", output)).stdout, /^[+~-]/m);
-  assert.match((await run(1, "export", "-o", output)).stderr, /is there already\. Choose an empty folder\./);
+  assert.match((await run(1, "export", "-o", output)).stderr, /already exists\. Choose an empty folder\./);
 
   await using elsewhere = await install();
   const made = await elsewhere.command("apply", "-f", output);

@@ -51,7 +51,7 @@ test("invoices: one sign-in with a one-time code, 240 records by JSON, the CSV a
 
 test("purchase-orders: what the review left is ordered once each, also the order whose answer was lost; the file is handed in", async () => {
   const text = await played("purchase-orders", "Example bank-transactions");
-  assert.match(text, /^Approved, with 1 records edited and 1 left out; run_\w+ goes on\.$/m);
+  assert.match(text, /^Approved, with 1 records edited and 1 excluded; run_\w+ continues\.$/m);
   assert.match(text, /^ +\d+\.\d\d s {2}cancelled \/ cancelled$/m);
   assert.equal([...text.matchAll(/ {2}found {2,}ORD-/g)].length, 1, text);
   const { answered, orders, duplicates_refused, documents } = await target();
@@ -114,7 +114,7 @@ test("three-way-match: two systems, and the four invoices that don't match, each
 test("meter-readings: two wrong passwords and no third; every reading in spite of 429, 503 and a slow answer", async () => {
   const text = await played("meter-readings", "To look at");
   assert.match(text, /^Run 4 failed; the portal has seen 2 wrong passwords\.$/m);
-  assert.match(text, /^cred_\w+ .* locked until .* \(2 rejected\)$/m);
+  assert.match(text, /^cred_\w+ .* Locked until .*, 2 rejected logins$/m);
   assert.match(text, new RegExp(`^All ${METER_COUNT * 6} readings are there; 1 can't be right:$`, "m"));
   const meter = `M-${String(BACKWARDS.meter + 1).padStart(2, "0")}`;
   assert.match(text, new RegExp(`^${meter} .* used: Lower than the reading before$`, "m"));

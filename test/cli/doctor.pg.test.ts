@@ -86,7 +86,7 @@ describe("doctor", () => {
         `look +API key ${ids[1]} \\(acme, Old\\) is limited to echo.* rotate ${ids[1]} --scope runs`,
       ),
     );
-    assert.match(text, new RegExp(`look +one API key is from before there were scopes.*: ${ids[0]}\\.`));
+    assert.match(text, new RegExp(`look +one API key is older than scopes.*: ${ids[0]}\\.`));
     assert.doesNotMatch(text, new RegExp(`${ids[2]}`));
     assert.match(
       text,
@@ -115,7 +115,7 @@ login: { type: bearer, token: token }`;
     };
     assert.match(
       await doctor(),
-      /look +LATCHKEY_PUBLIC_URL \(http:\/\/connect\.example\.com\) is public[^]*look +the strategy acme\/strat_plain sends without encryption .*http:\/\/example\.com.*which `apply` wants/,
+      /look +LATCHKEY_PUBLIC_URL \(http:\/\/connect\.example\.com\) is public[^]*look +the strategy acme\/strat_plain sends without encryption .*http:\/\/example\.com.*which `apply` now requires/,
     );
     // The start says so as well, and starts.
     await installation.serve({
@@ -169,14 +169,14 @@ login: { type: bearer, token: token }`;
       });
       const wrong = stdout.split("\n").filter((line) => line.startsWith("wrong"));
       assert.equal(code, wrong.length === 0 ? 0 : 1);
-      return wrong.filter((line) => !line.includes("rows were damaged"));
+      return wrong.filter((line) => !line.includes("rows are damaged"));
     };
     fresh();
     chmodSync(join(data, "master.key"), 0o644);
     chmodSync(join(data, "signing.key"), 0o640);
     assert.deepEqual(
       (await wrongLines()).map(
-        (line) => /^wrong (signing|master) key: others may read .*chmod 600/.exec(line)?.[1],
+        (line) => /^wrong (signing|master) key: other users may read .*chmod 600/.exec(line)?.[1],
       ),
       ["signing", "master"],
     );
@@ -194,11 +194,11 @@ login: { type: bearer, token: token }`;
     fresh();
     cpSync(join(other.dataFolder, "master.key"), join(data, "master.key"));
     assert.deepEqual(
-      (await wrongLines()).map((line) => /vault: The master key is not the one of this database/.test(line)),
+      (await wrongLines()).map((line) => /vault: The master key does not belong to this database/.test(line)),
       [true],
     );
     fresh();
     chmodSync(data, 0o777);
-    assert.match((await wrongLines())[0] ?? "", /data folder: others may replace .*chmod 700/);
+    assert.match((await wrongLines())[0] ?? "", /data folder: other users may replace .*chmod 700/);
   });
 });

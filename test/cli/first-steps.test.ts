@@ -24,7 +24,7 @@ test("recordings among documents are passed over, and are no documents when ther
   );
   writeFileSync(join(documents, "account.yaml"), "account: acme\n");
   const folderOnly = await runCommand(["validate", "-f", documents], {});
-  assert.deepEqual([folderOnly.code, folderOnly.stdout], [0, "1 document in order.\n"]);
+  assert.deepEqual([folderOnly.code, folderOnly.stdout], [0, "1 document is valid.\n"]);
   const globbed = await runCommand(["validate", "-f", recording, join(documents, "account.yaml")], {});
   assert.equal(globbed.code, 0, globbed.stderr);
 });
@@ -68,7 +68,7 @@ test("a data folder that can't be made is named, with the setting that names ano
   chmodSync(folder, 0o755);
   assert.match(
     asNobody({ LATCHKEY_DATA_DIR: join(folder, "data") }, "init"),
-    /^The data folder \S+\/data can't be made here \(EACCES\)\. Set LATCHKEY_DATA_DIR to a folder that this user may write to\.$/m,
+    /^The data folder \S+\/data can't be created here \(EACCES\)\. Set LATCHKEY_DATA_DIR to a folder that this user may write to\.$/m,
   );
   return undefined;
 });

@@ -155,7 +155,7 @@ describe("serve refuses, with exit code 1 and what to do,", () => {
     await using other = await install();
     const master = readFileSync(join(other.dataFolder, "master.key"), "utf8");
     const files = { "signing.key": keys.signing, "master.key": master };
-    await refused(folderWith(files), /master key is not the one of this database.*from your backup/);
+    await refused(folderWith(files), /master key does not belong to this database.*from your backup/);
   });
   // The reading of keys has its own tests (vault/signing); here is that its message comes out, and nothing starts.
   const short = (text: string): string => text.trim().slice(0, -6);

@@ -122,9 +122,11 @@ test("both keys work during the overlap, on every process; after it the old one 
   assert.ok(isAfter(Number(oldRow.expiresAt), 2, between), String(oldRow.expiresAt));
   const listed = await lineOf(old.id);
   assert.ok(
-    listed.includes(`until ${made.replacedEndsAt.slice(0, 16).replace("T", " ")}, replaced by ${made.id}`),
+    listed.includes(
+      `Active, expires ${made.replacedEndsAt.slice(0, 16).replace("T", " ")}, replaced by ${made.id}`,
+    ),
   );
-  assert.match(await lineOf(made.id), / live /);
+  assert.match(await lineOf(made.id), / Active /);
   for (const key of [old.key, made.key]) {
     assert.deepEqual(await statuses(key), [202, 202]);
     assert.deepEqual(await statuses(key, "other"), [403, 403], "the Blueprints are the old key's");
@@ -134,7 +136,7 @@ test("both keys work during the overlap, on every process; after it the old one 
   await moveClockOn("2 hours 1 minute");
   assert.deepEqual(await statuses(old.key), [401, 401]);
   assert.deepEqual(await statuses(made.key), [202, 202]);
-  assert.match(await lineOf(old.id), new RegExp(`ended, replaced by ${made.id}`));
+  assert.match(await lineOf(old.id), new RegExp(`Expired, replaced by ${made.id}`));
   await moveClockOn("0 hours");
 });
 
@@ -145,7 +147,7 @@ test("without --json standard output is the new key alone; the overlap is a day 
   const between = [began, await now()] as const;
   assert.match(stdout, /^lk_[0-9A-Za-z]+\n$/);
   const [, id = "", end = ""] =
-    /API key (key_\w+) replaces key_\w+, which works until (\S+Z)\. It is shown this once/.exec(stderr) ?? [];
+    /API key (key_\w+) replaces key_\w+, which works until (\S+Z)\. It is shown only once/.exec(stderr) ?? [];
   const row = await rowOf(id);
   assert.equal(row.name, "New");
   assert.ok(isAfter(Date.parse(end), 24, between), end);
@@ -159,7 +161,7 @@ test("--overlap 0 revokes the old key at once, on every process", async () => {
   const made = await rotate(old.id, "--overlap", "0");
   await refusedEverywhere(old.key);
   assert.deepEqual(await statuses(made.key), [202, 202]);
-  assert.match(await lineOf(old.id), new RegExp(` revoked, replaced by ${made.id}`));
+  assert.match(await lineOf(old.id), new RegExp(` Revoked, replaced by ${made.id}`));
 });
 
 test("a revoked key is refused by every process, those that have just used it", async () => {
@@ -203,7 +205,7 @@ test("what can't be rotated is refused with the remedy and changes nothing", asy
     ["key_nothing", /no API key key_nothing.*keys list/],
     [revoked.id, /is revoked, and can't be rotated.*keys create/],
     [expired.id, /expired at \d{4}-\S+Z, and can't be rotated.*keys create/],
-    [rotated.id, new RegExp(`rotated already: ${successor.id} replaces it\\. Rotate that one`)],
+    [rotated.id, new RegExp(`already been rotated: ${successor.id} replaces it\\. Rotate that one`)],
   ];
   for (const [id, says] of refused) assert.match((await run(1, "keys", "rotate", id)).stderr, says);
   for (const wrong of ["2", "soon", "-1h", "91d", ""])

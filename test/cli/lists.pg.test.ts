@@ -63,7 +63,7 @@ test("sessions and credentials are listed without a value, a credential is delet
     ],
   );
   const table = await run("sessions", "list", "--limit", "1");
-  assert.match(table, /^ID +ACCOUNT +STRATEGY.*\nsess_\w+ +acme +strat_acme .*pending until \d{4}-/);
+  assert.match(table, /^ID +ACCOUNT +STRATEGY.*\nsess_\w+ +acme +strat_acme .*Pending until \d{4}-/);
   assert.ok(!table.includes(ESCAPE), "a terminal is told nothing by a name");
   const next = /--cursor (\S+)/.exec(table)?.[1] ?? assert.fail(table);
   assert.match(await run("sessions", "list", "--cursor", next), new RegExp(credential));
@@ -88,7 +88,7 @@ test("Blueprints are listed and shown with their versions, and an earlier one is
   );
   assert.match(await run("blueprints", "list"), /^ACCOUNT +KEY.*\nacme +copy +Two +2 +.*command line +none/);
   const shown = await run("blueprints", "show", "acme", "copy");
-  assert.match(shown, /inputs +data\n[^]*2 .*in force\n1 [^]*blueprint: copy/);
+  assert.match(shown, /inputs +data\n[^]*2 .*Current\n1 [^]*blueprint: copy/);
   assert.match(await run("blueprints", "show", "acme", "copy", "2"), /name: "One" → "Two"/);
   assert.match(await run("blueprints", "publish", "acme", "copy", "1"), /Published version 1/);
   assert.deepEqual(

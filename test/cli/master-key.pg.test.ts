@@ -173,10 +173,10 @@ describe("a rotation while the service works", () => {
 
     // Two machines at once do no harm.
     const [one, other] = await Promise.all([masterKey(0, "rewrap"), masterKey(0, "rewrap")]);
-    assert.match(one.stderr, /Sealing anew 100 % {2}\d+ of \d+, \d+ a second/);
-    const counts = [one, other].map(({ stdout }) => Number(/Sealed (\d+) values/.exec(stdout)?.[1]));
+    assert.match(one.stderr, /Resealing 100 % {2}\d+ of \d+, \d+ a second/);
+    const counts = [one, other].map(({ stdout }) => Number(/Resealed (\d+) values/.exec(stdout)?.[1]));
     assert.equal((counts[0] ?? 0) + (counts[1] ?? 0), left);
-    assert.match((await masterKey(0, "rewrap")).stdout, /Sealed 0 values anew/);
+    assert.match((await masterKey(0, "rewrap")).stdout, /Resealed 0 values/);
     assert.equal(await runOnce(), "completed");
 
     const { reads, failures } = await stopReading();
@@ -200,7 +200,7 @@ describe("a rotation while the service works", () => {
     await db.query("update credential set sealed = sealed || '\\x20' where id = $1", [row.rowId]);
     assert.equal(await replaceSealed(db, place, newKid, [{ was: row, sealed: Buffer.from("stale") }]), 0);
     const result = await masterKey(0, "rewrap");
-    assert.match(result.stdout, /Sealed 0 values/);
+    assert.match(result.stdout, /Resealed 0 values/);
     await db.query("delete from credential where id = $1", [row.rowId]);
   });
 
@@ -233,7 +233,7 @@ describe("a rotation while the service works", () => {
     ]);
     const { stdout, stderr } = await masterKey(0, "retire", firstKid);
     assert.match(stdout, /nothing in this database needs it/);
-    assert.match(stderr, /Backups[^]*still need its private half/);
+    assert.match(stderr, /Earlier backups[^]*still need its private key/);
     assert.deepEqual(
       (await status()).map(({ kid, state }) => [kid, state]),
       [
@@ -295,13 +295,15 @@ describe("a keyset that does not fit", () => {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        new RegExp(`not the one of this database: the file ${file} holds ${one?.kid} and not ${other?.kid}`),
+        new RegExp(
+          `does not belong to this database: the file ${file} has ${one?.kid} and not ${other?.kid}`,
+        ),
       );
     }
     assert.equal(readFileSync(file, "utf8"), text);
     const promoted = await latchkey(["master-key", "promote", must(other, "key").kid], environment);
     assert.equal(promoted.code, 1);
-    assert.match(promoted.stderr, /private half of \S+ is not in the file/);
+    assert.match(promoted.stderr, /private key of \S+ is not in the file/);
   });
 
   test("keys from a variable: add prints the new keyset and changes nothing until it is registered", async () => {
@@ -323,7 +325,7 @@ describe("a keyset that does not fit", () => {
     assert.equal((await latchkey(["master-key", "promote", added.kid], next)).code, 0);
     // The service of this installation has not been given it: it says so, and goes on with the key it holds.
     await eventually("the log says so", async () =>
-      installation.logs().includes("does not hold") ? true : undefined,
+      installation.logs().includes("does not have") ? true : undefined,
     );
     await connect(caller, "strat_portal", { token: TOKEN });
     assert.equal(await sealedWith(added.kid), 0);

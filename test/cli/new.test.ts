@@ -63,7 +63,7 @@ test("`latchkey new` writes the file once, and nothing under a name that can't b
 
   const again = await latchkey(command, {});
   assert.equal(again.code, 1);
-  assert.match(again.stderr, /invoices\.yaml is there already\. Choose another name, or --output\./);
+  assert.match(again.stderr, /invoices\.yaml already exists\. Choose another name, or --output\./);
   assert.equal(readFileSync(file, "utf8"), text);
 
   const wrong = await latchkey(["new", "strategy", "no good"], {}, { cwd: folder });

@@ -154,7 +154,7 @@ async function backUpAndRestore(
   assert.equal((await caller.delete(`/credentials/${deleted}`)).status, 204);
   beforeRestore();
   const said = await run(restore);
-  assert.match(said, /^1 deleted credentials in the files; 1 were back and are deleted again\.$/m);
+  assert.match(said, /^1 deleted credentials in the files; 1 had been restored and are deleted again\.$/m);
   assert.doesNotMatch(said, /^wrong/m);
   assert.equal((await caller.get(`/blueprint-runs/${first.id}/results?deliveryMethod=direct`)).status, 200);
   assert.equal((await ledgerRun()).status, "completed");

@@ -129,9 +129,9 @@ test("a run stops at a review and before a write, says so, and shows each node's
     stopped.stdout,
     /^ {2}record {2}valid {2}number {2}paid {2}note +errors\n {2}0 +yes +11 +true +for PO-7\n {2}… and 3 more$/m,
   );
-  assert.match(stopped.stdout, /^checked \(validate\) 4 records, 2 not valid/m);
-  assert.match(stopped.stdout, /^Review at gate: Right\? \(4 records, 2 not valid\): nobody has decided$/m);
-  assert.match(stopped.stderr, /^The run waits for a person; --approve lets reviews through as they are\.$/m);
+  assert.match(stopped.stdout, /^checked \(validate\) 4 records, 2 invalid/m);
+  assert.match(stopped.stdout, /^Review at gate: Right\? \(4 records, 2 invalid\): not decided$/m);
+  assert.match(stopped.stderr, /^The run awaits a review; --approve approves reviews without changes\.$/m);
 
   const refused = await run(1, ...live(), "--approve", "--json", "--rows", "1");
   assert.match(
@@ -193,7 +193,7 @@ test("what is recorded holds no value of the credential, in no form; replayed, i
 
   const before = target.all.length;
   const replayed = await run(0, "--replay", recording(), "--approve", "--check", "--json", "--rows", "9");
-  assert.match(replayed.stderr, /The results are those of the recording\./);
+  assert.match(replayed.stderr, /The results match the recording\./);
   assert.deepEqual(JSON.parse(replayed.stdout).results, results);
   assert.equal(target.all.length, before);
 });
@@ -213,7 +213,7 @@ test("a replay names what differs: the results, or the request that is not in th
   const differs = await runCommand(["run", changed, "--replay", recording(), "--approve", "--check"], {});
   assert.equal(differs.code, 1);
   assert.match(differs.stderr, /^seen\.records\[1\]\.errors\[0\]\.message: "Not paid yet" → "Not paid"$/m);
-  assert.match(differs.stderr, /^The results are not those of the recording\./m);
+  assert.match(differs.stderr, /^The results differ from the recording\./m);
 
   writeFileSync(changed, documents("$number($string(paid))"));
   const failed = await runCommand(["run", changed, "--replay", recording()], {});
@@ -349,7 +349,10 @@ nodes:
   const environment = { LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8", LATCHKEY_LOG_FORMAT: "json" };
   const without = await runCommand(["run", file], environment);
   assert.equal(without.code, 2, without.stdout + without.stderr);
-  assert.match(without.stderr, /strat_bank signs in on the target's own pages.*CREDENTIAL_BANK_ACCESS_TOKEN/);
+  assert.match(
+    without.stderr,
+    /strat_bank uses a sign-in on the target's own pages.*CREDENTIAL_BANK_ACCESS_TOKEN/,
+  );
   const result = await runCommand(["run", file, "--record", recorded], {
     ...environment,
     CREDENTIAL_BANK_ACCESS_TOKEN: token,

@@ -78,7 +78,7 @@ test("runs are listed youngest first, by every filter, page by page", { timeout:
   const table = await installation.command("runs", "list", "--limit", "1");
   assert.match(
     table.stdout,
-    new RegExp(`^ID +ACCOUNT +BLUEPRINT.*\\n${failed} +acme +bad +Order A-1 .* failed \\(target\\)`),
+    new RegExp(`^ID +ACCOUNT +BLUEPRINT.*\\n${failed} +acme +bad +Order A-1 .* Failed \\(target\\)`),
   );
   for (const [options, says] of [
     [["--cursor", "run_none"], /`cursor`/],
@@ -101,7 +101,7 @@ test(
     const [done = "", , failed = ""] = ids;
     const shown = await installation.command("runs", "show", failed);
     assert.match(shown.stdout, /error +Node read: .*404/);
-    assert.match(shown.stdout, /read +failed +1 /);
+    assert.match(shown.stdout, /read +Failed +1 /);
     const json = JSON.parse((await installation.command("runs", "show", done, "--json")).stdout);
     assert.deepEqual(json.metadata, { order: "A-1" });
     assert.deepEqual(json.results, [
@@ -112,7 +112,7 @@ test(
       [["read", "done", 1]],
     );
     const watched = await installation.command("runs", "watch", done);
-    assert.deepEqual([watched.code, watched.stdout], [0, "completed\n"]);
+    assert.deepEqual([watched.code, watched.stdout], [0, "Completed\n"]);
     assert.equal((await installation.command("runs", "watch", failed)).code, 1);
 
     const purged = await installation.command("runs", "purge", json.run_key);
@@ -129,7 +129,7 @@ test(
     assert.deepEqual(audit, [{ actor: "cli" }]);
     const again = await installation.command("runs", "purge", done);
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /is purged already, or has not ended yet/);
+    assert.match(again.stderr, /is already purged, or has not ended yet/);
     assert.equal((await installation.command("runs", "show", "run_none")).code, 1);
   },
 );

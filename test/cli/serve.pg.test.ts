@@ -189,7 +189,7 @@ describe("the start", () => {
   test("an address of another machine: exit code 1 and what to do", async () => {
     const result = await latchkey(["serve"], { ...installation.environment, LATCHKEY_HOST: "192.0.2.1" });
     assert.equal(result.code, 1);
-    assert.match(result.stderr, /LATCHKEY_HOST is no address of this machine/);
+    assert.match(result.stderr, /LATCHKEY_HOST is not an address of this machine/);
   });
 
   test("a database that does not answer: exit code 1, what to do, and no password", async () => {
@@ -238,7 +238,7 @@ describe("the settings", () => {
       assert.equal(stdout, "");
       for (const name of Object.keys(wrong))
         assert.match(stderr, new RegExp(`^ {2}${name}(_FILE)?\\b`, "m"), name);
-      assert.match(stderr, /LATCHKEY_PROT is no setting\. The settings are: LATCHKEY_HOST, /);
+      assert.match(stderr, /LATCHKEY_PROT is not a setting\. The settings are: LATCHKEY_HOST, /);
       assert.match(stderr, /10\.0\.0\.0\/99/);
       assert.match(stderr, /somewhere/);
       assert.doesNotMatch(stderr, /hunter2|canary/);

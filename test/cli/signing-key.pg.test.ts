@@ -6,7 +6,7 @@ import { install, type Installation } from "../service.ts";
 import { latchkey } from "./program.ts";
 
 const SAYS =
-  /The signing key is not the one of this database.*LATCHKEY_SIGNING_KEY_FILE, or LATCHKEY_SIGNING_KEY\), from your backup/;
+  /The signing key does not belong to this database.*LATCHKEY_SIGNING_KEY_FILE, or LATCHKEY_SIGNING_KEY\), from your backup/;
 
 let installation: Installation & AsyncDisposable;
 before(async () => {

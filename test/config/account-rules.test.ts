@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { check, problemsOf } from "./problems-of.ts";
 
 const LOGO_HOW =
-  "write the picture itself: `data:image/png;base64,…`, which `base64 -w0 logo.png` gives the end of (PNG, JPEG or WebP, at most 32 KiB)";
+  "write the picture itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)";
 
 const RULES: readonly (readonly [rule: string, text: string, problems: readonly string[]])[] = [
   [
@@ -33,22 +33,24 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
   [
     "a logo on another server is refused: it would see every visitor",
     "account: acme\nbranding: { logo_url: https://cdn.acme.example/logo.png }\n",
-    [`2:23 branding.logo_url a picture on another server would show that server every visitor; ${LOGO_HOW}`],
+    [
+      `2:23 branding.logo_url a picture on another server would let that server see every visitor; ${LOGO_HOW}`,
+    ],
   ],
   [
     "a logo is a picture of a kind that is taken",
     "account: acme\nbranding: { logo_url: 'data:image/svg+xml;base64,PHN2Zy8+' }\n",
-    [`2:23 branding.logo_url pictures of type \`image/svg+xml\` are not taken; ${LOGO_HOW}`],
+    [`2:23 branding.logo_url pictures of type \`image/svg+xml\` are not supported; ${LOGO_HOW}`],
   ],
   [
     "a logo is what it says",
     "account: acme\nbranding: { logo_url: 'data:image/png;base64,PHN2Zy8+' }\n",
-    [`2:23 branding.logo_url says \`image/png\` and is none; ${LOGO_HOW}`],
+    [`2:23 branding.logo_url claims to be \`image/png\` but is not; ${LOGO_HOW}`],
   ],
   [
     "a logo is small",
     `account: acme\nbranding: { logo_url: 'data:image/png;base64,${Buffer.alloc(33_000, 1).toString("base64")}' }\n`,
-    ["2:23 branding.logo_url has 33 KiB; make it smaller: at most 32 KiB"],
+    ["2:23 branding.logo_url has 33 KiB; the maximum is 32 KiB"],
   ],
   [
     "an accent colour has six digits, in quotes: without them it is a comment",
@@ -80,7 +82,7 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
     "origins have a scheme",
     "account: acme\nallowed_origins: [app.example]\n",
     [
-      "2:19 allowed_origins[0] `app.example` is no origin; write an origin like `https://app.example.com` or `http://localhost:3000`",
+      "2:19 allowed_origins[0] `app.example` is not an origin; write an origin like `https://app.example.com` or `http://localhost:3000`",
     ],
   ],
   [
@@ -108,7 +110,7 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
   [
     "origins have no user",
     "account: acme\nallowed_origins: [https://me@app.example]\n",
-    ["2:19 allowed_origins[0] must not hold a user name or a password; remove them"],
+    ["2:19 allowed_origins[0] must not contain a user name or a password; remove them"],
   ],
   [
     "origins have no dot at the end",
@@ -118,7 +120,7 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
   [
     "origins stand there once",
     "account: acme\nallowed_origins: [https://a.example, https://a.example]\n",
-    ["2:38 allowed_origins[1] stands here twice; remove one"],
+    ["2:38 allowed_origins[1] is listed twice; remove one"],
   ],
   [
     "a list is a list",

@@ -28,21 +28,21 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "    from: list\n",
     "    from: rates\n",
     [
-      "24:11 nodes[4].from the node `rates` gives a value, and `map` reads records; put a node of type `parse` between them",
+      "24:11 nodes[4].from the node `rates` outputs a value, and `map` reads records; put a node of type `parse` between them",
     ],
   ],
   [
     "a parse reads a value",
     "from: rates, format",
     "from: list, format",
-    ["21:36 nodes[3].from the node `list` gives records, and `parse` reads a value"],
+    ["21:36 nodes[3].from the node `list` outputs records, and `parse` reads a value"],
   ],
   [
     "an output can't be read",
     "    from: lines\n",
     "    from: out\n",
     [
-      "26:5 nodes[5] the nodes read each other in a circle: `checked` reads `out` reads `checked`; take one of these edges out",
+      "26:5 nodes[5] the nodes read each other in a circle: `checked` reads `out` reads `checked`; remove one of these edges",
       "28:11 nodes[5].from the node `out` is an output and can't be read from; name the node that it reads",
     ],
   ],
@@ -57,7 +57,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "    credential: portal\n",
     "    credential: portal\n    from: lines\n",
     [
-      "11:5 nodes[1] the nodes read each other in a circle: `list` reads `lines` reads `list`; take one of these edges out",
+      "11:5 nodes[1] the nodes read each other in a circle: `list` reads `lines` reads `list`; remove one of these edges",
       "14:5 nodes[1].from a node of type `http` takes no `from`; remove it",
     ],
   ],
@@ -66,7 +66,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "    from: list\n",
     "    from: [list, checked]\n",
     [
-      "22:5 nodes[4] the nodes read each other in a circle: `lines` reads `checked` reads `lines`; take one of these edges out",
+      "22:5 nodes[4] the nodes read each other in a circle: `lines` reads `checked` reads `lines`; remove one of these edges",
     ],
   ],
   [
@@ -74,7 +74,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "total: $number(total)",
     "total: $nodes.checked.total",
     [
-      "22:5 nodes[4] the nodes read each other in a circle: `lines` reads `checked` reads `lines`; take one of these edges out",
+      "22:5 nodes[4] the nodes read each other in a circle: `lines` reads `checked` reads `lines`; remove one of these edges",
     ],
   ],
   [
@@ -226,7 +226,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "$inputs.period.from",
     "$nodes.period.from",
     [
-      "16:51 nodes[1].request.query.from the node `period` gives a value, and `$nodes` has only records; an INPUT is `$inputs.<refKey>`",
+      "16:51 nodes[1].request.query.from the node `period` outputs a value, and `$nodes` has only records; use `$inputs.<refKey>` for an INPUT",
     ],
   ],
   [

@@ -165,7 +165,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "    recrods: items",
     [
       "17:5 nodes[1].recrods unknown key `recrods`; did you mean `records`?",
-      "24:11 nodes[4].from the node `list` gives a value, and `map` reads records; put a node of type `parse` between them",
+      "24:11 nodes[4].from the node `list` outputs a value, and `map` reads records; put a node of type `parse` between them",
     ],
   ],
   [

@@ -113,7 +113,7 @@ const FORGED: Readonly<Record<string, { readonly forge: () => Promise<void>; rea
   },
   "a version without a signature": {
     forge: async () => void (await query("update strategy_version set row_mac = null")),
-    row: /^The row strategy_version acct_\w+\/strat_portal\/\d+ of the database carries no signature/,
+    row: /^The row strategy_version acct_\w+\/strat_portal\/\d+ of the database has no signature/,
   },
   "a pointer to the version in force that was moved back": {
     forge: async () => void (await query("update strategy set current_version = current_version - 1")),

@@ -59,7 +59,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "they are records",
     "for_each: list",
     "for_each: given",
-    /^11:15 nodes\[2\]\.for_each the node `given` gives a value/,
+    /^11:15 nodes\[2\]\.for_each the node `given` outputs a value/,
   ],
   [
     "a loop takes no `from`",
@@ -101,9 +101,9 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "a step before",
     "$steps.open.state",
     "$steps.wait.state",
-    /^17:15 .*the step `wait` has given nothing yet; only steps before this one have$/,
+    /^17:15 .*the step `wait` has no output yet; only earlier steps have$/,
   ],
-  ["not itself", "$steps.open.state", "$steps.send.state", /the step `send` has given nothing yet/],
+  ["not itself", "$steps.open.state", "$steps.send.state", /the step `send` has no output yet/],
   [
     "and one",
     "$steps.open.state = 'open'",

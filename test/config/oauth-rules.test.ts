@@ -52,11 +52,11 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
   ],
   "a template in the host": [
     'client_id: c, issuer: "https://{{ $credential.tenant }}.example"',
-    /^login.issuer the host part/,
+    /^login.issuer the host of a URL/,
   ],
   "a user name in the address": [
     "client_id: c, issuer: https://u:p@id.example",
-    /^login.issuer a url holds no user name/,
+    /^login.issuer a URL must not contain a user name/,
   ],
   "a fragment": [
     `client_id: c, ${ISSUER}, token_url: "https://a.example/t#x"`,
@@ -133,7 +133,7 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
   ],
   "a secret in an address": [
     `client_id: c, extra_params: { p: "{{ $credential.pass }}" }, ${ISSUER}`,
-    /^login.extra_params.p the secret field `pass` would stand in a URL/,
+    /^login.extra_params.p the secret field `pass` would become part of a URL/,
   ],
   "a cache": [`client_id: c, cache: 5m, ${ISSUER}`, /^login.cache login type `oauth2` keeps its tokens/],
 };

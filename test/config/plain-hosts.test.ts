@@ -62,7 +62,7 @@ test("hosts that are public and not encrypted are refused by their place, unless
     const [problem = "", ...more] = problemsOf(make("https://a.example, http://example.com"));
     assert.match(
       problem,
-      /^f:5:28 hosts\[1\] `http:\/\/example\.com` is public and not encrypted.*write https:\/\/, or put `insecure: true`/,
+      /^f:5:28 hosts\[1\] `http:\/\/example\.com` is public and not encrypted.*use https:\/\/, or put `insecure: true`/,
     );
     assert.deepEqual(more, []);
     assert.deepEqual(problemsOf(make("https://a.example, http://example.com", "insecure: true\n")), []);

@@ -56,10 +56,7 @@ const REFUSED: readonly (readonly [name: string, text: string, problems: readonl
   [
     "keys that stand twice, all of them",
     "a: 1\nb: {c: 1, c: 2}\na: 2\n",
-    [
-      "f:2:11 b.c the key `c` stands here twice; remove one",
-      "f:3:1 a the key `a` stands here twice; remove one",
-    ],
+    ["f:2:11 b.c the key `c` occurs twice; remove one", "f:3:1 a the key `a` occurs twice; remove one"],
   ],
   [
     "a list as a document",
@@ -91,18 +88,18 @@ const REFUSED: readonly (readonly [name: string, text: string, problems: readonl
   [
     "a number that is none in JSON",
     "a: .nan\n",
-    ["f:1:4 a `.nan` is no JSON number; put it in quotes if it is text"],
+    ["f:1:4 a `.nan` is not a JSON number; put it in quotes if it is text"],
   ],
   [
     "a number that would lose digits",
     "a: 9007199254740993\n",
     ["f:1:4 a the number `9007199254740993` is too large to be kept exactly; put it in quotes"],
   ],
-  ["U+0000", 'a: "\\0"\n', ["f:1:4 a the text holds U+0000 or half a surrogate pair; remove it"]],
+  ["U+0000", 'a: "\\0"\n', ["f:1:4 a the text contains U+0000 or half a surrogate pair; remove it"]],
   [
     "half a surrogate pair",
     'a: "\\ud800"\n',
-    ["f:1:4 a the text holds U+0000 or half a surrogate pair; remove it"],
+    ["f:1:4 a the text contains U+0000 or half a surrogate pair; remove it"],
   ],
   ["text that never ends", 'a: "x\nb: 1\n', ['f:3:1 YAML syntax: Missing closing "quote']],
 ];

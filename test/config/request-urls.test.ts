@@ -41,8 +41,8 @@ test("whatever leads to another origin is refused, however it is written", () =>
     assert.match(credential(url)[0] ?? "", /is not among the `hosts` of it$/, url);
     assert.match(open(url)[0] ?? "", /is not among the Blueprint's own `hosts`$/, url);
   }
-  assert.deepEqual(credential("javascript:alert(1)"), ["`javascript:alert(1)` is no URL"]);
-  assert.deepEqual(credential("https://"), ["`https://` is no URL"]);
+  assert.deepEqual(credential("javascript:alert(1)"), ["`javascript:alert(1)` is not a URL"]);
+  assert.deepEqual(credential("https://"), ["`https://` is not a URL"]);
 });
 
 test("without a credential a relative URL leads nowhere", () => {

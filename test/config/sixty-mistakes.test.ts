@@ -39,7 +39,7 @@ login:
     - request: { url: /in }
       ${more}
 `;
-  const selector = "11:31 login.steps[0].extract.csrf.css `input[` is no CSS selector";
+  const selector = "11:31 login.steps[0].extract.csrf.css `input[` is not a CSS selector";
   assert.deepEqual(problemsOf(strategy("expect: { status: [302] }")), [selector]);
   assert.deepEqual(problemsOf(strategy("expct: { status: [302] }")), [
     selector,

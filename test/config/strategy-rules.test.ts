@@ -42,7 +42,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "fields:",
     "feilds:",
     [
-      "1:1 the key `fields` is missing (what the hosted form asks for); add it",
+      "1:1 the key `fields` is missing (the fields of the hosted form); add it",
       "4:1 feilds unknown key `feilds`; did you mean `fields`?",
     ],
   ],
@@ -84,7 +84,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "hosts: [https://portal.example]",
     "hosts: [portal.example]",
     [
-      "3:9 hosts[0] `portal.example` is no origin; write an origin like `https://app.example.com` or `http://localhost:3000`",
+      "3:9 hosts[0] `portal.example` is not an origin; write an origin like `https://app.example.com` or `http://localhost:3000`",
     ],
   ],
   // Fields
@@ -128,7 +128,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "type: text, min_length: 2, max_length: 20",
     "type: select, options: [a, { value: a, label: A }, { lable: b }]",
     [
-      "5:66 fields[0].options[1] the choice `a` stands here twice; remove one",
+      "5:66 fields[0].options[1] the choice `a` is listed twice; remove one",
       "5:90 fields[0].options[2] the key `value` is missing; add it",
       "5:92 fields[0].options[2].lable unknown key `lable`; did you mean `label`?",
     ],
@@ -159,7 +159,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "min_length: 2",
     'pattern: "(?=a)"',
     [
-      "5:60 fields[0].pattern is no RE2 regular expression (error parsing regexp: invalid or unsupported Perl syntax: `(?=`); look-around and back references are not supported",
+      "5:60 fields[0].pattern is not an RE2 regular expression (error parsing regexp: invalid or unsupported Perl syntax: `(?=`); look-around and back references are not supported",
     ],
   ],
   [
@@ -229,7 +229,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "attr: value",
     "json: a",
     [
-      "11:24 login.steps[0].extract.csrf an extract has exactly one of `css`, `json`, `regex`, `header`, `cookie`",
+      "11:24 login.steps[0].extract.csrf an extract must have exactly one of `css`, `json`, `regex`, `header`, `cookie`",
     ],
   ],
   [
@@ -244,13 +244,13 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "a URL without a scheme can't escape",
     "url: /me",
     "url: //evil.example/me",
-    ["19:28 login.check.request.url a url is relative (`/path`) or begins with https://"],
+    ["19:28 login.check.request.url a URL must be relative (`/path`) or begin with https://"],
   ],
   [
     "a backslash can't escape",
     "url: /me",
     "url: /\\evil.example/me",
-    ["19:28 login.check.request.url a url has no spaces, line breaks or backslashes"],
+    ["19:28 login.check.request.url a URL must not contain spaces, line breaks or backslashes"],
   ],
   [
     "extracts don't take reserved names",
@@ -358,7 +358,7 @@ nodes:
       known,
     ),
     [
-      "3:9 hosts[0] `portal` is no origin; write an origin like `https://app.example.com` or `http://localhost:3000`",
+      "3:9 hosts[0] `portal` is not an origin; write an origin like `https://app.example.com` or `http://localhost:3000`",
     ],
   );
 });

@@ -108,8 +108,8 @@ test("a node whose records nothing reads is warned of by its place; what writes,
   assert.deepEqual(warningsOf(blueprint(ROWS)), []);
   const unread = `${ROWS}\n  - ${READ}, records: items }\n  - { id: more, type: filter, from: rows, where: a > 1 }`;
   assert.deepEqual(warningsOf(blueprint(unread)), [
-    "7:5 nodes[2] nothing reads what the node `extra` gives; name it in a `from`, or take it out",
-    "8:5 nodes[3] nothing reads what the node `more` gives; name it in a `from`, or take it out",
+    "7:5 nodes[2] nothing reads the output of the node `extra`; name it in a `from`, or remove it",
+    "8:5 nodes[3] nothing reads the output of the node `more`; name it in a `from`, or remove it",
   ]);
   const used = [
     `  - ${READ}, records: items }`,

@@ -69,7 +69,7 @@ test("an admin signs in with a code, comes to the page that was asked for, and s
   const context = await stage.newContext();
   const page = await context.newPage();
   await page.goto(`${url}/dashboard/runs?run_name=Nightly`);
-  await page.getByLabel("Sign-in name").fill(admin.email);
+  await page.getByLabel("Email").fill(admin.email);
   await page.getByLabel("Password", { exact: true }).fill("not the password");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("alert").waitFor();
@@ -94,12 +94,12 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
     assert.deepEqual(await axeLightAndDark(page), [], what);
   };
   await page.goto(`${url}/dashboard`);
-  await page.getByLabel("Sign-in name").waitFor();
+  await page.getByLabel("Email").waitFor();
   await assertAccessible("the first sign-in");
-  await page.getByLabel("Sign-in name").fill(admin.email);
+  await page.getByLabel("Email").fill(admin.email);
   await page.getByLabel("Password", { exact: true }).fill(admin.password);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByLabel("Your password, again").fill(admin.password);
+  await page.getByLabel("Confirm your password").fill(admin.password);
   await assertAccessible("the password again");
   await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("img", { name: "QR code for your authenticator app" }).waitFor();
@@ -107,10 +107,10 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   const secret = (await page.locator("code").first().textContent()) ?? "";
   await page.getByLabel("Code", { exact: true }).fill(nextCode(secret));
   await page.getByRole("button", { name: "Confirm" }).click();
-  await page.getByRole("button", { name: "I have kept them" }).waitFor();
+  await page.getByRole("button", { name: "I've saved these codes" }).waitFor();
   assert.equal(await page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem").count(), 10);
   await assertAccessible("the recovery codes");
-  await page.getByRole("button", { name: "I have kept them" }).click();
+  await page.getByRole("button", { name: "I've saved these codes" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await context.close();
 });
@@ -121,7 +121,7 @@ test("a session that is over leads to the sign-in, and back to the same page", a
   await viewer.context().clearCookies();
   await viewer.getByRole("heading", { name: "Sign in" }).waitFor();
   const again = await stage.operators.operator("viewer");
-  await viewer.getByLabel("Sign-in name").fill(again.email);
+  await viewer.getByLabel("Email").fill(again.email);
   await viewer.getByLabel("Password", { exact: true }).fill(again.password);
   await viewer.getByRole("button", { name: "Sign in" }).click();
   await viewer.getByRole("link", { name: "Nightly list" }).waitFor();
@@ -139,14 +139,14 @@ test("a run is watched live, from its trigger to its review", async () => {
   // The list finds it by itself.
   await page.getByRole("link", { name: "Live run" }).click();
   await page.getByRole("heading", { name: "Live run", level: 1 }).waitFor();
-  await page.getByText("It waits for a person").waitFor();
+  await page.getByText("This run awaits a review").waitFor();
   assert.equal(new URL(page.url()).pathname, `/dashboard/runs/${run}`);
   const ignored = page.getByRole("region", { name: "Ignored keys" });
   assert.match(await ignored.getByRole("row").last().innerText(), /purchase_ordr\s+purchase_order/);
   assert.match(await page.getByRole("region", { name: "Metadata" }).innerText(), /PO-7/);
   await page.getByText("Graph", { exact: true }).click();
   await page.getByRole("button", { name: "A look at the invoices" }).click();
-  await page.getByText("It wrote nothing down.").waitFor();
+  await page.getByText("This step logged nothing.").waitFor();
   await page.getByRole("button", { name: "Cancel the run" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
   await page.getByText("Cancelled", { exact: true }).waitFor();
@@ -165,18 +165,18 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   const page = await stage.openPage("reviewer", `/reviews/${review}`);
   await page.getByLabel("supplier of record 2").fill("Southgate");
   await page.getByLabel("total of record 2").fill("three");
-  await page.getByText("A number is needed here.").waitFor();
+  await page.getByText("Enter a number.").waitFor();
   assert.ok(await page.getByRole("button", { name: "Approve" }).isDisabled());
   await page.getByLabel("total of record 2").fill("7");
-  await page.getByRole("button", { name: "Leave out record 3" }).press("Enter");
-  await page.getByText("1 edited, 1 left out").waitFor();
+  await page.getByRole("button", { name: "Exclude record 3" }).press("Enter");
+  await page.getByText("1 edited, 1 excluded").waitFor();
   // A look at another page loses nothing of it; closing the tab there would be asked about.
   await page.getByRole("link", { name: "Runs", exact: true }).click();
   await page.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
   const isAsked = "!window.dispatchEvent(new Event('beforeunload', { cancelable: true }))";
   assert.equal(await page.evaluate(isAsked), true);
   await page.goBack();
-  await page.getByText("1 edited, 1 left out").waitFor();
+  await page.getByText("1 edited, 1 excluded").waitFor();
   assert.equal(await page.getByLabel("supplier of record 2").inputValue(), "Southgate");
   await page.getByRole("button", { name: "Approve" }).press("Enter");
   const dialog = page.getByRole("dialog");
@@ -184,7 +184,7 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  await page.getByText("Who decided what").waitFor();
+  await page.getByText("Decided by").waitFor();
   await page.getByText("The supplier was missing").waitFor();
   assert.equal(await page.evaluate(isAsked), false, "what is decided is kept nowhere");
   await page.getByRole("link", { name: run }).click();
@@ -205,11 +205,11 @@ test("a viewer sees that a review waits, and neither its records nor a way to de
   const review = await stage.waitForReview(run);
   const page = await stage.openPage("viewer", "/reviews");
   await page.locator(`a[href$="/reviews/${review}"]`).click();
-  await page.getByText("Your role sees that this review waits").waitFor();
+  await page.getByText("Your role can see this review but not its records").waitFor();
   assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0);
   assert.equal(await page.getByText("RE-1").count(), 0);
   await page.goto(`${url}/dashboard/runs/${run}`);
-  await page.getByText("It waits for a person").waitFor();
+  await page.getByText("This run awaits a review").waitFor();
   assert.equal(await page.getByRole("button", { name: "Cancel the run" }).count(), 0);
   await page.context().close();
 });
@@ -221,7 +221,7 @@ test("what is forever wants the second factor, and goes on when it is given", as
   const context = await stage.newContext();
   const page = await context.newPage();
   await page.goto(`${url}/dashboard/runs/${run}`);
-  await page.getByLabel("Sign-in name").fill(admin.email);
+  await page.getByLabel("Email").fill(admin.email);
   await page.getByLabel("Password", { exact: true }).fill(admin.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByLabel("Code").fill(nextCode(admin.secret));
@@ -253,7 +253,7 @@ async function propose(): Promise<string> {
 test("a change that needs two admins is shown with what differs, and one of them confirms it", async () => {
   const id = await propose();
   const page = await stage.openPage("admin", "/");
-  await page.getByText("1 proposal waits for an admin").waitFor();
+  await page.getByText("1 proposal awaits confirmation").waitFor();
   await page.getByRole("link", { name: /^Proposals/ }).click();
   await page.getByRole("link", { name: "The account acme turns `two_person` off." }).click();
   await page.waitForURL(`**/proposals/${id}`);
@@ -261,13 +261,13 @@ test("a change that needs two admins is shown with what differs, and one of them
   await page.getByText("2 different admins").waitFor();
   await page.getByRole("button", { name: "Confirm the proposal" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
-  await page.getByText("You agree. Another admin confirms it.").waitFor();
+  await page.getByText("You have confirmed it. Another admin must confirm it too.").waitFor();
   await page.getByText("1 admin", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Discard the proposal" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
   await page.getByText("Discarded", { exact: true }).waitFor();
   await page.getByRole("link", { name: /^Proposals/ }).click();
-  await page.getByText("Nothing waits").waitFor();
+  await page.getByText("No open proposals").waitFor();
   await page.context().close();
 });
 
@@ -358,7 +358,7 @@ for (const [width, height] of inTier(SIZES, ([each]) => each === 390)) {
       await look("results and graph");
       await page.context().clearCookies();
       await page.goto(`${url}/dashboard`);
-      await page.getByLabel("Sign-in name").waitFor();
+      await page.getByLabel("Email").waitFor();
       await look("sign-in");
       assert.deepEqual(found, []);
       await page.context().close();

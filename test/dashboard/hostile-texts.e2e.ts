@@ -54,7 +54,7 @@ test("what comes from outside is text, wherever it is shown", async () => {
   assert.equal(await page.getByLabel("number of record 2").inputValue(), HOSTILE[1]);
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-  await page.getByText("Who decided what").waitFor();
+  await page.getByText("Decided by").waitFor();
   await page.goto(`${url}/dashboard/runs/${run}`);
   await page
     .getByRole("region", { name: "Records" })

@@ -50,17 +50,17 @@ test("a Blueprint is written with its problems beside it, published, tried, and 
   await page.getByRole("link", { name: "New Blueprint" }).click();
   const editor = page.getByRole("textbox", { name: "The new document" });
   await editor.waitFor();
-  await page.getByText("No problem.").waitFor();
+  await page.getByText("Valid", { exact: true }).waitFor();
   await assertAccessible("the editor");
   await editor.press("Control+a");
   await page.keyboard.insertText(
     "blueprint: written-here\naccount: acme\nname: Written here\nnodes:\n  - { id: data, type: input, refKey: data }\n  - { id: rows, type: parse, from: data, format: json }\n  - { id: out, type: output, refKey: rows, from: rows }\n  - { id: more, type: parse, from: data, format: csv }\n",
   );
   // What is left to chance is marked, and does not keep it from being published.
-  await page.getByText("No problem, one warning.").waitFor();
+  await page.getByText("Valid, 1 warning").waitFor();
   await page
     .getByRole("list", { name: "Warnings" })
-    .getByRole("button", { name: /^Line 8: nodes\[3\] nothing reads what the node `more` gives/ })
+    .getByRole("button", { name: /^Line 8: nodes\[3\] nothing reads the output of the node `more`/ })
     .waitFor();
   await assertAccessible("warnings");
   assert.equal(await page.getByRole("button", { name: "Publish…" }).isDisabled(), false);
@@ -78,8 +78,8 @@ test("a Blueprint is written with its problems beside it, published, tried, and 
   await page.keyboard.press("Delete");
   await page.keyboard.press("Delete");
   await page.keyboard.insertText("data");
-  await page.getByText("No problem.").waitFor();
-  await page.getByRole("region", { name: "Drawing of the Blueprint" }).waitFor();
+  await page.getByText("Valid", { exact: true }).waitFor();
+  await page.getByRole("region", { name: "Graph of the Blueprint" }).waitFor();
   await page.getByRole("button", { name: "Publish…" }).click();
   await page.getByText("Make the blueprint written-here of acme").waitFor();
   await page.getByRole("button", { name: "Publish", exact: true }).click();
@@ -96,17 +96,17 @@ test("a Blueprint is written with its problems beside it, published, tried, and 
   await page.getByText("5 min 0 s").waitFor();
 
   await page.getByRole("tab", { name: "Versions" }).click();
-  await page.getByRole("button", { name: "Look at version 2" }).click();
+  await page.getByRole("button", { name: "View version 2" }).click();
   await page.getByText('"5m"').waitFor();
   await assertAccessible("versions");
   await page.getByRole("button", { name: "Publish again version 1" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
-  await page.getByRole("button", { name: "Look at version 3" }).waitFor();
+  await page.getByRole("button", { name: "View version 3" }).waitFor();
 
   await page.getByRole("tab", { name: "Try it" }).click();
   await page.getByLabel("data").fill('[{"n": 1}]');
   await assertAccessible("trying");
-  await page.getByRole("button", { name: "Start the run" }).click();
+  await page.getByRole("button", { name: "Start run" }).click();
   await page.waitForURL(/\/runs\/run_/);
   const id = /run_\w+/.exec(page.url())?.[0] ?? assert.fail(page.url());
   assert.equal((await stage.caller.waitForRun(id, 100_000)).body.status, "completed");
@@ -144,13 +144,13 @@ test("a strategy shows the form that it makes, also while it is written", async 
 
 test("an account is changed; what is wrong is said beside its field", async () => {
   await goTo("/accounts/acme", "Acme Inc.");
-  const origins = page.getByLabel("Origins that a form may return to");
+  const origins = page.getByLabel("Allowed return origins");
   await origins.fill("app.example.com");
-  await page.getByRole("button", { name: "Change the account" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   await page.getByRole("alert").waitFor();
   await origins.fill("https://app.example.com");
-  await page.getByRole("button", { name: "Change the account" }).click();
-  await page.getByText("The account is changed.").waitFor();
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await page.getByText("Changes saved.").waitFor();
   await assertAccessible("an account");
 });
 
@@ -158,25 +158,25 @@ test("an API key is made, shown once, rotated after a question that says what en
   await goTo("/keys", "API keys");
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByLabel("Label").fill("From the dashboard");
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await page.getByText(/^lk_/).waitFor();
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "I've saved it" }).click();
   const count = async (): Promise<number> =>
     (await stage.operators.db.query("select 1 from api_key where name = 'From the dashboard'")).length;
   const dialog = page.getByRole("dialog");
   await page.getByRole("button", { name: "Rotate From the dashboard" }).click();
   await dialog
-    .getByText(/A caller that still uses From the dashboard is refused from \d+ \w+ \d{4}/)
+    .getByText(/Callers that still use From the dashboard are rejected after \d+ \w+ \d{4}/)
     .waitFor();
   await assertAccessible("a question about a key");
-  await dialog.getByRole("button", { name: "Leave it" }).click();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
   assert.equal(await count(), 1, "nothing was asked of the service");
   await page.getByRole("button", { name: "Rotate From the dashboard" }).click();
-  await dialog.getByLabel("The old key works").selectOption("no longer: it ends now");
-  await dialog.getByText("is refused from now on").waitFor();
+  await dialog.getByLabel("Keep the old key working for").selectOption("Revoke immediately");
+  await dialog.getByText("are rejected from now on").waitFor();
   await dialog.getByRole("button", { name: "Rotate" }).click();
   await page.getByText(/^lk_/).waitFor();
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "I've saved it" }).click();
   await page.getByRole("row", { name: /From the dashboard.*Revoked/ }).waitFor();
   assert.equal(await count(), 2);
   await page.getByRole("button", { name: "Revoke From the dashboard" }).click();
@@ -188,20 +188,20 @@ test("an API key is made, shown once, rotated after a question that says what en
 test("an account secret is kept for its origins, replaced and deleted, and no page shows its value", async () => {
   const canary = "dashboard-secret-canary-6Pq";
   await goTo("/secrets", "Account secrets");
-  await page.getByRole("heading", { name: "No secret yet" }).waitFor();
-  await page.getByText("names the secret NORTHWIND, which the account does not have").waitFor();
+  await page.getByRole("heading", { name: "No secrets yet" }).waitFor();
+  await page.getByText("uses the secret NORTHWIND, which the account does not have").waitFor();
   await page.getByRole("button", { name: "New secret" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("NORTHWIND");
-  await dialog.getByLabel("Origins that it may be sent to").fill("https://login.northwind.example/token");
+  await dialog.getByLabel("Allowed origins").fill("https://login.northwind.example/token");
   const value = dialog.getByRole("textbox", { name: "Value" });
   await value.fill(canary);
   assert.equal(await value.getAttribute("type"), "password");
   await assertAccessible("a new secret");
-  await dialog.getByRole("button", { name: "Keep the secret" }).click();
+  await dialog.getByRole("button", { name: "Save secret" }).click();
   await dialog.getByText("write https://login.northwind.example").first().waitFor();
-  await dialog.getByLabel("Origins that it may be sent to").fill("https://login.northwind.example");
-  await dialog.getByRole("button", { name: "Keep the secret" }).click();
+  await dialog.getByLabel("Allowed origins").fill("https://login.northwind.example");
+  await dialog.getByRole("button", { name: "Save secret" }).click();
   await page.getByRole("row", { name: /NORTHWIND.*https:\/\/login\.northwind\.example/ }).waitFor();
   await page.getByRole("link", { name: "strat_bank" }).waitFor();
   assert.equal(await page.getByText("which the account does not have").count(), 0);
@@ -210,13 +210,13 @@ test("an account secret is kept for its origins, replaced and deleted, and no pa
   await page.getByRole("button", { name: "Replace NORTHWIND" }).click();
   assert.equal(await dialog.getByRole("textbox", { name: "Value" }).inputValue(), "");
   await dialog.getByRole("textbox", { name: "Value" }).fill(`${canary}-2`);
-  await dialog.getByRole("button", { name: "Replace the secret" }).click();
+  await dialog.getByRole("button", { name: "Replace secret" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Delete NORTHWIND" }).click();
   await dialog.getByText("strat_bank names NORTHWIND: sign-ins and runs of this strategy fail").waitFor();
   assert.ok(!(await page.content()).includes(canary));
   await dialog.getByRole("button", { name: "Delete permanently" }).click();
-  await page.getByRole("heading", { name: "No secret yet" }).waitFor();
+  await page.getByRole("heading", { name: "No secrets yet" }).waitFor();
 });
 
 test("a credential is deleted after a question; the audit log knows, and every chain is in order", async () => {
@@ -229,13 +229,13 @@ test("a credential is deleted after a question; the audit log knows, and every c
   await page.getByRole("button", { name: "Delete Portal of Northwind" }).click();
   await assertAccessible("a question");
   await page.getByRole("button", { name: "Delete permanently" }).click();
-  await page.getByRole("heading", { name: "No credential yet" }).waitFor();
+  await page.getByRole("heading", { name: "No credentials yet" }).waitFor();
   await goTo("/audit", "Audit log");
   await page.getByLabel("Action").fill("credential.delete");
   await page.getByRole("button", { name: "Filter" }).click();
   await page.getByRole("cell", { name: /credential\.delete/ }).waitFor();
-  await page.getByRole("button", { name: "Check every chain" }).click();
-  await page.getByText("In order").waitFor();
+  await page.getByRole("button", { name: "Verify integrity" }).click();
+  await page.getByText("Verified", { exact: true }).waitFor();
   await assertAccessible("the audit log");
   const download = page.waitForEvent("download");
   await page.getByRole("link", { name: "Export" }).click();
@@ -245,16 +245,16 @@ test("a credential is deleted after a question; the audit log knows, and every c
 test("an operator is made, gets another role, and is disabled; the system tells how it is", async () => {
   await goTo("/operators", "Operators");
   await page.getByRole("button", { name: "New operator" }).click();
-  await page.getByLabel("Sign-in name").fill("new@example.com");
-  await page.getByRole("button", { name: "Make the operator" }).click();
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByLabel("Email").fill("new@example.com");
+  await page.getByRole("button", { name: "Create operator" }).click();
+  await page.getByRole("button", { name: "I've saved it" }).click();
   await page.getByLabel("Role of new@example.com").selectOption("reviewer");
   await page.getByRole("button", { name: "Disable new@example.com" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
   await page.getByRole("row", { name: /new@example\.com.*Disabled/ }).waitFor();
   await assertAccessible("operators");
   await goTo("/system", "System");
-  await page.getByText("Alive").first().waitFor();
+  await page.getByText("Healthy").first().waitFor();
   await assertAccessible("the system");
   await goTo("/accounts", "Accounts");
   await assertAccessible("accounts");

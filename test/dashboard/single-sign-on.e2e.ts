@@ -111,16 +111,16 @@ test("who says no there, or is nobody here, is told so and can use the password"
     .waitFor();
   assert.equal(page.url(), `${url}/dashboard/oidc`);
   await assertAccessible(page, "a refusal");
-  await page.getByRole("button", { name: "To the sign-in page" }).click();
+  await page.getByRole("button", { name: "Back to sign-in" }).click();
   await page.getByRole("button", { name: "Sign in with Example ID" }).click();
   await logIn(page, "stranger");
   await agree(page);
   await page
     .getByRole("alert")
-    .getByText(/No operator has your address/)
+    .getByText(/No operator has your email address/)
     .waitFor();
-  await page.getByRole("button", { name: "To the sign-in page" }).click();
-  await page.getByLabel("Sign-in name").fill(viewer.email);
+  await page.getByRole("button", { name: "Back to sign-in" }).click();
+  await page.getByLabel("Email").fill(viewer.email);
   await page.getByLabel("Password", { exact: true }).fill(viewer.password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
@@ -141,18 +141,18 @@ test("where our own second factor is wanted as well, it is set up without a pass
     return page;
   };
   const first = await arrive();
-  await first.getByRole("heading", { name: "Set up your second factor" }).waitFor();
+  await first.getByRole("heading", { name: "Set up two-factor authentication" }).waitFor();
   await first.getByRole("button", { name: "Continue" }).click();
   await first.getByRole("img", { name: "QR code for your authenticator app" }).waitFor();
   const secret = (await first.locator("code").first().textContent()) ?? "";
   await first.getByLabel("Code", { exact: true }).fill(codeOf(secret));
   await first.getByRole("button", { name: "Confirm" }).click();
-  await first.getByRole("button", { name: "I have kept them" }).click();
+  await first.getByRole("button", { name: "I've saved these codes" }).click();
   await first.getByRole("heading", { name: "Overview" }).waitFor();
   await first.context().close();
 
   const second = await arrive();
-  await second.getByRole("heading", { name: "Your second factor" }).waitFor();
+  await second.getByRole("heading", { name: "Two-factor authentication" }).waitFor();
   await assertAccessible(second, "asked for the code");
   await second.getByLabel("Code").fill(nextCode(secret));
   await second.getByRole("button", { name: "Confirm" }).click();

@@ -69,7 +69,7 @@ async function write(label: string, text: string): Promise<void> {
   // Or Chromium keeps the style of what is replaced, by an attribute that the page's policy refuses.
   await editor.press("Delete");
   await page.keyboard.insertText(text);
-  await page.getByText("No problem.").waitFor();
+  await page.getByText("Valid", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Publish…" }).click();
   await page.getByRole("button", { name: "Publish", exact: true }).click();
 }
@@ -82,7 +82,7 @@ test("an operator signs in, and writes a strategy and a Blueprint", async () => 
   const context = await stage.newContext();
   page = await context.newPage();
   await page.goto(`${stage.operators.service.url}/dashboard`);
-  await page.getByLabel("Sign-in name").fill(operator.email);
+  await page.getByLabel("Email").fill(operator.email);
   await page.getByLabel("Password", { exact: true }).fill(operator.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByLabel("Code").fill(nextCode(operator.secret));
@@ -105,24 +105,24 @@ test("the login is tested with a credential: each step is seen, and no value", a
   await page.getByRole("tab", { name: "Credentials" }).click();
   // The newest is the first: the wrong one.
   await page.getByRole("button", { name: `Test login ${wrong}` }).click();
-  await page.getByRole("button", { name: "Test the login" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Test login" }).click();
   await page.getByRole("heading", { name: "Test login", level: 1 }).waitFor();
-  await page.getByText("It failed: login").waitFor();
+  await page.getByText("Failed: login").waitFor();
   const steps = page.getByRole("region", { name: "Steps" });
   await steps.getByText("login step 1 (POST /login)", { exact: true }).waitFor();
   await steps.getByText("status=401").waitFor();
-  await steps.getByText("What the target answered").waitFor();
+  await steps.getByText("Response from the target").waitFor();
   await steps.getByText(`${target.url}/login`).first().waitFor();
   assert.ok(!(await page.content()).includes(WRONG));
   assert.equal(await page.getByRole("button", { name: "Run again" }).count(), 0);
   assert.deepEqual(await axe(page), []);
   await page.getByRole("link", { name: "Credentials" }).click();
-  await page.getByText("1 rejected").waitFor();
+  await page.getByText("1 rejected login").waitFor();
   await page
     .getByRole("button", { name: /^Test login/ })
     .last()
     .click();
-  await page.getByRole("button", { name: "Test the login" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Test login" }).click();
   await page.getByText("Completed", { exact: true }).waitFor();
   assert.ok(!(await page.content()).includes(RIGHT));
   await page.getByRole("link", { name: "Runs", exact: true }).click();
@@ -136,7 +136,7 @@ test("the Blueprint is tried, watched live, reviewed with two records edited, an
   const choice = page.getByLabel("Credential for shop");
   await choice.selectOption({ index: 2 });
   await page.getByLabel("week").fill("week 47");
-  await page.getByRole("button", { name: "Start the run" }).click();
+  await page.getByRole("button", { name: "Start run" }).click();
   await page.waitForURL(/\/runs\/run_/);
   run = runOf();
   await page.getByRole("link", { name: "Open the review" }).click();
@@ -144,7 +144,7 @@ test("the Blueprint is tried, watched live, reviewed with two records edited, an
   await page.getByText("2 edited").waitFor();
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-  await page.getByText("Who decided what").waitFor();
+  await page.getByText("Decided by").waitFor();
   await page.getByRole("link", { name: run }).click();
   const records = page.getByRole("region", { name: "Records" });
   await records.getByRole("cell", { name: "A-3" }).waitFor();
@@ -154,17 +154,17 @@ test("the Blueprint is tried, watched live, reviewed with two records edited, an
 
 test("it is run again after a warning that it writes again, once for two clicks, and both runs say so", async () => {
   await page.getByRole("button", { name: "Run again" }).click();
-  const asking = page.getByRole("dialog", { name: "Run it again?" });
-  await asking.getByText("of the same version 1").waitFor();
-  await asking.getByText("It writes to other systems again").waitFor();
+  const asking = page.getByRole("dialog", { name: "Run again?" });
+  await asking.getByText("on the same version 1").waitFor();
+  await asking.getByText("This run writes to other systems again").waitFor();
   assert.deepEqual(await axe(page), []);
   await asking.getByRole("button", { name: "Run again, and write again" }).dblclick();
-  await page.getByText("Again of").waitFor();
+  await page.getByText("Rerun of").waitFor();
   again = runOf();
   assert.notEqual(again, run);
   await page.getByText("week 47").waitFor();
   await page.getByRole("link", { name: run }).click();
-  await page.getByText("Run again as").waitFor();
+  await page.getByText("Reruns").waitFor();
   assert.equal(await page.getByRole("link", { name: again }).count(), 1);
   const made = await stage.operators.db.query("select 1 from run where again_of = $1", [run]);
   assert.equal(made.length, 1);
@@ -191,7 +191,7 @@ nodes:
       await page.waitForTimeout(50);
   const [first = "", ...others] = runs;
   await page.getByRole("link", { name: "Overview" }).click();
-  await page.getByRole("link", { name: "3 writes may have happened" }).click();
+  await page.getByRole("link", { name: "3 uncertain writes" }).click();
   const group = page.getByRole("listitem").filter({ hasText: "posts, node post" });
   await group.getByText("3 of 3 runs").waitFor();
   await group.getByText("the target answered 502").waitFor();
@@ -225,7 +225,7 @@ nodes:
   const asking = page.getByRole("dialog", { name: "Did all 2 happen?" });
   await asking.getByRole("button", { name: "They happened" }).click();
   await page.getByText("2 writes of 2 runs count as done.").waitFor();
-  await page.getByText("Every write is certain").waitFor();
+  await page.getByText("No uncertain writes").waitFor();
   for (const each of others) assert.equal((await stage.caller.waitForRun(each)).body.status, "completed");
   assert.equal(posted().length, 4);
   const entries = await stage.operators.db.query<{ run: string }>(
@@ -248,10 +248,10 @@ test("the credential is deleted, running again says so, and the audit log has al
   }
   await page.goto(`${stage.operators.service.url}/dashboard/runs/${run}`);
   await page.getByRole("button", { name: "Run again" }).click();
-  const asking = page.getByRole("dialog", { name: "Run it again?" });
+  const asking = page.getByRole("dialog", { name: "Run again?" });
   await asking.getByText(/The credential cred_\w+ was deleted/).waitFor();
   assert.equal(await asking.getByRole("button", { name: /^Run again/ }).count(), 0);
-  await asking.getByRole("button", { name: "Leave it" }).click();
+  await asking.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("link", { name: "Audit log" }).click();
   for (const action of [
     "config.apply",

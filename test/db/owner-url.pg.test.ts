@@ -125,7 +125,7 @@ describe("DATABASE_OWNER_URL", () => {
     });
   });
 
-  test("is refused without DATABASE_URL, and when it is no URL", () => {
+  test("is refused without DATABASE_URL, and when it is not a URL", () => {
     assert.throws(
       () => readConfig({ DATABASE_OWNER_URL: "postgres://owner@db/latchkey" }),
       /Set both, or neither/,

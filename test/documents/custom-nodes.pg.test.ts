@@ -68,7 +68,7 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
     await latchkey(["doctor"], { ...installation.environment, LATCHKEY_NODE_FILES: files });
   assert.match(
     (await doctor("")).stdout,
-    /^wrong node type running_total: the node sums of the Blueprint acme\/invoice-totals has it, and this process does not\. Name its file in LATCHKEY_NODE_FILES/m,
+    /^wrong node type running_total: the node sums of the Blueprint acme\/invoice-totals uses it, but this process does not have it\. Name its file in LATCHKEY_NODE_FILES/m,
   );
   assert.doesNotMatch((await doctor(setting.LATCHKEY_NODE_FILES)).stdout, /node type running_total/);
 

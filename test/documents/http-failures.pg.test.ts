@@ -146,7 +146,7 @@ test("the timeout is that of one request: a slow answer is tried again, and many
   const slow = await runAgainst("hurried");
   assert.match(
     String(slow.run.detail),
-    /^Node read: GET .*gave no complete response within 500 ms \(after 3 attempts\)\.?$/,
+    /^Node read: GET .*sent no complete response within 500 ms \(after 3 attempts\)\.?$/,
   );
   assert.equal(slow.requests, 3);
   assert.equal(

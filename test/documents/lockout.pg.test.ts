@@ -92,7 +92,7 @@ test("an operator sees the lock, and unlocks it", async () => {
   assert.deepEqual([found.account, found.strategy, found.rejections], ["acme", "strat_default", 2]);
   assert.match(found.locked_until, /Z$/);
   const table = await bench.installation.command("credentials", "list");
-  assert.match(table.stdout, new RegExp(`${id} .*locked until 20.* \\(2 rejected\\)`));
+  assert.match(table.stdout, new RegExp(`${id} .*Locked until 20.*, 2 rejected logins`));
   assert.ok(!`${listed.stdout}${table.stdout}`.includes("canary"));
   assert.equal((await bench.installation.command("credentials", "unlock", id)).stdout, `Unlocked ${id}.\n`);
   const audited = await bench.installation.database.db.query(

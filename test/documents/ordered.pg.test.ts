@@ -68,7 +68,7 @@ test("a damaged file fails the run at its node, and the operator reads why", asy
   assert.equal(accepted.status, 202, accepted.text);
   const run = await bench.ended(accepted.body.id);
   assert.equal(run.status.status, "failed");
-  assert.equal(run.detail, "Node customers: The file: the XLSX is no spreadsheet, or a damaged one.");
+  assert.equal(run.detail, "Node customers: The file: the XLSX is not a spreadsheet, or is damaged.");
 });
 
 test("a `with` that is no node, gives no records, or closes a circle is refused by name and place", async () => {
@@ -87,7 +87,7 @@ test("a `with` that is no node, gives no records, or closes a circle is refused 
     problems.map((line) => line.replace(/^\d+:\d+ /, "")),
     [
       "nodes[2].with there is no node `lists`; did you mean `list`?",
-      "nodes[2].with the node `word` gives a value, and `join` reads records; put a node of type `parse` between them",
+      "nodes[2].with the node `word` outputs a value, and `join` reads records; put a node of type `parse` between them",
       "nodes[2] the node `j` reads itself; name another node",
       "nodes[2].by[1].expression secrets are never in scope in a Blueprint; only a strategy's `login` sees `$credential`",
     ],

@@ -62,7 +62,7 @@ test("every key of an http node that is not built, `$token` in a read, and the f
     [http("save: text"), "nodes[1].save", /file/],
     [http("save: file, records: $"), "nodes[1]", /one of `records`, `parse`, `extract` and `save`/],
     [http("save: file, for_each: list, max_bytes: 20000000"), "nodes[1].max_bytes", /part of the record/],
-    [http("save: file, effect: write"), "nodes[1].save", /the answer of a write is no file/],
+    [http("save: file, effect: write"), "nodes[1].save", /the answer of a write is not a file/],
     [
       http("records: $", ', query: { t: "{{ $token }}" }'),
       "nodes[1].request.query.t",

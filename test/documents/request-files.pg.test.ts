@@ -127,7 +127,7 @@ test("a body of nothing fails the node, and a type that is none never becomes a 
     ["file: upload", /request\.file: the node "upload" gives nothing/],
     [
       'multipart: { a: { file: note, type: "{{ $inputs.note }}" } }',
-      /request\.multipart\.a\.type gives what is no content type/,
+      /request\.multipart\.a\.type is not a content type/,
     ],
     ['multipart: { a: "{{ $inputs.terms }}" }', /request\.multipart\.a gives an object; it must give a text/],
   ] as const) {

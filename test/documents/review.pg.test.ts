@@ -129,7 +129,7 @@ test("bad changes are refused whole, with their lines, and change nothing", asyn
       "3: is not JSON",
       '4: must be an object, as in {"ordinal": 3, "data": {…}}',
       "5: the key `data` is missing",
-      '6: has the key "isValid"; an edit has `ordinal` and `data`, and its errors are found anew',
+      '6: has the key "isValid"; an edit has `ordinal` and `data`, and its errors are computed again',
       "Nothing was changed.",
     ],
   );
@@ -144,15 +144,15 @@ test("bad changes are refused whole, with their lines, and change nothing", asyn
       "2: `data` must be an object: the record's data as a whole",
       "3: `ordinal` must be a whole number, from 0",
       "4: `data` is nested deeper than 500 levels",
-      `5: record 0 is changed at ${file}:4 already`.replaceAll(`${file}:`, ""),
-      "--exclude: record 0 is changed at 4 already",
+      `5: record 0 is already changed at ${file}:4`.replaceAll(`${file}:`, ""),
+      "--exclude: record 0 is already changed at 4",
       "--exclude: there is no record 9; the review has 0 to 2",
       "Nothing was changed.",
     ],
   );
   const fixed = await stage.park("fixed");
   const outcome = await stage.approve(fixed.review, { edits: [edit(0, { n: 1 })] });
-  assert.ok(outcome.kind === "refused" && /takes no edits/.test(outcome.problems.join()));
+  assert.ok(outcome.kind === "refused" && /allows no edits/.test(outcome.problems.join()));
   const left = await stage.db.query(
     `select count(*)::int as changes, (select count(*)::int from review where id = any($1) and status = 'open') as open
      from review_change where review_id = any($1)`,
@@ -173,7 +173,7 @@ test("the command line lists, shows, edits and excludes, and rejects", async () 
   const listed = await stage.latchkey("list", "--run", one.run);
   assert.match(
     listed.stdout,
-    new RegExp(`^records +${one.review} +acme +asks +gate .*Look \\(3 records, 2 not valid\\)`, "m"),
+    new RegExp(`^records +${one.review} +acme +asks +gate .*Look \\(3 records, 2 invalid\\)`, "m"),
   );
   const { items: json } = JSON.parse(
     (await stage.latchkey("list", "--account", "acme", "--json")).stdout,
@@ -185,7 +185,7 @@ test("the command line lists, shows, edits and excludes, and rejects", async () 
   );
   const shown = (await stage.latchkey("show", one.review)).stdout;
   assert.match(shown, /^Look\n\nOf PO-7\n/);
-  assert.match(shown, /3 records, 2 not valid; they can be edited, or left out/);
+  assert.match(shown, /3 records, 2 invalid; they can be edited or excluded/);
   assert.match(shown, /^1 +no +-2 +n: must be >= 0$/m);
   const lines = (await stage.latchkey("show", one.review, "--json")).stdout.trim().split("\n");
   assert.deepEqual(
@@ -211,18 +211,18 @@ test("the command line lists, shows, edits and excludes, and rejects", async () 
     "sign",
   );
   assert.equal(approved.code, 0, approved.stderr);
-  assert.match(approved.stdout, /^Approved, with 1 records edited and 1 left out/);
+  assert.match(approved.stdout, /^Approved, with 1 records edited and 1 excluded/);
   assert.deepEqual(dataOf(await bench.ended(one.run)), [{ n: 1 }, { n: 2 }]);
   assert.match(
     (await stage.latchkey("show", one.review)).stdout,
-    /approved \(1 edited, 1 left out\) by ana at .*: sign/,
+    /Approved \(1 edited, 1 excluded\) by ana at .*: sign/,
   );
   assert.equal((await stage.latchkey("reject", other.review)).code, 2);
   assert.equal((await stage.latchkey("reject", other.review, "--reason", "no")).code, 0);
   assert.equal((await bench.ended(other.run)).status.status, "cancelled");
   const again = await stage.latchkey("approve", other.review);
   assert.equal(again.code, 1);
-  assert.match(again.stderr, /no longer open: rejected by cli at .*: no\. Nothing was changed/);
+  assert.match(again.stderr, /no longer open: Rejected by cli at .*: no\. Nothing was changed/);
   assert.match((await stage.latchkey("approve", "rev_nope")).stderr, /There is no review rev_nope/);
 });
 
@@ -268,7 +268,7 @@ test("20 decisions race, of this process and of commands: one counts, the others
     assert.match(String(outcome.review.decidedBy), /^(ana|bob|cli)$/);
   }
   for (const { code, stderr } of outside)
-    if (code !== 0) assert.match(stderr, /no longer open: (approved|rejected) .*by (ana|bob|cli) at/);
+    if (code !== 0) assert.match(stderr, /no longer open: (Approved|Rejected) .*by (ana|bob|cli) at/);
   const ended = await bench.ended(run);
   const [row] = await stage.db.query<{ status: string; changes: number }>(
     `select status, (select count(*)::int from review_change where review_id = review.id) as changes
@@ -322,7 +322,7 @@ test("a cancel, or a credential that is deleted, closes the review; what is deci
     assert.ok(!(await stage.latchkey("list", "--json")).stdout.includes(review));
     assert.match(
       (await stage.latchkey("reject", review, "--reason", "x")).stderr,
-      /closed, because its run has ended/,
+      /Closed: its run has ended/,
     );
     assert.equal((await bench.ended(run)).status.status, run === cancelled.run ? "cancelled" : "failed");
   }
@@ -366,7 +366,7 @@ test("after its timeout nobody can decide: `fail` fails the run and `approve` le
   });
   assert.equal(approved.status.status, "completed");
   assert.deepEqual(dataOf(approved), ROWS);
-  assert.match((await stage.latchkey("reject", approving.review, "--reason", "x")).stderr, /timed out at/);
+  assert.match((await stage.latchkey("reject", approving.review, "--reason", "x")).stderr, /Timed out at/);
 });
 
 test("the retention of an ended run takes its reviews, their records and their changes with it", async () => {

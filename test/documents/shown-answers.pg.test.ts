@@ -63,12 +63,12 @@ test("a failed request shows the operator what was answered: status, address, ti
   const write = await bench.run("unprocessable");
   assert.match(
     await shown(write.id),
-    /^ask was answered 422 from http:\/\/127\.0\.0\.1:\d+\/orders \(application\/json\)\n {2}\{"error":"amount must be positive"\}$/m,
+    /^ask received 422 from http:\/\/127\.0\.0\.1:\d+\/orders \(application\/json\)\n {2}\{"error":"amount must be positive"\}$/m,
   );
   const page = await bench.run("forbidden");
   assert.match(
     await shown(page.id),
-    /^ask was answered 403 from \S+\/sign-in\?next=… \(text\/html; charset=utf-8, title "Sign in & go"\)\n {2}Your plan has ended\.$/m,
+    /^ask received 403 from \S+\/sign-in\?next=… \(text\/html; charset=utf-8, title "Sign in & go"\)\n {2}Your plan has ended\.$/m,
   );
   // Spec, Errors: callers get one sentence of a failure.
   for (const run of [write, page])
@@ -81,7 +81,7 @@ test("a failed login shows its step with what came instead, and nothing of the c
   const id = await bench.connect("strat_form", { user: "ana", pass: "canary-pass-4711" });
   const run = await bench.run("form", { credential_id: id });
   const text = await shown(run.id);
-  assert.match(text, /^login step 2 \(submit form#in\) was answered 200 from \S+\/session \(text\/html/m);
+  assert.match(text, /^login step 2 \(submit form#in\) received 200 from \S+\/session \(text\/html/m);
   assert.match(text, /^ {2}Wrong password for ana, you typed \[REDACTED\]\.$/m);
   assert.doesNotMatch(text, /canary-pass|hidden-token/);
 });
@@ -99,12 +99,9 @@ test("a write that may have happened shows the answer that leaves it open", asyn
   const { body } = await bench.trigger("open");
   const text = await eventually("it waits", async () => {
     const now = await shown(body.id);
-    return now.includes("was answered") ? now : undefined;
+    return now.includes(" received ") ? now : undefined;
   });
-  assert.match(
-    text,
-    /^file was answered 200 from \S+\/open \(text\/html.*title "Ticket 7"\)\n {2}Thank you$/m,
-  );
+  assert.match(text, /^file received 200 from \S+\/open \(text\/html.*title "Ticket 7"\)\n {2}Thank you$/m);
 });
 
 test("a form that a script makes is said to be one", async () => {
@@ -112,7 +109,7 @@ test("a form that a script makes is said to be one", async () => {
   const id = await bench.connect("strat_form", { user: "ana", pass: "right" });
   assert.match(
     String((await bench.run("form", { credential_id: id })).detail),
-    /has no form `form#in`; it has no form at all, and scripts: it is made by JavaScript\. See in a browser's network tab/,
+    /has no form `form#in`; it has no form at all, but scripts: JavaScript builds it\. Look up in a browser's network tab/,
   );
 });
 

@@ -130,7 +130,7 @@ const CASES: readonly Case[] = [
     doubt(/`json` gives a number; write a comparison/),
   ],
   [
-    "an answer that is no JSON",
+    "an answer that is not JSON",
     { text: "<html>" },
     ', expect: { json: "a = 1" }',
     doubt(/^expected a JSON response$/),
@@ -194,7 +194,7 @@ test("doubts of one node in many runs are listed as one, and decided together", 
   );
   const asked = ["reviews", "decide", "acme", "many", "sent"];
   const unsure = await command(...asked);
-  assert.match(unsure.stderr, /Say either --happened or --not-happened/);
+  assert.match(unsure.stderr, /Give either --happened or --not-happened/);
   const wrong = await command("reviews", "decide", "acme", "many", "snt", "--happened");
   assert.deepEqual([wrong.code, /No write of node snt/.test(wrong.stderr)], [1, true]);
   const decided = await command(...asked, "--happened");

@@ -170,14 +170,14 @@ test("loopback and proxies are neighbours, others are not", () => {
 
 describe("LATCHKEY_TRUSTED_PROXIES", () => {
   const refused: readonly (readonly [item: string, reason: RegExp])[] = [
-    ["*", /"\*" would let every caller choose the address that counts as its own/],
-    ["0.0.0.0/0", /so wide that strangers are in it/],
-    ["::/0", /so wide that strangers are in it/],
+    ["*", /"\*" would let every caller choose its own address/],
+    ["0.0.0.0/0", /so wide that it includes strangers/],
+    ["::/0", /so wide that it includes strangers/],
     ["128.0.0.0/1", /so wide/],
     ["2000::/3", /so wide/],
     ["10.0.0.1", /write 10\.0\.0\.1\/32/],
     ["2001:DB8::1", /write 2001:db8::1\/128/],
-    ["10.0.0.1/8", /means 10\.0\.0\.0\/8; write that/],
+    ["10.0.0.1/8", /has host bits set; write 10\.0\.0\.0\/8/],
     ["10.0.0.0/33", /too long/],
     ["::ffff:10.0.0.0/104", /write the IPv4 network/],
     ["proxy.internal", /write one like/],

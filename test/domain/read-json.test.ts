@@ -36,7 +36,7 @@ test("values are counted before there are any", () => {
   for (const unit of ["[],", "{},", '"",', "1,", '{"":0},'])
     assert.deepEqual(readJson(`[${unit.repeat(3_000_000)}0]`), {
       ok: false,
-      problem: "holds more than 1000000 values",
+      problem: "has more than 1000000 values",
       isTooMuch: true,
     });
   // Any of them takes 24 MB in its list alone.

@@ -51,7 +51,7 @@ test("expressions give of a text what they give of its value", async () => {
   }
 });
 
-test("text that is no JSON is told, and can't be another row or a variable", async () => {
+test("text that is not JSON is told, and can't be another row or a variable", async () => {
   for (const rootText of ["", "[1", '1},{"root":2', '1,"variables":{}', "undefined", "[1]]"]) {
     await assert.rejects(bound.evaluateBatch(["$", "at"], [{ rootText }]), NoJson);
     await assert.rejects(bound.evaluate("$", { rootText }), NoJson);

@@ -71,7 +71,7 @@ const LOGINS: Readonly<Record<string, LeakPath>> = {
     answer: (response, secret) =>
       void response.writeHead(303, { location: `http://${hostPart(secret)}.example/` }).end(),
   },
-  "login: redirected to something that is no URL": {
+  "login: redirected to something that is not a URL": {
     login: form("\n      follow: true"),
     answer: (response, secret) =>
       void response.writeHead(303, { location: latin1(`http://[${secret}`) }).end(),
@@ -80,7 +80,7 @@ const LOGINS: Readonly<Record<string, LeakPath>> = {
     login: form("\n      extract: { opened: { css: '#token' } }"),
     answer: (response, secret) => void response.end(`<p>${secret}</p>`),
   },
-  "login: an answer that is no JSON": {
+  "login: an answer that is not JSON": {
     login: form("\n      extract: { opened: { json: token } }"),
     answer: (response, secret) => void response.end(`${secret} {`),
   },

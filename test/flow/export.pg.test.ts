@@ -104,7 +104,7 @@ test(
       "--output",
       file("few.csv"),
     );
-    assert.deepEqual([again.code, again.stderr.includes("few.csv is there already")], [1, true]);
+    assert.deepEqual([again.code, again.stderr.includes("few.csv already exists")], [1, true]);
     const text = readFileSync(file("few.csv"), "utf8");
     assert.ok(text.startsWith("\uFEFF"));
     const headings = ["n", "text", "nested", "later", "flag", "big", "is_valid", "_is_valid", "errors"];
@@ -150,7 +150,7 @@ test("what can't be written is refused with the remedy, and leaves no file", asy
   await refused(/has no result nothing. It has: items/, 1, id, "--key", "nothing");
   await refused(/There is no run run_none/, 1, "run_none");
   await refused(/--handle needs --key/, 2, id, "--handle", "other");
-  await refused(/--bom is for csv/, 2, id, "--key", "items", "--bom");
+  await refused(/--bom works only with/, 2, id, "--key", "items", "--bom");
   await moveClock(installation.database.db, "61 minutes");
   await runHousekeeping(installation.database.db);
   await refused(/has been purged/, 1, id, "--key", "items");

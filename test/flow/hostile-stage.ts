@@ -65,7 +65,7 @@ export const BOMBS: readonly Attack[] = [
   {
     name: "pdf",
     nodes: parsed("/pdf", "format: pdf"),
-    fails: /the PDF (took (more|longer) than|is no PDF|gives more|could not)/,
+    fails: /the PDF (took (more|longer) than|is not a PDF|gives more|could not)/,
   },
   {
     name: "markup",

@@ -252,8 +252,8 @@ test("a step that polls hands the run back between its asks, and the turns befor
   };
   await eventually("it waits", waits, PATIENCE_MS);
   const { stdout } = await installation.command("runs", "show", run);
-  assert.match(stdout, /^asks again +2\d{3}-/m);
-  assert.match(stdout, /^each +started .* at 2 of 3$/m);
+  assert.match(stdout, /^next poll +2\d{3}-/m);
+  assert.match(stdout, /^each +Running .* at 2 of 3$/m);
   const seen = ["open n0", "confirm n0 10", "open n1", "job"];
   assert.deepEqual(told, seen);
   await stop();

@@ -13,7 +13,7 @@ const BODIES: Readonly<Record<string, Buffer>> = {
   "/over": Buffer.from(`[${"[],".repeat(3_250_000)}[]]`),
   "/within": Buffer.from(`[${"{},".repeat(499_990)}{}]`),
 };
-const FAILURE = /holds more than 1000000 values/;
+const FAILURE = /has more than 1000000 values/;
 
 /** Each way to read a target's JSON whole, by the name of its Blueprint. */
 const WAYS: Readonly<Record<string, string>> = {

@@ -205,7 +205,7 @@ test("a write that each worker dies of is poison, and the operator sees that it 
     await installation.command("reviews", "write", run, "sent", "0", "--not-happened");
   const { code, stdout, stderr } = await decide();
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /Noted that it did not happen; its run is failed already\./);
+  assert.match(stdout, /Recorded that it did not happen; its run has already ended \(failed\)\./);
   assert.equal((await decide()).code, 1, "once");
   assert.deepEqual(await listed(), []);
   const audited = await db.query<{ detail: string }>(

@@ -133,7 +133,7 @@ for (const purpose of ["input", "step", "result"]) {
     };
     await withDamage(
       damaged(() => truncateSync(file, readFileSync(file).length - 1)),
-      { check: "object", place: key, problem: /bytes, and \d+ were stored/ },
+      { check: "object", place: key, problem: /bytes, but \d+ were stored/ },
     );
     const flipped = (): void => {
       const bytes = readFileSync(file);

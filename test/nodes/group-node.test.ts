@@ -122,10 +122,10 @@ test("what is no number is named by its record and field, without the data", asy
       name: "NodeFailure",
       message: `Record 1: fields.out.sum gives ${what}; it must give a number, or a text such as 12.50.`,
     });
-  await fails("1.234,50", "a text that is no decimal number");
-  await fails("secret", "a text that is no decimal number");
-  await fails("", "a text that is no decimal number");
-  await fails("9".repeat(101), "a text that is no decimal number");
+  await fails("1.234,50", "text that is not a decimal number");
+  await fails("secret", "text that is not a decimal number");
+  await fails("", "text that is not a decimal number");
+  await fails("9".repeat(101), "text that is not a decimal number");
   await fails(true, "true");
   await fails([1], "a list");
   await assert.rejects(

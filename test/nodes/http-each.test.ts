@@ -215,7 +215,7 @@ test("`save: file` gives each record its file, and a node behind it sends it on"
   for (const file of ["x", { base64: "a" }, { base64: "a b=" }, { base64: 1 }])
     await assert.rejects(
       sendOn({ file: "rows" }, [{ file }]),
-      /the record's field `file` is no file of `save: file`/,
+      /the record's field `file` is not a file of `save: file`/,
     );
 });
 
@@ -243,7 +243,7 @@ test("what makes no sense with `for_each` is refused by place", () => {
       .map(({ path, message }) => `${path.join(".")}: ${message}`)
       .join(" | ");
   assert.match(refusal({ save: "file", max_bytes: 20_000_000 }), /^max_bytes: a file for each record/);
-  assert.match(refusal({ save: "file" }, { method: "POST" }), /^save: the answer of a write is no file/);
+  assert.match(refusal({ save: "file" }, { method: "POST" }), /^save: the answer of a write is not a file/);
   assert.match(refusal({ paginate: { page: 1, param: "p" } }), /^paginate: only records have pages/);
   assert.match(
     refusal({ save: "file", paginate: { page: 1, param: "p" } }),

@@ -90,9 +90,9 @@ test("what the form does not have fails, with the names that it has, and nothing
     form({ query: "x" }),
     /^submit #search of \/page: the form `#search` has no control `query`; it has `csrf`, `q`, `kind`/,
   );
-  await fails(form({ kind: "c" }), /no option of the control `kind`; it has `a`, `b`\.$/);
+  await fails(form({ kind: "c" }), /not an option of the control `kind`; it has `a`, `b`\.$/);
   await fails(form({ q: "x" }), /the page before has no form `#search`; it has no form at all\.$/, "/bare");
-  await fails({ submit: { form: "#search", fields: { q: { a: 1 } } } }, /fields\.q gives an object/);
+  await fails({ submit: { form: "#search", fields: { q: { a: 1 } } } }, /fields\.q evaluates to an object/);
   assert(
     urls.every((url) => !url.startsWith("/app")),
     urls.join(" "),
@@ -153,21 +153,21 @@ test("what makes no sense is refused by place, with the remedy", () => {
     refusal({ submit }, { method: "POST" }),
     /^request\.method: with `submit` the request asks for the page/,
   );
-  assert.match(refusal({ submit: { ...submit, form: "f[" } }), /^submit\.form: `f\[` is no CSS selector$/);
+  assert.match(refusal({ submit: { ...submit, form: "f[" } }), /^submit\.form: `f\[` is not a CSS selector$/);
   assert.match(refusal({ submit: { form: "f", fields: {} } }), /schema/);
   assert.match(
     refusal({ submit, effect: "read", records: "$", paginate: { page: 1, param: "p" } }),
     /^paginate: a form is sent once and has no pages/,
   );
-  assert.match(refusal({ submit, save: "file" }), /^save: the answer of a write is no file/);
+  assert.match(refusal({ submit, save: "file" }), /^save: the answer of a write is not a file/);
   assert.match(refusal({ submit }, { json: {} }), /^request\.json: a GET request has no body/);
   for (const [extract, problem] of [
-    [{ a: {} }, /^extract\.a: an extract has exactly one of `css`, `json`, `regex`, `header`$/],
+    [{ a: {} }, /^extract\.a: an extract must have exactly one of `css`, `json`, `regex`, `header`$/],
     [{ a: { css: "a", json: "b" } }, /exactly one of/],
-    [{ a: { css: "[" } }, /^extract\.a\.css: `\[` is no CSS selector$/],
-    [{ a: { regex: "(?=x)" } }, /^extract\.a\.regex: .*no RE2/],
+    [{ a: { css: "[" } }, /^extract\.a\.css: `\[` is not a CSS selector$/],
+    [{ a: { regex: "(?=x)" } }, /^extract\.a\.regex: .*not an RE2/],
     [{ a: { regex: "x", group: 1 } }, /^extract\.a\.group: the regular expression has 0 groups$/],
-    [{ a: { header: "x", attr: "y" } }, /^extract\.a\.attr: `attr` goes with `css`$/],
+    [{ a: { header: "x", attr: "y" } }, /^extract\.a\.attr: `attr` needs `css`$/],
     [{ a: { cookie: "sid" } }, /schema/],
     [{ a: { css: "a", secret: true } }, /schema/],
   ] as const)

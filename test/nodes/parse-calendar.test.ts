@@ -131,7 +131,7 @@ test("what is no calendar, or a broken one, fails with the line and without the 
   await fails(
     CALENDAR,
     calendar(...event("DTSTART:secret")),
-    "The value: the iCalendar has a DTSTART that is no date or time.",
+    "The value: the iCalendar has a DTSTART that is not a date or time.",
   );
   await fails(
     CALENDAR,

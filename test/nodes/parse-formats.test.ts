@@ -97,7 +97,7 @@ test("xlsx: a sheet that isn't there, names twice, and what is no spreadsheet", 
     xlsx({ S: [textCell("A1", "a") + textCell("B1", "a"), cell("A2", 1)] }),
     "The file, row 1: the columns 1 and 2 have the same name, so one would hide the other.",
   );
-  const damaged = "The file: the XLSX is no spreadsheet, or a damaged one.";
+  const damaged = "The file: the XLSX is not a spreadsheet, or is damaged.";
   await fails(XLSX, Buffer.from("no,total\n1,2\n"), damaged);
   await fails(XLSX, book.subarray(0, 900), damaged);
   await fails(XLSX, zip({ "a.xml": "<a/>" }), damaged);
@@ -181,7 +181,7 @@ test("pdf: a record a page, or one for every match of the named groups", async (
 });
 
 test("pdf: an encrypted, a damaged and a foreign file, and one that unpacks to gigabytes", async () => {
-  const damaged = "The file: the PDF is no PDF, or a damaged one.";
+  const damaged = "The file: the PDF is not a PDF, or is damaged.";
   await fails(PDF, Buffer.from("hello"), damaged);
   await fails(PDF, paper.subarray(0, 300), damaged);
   const key = `(${"1".repeat(32)})`;

@@ -69,7 +69,7 @@ test("review: `apply` refuses what does not fit together, by name and place", ()
   assert.deepEqual(
     problems.map((line) => line.replace(/^\S+ /, "")),
     [
-      "nodes[2].from the node `given` gives a value, and `review` reads records; put a node of type `parse` between them",
+      "nodes[2].from the node `given` outputs a value, and `review` reads records; put a node of type `parse` between them",
       "nodes[2].tilte unknown key `tilte`; did you mean `title`?",
       "nodes[2].editable must be true or false, not text",
       "nodes[2].on_timeout without a `timeout` there is none to be over; add `timeout`, as in `timeout: 3d`",

@@ -116,13 +116,10 @@ test("apply, plan and validate refuse a document that would send a secret elsewh
   writeFileSync(file, unknown.replaceAll("{TARGET}", bench.target.url));
   const applied = await command("apply", "-f", file);
   assert.equal(applied.code, 0, applied.stderr);
-  assert.match(
-    applied.stderr,
-    /acme\/strat_unknown names the secret NOBODY, which the account does not have/,
-  );
+  assert.match(applied.stderr, /acme\/strat_unknown uses the secret NOBODY, which the account does not have/);
   assert.match(
     (await command("doctor")).stdout,
-    /wrong the strategy acme\/strat_unknown names the secret NOBODY/,
+    /wrong the strategy acme\/strat_unknown uses the secret NOBODY/,
   );
   // Where a file gives it, its origins count without a database.
   const secrets = join(bench.installation.dataFolder, "secrets.json");
@@ -260,15 +257,15 @@ test("set, list and delete: the value goes in and never comes out, each effect i
 });
 
 const WRONG: readonly (readonly [RegExp, string, string, string])[] = [
-  [/^The name of a secret has letters/, "a-b", "https://a.example", "v"],
+  [/^The name of a secret must consist/, "a-b", "https://a.example", "v"],
   [/^LATCHKEY_X is the name of a variable of the service/, "LATCHKEY_X", "https://a.example", "v"],
   [/must be scheme, host and port only; write https:\/\/a\.example/, "A", "https://a.example/token", "v"],
   [/must begin with https:/, "A", "http://a.example", "v"],
   [/must begin with https:/, "A", "ftp://a.example", "v"],
-  [/holds a wildcard/, "A", "https://*.example", "v"],
-  [/is no origin/, "A", "a.example", "v"],
+  [/contains a wildcard/, "A", "https://*.example", "v"],
+  [/is not an origin/, "A", "a.example", "v"],
   [/^The value of A is empty/, "A", "https://a.example", "\n"],
-  [/^The value of A holds a line break/, "A", "https://a.example", "one\ntwo\n"],
+  [/^The value of A contains a line break/, "A", "https://a.example", "one\ntwo\n"],
 ];
 
 test("what is wrong with a secret is told with the remedy and without its value, and nothing is kept", async () => {
@@ -310,7 +307,7 @@ test("a strategy from before, whose secret is a variable: it goes on, is named, 
   // Nothing is set here: nothing is changed.
   const left = await command("secrets", "import-env");
   assert.equal(left.code, 1);
-  assert.match(left.stderr, /OLD_SECRET of acme\/strat_old was left as it is: the variable is not set here/);
+  assert.match(left.stderr, /OLD_SECRET of acme\/strat_old was not imported: the variable is not set here/);
 
   await bench.service.end();
   const service = await installation.serve({ OLD_SECRET: VALUE, UNNAMED: VALUE });
@@ -349,7 +346,7 @@ test("a strategy from before, whose secret is a variable: it goes on, is named, 
   assert.equal(taken.code, 0, taken.stderr);
   assert.match(
     taken.stdout,
-    new RegExp(`Took over OLD_SECRET of acme/strat_old: the secret OLD_SECRET, for ${bench.target.url}\\.`),
+    new RegExp(`Imported OLD_SECRET of acme/strat_old as the secret OLD_SECRET, for ${bench.target.url}\\.`),
   );
   assert.ok(!(taken.stdout + taken.stderr).includes(VALUE));
   const [version] = await db().query<{ document: string }>(

@@ -166,7 +166,7 @@ test("behind TLS the cookie of a sign-in is a __Host- one, and the redirect URI 
 });
 
 test("a secret that is not there is told by apply, by doctor and at the start, and keeps nobody else from working", async () => {
-  const told = /the strategy acme\/strat_missing names the secret NOT_THERE, which the account does not have/;
+  const told = /the strategy acme\/strat_missing uses the secret NOT_THERE, which the account does not have/;
   const file = join(bench.installation.dataFolder, "account.yaml");
   writeFileSync(file, "account: acme\nname: Acme");
   const applied = await bench.installation.command("apply", "-f", file);
@@ -174,7 +174,7 @@ test("a secret that is not there is told by apply, by doctor and at the start, a
   assert.match(applied.stderr, told);
   assert.match(
     bench.installation.logs(),
-    /"secret":"NOT_THERE".*acme\/strat_missing names the secret NOT_THERE/,
+    /"secret":"NOT_THERE".*acme\/strat_missing uses the secret NOT_THERE/,
   );
   const doctor = await bench.installation.command("doctor");
   assert.equal(doctor.code, 1);

@@ -106,7 +106,7 @@ test("a check names every problem with its place, as the command line does, and 
   assert.deepEqual(none, []);
   const [warning] = warnings;
   assert.deepEqual([warnings.length, warning.line, warning.path], [1, 9, "nodes[2]"]);
-  assert.match(warning.message, /^nothing reads what the node `total` gives/);
+  assert.match(warning.message, /^nothing reads the output of the node `total`/);
   const { warnings: planned } = await good("planConfig", "/config/plan", typed(unread));
   assert.match(planned[0], /^typed-0\.yaml:9:5 nodes\[2\] nothing reads/);
   assert.equal(fine.documents.find((each: any) => each.kind === "blueprint").graph.nodes.length, 4);

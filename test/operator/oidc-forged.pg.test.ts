@@ -164,7 +164,7 @@ test("a provider that is down, or another's, says so, and the password is the ot
     happen();
     const answer = await begin();
     assert.deepEqual([answer.status, reasonOf(answer)], [502, "oidc_unavailable"]);
-    assert.match(answer.body.error.message, /sign in by password/);
+    assert.match(answer.body.error.message, /sign in with your password/);
   }
   behave();
   assert.equal((await begin()).status, 201, "as soon as it is there again");

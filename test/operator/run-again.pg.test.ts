@@ -147,7 +147,7 @@ test("what is in the way is said, and nothing is started", async () => {
   rmSync(join(stage.installation.dataFolder, "objects", blob?.key ?? "?"));
   assert.match(
     refused(await browser.send("POST", `/runs/${second}/run-again`, {})),
-    /file of the input "file" is not in the store/,
+    /file of the input "file" is no longer in the object store/,
   );
   assert.deepEqual((await good("readRun", `/runs/${second}`)).body.reruns, []);
   assert.equal((await browser.send("POST", "/runs/run_nothing/run-again", {})).status, 404);
@@ -173,7 +173,7 @@ test("the version in force is executed, and said; what it writes must be meant, 
     refused(
       await browser.send("POST", `/runs/${first}/run-again`, { blueprint_version: 1, may_write: true }),
     ),
-    /Version 2 is in force/,
+    /The current version is now 2/,
   );
   assert.match(refused(await browser.send("POST", `/runs/${first}/run-again`, {})), /write.*\(send\)/);
   const unmeant = await stage.installation.command("runs", "again", first);

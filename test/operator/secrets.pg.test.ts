@@ -62,10 +62,7 @@ const remove = async (path: string) => await ask("deleteSecret", "DELETE", `/sec
 test("a secret that a strategy lacks is a warning; set, it is listed with who set it and who names it, and runs use it", async () => {
   const lacking = await list();
   assert.deepEqual(lacking.items, []);
-  assert.match(
-    lacking.warnings.join(),
-    /^The strategy acme\/strat_machine names the secret NORTHWIND, which/,
-  );
+  assert.match(lacking.warnings.join(), /^The strategy acme\/strat_machine uses the secret NORTHWIND, which/);
   assert.deepEqual((await list("?account=globex")).warnings, []);
 
   const made = await set();
@@ -115,12 +112,12 @@ test("what is wrong is told at its field, without the value, and nothing is kept
 test("one that a strategy in force names is deleted by force alone; what is not there is 404", async () => {
   const replaced = await set({ origins: ["https://login.example.com"] });
   assert.equal(replaced.body.change, "replaced");
-  assert.match(replaced.body.warnings.join(), /would send the secret NORTHWIND to http.*may not reach/);
+  assert.match(replaced.body.warnings.join(), /would send the secret NORTHWIND to http.*may not be sent/);
   const refused = await remove("acme/NORTHWIND");
   assert.equal(refused.status, 409);
-  assert.match(refused.body.error.message, /^The secret NORTHWIND of acme is named by strat_machine: /);
+  assert.match(refused.body.error.message, /^The secret NORTHWIND of acme is used by strat_machine, /);
   const byCommand = await stage.installation.command("secrets", "delete", "--account", "acme", "NORTHWIND");
-  assert.match(byCommand.stderr, /is named by strat_machine/);
+  assert.match(byCommand.stderr, /is used by strat_machine/);
   assert.equal((await list()).items.length, 1);
   assert.equal((await remove("acme/NORTHWIND?force=true")).status, 204);
   assert.equal((await remove("acme/NORTHWIND?force=true")).status, 404);

@@ -97,7 +97,7 @@ describe("who is refused", () => {
       assert.ok(error instanceof Problem);
       seen.push([error.status, error.message, error.details, passwords.derived - before]);
     }
-    const wanted = [401, "The name, the password or the code is not right.", [], 1];
+    const wanted = [401, "The email, password or code is incorrect.", [], 1];
     assert.deepEqual(seen, [wanted, wanted, wanted]);
   });
 

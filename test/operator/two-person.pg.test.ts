@@ -59,7 +59,8 @@ for (const [what, documentOf, reason] of CHANGES) {
     assert.match(pushed.stderr, reason);
     assert.match(pushed.stderr, /Two different admins must still confirm prop_\w+ in the dashboard/);
     assert.equal(await two.inForce(), was);
-    assert.equal((await two.latchkey("proposals", "discard", pushed.id)).code, 0);
+    const discarded = await two.latchkey("proposals", "discard", pushed.id, "--json");
+    assert.equal(discarded.code, 0);
     assert.equal((await two.confirm(two.ben, pushed.id)).status, 409);
     assert.equal(await two.inForce(), was);
   });
@@ -108,7 +109,7 @@ test("one's own proposal is confirmed by somebody else; the same admin counts on
   const mine = (await two.propose(two.anna, strategy([HOME, AWAY]))).id;
   assert.deepEqual(refusalOf(await two.confirm(two.anna, mine)), [
     409,
-    "You have proposed this yourself. Another admin confirms it.",
+    "You proposed this yourself. Another admin must confirm it.",
   ]);
   for (const role of ["operator", "reviewer", "viewer"] as const) {
     const somebody = await two.stage.operator(role);
@@ -156,7 +157,7 @@ test("the same push again is the same proposal", async () => {
   assert.equal(overview.body.needs_people.proposals, 1);
   assert.match((await two.latchkey("proposals", "show", id)).stdout, /\+ hosts\[?1?.*away\.example/);
   await two.discard(id);
-  assert.match((await two.latchkey("proposals", "list")).stdout, /No change waits/);
+  assert.match((await two.latchkey("proposals", "list")).stdout, /No change awaits/);
   assert.equal((await two.latchkey("proposals", "discard", id)).code, 1);
   assert.equal((await two.latchkey("proposals", "show", "prop_nothing")).code, 1);
 });
@@ -330,7 +331,7 @@ test("credentials are bound anew when two admins have agreed to exactly that, on
     { rebinding: plan, proposalId: null },
     { rebinding: { ...plan, after: [HOME, "https://third.example"] }, proposalId: "prop_x" },
   ])
-    await assert.rejects(rebindCredential(services, two.credential, agreed), /two admins must agree/);
+    await assert.rejects(rebindCredential(services, two.credential, agreed), /two admins must confirm them/);
   const asked = await rebind();
   assert.equal(asked.code, 4, asked.stderr);
   const id = /prop_\w+/.exec(asked.stderr)?.[0] ?? assert.fail(asked.stderr);
@@ -375,7 +376,7 @@ const lastProposal = async (): Promise<string | undefined> =>
 
 test("doctor names an account whose admins are too few", async () => {
   const isNamed = async (): Promise<boolean> =>
-    /account acme wants two admins/.test((await two.latchkey("doctor")).stdout);
+    /account acme requires two admins/.test((await two.latchkey("doctor")).stdout);
   assert.equal(await isNamed(), false);
   await two.stage.db.transaction(async (tx) => {
     const context = { db: tx, signing: two.stage.signing, actor: { kind: "cli" } } as const;

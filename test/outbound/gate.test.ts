@@ -285,7 +285,7 @@ test("a closed gate cuts what is open and takes nothing more", async (context) =
   const exchange = assertFails(
     send(gate, target.origin, policyFor([target.origin])),
     "cancelled",
-    /service stops/,
+    /service is stopping/,
   );
   await arrived.promise;
   await gate.close();

@@ -240,6 +240,6 @@ test("two places at once and a missing place: the first fails, the second is a r
   await assertFails(
     send(gate, `${target.origin}/two`, policyFor([target.origin])),
     "redirect_outside",
-    /several places/,
+    /several redirects at once/,
   );
 });

@@ -183,7 +183,7 @@ test("latchkey runs cancel: cancels a run that a worker holds, once, and says wh
   await letGo(run.id);
   const again = await installation.command("runs", "cancel", run.id);
   assert.equal(again.code, 1);
-  assert.match(again.stderr, /is cancelled already; nothing was changed/);
+  assert.match(again.stderr, /is already cancelled; nothing was changed/);
   const unknown = await installation.command("runs", "cancel", "run_x");
   assert.deepEqual([unknown.code, unknown.stderr.trim()], [1, "There is no run run_x."]);
   hold.release();

@@ -239,7 +239,7 @@ test("every kind of expect fails the login when it is not met, and names the ste
     /expect\.json: the expression `\$number\(who\) = 1` failed$/,
   );
   await fails(step("/page", { json: "true" }), /expected a JSON response$/);
-  await fails(step("/many", { json: "true" }), /the response holds more than 1000000 values$/);
+  await fails(step("/many", { json: "true" }), /the response has more than 1000000 values$/);
 });
 
 test("met expects let the login go on", async (t) => {

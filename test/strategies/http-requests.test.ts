@@ -74,7 +74,7 @@ test("a value can't climb out of its path segment, name another host or begin a 
   await fails(
     { url: "/a", query: { q: "{{ {'a': $credential.password} }}" } },
     CANARY,
-    /request\.query\.q gives an object/,
+    /request\.query\.q evaluates to an object/,
   );
   const outside = logIn(
     t,

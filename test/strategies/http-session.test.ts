@@ -207,13 +207,13 @@ test("apply refuses reserved and malformed extract names, and extracts that are 
       `steps.0.extract.${name}: \`${name}\` is a reserved variable; extract it under another name`,
     ]);
   }
-  assert.match(extract({ "a-b": { css: "a" } })[0] ?? "", /no variable name/);
+  assert.match(extract({ "a-b": { css: "a" } })[0] ?? "", /not a variable name/);
   for (const none of [{}, { css: "a", regex: "b" }, { required: false }])
     assert.match(extract({ x: none })[0] ?? "", /exactly one of/);
-  assert.match(extract({ x: { json: "a", attr: "b" } })[0] ?? "", /`attr` goes with `css`/);
-  assert.match(extract({ x: { css: "a", group: 1 } })[0] ?? "", /`group` goes with `regex`/);
-  assert.match(extract({ x: { css: "a[[" } })[0] ?? "", /no CSS selector/);
-  assert.match(extract({ x: { regex: "a(?=b)" } })[0] ?? "", /no RE2 regular expression/);
+  assert.match(extract({ x: { json: "a", attr: "b" } })[0] ?? "", /`attr` needs `css`/);
+  assert.match(extract({ x: { css: "a", group: 1 } })[0] ?? "", /`group` needs `regex`/);
+  assert.match(extract({ x: { css: "a[[" } })[0] ?? "", /not a CSS selector/);
+  assert.match(extract({ x: { regex: "a(?=b)" } })[0] ?? "", /not an RE2 regular expression/);
   assert.match(extract({ x: { regex: "(a)", group: 2 } })[0] ?? "", /has 1 group$/);
   assert.match(extract({ x: { css: "a", kind: "b" } })[0] ?? "", /schema/);
 });
@@ -227,7 +227,7 @@ test("apply refuses requests that can't be: two bodies, a body without a method,
   assert.match(request({ form: { a: "b" } })[0] ?? "", /needs a `method`/);
   assert.match(request({ method: "GET", text: "a" })[0] ?? "", /a GET has no body/);
   assert.match(request({ method: "TRACE" })[0] ?? "", /schema/);
-  assert.match(request({ url: "https://{{ $credential.username }}.example/" })[0] ?? "", /host part/);
+  assert.match(request({ url: "https://{{ $credential.username }}.example/" })[0] ?? "", /the host of a URL/);
   assert.match(request({ url: "https://u:p@portal.example/" })[0] ?? "", /user name or password/);
   assert.match(request({ headers: { Host: "evil.example" } })[0] ?? "", /belongs to the connection/);
   assert.match(

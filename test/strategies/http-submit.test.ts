@@ -77,7 +77,7 @@ test("a control that the form does not have, or a value that is no option, fails
   const typo = { user: "{{ $credential.username }}", password: "{{ $credential.password }}" };
   await assertLoginFails(
     attempt({ fields: typo }),
-    /^login step 2 \(submit #login\): the form `#login` has no control `user`; it has `_csrf`, `empty`, `username`, .*`outside`\. What a script of the page adds stands in `submit\.add`$/,
+    /^login step 2 \(submit #login\): the form `#login` has no control `user`; it has `_csrf`, `empty`, `username`, .*`outside`\. Values that a script of the page adds belong in `submit\.add`$/,
   );
   assert.equal(
     target.seen.some(({ method }) => method === "POST"),
@@ -87,11 +87,11 @@ test("a control that the form does not have, or a value that is no option, fails
   // What was filled in may be the end user's own: only the page's side is shown.
   await assertLoginFails(
     attempt({ fields: { ...fields, lang: "{{ $credential.password }}" } }),
-    /: what is filled in is no option of the control `lang`; it has `de`, `en`$/,
+    /: the value is not an option of the control `lang`; it has `de`, `en`$/,
   );
   await assertLoginFails(
     attempt({ fields: { ...fields, kind: "c" } }),
-    /no option of the control `kind`; it has `a`, `b`$/,
+    /not an option of the control `kind`; it has `a`, `b`$/,
   );
   page = `<form id=login method=post><input name=short><input name="${"n".repeat(41)}"></form>`;
   await assertLoginFails(attempt({ fields: typo }), /it has `short`, …\./);
@@ -171,7 +171,7 @@ test("a form leads nowhere but into the hosts, and what can't be sent says so", 
     attempt("<p>no form</p>"),
     /^login step 2 \(submit form\): the page before has no form `form`; it has no form at all$/,
   );
-  await assertLoginFails(attempt("<form method=post action='http://['>"), /the form's action is no address/);
+  await assertLoginFails(attempt("<form method=post action='http://['>"), /the form's action is not a URL/);
   await assertLoginFails(
     attempt("<form method=post enctype=multipart/form-data>"),
     /sent as multipart\/form-data, which is not built yet/,
@@ -235,7 +235,7 @@ test("apply wants a request or a submit, a page before it, and a selector", () =
       [first, { ...first, submit: { form: "form", fields } }],
       /^steps\.1\.submit: a step has a `request` or a `submit`, not both/,
     ],
-    [[first, { submit: { form: "f[", fields } }], /^steps\.1\.submit\.form: `f\[` is no CSS selector/],
+    [[first, { submit: { form: "f[", fields } }], /^steps\.1\.submit\.form: `f\[` is not a CSS selector/],
     [[first, { submit: { form: "form", feilds: {} } }], /schema/],
   ] as const)
     assert.match(findings("http", { steps: [...all] })[0] ?? "", says);

@@ -69,7 +69,7 @@ test("the login gives the certificate, and fails without it", async (t) => {
   assert.match(session.certificate?.key ?? "", /BEGIN PRIVATE KEY/);
   await assertLoginFails(
     logIn(t, "mtls", config, { hosts, credential: {} }),
-    /^login \(mtls\): the field pem: This holds no certificate in PEM form/,
+    /^login \(mtls\): the field pem: This contains no certificate in PEM form/,
   );
 });
 

@@ -115,11 +115,11 @@ test("apply refuses header names that can't be, that belong to the connection, o
   assert.deepEqual(
     findings("headers", { headers }).map((finding) => finding.replace(/`; .*$|; .*$/, "")),
     [
-      "headers.X Key: `X Key` is no header name",
+      "headers.X Key: `X Key` is not a header name",
       "headers.Host: the header `Host` belongs to the connection",
       "headers.content-length: the header `content-length` belongs to the connection",
       "headers.X-A: the header `X-A` is written twice, in different case",
-      "headers.: `` is no header name",
+      "headers.: `` is not a header name",
     ],
   );
 });

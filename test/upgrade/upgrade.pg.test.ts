@@ -367,7 +367,7 @@ const AFTER_SOMEBODY_ELSE: Promises = {
     );
     await assert.rejects(
       prepareVault(it.db, null),
-      new RegExp(`vault_key ${kid} of the database carries no signature`),
+      new RegExp(`vault_key ${kid} of the database has no signature`),
     );
   },
 };

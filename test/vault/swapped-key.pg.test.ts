@@ -109,7 +109,7 @@ test("an API-only service does not start with a swapped key, says which row it i
   const attacker = await swap(installation);
   await assert.rejects(
     installation.serve({}, ["api"]),
-    new RegExp(`The row vault_key ${attacker.kid} of the database carries no signature.*master-key promote`),
+    new RegExp(`The row vault_key ${attacker.kid} of the database has no signature.*master-key promote`),
   );
   // The remedy that it names.
   const source = openFileSource(join(installation.dataFolder, "master.key"));

@@ -49,13 +49,13 @@ export function explainFailure(error: unknown): Explained {
   if (!(error instanceof ApiFailure))
     return {
       title: "Something went wrong on this page",
-      message: "Load the page again. If it happens again, tell the people who run this service.",
+      message: "Reload the page. If it happens again, contact the operator of this service.",
     };
   const { status, message, requestId } = error;
   if (status === 0) return { title: "The service can't be reached", message };
-  if (status === 403) return { title: "You may not do this", message };
+  if (status === 403) return { title: "You don't have permission to do this", message };
   if (status === 404) return { title: "Not found", message };
-  if (status === 409) return { title: "It has changed meanwhile", message };
+  if (status === 409) return { title: "It was changed in the meantime", message };
   if (status === 429)
     return {
       title: "Too many requests",
@@ -63,10 +63,10 @@ export function explainFailure(error: unknown): Explained {
     };
   if (status >= 500)
     return {
-      title: "The service has a problem",
+      title: "The service failed",
       message: `${message}${requestId ? ` Request ${requestId}.` : ""}`,
     };
-  return { title: "That was not accepted", message: [message, ...otherMessages(error)].join(" ") };
+  return { title: "The request was rejected", message: [message, ...otherMessages(error)].join(" ") };
 }
 
 const otherMessages = (error: ApiFailure): readonly string[] =>

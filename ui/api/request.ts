@@ -103,7 +103,7 @@ async function send<O extends OperatorOperation>(
     ...(signal ? { signal } : {}),
   }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiFailure(0, "Check the network; it is tried again when you ask for it.");
+    throw new ApiFailure(0, "Check your network, then try again.");
   });
   if (!response.ok) throw await readFailure(response);
   // The contract's schemas wrote it.

@@ -12,15 +12,18 @@ export function AccountListPage() {
   const accounts = useRead(listAccounts, {});
   return (
     <>
-      <PageHead title="Accounts" about="Customers: each has its own keys, strategies, Blueprints and runs." />
+      <PageHead
+        title="Accounts"
+        about="Your customers. Each has its own API keys, strategies, Blueprints and runs."
+      />
       <Reading of={accounts}>
         {({ items }) =>
           items.length === 0 ? (
             <EmptyState
-              title="No account yet"
+              title="No accounts yet"
               command={'echo "account: acme" > acme.yaml\nlatchkey apply -f acme.yaml'}
             >
-              An account is a document of one line or more.
+              An account is a document, in its shortest form a single line.
             </EmptyState>
           ) : (
             <DataTable
@@ -41,8 +44,8 @@ export function AccountListPage() {
                     </>
                   ),
                 },
-                { title: "Id", from: "md", cell: ({ id }) => id },
-                { title: "Made", from: "sm", cell: ({ created_at: at }) => <Time at={at} /> },
+                { title: "ID", from: "md", cell: ({ id }) => id },
+                { title: "Created", from: "sm", cell: ({ created_at: at }) => <Time at={at} /> },
                 { title: "Changed", cell: ({ updated_at: at }) => <Time at={at} /> },
               ]}
             />

@@ -35,25 +35,25 @@ function AccountParts({ account }: { readonly account: Account }) {
       <Section title="About">
         <Facts
           of={[
-            ["Id", <Copyable key="id" text={account.id} name="the id" />],
-            ["Made", <Time key="made" at={account.created_at} />],
+            ["ID", <Copyable key="id" text={account.id} name="the ID" />],
+            ["Created", <Time key="made" at={account.created_at} />],
             ["Changed", <Time key="changed" at={account.updated_at} />],
-            ["Hosted forms can be opened for", formatDuration(account.session_lifetime_ms)],
-            ["Data of ended runs is kept for", formatDuration(account.retention_ms)],
+            ["Session lifetime", formatDuration(account.session_lifetime_ms)],
+            ["Retention", formatDuration(account.retention_ms)],
             [
-              "Requests of each API key",
+              "Rate limit per API key",
               account.rate_limit === null
-                ? "not limited"
-                : `${account.rate_limit.per_second} a second, ${account.rate_limit.burst} at once`,
+                ? "unlimited"
+                : `${account.rate_limit.per_second} requests per second, bursts of ${account.rate_limit.burst}`,
             ],
-            ["Return to", account.allowed_origins.join(", ") || "no origin yet"],
-            ["Runs at once", String(account.concurrency)],
-            ["Changes of where credentials go", account.two_person ? "need two admins" : "need one operator"],
+            ["Allowed return origins", account.allowed_origins.join(", ") || "none yet"],
+            ["Concurrency", String(account.concurrency)],
+            ["Changing where credentials go", account.two_person ? "needs two admins" : "needs one operator"],
           ]}
         />
       </Section>
       {may("config.apply") && (
-        <Section title="Change it">
+        <Section title="Settings">
           <AccountForm key={account.updated_at} account={account} />
         </Section>
       )}
@@ -70,7 +70,7 @@ function AccountForm({ account }: { readonly account: Account }) {
   const changing = useOperation(changeAccount, {
     changes: [keyOf(readAccount), keyOf(listAccounts)],
     onDone: ({ proposal }) =>
-      notifications.show({ message: proposal ? sayProposed(proposal) : "The account is changed." }),
+      notifications.show({ message: proposal ? sayProposed(proposal) : "Changes saved." }),
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -95,7 +95,7 @@ function AccountForm({ account }: { readonly account: Account }) {
         {failure && <FailureNote error={failure} />}
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           <TextInput label="Name" value={name} onChange={(event) => setName(event.currentTarget.value)} />
-          <NumberInput label="Runs at once" min={1} value={concurrency} onChange={setConcurrency} />
+          <NumberInput label="Concurrency" min={1} value={concurrency} onChange={setConcurrency} />
           <TextInput
             label="Colour of buttons and links"
             placeholder="#3355ff"
@@ -104,7 +104,7 @@ function AccountForm({ account }: { readonly account: Account }) {
             onChange={(event) => setColour(event.currentTarget.value)}
           />
           <TextInput
-            label="Where end users get help"
+            label="Support URL for end users"
             placeholder="https://help.example.com"
             value={support}
             error={wrong("branding.support_url")}
@@ -112,8 +112,8 @@ function AccountForm({ account }: { readonly account: Account }) {
           />
         </SimpleGrid>
         <Textarea
-          label="Origins that a form may return to"
-          description="One a line, like https://app.example.com"
+          label="Allowed return origins"
+          description="One per line, for example https://app.example.com"
           autosize
           minRows={2}
           value={origins}
@@ -122,7 +122,7 @@ function AccountForm({ account }: { readonly account: Account }) {
         />
         <Group justify="flex-end">
           <Button type="submit" loading={changing.isPending}>
-            Change the account
+            Save changes
           </Button>
         </Group>
       </Stack>

@@ -51,7 +51,7 @@ export function AuditCheck() {
     <Stack gap="sm" mb="md">
       <Group gap="md">
         <Button variant="default" loading={running !== null} onClick={start}>
-          Check every chain
+          Verify integrity
         </Button>
         {running !== null && check && (
           <Text size="sm" c="dimmed" component="output">
@@ -60,10 +60,7 @@ export function AuditCheck() {
         )}
       </Group>
       {running !== null && check && (
-        <Progress
-          value={(100 * check.done) / Math.max(check.chains, 1)}
-          aria-label="Chains that are checked"
-        />
+        <Progress value={(100 * check.done) / Math.max(check.chains, 1)} aria-label="Verified chains" />
       )}
       {failure !== null && <FailureNote error={failure} />}
       {check?.isOver === true && <Outcome check={check} />}
@@ -74,7 +71,7 @@ export function AuditCheck() {
 function Outcome({ check }: { readonly check: Check }) {
   if (check.findings.length === 0)
     return (
-      <Note tone="good" title="In order" isAlert>
+      <Note tone="good" title="Verified" isAlert>
         {check.entries} entries in {check.chains} chains are what was written. The command line compares them
         with checkpoint files as well: <code>latchkey audit verify</code>.
       </Note>

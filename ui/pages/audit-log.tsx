@@ -19,7 +19,7 @@ type Entry = AnswerOf<typeof listAudit>["items"][number];
 const FILTERS = [
   ["action", "Action", "run.cancel"],
   ["operator", "Operator", "ana@example.com"],
-  ["subject", "Done to", "an id"],
+  ["subject", "Subject", "an ID"],
   ["account", "Account", "name"],
 ] as const;
 
@@ -38,7 +38,7 @@ export function AuditLogPage() {
   });
   return (
     <>
-      <PageHead title="Audit log" about="Who did what. Written with each effect, chained, never changed.">
+      <PageHead title="Audit log" about="A tamper-evident record of every action.">
         <Button
           component="a"
           variant="default"
@@ -53,7 +53,7 @@ export function AuditLogPage() {
       <Reading of={entries}>
         {({ items, next_cursor: next }) =>
           items.length === 0 ? (
-            <EmptyState title="No entries match">Remove a filter.</EmptyState>
+            <EmptyState title="No entries match">Try fewer filters.</EmptyState>
           ) : (
             <>
               <EntryTable entries={items} />
@@ -122,11 +122,11 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
       keyOf={({ id }) => id}
       columns={[
         {
-          title: "What",
+          title: "Action",
           cell: (entry) => <Named name={wordsOf(entry.action)} below={entry.subject_id} />,
         },
         {
-          title: "Who",
+          title: "Actor",
           cell: (entry) => (
             <>
               <Text size="sm">{entry.operator ?? entry.actor_kind.replace("_", " ")}</Text>
@@ -147,7 +147,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
               <Code>{JSON.stringify(detail)}</Code>
               {run !== null && (
                 <Anchor component={Link} href={`/runs/${run}`} size="xs" display="block">
-                  The run
+                  Show run
                 </Anchor>
               )}
             </>

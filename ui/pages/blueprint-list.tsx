@@ -1,5 +1,6 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "wouter";
+import { RETIRED_NAME } from "#domain/state-names.ts";
 import { listBlueprints } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -24,7 +25,7 @@ const COLUMNS: readonly Column<Blueprint>[] = [
           {name}
         </Anchor>
         <Text size="xs" c="dimmed" component="div">
-          {key} {retired && <Mark tone="quiet">Retired</Mark>}
+          {key} {retired && <Mark tone="quiet">{RETIRED_NAME}</Mark>}
         </Text>
       </>
     ),
@@ -36,7 +37,7 @@ const COLUMNS: readonly Column<Blueprint>[] = [
     cell: ({ last_run: run }) =>
       run === null ? (
         <Text size="sm" c="dimmed">
-          None yet
+          Never run
         </Text>
       ) : (
         <Anchor component={Link} href={`/runs/${run.id}`} size="sm">
@@ -45,7 +46,7 @@ const COLUMNS: readonly Column<Blueprint>[] = [
       ),
   },
   {
-    title: "Applied",
+    title: "Published",
     from: "md",
     cell: (each) => <Applied of={each} />,
   },
@@ -56,7 +57,10 @@ export function BlueprintListPage() {
   const blueprints = useRead(listBlueprints, { query: useListQuery() });
   return (
     <>
-      <PageHead title="Blueprints" about="What runs do: a graph of nodes, in versions that never change.">
+      <PageHead
+        title="Blueprints"
+        about="Workflows that runs execute. Each is a graph of nodes with immutable versions."
+      >
         {may("config.apply") && (
           <Button component={Link} href="/blueprints/new">
             New Blueprint
@@ -67,7 +71,7 @@ export function BlueprintListPage() {
       <Reading of={blueprints}>
         {({ items, next_cursor: next }) =>
           items.length === 0 ? (
-            <EmptyState title="No Blueprint yet" command="latchkey apply -f examples">
+            <EmptyState title="No Blueprints yet" command="latchkey apply -f examples">
               Write one here with “New Blueprint”, or apply a folder of documents.
             </EmptyState>
           ) : (

@@ -47,8 +47,8 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
     <Section title="Try it">
       <form onSubmit={submit}>
         <Stack gap="md">
-          <Note tone="waiting" title="It is a run like any other">
-            What the Blueprint writes to other systems is really written.
+          <Note tone="waiting" title="This starts a real run">
+            If the Blueprint writes to other systems, it does so now.
           </Note>
           {failure && <FailureNote error={failure} />}
           {blueprint.credentials.map(({ slot, strategy }) => (
@@ -71,7 +71,7 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
           />
           <Group justify="flex-end">
             <Button type="submit" loading={starting.isPending}>
-              Start the run
+              Start run
             </Button>
           </Group>
         </Stack>
@@ -118,7 +118,7 @@ function TryFields(props: {
   );
 }
 
-const TAKES = { text: "a text", json: "JSON", file: "a file's content", any: "a text or JSON" } as const;
+const TAKES = { text: "text", json: "JSON", file: "a file's content", any: "text or JSON" } as const;
 
 function CredentialSelect(props: {
   readonly account: string;
@@ -144,7 +144,7 @@ function CredentialSelect(props: {
       value={props.value}
       onChange={(event) => props.onChange(event.currentTarget.value)}
       data={[
-        { value: "", label: "Choose one" },
+        { value: "", label: "Choose a credential" },
         ...fitting.map(({ id, name }) => ({ value: id, label: name ?? id })),
       ]}
     />

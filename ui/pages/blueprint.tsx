@@ -1,6 +1,7 @@
 import { Anchor, Code, Stack, Tabs, Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { Link, useParams, useSearchParams } from "wouter";
+import { RETIRED_NAME } from "#domain/state-names.ts";
 import {
   listBlueprintVersions,
   publishBlueprintVersion,
@@ -35,7 +36,7 @@ export function BlueprintPage() {
     <>
       <PageHead
         title={data?.name ?? name}
-        about={data?.retired === true ? <Mark tone="quiet">Retired</Mark> : `${name} · ${account}`}
+        about={data?.retired === true ? <Mark tone="quiet">{RETIRED_NAME}</Mark> : `${name} · ${account}`}
       >
         {data && may("config.apply") && <RetireButton of={data} params={params} />}
       </PageHead>
@@ -60,9 +61,9 @@ function RetireButton({
         label="Restore"
         title="Restore this Blueprint?"
         action="Restore"
-        done="It can be used again."
+        done="The Blueprint was restored."
       >
-        Triggers of it are taken again.
+        Triggers of this Blueprint are accepted again.
       </AskButton>
     );
   return (
@@ -70,11 +71,11 @@ function RetireButton({
       {...common}
       to={retireBlueprint}
       label="Retire"
-      title="Retire the Blueprint?"
+      title="Retire this Blueprint?"
       action="Retire"
-      done="It is retired."
+      done="The Blueprint was retired."
     >
-      Triggers of it are refused from now on; runs that have begun go on. It can be brought back.
+      New triggers are rejected; runs in progress continue. You can restore it later.
     </AskButton>
   );
 }
@@ -118,7 +119,7 @@ function BlueprintTabs(props: {
           >
             {({ graph }) =>
               graph && (
-                <Section title="As it is written">
+                <Section title="Preview">
                   <Drawing graph={graph} />
                 </Section>
               )
@@ -149,7 +150,7 @@ function BlueprintTabs(props: {
 
 export function Drawing({ graph }: { readonly graph: Blueprint["graph"] }) {
   return (
-    <Suspense fallback={<Loading what="Drawing" />}>
+    <Suspense fallback={<Loading what="Loading the graph" />}>
       <GraphDrawing graph={graph} />
     </Suspense>
   );
@@ -162,15 +163,16 @@ function BlueprintFacts({ of: blueprint }: { readonly of: Blueprint }) {
       of={[
         ["Version", String(blueprint.version)],
         [
-          "Applied",
+          "Published",
           <Text key="applied" size="sm" component="span">
-            <Time at={blueprint.applied_at} /> by {blueprint.applied_by ?? "the command line"}
+            <Time at={blueprint.applied_at} />{" "}
+            {blueprint.applied_by === null ? "via CLI" : `by ${blueprint.applied_by}`}
           </Text>,
         ],
         [
           "Last run",
           run === null ? (
-            "none yet"
+            "never run"
           ) : (
             <Anchor key="run" component={Link} href={`/runs/${run.id}`} size="sm">
               {run.status} <Time at={run.created_at} />
@@ -183,8 +185,8 @@ function BlueprintFacts({ of: blueprint }: { readonly of: Blueprint }) {
         ],
         ["Inputs", blueprint.inputs.map((input) => input.ref_key).join(", ") || null],
         ["Metadata", blueprint.metadata.map((item) => item.name).join(", ") || null],
-        ["May ask without a credential", blueprint.hosts.join(", ") || null],
-        ["May take", formatDuration(blueprint.timeout_ms)],
+        ["Hosts without a credential", blueprint.hosts.join(", ") || null],
+        ["Timeout", formatDuration(blueprint.timeout_ms)],
       ]}
     />
   );

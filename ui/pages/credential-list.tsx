@@ -1,5 +1,6 @@
 import { Anchor, Group, Text } from "@mantine/core";
 import { Link, useLocation } from "wouter";
+import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/state-names.ts";
 import { deleteCredential, listCredentials, unlockCredential } from "../api/operations.ts";
 import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -21,17 +22,14 @@ export function CredentialListPage() {
   const credentials = useRead(listCredentials, { query: useListQuery() });
   return (
     <>
-      <PageHead
-        title="Credentials"
-        about="End users' logins, sealed. Nobody sees a value, here or elsewhere."
-      />
+      <PageHead title="Credentials" about="End users' logins, encrypted. Values are never shown." />
       <AccountFilter />
       <Reading of={credentials}>
         {({ items, next_cursor: next }) =>
           items.length === 0 ? (
-            <EmptyState title="No credential yet">
-              One comes when an end user fills in a hosted form. A customer&apos;s backend makes the link to
-              it with <code>POST /api/v1/credential-sessions</code>; it is then in the list of sessions.
+            <EmptyState title="No credentials yet">
+              An end user creates one by filling in a hosted form. A customer&apos;s backend creates the link
+              to it with <code>POST /api/v1/credential-sessions</code>; it then appears under Sessions.
             </EmptyState>
           ) : (
             <>
@@ -67,18 +65,18 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
         },
         { title: "State", cell: (each) => <State of={each} /> },
         {
-          title: "Used by",
+          title: "Last used",
           from: "md",
           cell: ({ last_run_id: run }) =>
             run === null ? (
-              "No run yet"
+              "never"
             ) : (
               <Anchor component={Link} href={`/runs/${run}`} size="sm">
                 Last run
               </Anchor>
             ),
         },
-        { title: "Vaulted", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
+        { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
         { title: "Actions", cell: (each) => <Actions of={each} /> },
       ]}
     />
@@ -93,15 +91,15 @@ function State({
   if (until !== null)
     return (
       <>
-        <Mark tone="bad">Locked</Mark>
+        <Mark tone="bad">{names.locked}</Mark>
         <Text size="xs" c="dimmed">
-          {count} logins were rejected; tried again <Time at={until} />
+          {rejectedName(count)}; unlocks <Time at={until} />
         </Text>
       </>
     );
-  if (count > 0) return <Mark tone="waiting">{`${count} rejected`}</Mark>;
-  if (session !== null) return <Mark tone="good">Logged in</Mark>;
-  return <Mark tone="quiet">Ready</Mark>;
+  if (count > 0) return <Mark tone="waiting">{rejectedName(count)}</Mark>;
+  if (session !== null) return <Mark tone="good">{names.loggedIn}</Mark>;
+  return <Mark tone="quiet">{names.ready}</Mark>;
 }
 
 function Actions({ of: credential }: { readonly of: Credential }) {
@@ -118,11 +116,11 @@ function Actions({ of: credential }: { readonly of: Credential }) {
           changes={[keyOf(listCredentials)]}
           label="Unlock"
           of={name}
-          title="Let runs log in again?"
+          title="Unlock this credential?"
           action="Unlock"
-          done="Runs may log in with it again."
+          done="The credential was unlocked."
         >
-          If the login is still wrong, the target may lock its user out.
+          Runs can log in with it again. If the login is still wrong, the target may lock its user out.
         </AskButton>
       )}
       {may("run.trigger") && (
@@ -140,9 +138,9 @@ function Actions({ of: credential }: { readonly of: Credential }) {
           changes={[keyOf(listCredentials)]}
           label="Delete"
           of={name}
-          title="Delete the credential permanently?"
+          title="Delete this credential permanently?"
           action="Delete permanently"
-          done="The credential is gone."
+          done="The credential was deleted."
         >
           <b>{name}</b> can&apos;t be brought back, also not from a backup. Runs that wait for it fail. The
           end user can fill in a new form.

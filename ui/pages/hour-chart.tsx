@@ -1,4 +1,5 @@
 import { Group, Text } from "@mantine/core";
+import { RUN_STATUS_NAMES } from "#domain/state-names.ts";
 import type { Overview } from "../parts/answers.ts";
 import styles from "./hour-chart.module.css";
 
@@ -6,19 +7,12 @@ type Hour = Overview["hours"][number];
 
 /** From the bottom up. */
 const OUTCOMES = ["completed", "running", "queued", "cancelled", "failed"] as const;
-const NAMES: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
-  completed: "Completed",
-  running: "Running",
-  queued: "Queued",
-  cancelled: "Cancelled",
-  failed: "Failed",
-};
 const BAR = { width: 20, gap: 6, height: 120 } as const;
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 const sumOf = (hour: Hour): number => OUTCOMES.reduce((sum, outcome) => sum + hour[outcome], 0);
 
-/** Runs by the hour in which they were triggered. The numbers are in the table below it, for who does not see bars. */
+/** Runs by the hour in which they were triggered. The numbers are in the table below it, for readers who can't see the bars. */
 export function HourChart({ hours }: { readonly hours: readonly Hour[] }) {
   const most = Math.max(1, ...hours.map(sumOf));
   const total = hours.reduce((sum, hour) => sum + sumOf(hour), 0);
@@ -33,7 +27,7 @@ export function HourChart({ hours }: { readonly hours: readonly Hour[] }) {
         <Group gap="md" aria-hidden="true">
           {OUTCOMES.map((outcome) => (
             <span key={outcome} className={styles["key"]} data-outcome={outcome}>
-              {NAMES[outcome]}
+              {RUN_STATUS_NAMES[outcome]}
             </span>
           ))}
         </Group>
@@ -56,7 +50,7 @@ export function HourChart({ hours }: { readonly hours: readonly Hour[] }) {
         ))}
       </Group>
       <details className={styles["details"]}>
-        <summary>As a table</summary>
+        <summary>Show as a table</summary>
         <HourTable hours={hours.filter((hour) => sumOf(hour) > 0)} />
       </details>
     </figure>
@@ -94,7 +88,7 @@ function HourTable({ hours }: { readonly hours: readonly Hour[] }) {
           <th scope="col">Hour</th>
           {OUTCOMES.map((outcome) => (
             <th key={outcome} scope="col">
-              {NAMES[outcome]}
+              {RUN_STATUS_NAMES[outcome]}
             </th>
           ))}
         </tr>

@@ -1,5 +1,6 @@
 import { Button, Checkbox, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
+import { KEY_STATE_NAMES as names } from "#domain/state-names.ts";
 import { createKey, listAccounts, listKeys, revokeKey } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -37,15 +38,15 @@ export function KeyListPage() {
   const [made, setMade] = useState<string | null>(null);
   return (
     <>
-      <PageHead title="API keys" about="What customers' backends call the API with.">
+      <PageHead title="API keys" about="Keys with which customers' backends call the API.">
         {may("key.manage") && <Button onClick={() => setIsMaking(true)}>New key</Button>}
       </PageHead>
       <AccountFilter />
       <Reading of={keys}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="No key yet" command="latchkey keys create --account acme">
-              A customer&apos;s backend needs one to make sessions and to trigger Blueprints.
+            <EmptyState title="No API keys yet" command="latchkey keys create --account acme">
+              A customer&apos;s backend needs one to create sessions and trigger Blueprints.
             </EmptyState>
           ) : (
             <KeyTable keys={items} onMade={setMade} />
@@ -54,9 +55,9 @@ export function KeyListPage() {
       </Reading>
       <NewKey isOpen={isMaking} onClose={() => setIsMaking(false)} onMade={setMade} />
       <ShownOnce
-        title="The new key"
+        title="New API key created"
         text={made}
-        about="It is shown this once and stored nowhere. Keep it where the customer's backend keeps its secrets."
+        about="Copy it now: it won't be shown again. Store it where the customer's backend keeps its secrets."
         onKept={() => setMade(null)}
       />
     </>
@@ -64,9 +65,9 @@ export function KeyListPage() {
 }
 
 function stateOf(key: Key): readonly [tone: string, name: string] {
-  if (key.revoked_at !== null) return ["quiet", "Revoked"];
-  if (key.expires_at !== null && Date.parse(key.expires_at) < Date.now()) return ["quiet", "Expired"];
-  return key.expires_at === null ? ["good", "Active"] : ["waiting", "Active, expires"];
+  if (key.revoked_at !== null) return ["quiet", names.revoked];
+  if (key.expires_at !== null && Date.parse(key.expires_at) < Date.now()) return ["quiet", names.expired];
+  return key.expires_at === null ? ["good", names.active] : ["waiting", names.expiring];
 }
 
 function KeyTable({
@@ -132,9 +133,9 @@ function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (k
           changes={changes}
           label="Revoke"
           of={name}
-          title="Revoke the key at once?"
+          title="Revoke this key now?"
           action="Revoke"
-          done="The key is revoked."
+          done="The key was revoked."
         >
           Calls with <b>{name}</b> are refused from now on. To give its users time, rotate it: the old key
           works for another day.
@@ -185,7 +186,7 @@ function NewKey(props: {
           />
           <TextInput
             label="Label"
-            description="For people, such as where it is used"
+            description="For example where the key is used"
             value={name}
             maxLength={255}
             onChange={(event) => setName(event.currentTarget.value)}
@@ -197,7 +198,7 @@ function NewKey(props: {
               loading={making.isPending}
               disabled={items.length === 0 || scopes.length === 0}
             >
-              Make the key
+              Create key
             </Button>
           </Group>
         </Stack>

@@ -9,11 +9,11 @@ import { Time } from "../parts/time.tsx";
 const HOUR_SECONDS = 3_600;
 /** How long the old key works beside the new one. */
 const OVERLAPS = [
-  { value: `${24 * HOUR_SECONDS}`, label: "another day" },
-  { value: `${7 * 24 * HOUR_SECONDS}`, label: "another week" },
-  { value: `${30 * 24 * HOUR_SECONDS}`, label: "another 30 days" },
-  { value: `${HOUR_SECONDS}`, label: "another hour" },
-  { value: "0", label: "no longer: it ends now" },
+  { value: `${24 * HOUR_SECONDS}`, label: "1 day" },
+  { value: `${7 * 24 * HOUR_SECONDS}`, label: "7 days" },
+  { value: `${30 * 24 * HOUR_SECONDS}`, label: "30 days" },
+  { value: `${HOUR_SECONDS}`, label: "1 hour" },
+  { value: "0", label: "Revoke immediately" },
 ];
 
 /** Asks first, and says what stops working and when. */
@@ -44,7 +44,7 @@ export function RotateButton(props: {
       </Button>
       <Confirm
         isOpen={isAsking}
-        title="Make a new key in this one's place?"
+        title="Rotate this key?"
         action="Rotate"
         isBusy={rotating.isPending}
         failure={rotating.failure}
@@ -55,19 +55,19 @@ export function RotateButton(props: {
       >
         <Stack gap="md">
           <NativeSelect
-            label="The old key works"
+            label="Keep the old key working for"
             value={overlap}
             onChange={(event) => setOverlap(event.currentTarget.value)}
             data={OVERLAPS}
           />
           <Text size="sm">
-            The new key is shown once, with the same account, Blueprints and scopes. A caller that still uses{" "}
+            The new key has the same account, Blueprints and scopes, and is shown once. Callers that still use{" "}
             <b>{name}</b>{" "}
             {overlapMs === 0 ? (
-              "is refused from now on."
+              "are rejected from now on."
             ) : (
               <>
-                is refused from <Time at={new Date(endsAtMs).toISOString()} isExact /> on.
+                are rejected after <Time at={new Date(endsAtMs).toISOString()} isExact />.
               </>
             )}{" "}
             It can&apos;t be undone.

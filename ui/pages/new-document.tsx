@@ -54,10 +54,10 @@ function NewDocument(props: {
         {({ items: [first] }) =>
           first === undefined ? (
             <EmptyState
-              title="There is no account yet"
+              title="Create an account first"
               command={'echo "account: acme" > acme.yaml\nlatchkey apply -f acme.yaml'}
             >
-              Every document belongs to one. Make it first.
+              Every document belongs to an account.
             </EmptyState>
           ) : (
             <DocumentEditor
@@ -74,12 +74,12 @@ function NewDocument(props: {
               {({ graph, form }) => (
                 <>
                   {graph && (
-                    <Section title="As it is written">
+                    <Section title="Preview">
                       <Drawing graph={graph} />
                     </Section>
                   )}
                   {form && (
-                    <Section title="The form as it is written" isBare>
+                    <Section title="Form preview" isBare>
                       <FormPreview form={form} />
                     </Section>
                   )}
@@ -96,7 +96,7 @@ function NewDocument(props: {
 export const NewBlueprintPage = () => (
   <NewDocument
     title="New Blueprint"
-    about="Change what stands here: Ctrl and space shows what may stand at a place."
+    about="Edit this template. Ctrl+Space shows suggestions."
     begin={blueprintOf}
   />
 );
@@ -104,7 +104,7 @@ export const NewBlueprintPage = () => (
 export const NewStrategyPage = () => (
   <NewDocument
     title="New strategy"
-    about="Change what stands here: Ctrl and space shows what may stand at a place."
+    about="Edit this template. Ctrl+Space shows suggestions."
     begin={strategyOf}
   />
 );

@@ -7,8 +7,8 @@ export function NotFoundPage() {
   return (
     <>
       <PageHead title="Not found" />
-      <EmptyState title="Page not found, or you have no access to it">
-        The address is wrong, or your role does not see it. Go to the{" "}
+      <EmptyState title="Page not found, or you don't have access">
+        Check the address, or ask an admin about your role. Go to the{" "}
         <Anchor component={Link} href="/" underline="always">
           overview
         </Anchor>

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import type { OperatorRole } from "#domain/operator.ts";
+import { DISABLED_NAME } from "#domain/state-names.ts";
 import {
   changeRole,
   createOperator,
@@ -34,7 +35,7 @@ export function OperatorListPage() {
   const [password, setPassword] = useState<string | null>(null);
   return (
     <>
-      <PageHead title="Operators" about="Who works with this installation, and what they may do.">
+      <PageHead title="Operators" about="People who can sign in to this installation, and their roles.">
         {may("operator.manage") && <Button onClick={() => setIsMaking(true)}>New operator</Button>}
       </PageHead>
       <Reading of={operators}>
@@ -42,9 +43,9 @@ export function OperatorListPage() {
       </Reading>
       <NewOperator isOpen={isMaking} onClose={() => setIsMaking(false)} onPassword={setPassword} />
       <ShownOnce
-        title="The new password"
+        title="New password"
         text={password}
-        about="It is shown this once. Give it to its owner by another way than mail; they change it at “Your sign-in”."
+        about="Copy it now: it won't be shown again. Share it over a channel other than email. The operator changes it at the next sign-in."
         onKept={() => setPassword(null)}
       />
     </>
@@ -68,7 +69,7 @@ function OperatorTable(props: {
               <Text size="sm" fw={600}>
                 {email}
               </Text>
-              {disabled !== null && <Mark tone="quiet">Disabled</Mark>}
+              {disabled !== null && <Mark tone="quiet">{DISABLED_NAME}</Mark>}
             </>
           ),
         },
@@ -77,12 +78,12 @@ function OperatorTable(props: {
           title: "Second factor",
           from: "sm",
           cell: ({ has_second_factor: has }) =>
-            has ? <Mark tone="good">Set up</Mark> : <Mark tone="waiting">Not yet</Mark>,
+            has ? <Mark tone="good">Set up</Mark> : <Mark tone="waiting">Not set up</Mark>,
         },
         {
           title: "Single sign-on",
           from: "md",
-          cell: ({ single_sign_on_since: since }) => (since === null ? "not yet" : <Time at={since} />),
+          cell: ({ single_sign_on_since: since }) => (since === null ? "not linked" : <Time at={since} />),
         },
         {
           title: "Actions",
@@ -146,9 +147,9 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           of={`of ${email}`}
           title="Reset the second factor?"
           action="Reset"
-          done="The second factor is reset; their sessions have ended."
+          done="The second factor was reset and their sessions ended."
         >
-          For a lost phone. Make sure that it is <b>{email}</b> who asks.
+          Use this for a lost phone. Make sure that the request really comes from <b>{email}</b>.
         </AskButton>
       )}
       <UnlinkButton of={props.of} />
@@ -159,9 +160,9 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           changes={changes}
           label="Disable"
           of={email}
-          title="Disable the operator?"
+          title="Disable this operator?"
           action="Disable"
-          done="They can't sign in any more; their sessions have ended."
+          done="The operator was disabled and their sessions ended."
         >
           <b>{email}</b> is out at once. It can be undone.
         </AskButton>
@@ -172,9 +173,9 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           changes={changes}
           label="Enable"
           of={email}
-          title="Let the operator in again?"
+          title="Enable this operator?"
           action="Enable"
-          done="They can sign in again."
+          done="The operator can sign in again."
         >
           <b>{email}</b> can sign in with the password that they had.
         </AskButton>
@@ -193,11 +194,11 @@ function UnlinkButton({ of: { id, email, single_sign_on_since: since } }: { read
       changes={changes}
       label="Unlink"
       of={email}
-      title="Forget who they are at the provider?"
+      title="Unlink the single sign-on account?"
       action="Unlink"
-      done="They are unlinked; their sessions have ended."
+      done="The account was unlinked and their sessions ended."
     >
-      The next person who signs in there with the address <b>{email}</b> is this operator.
+      The next person who signs in through the provider with the email <b>{email}</b> becomes this operator.
     </AskButton>
   );
 }
@@ -232,8 +233,7 @@ function NewOperator(props: {
         <Stack gap="md">
           {making.failure && <FailureNote error={making.failure} />}
           <TextInput
-            label="Sign-in name"
-            description="Looks like an e-mail address"
+            label="Email"
             required
             value={email}
             onChange={(event) => setEmail(event.currentTarget.value)}
@@ -246,7 +246,7 @@ function NewOperator(props: {
           />
           <Group justify="flex-end">
             <Button type="submit" loading={making.isPending}>
-              Make the operator
+              Create operator
             </Button>
           </Group>
         </Stack>

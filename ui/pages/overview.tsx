@@ -1,5 +1,6 @@
 import { Anchor, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { Link } from "wouter";
+import { WAIT_NAMES } from "#domain/state-names.ts";
 import { listReviews, listRuns, readOverview } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";
@@ -19,7 +20,7 @@ export function OverviewPage() {
   const overview = useRead(readOverview, {}, { live: true });
   return (
     <>
-      <PageHead title="Overview" about="Runs that need a person, and the last 24 hours." />
+      <PageHead title="Overview" about="Runs that need attention, and the last 24 hours." />
       <Stack gap="xl">
         <NeedsPeople overview={overview.data} />
         <Reading of={overview}>{(data) => <LastHours overview={data} />}</Reading>
@@ -31,23 +32,23 @@ export function OverviewPage() {
 
 function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) {
   const reviews = useRead(listReviews, {}, { live: true });
-  const writes = count(
-    overview?.needs_people.writes ?? 0,
-    "write may have happened",
-    "writes may have happened",
-  );
+  const writes = count(overview?.needs_people.writes ?? 0, "uncertain write", "uncertain writes");
   const others = [
-    count(overview?.needs_people.proposals ?? 0, "proposal waits for an admin", "proposals wait for admins"),
+    count(
+      overview?.needs_people.proposals ?? 0,
+      "proposal awaits confirmation",
+      "proposals await confirmation",
+    ),
     count(overview?.needs_people.locked_credentials ?? 0, "credential is locked", "credentials are locked"),
   ].filter((text) => text !== null);
   return (
-    <Section title="Needs a person" isBare>
+    <Section title="Needs attention" isBare>
       <Reading of={reviews}>
         {({ items }) => (
           <Stack gap="sm">
             {items.length === 0 && writes === null && others.length === 0 && (
-              <EmptyState title="Nothing waits for you">
-                Runs that stop for a review are listed here.
+              <EmptyState title="Nothing needs attention">
+                Runs that await a review are listed here.
               </EmptyState>
             )}
             <ReviewList reviews={items.slice(0, SHOWN)} />
@@ -79,15 +80,15 @@ function LastHours({ overview }: { readonly overview: Overview }) {
         <Section title="Runs by hour">
           <HourChart hours={overview.hours} />
         </Section>
-        <Section title="How long runs took">
+        <Section title="Run duration">
           <Durations durations={overview.durations} />
         </Section>
       </SimpleGrid>
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
-        <Section title="What runs wait for">
+        <Section title="Open runs">
           <Waiting waiting={overview.waiting} />
         </Section>
-        <Section title="What fails">
+        <Section title="Failures">
           <Failures overview={overview} />
         </Section>
       </SimpleGrid>
@@ -98,7 +99,7 @@ function LastHours({ overview }: { readonly overview: Overview }) {
 function Durations({ durations }: { readonly durations: Overview["durations"] }) {
   const { p50_ms: half, p90_ms: nine, p99_ms: most } = durations;
   if (half === null || nine === null || most === null)
-    return <None>No run was completed in these hours.</None>;
+    return <None>No runs completed in the last 24 hours.</None>;
   return (
     <Facts
       of={[
@@ -111,31 +112,21 @@ function Durations({ durations }: { readonly durations: Overview["durations"] })
   );
 }
 
-const REASONS: Readonly<Record<Overview["waiting"][number]["waits_for"], string>> = {
-  place: "Their turn",
-  credential: "Another run with the same credential",
-  review: "A person's review",
-  write: "A decision on a write",
-  target: "The time to ask a target again",
-  worker: "A worker",
-  nothing: "Nothing: running",
-};
-
 function Waiting({ waiting }: { readonly waiting: Overview["waiting"] }) {
-  if (waiting.length === 0) return <None>Every run has ended.</None>;
+  if (waiting.length === 0) return <None>There are no open runs.</None>;
   return (
     <Table verticalSpacing="xs">
       <Table.Thead>
         <Table.Tr>
-          <Table.Th>For</Table.Th>
+          <Table.Th>Waiting for</Table.Th>
           <Table.Th>Runs</Table.Th>
-          <Table.Th>The oldest since</Table.Th>
+          <Table.Th>Oldest</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
         {waiting.map(({ waits_for: reason, runs, oldest_at: at }) => (
           <Table.Tr key={reason}>
-            <Table.Td>{REASONS[reason]}</Table.Td>
+            <Table.Td>{WAIT_NAMES[reason]}</Table.Td>
             <Table.Td>{runs}</Table.Td>
             <Table.Td>
               <Time at={at} />
@@ -185,15 +176,15 @@ function LatestRuns() {
       isBare
       actions={
         <Anchor component={Link} href="/runs" size="sm">
-          All runs
+          View all runs
         </Anchor>
       }
     >
       <Reading of={runs}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="No run yet">
-              A run begins when a customer's backend triggers a Blueprint.
+            <EmptyState title="No runs yet">
+              A run starts when a customer's backend triggers a Blueprint.
             </EmptyState>
           ) : (
             <RunTable runs={items} />

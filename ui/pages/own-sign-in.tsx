@@ -13,7 +13,7 @@ export function OwnSignInPage() {
   const me = useSignedIn();
   return (
     <>
-      <PageHead title="Your sign-in" about={`${me.email}, ${me.role}`} />
+      <PageHead title="Your account" about={`${me.email}, ${me.role}`} />
       <Stack gap="lg">
         <SimpleGrid cols={{ base: 1, md: 2 }}>
           <Paper withBorder radius="lg" p="lg">
@@ -22,7 +22,7 @@ export function OwnSignInPage() {
             </Title>
             <PasswordForm
               onDone={() =>
-                notifications.show({ message: "The password is changed; your other sessions have ended." })
+                notifications.show({ message: "Your password was changed and your other sessions ended." })
               }
             />
           </Paper>
@@ -51,7 +51,7 @@ function OwnSessions() {
   return (
     <section aria-labelledby="sessions">
       <Title order={2} id="sessions" mb="sm">
-        Where you are signed in
+        Active sessions
       </Title>
       {ending.failure && <FailureNote error={ending.failure} />}
       <Reading of={sessions}>
@@ -64,7 +64,7 @@ function OwnSessions() {
                   <Table.Th visibleFrom="xs">Address</Table.Th>
                   <Table.Th>Last used</Table.Th>
                   <Table.Th>
-                    <VisuallyHidden>What to do</VisuallyHidden>
+                    <VisuallyHidden>Actions</VisuallyHidden>
                   </Table.Th>
                 </Table.Tr>
               </Table.Thead>
@@ -75,7 +75,7 @@ function OwnSessions() {
                       {session.user_agent}
                       {session.signed_in_by === "oidc" && (
                         <Text size="xs" c="dimmed">
-                          By single sign-on
+                          Single sign-on
                         </Text>
                       )}
                     </Table.Td>
@@ -86,7 +86,7 @@ function OwnSessions() {
                     <Table.Td ta="right">
                       {session.is_this ? (
                         <Text size="sm" c="dimmed">
-                          This one
+                          This session
                         </Text>
                       ) : (
                         <Button

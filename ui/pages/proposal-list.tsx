@@ -1,5 +1,6 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
+import { PROPOSAL_STATE_NAMES as names } from "#domain/state-names.ts";
 import { listProposals } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
@@ -15,12 +16,12 @@ import { Time } from "../parts/time.tsx";
 export const PROPOSAL_STATES: Readonly<
   Record<ListedProposal["status"], readonly [tone: string, name: string]>
 > = {
-  open: ["waiting", "Waits for an admin"],
-  confirmed: ["waiting", "Confirmed, to be carried out"],
-  applied: ["good", "Applied"],
-  discarded: ["quiet", "Discarded"],
-  expired: ["quiet", "Expired"],
-  stale: ["bad", "Overtaken by another change"],
+  open: ["waiting", names.open],
+  confirmed: ["waiting", names.confirmed],
+  applied: ["good", names.applied],
+  discarded: ["quiet", names.discarded],
+  expired: ["quiet", names.expired],
+  stale: ["bad", names.stale],
 };
 
 export function ProposalListPage() {
@@ -32,17 +33,17 @@ export function ProposalListPage() {
     <>
       <PageHead
         title="Proposals"
-        about="Changes that decide where credentials go, of accounts that want two admins for them."
+        about="Changes to where credentials go, in accounts that require two admins for them."
       >
         <Anchor component={Link} href={isAll ? "/proposals" : "/proposals?all=1"} size="sm">
-          {isAll ? "Those that wait" : "All proposals"}
+          {isAll ? "Show open" : "Show all"}
         </Anchor>
       </PageHead>
       <AccountFilter />
       <Reading of={proposals}>
         {({ items, next_cursor: next }) =>
           items.length === 0 ? (
-            <EmptyState title="Nothing waits">
+            <EmptyState title="No open proposals">
               Where an account says <code>two_person: true</code>, a change that decides where its credentials
               go is here until another admin confirms it.
             </EmptyState>
@@ -86,9 +87,9 @@ function ProposalTable({ proposals }: { readonly proposals: readonly ListedPropo
             return <Mark tone={tone}>{name}</Mark>;
           },
         },
-        { title: "By", from: "sm", cell: ({ proposed_by: by }) => by ?? "the command line" },
+        { title: "Proposed by", from: "sm", cell: ({ proposed_by: by }) => by ?? "CLI" },
         { title: "Proposed", from: "sm", cell: ({ created_at: at }) => <Time at={at} /> },
-        { title: "Until", from: "md", cell: ({ expires_at: at }) => <Time at={at} /> },
+        { title: "Expires", from: "md", cell: ({ expires_at: at }) => <Time at={at} /> },
       ]}
     />
   );

@@ -60,27 +60,27 @@ function ProposalDetail({ proposal }: { readonly proposal: Proposal }) {
         </Note>
         <Facts
           of={[
-            ["Proposed by", proposal.proposed_by ?? "the command line"],
+            ["Proposed by", proposal.proposed_by ?? "CLI"],
             ["Proposed", <Time key="at" at={proposal.created_at} isExact />],
-            ["Agreed", proposal.confirmed_by.join(", ") || "nobody yet"],
-            ["Still wanted", waitsFor(proposal)],
-            ["Origins that are added", proposal.origins.join(", ") || "none"],
-            ["Credentials concerned", String(proposal.credentials)],
-            ["Until", <Time key="until" at={proposal.expires_at} isExact />],
+            ["Confirmed by", proposal.confirmed_by.join(", ") || "nobody yet"],
+            ["Still needed", waitsFor(proposal)],
+            ["Added origins", proposal.origins.join(", ") || "none"],
+            ["Affected credentials", String(proposal.credentials)],
+            ["Expires", <Time key="until" at={proposal.expires_at} isExact />],
           ]}
         />
         {proposal.documents.map(({ kind, account, id, is_new: isNew, differences }) => (
           <Section
             key={`${kind} ${id}`}
-            title={`${isNew ? "Make" : "Change"} the ${kind} ${kind === "account" ? id : `${account}/${id}`}`}
+            title={`${isNew ? "Create" : "Change"} the ${kind} ${kind === "account" ? id : `${account}/${id}`}`}
           >
             <Differences of={differences} />
           </Section>
         ))}
         {proposal.rebindings.map(({ credential, strategy, before, after }) => (
-          <Section key={credential} title={`Bind ${credential} anew`}>
+          <Section key={credential} title={`Rebind ${credential}`}>
             <Text size="sm" c="dimmed">
-              Of the strategy {strategy}
+              Strategy {strategy}
             </Text>
             <Differences
               of={[
@@ -99,7 +99,7 @@ function ProposalDetail({ proposal }: { readonly proposal: Proposal }) {
 }
 
 const waitsFor = ({ status, confirmations_wanted: wanted }: Proposal): string | null => {
-  if (status === "confirmed") return "latchkey credentials rebind, where the master key is";
+  if (status === "confirmed") return "latchkey credentials rebind, on a machine with the master key";
   return status === "open" ? `${wanted} ${wanted === 1 ? "admin" : "different admins"}` : null;
 };
 
@@ -124,11 +124,11 @@ function Decision({ proposal }: { readonly proposal: Proposal }) {
             {...common}
             to={discardProposal}
             label="Discard"
-            title="Discard the proposal?"
+            title="Discard this proposal?"
             action="Discard"
-            done="The proposal is discarded."
+            done="The proposal was discarded."
           >
-            Nothing of it is carried out. It can be proposed again.
+            None of its changes are applied. They can be proposed again.
           </AskButton>
         )}
       {status === "open" && may("proposal.confirm") && !isOwn && (
@@ -136,7 +136,7 @@ function Decision({ proposal }: { readonly proposal: Proposal }) {
           {...common}
           to={confirmProposal}
           label="Confirm"
-          title="Confirm the proposal?"
+          title="Confirm this proposal?"
           action="Confirm"
           done="You have confirmed the proposal."
         >
@@ -145,7 +145,7 @@ function Decision({ proposal }: { readonly proposal: Proposal }) {
       )}
       {status === "open" && isOwn && (
         <Text size="sm" c="dimmed">
-          You agree. Another admin confirms it.
+          You have confirmed it. Another admin must confirm it too.
         </Text>
       )}
     </Group>
@@ -153,8 +153,8 @@ function Decision({ proposal }: { readonly proposal: Proposal }) {
 }
 
 function effectOf(kind: Proposal["kind"], wanted: number): string {
-  if (wanted > 1) return "Another admin must confirm it as well.";
+  if (wanted > 1) return "Another admin must confirm it too.";
   return kind === "documents"
-    ? "The documents are applied at once, all of them or none."
-    : "For 24 hours the credentials may be bound to these origins, once, on the command line where the master key is.";
+    ? "All documents are applied immediately, or none of them."
+    : "Within 24 hours, the credentials can be rebound to these origins once, with the CLI on a machine with the master key.";
 }

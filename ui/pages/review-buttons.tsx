@@ -27,10 +27,10 @@ export function ReviewButtons({
       <Button
         size="compact-sm"
         variant={isOut ? "filled" : "default"}
-        aria-label={isOut ? `Take back ${name}` : `Leave out ${name}`}
+        aria-label={isOut ? `Include ${name}` : `Exclude ${name}`}
         onClick={() => drafts.exclude(record, !isOut)}
       >
-        {isOut ? "Take back" : "Leave out"}
+        {isOut ? "Include" : "Exclude"}
       </Button>
     </Group>
   );

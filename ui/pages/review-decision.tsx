@@ -41,12 +41,12 @@ export function ReviewDecision({ review, drafts }: { readonly review: Review; re
 }
 
 function describe(drafts: Drafts): string {
-  if (drafts.hasProblem) return "Something that was typed can't be taken; it is marked.";
+  if (drafts.hasProblem) return "Some edits are invalid; they are marked.";
   const parts = [
     ...(drafts.editedCount > 0 ? [`${drafts.editedCount} edited`] : []),
-    ...(drafts.excluded.size > 0 ? [`${drafts.excluded.size} left out`] : []),
+    ...(drafts.excluded.size > 0 ? [`${drafts.excluded.size} excluded`] : []),
   ];
-  return parts.length === 0 ? "Nothing is changed." : parts.join(", ");
+  return parts.length === 0 ? "No changes" : parts.join(", ");
 }
 
 interface DialogProps {
@@ -60,7 +60,7 @@ function ApproveDialog(props: DialogProps & { readonly drafts: Drafts }) {
   const [reason, setReason] = useState("");
   const approving = useOperation(approveReview, {
     changes,
-    onDone: () => notifications.show({ message: "Approved; the run goes on." }),
+    onDone: () => notifications.show({ message: "Approved. The run continues." }),
   });
   const approve = (): void =>
     approving.mutate({
@@ -81,12 +81,12 @@ function ApproveDialog(props: DialogProps & { readonly drafts: Drafts }) {
     >
       <Stack gap="md">
         <Text size="sm">
-          The run goes on with {kept} {kept === 1 ? "record" : "records"}. {describe(drafts)}
+          The run continues with {kept} {kept === 1 ? "record" : "records"}. {describe(drafts)}
         </Text>
         {approving.failure && <FailureNote error={named(approving.failure, drafts)} />}
         <Textarea
           label="Reason"
-          description="May be left out"
+          description="Optional"
           data-autofocus
           value={reason}
           onChange={(event) => setReason(event.currentTarget.value)}
@@ -123,7 +123,7 @@ function RejectDialog(props: DialogProps) {
   const [reason, setReason] = useState("");
   const rejecting = useOperation(rejectReview, {
     changes,
-    onDone: () => notifications.show({ message: "Rejected; the run is cancelled." }),
+    onDone: () => notifications.show({ message: "Rejected. The run is cancelled." }),
   });
   return (
     <Modal
@@ -139,7 +139,7 @@ function RejectDialog(props: DialogProps) {
         }}
       >
         <Stack gap="md">
-          <Text size="sm">The run ends as cancelled. Nothing after the review happens.</Text>
+          <Text size="sm">The run is cancelled; no further steps are executed.</Text>
           {rejecting.failure && <FailureNote error={rejecting.failure} />}
           <Textarea
             label="Reason"

@@ -38,7 +38,7 @@ export function ReviewDesk({ review }: { readonly review: Review }) {
     <Stack gap="md">
       <Group justify="space-between">
         <SegmentedControl
-          aria-label="Which records"
+          aria-label="Records to show"
           value={shown}
           onChange={setShown}
           data={[
@@ -48,14 +48,14 @@ export function ReviewDesk({ review }: { readonly review: Review }) {
         />
         {mayDecide && !review.editable && (
           <Text size="sm" c="dimmed">
-            These records may be left out, and not edited.
+            These records can be excluded but not edited.
           </Text>
         )}
       </Group>
       {isPhone ? <ReviewCards {...view} /> : <ReviewTable {...view} />}
       {items.length === 0 && !records.isLoading && (
         <Text size="sm" c="dimmed">
-          {review.records_total === 0 ? "There are no records." : "None of those that are loaded."}
+          {review.records_total === 0 ? "There are no records." : "None of the loaded records has errors."}
         </Text>
       )}
       {records.more && (

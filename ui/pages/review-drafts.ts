@@ -13,18 +13,16 @@ function readTyped(before: unknown, text: string): Typed {
   if (typeof before === "string") return { value: text };
   if (typeof before === "number") {
     const value = Number(text);
-    return text.trim() === "" || !Number.isFinite(value)
-      ? { problem: "A number is needed here." }
-      : { value };
+    return text.trim() === "" || !Number.isFinite(value) ? { problem: "Enter a number." } : { value };
   }
   if (typeof before === "boolean")
     return text === "true" || text === "false"
       ? { value: text === "true" }
-      : { problem: "true or false is needed." };
+      : { problem: "Enter true or false." };
   try {
     return { value: JSON.parse(text) as unknown };
   } catch {
-    return { problem: "JSON is needed here." };
+    return { problem: "Enter valid JSON." };
   }
 }
 

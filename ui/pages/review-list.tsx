@@ -1,5 +1,6 @@
 import { Anchor, Group, Paper, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
+import { onTimeoutName } from "#domain/state-names.ts";
 
 import type { Review } from "../parts/answers.ts";
 import { listReviews } from "../api/operations.ts";
@@ -14,11 +15,11 @@ export function ReviewListPage() {
   const reviews = useRead(listReviews, {}, { live: true });
   return (
     <>
-      <PageHead title="Reviews" about="Runs that wait for a person, the longest wait first." />
+      <PageHead title="Reviews" about="Runs that await a decision, longest wait first." />
       <Reading of={reviews}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="Nothing waits">
+            <EmptyState title="No open reviews">
               A Blueprint's node of the type <code>review</code> stops a run until somebody has looked at its
               records. When one does, it is here.
             </EmptyState>
@@ -53,11 +54,11 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
             <div>
               <Text size="sm">{countRecords(review)}</Text>
               <Text size="sm" c="dimmed">
-                waits since <Time at={review.created_at} />
+                waiting since <Time at={review.created_at} />
               </Text>
               {review.expires_at !== null && (
                 <Text size="sm" component="div">
-                  <Mark tone="waiting">{review.on_timeout === "approve" ? "Approves itself" : "Fails"}</Mark>{" "}
+                  <Mark tone="waiting">{onTimeoutName(review.on_timeout)}</Mark>{" "}
                   <Time at={review.expires_at} />
                 </Text>
               )}

@@ -16,7 +16,7 @@ export function ReviewTable({ records, fields, drafts, mayEdit, mayExclude }: Re
                 {field}
               </th>
             ))}
-            {mayExclude && <th scope="col">Decide</th>}
+            {mayExclude && <th scope="col">Actions</th>}
           </tr>
         </thead>
         <tbody>

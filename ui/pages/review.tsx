@@ -1,5 +1,6 @@
 import { Anchor, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "wouter";
+import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/state-names.ts";
 import { readReview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";
@@ -23,11 +24,11 @@ export function ReviewPage() {
 }
 
 const STATES: Readonly<Record<Review["status"], readonly [tone: string, text: string]>> = {
-  open: ["waiting", "Waits for a decision"],
-  approved: ["good", "Approved"],
-  rejected: ["bad", "Rejected"],
-  timed_out: ["bad", "Nobody decided in time"],
-  closed: ["quiet", "Its run has ended"],
+  open: ["waiting", names.open],
+  approved: ["good", names.approved],
+  rejected: ["bad", names.rejected],
+  timed_out: ["bad", names.timed_out],
+  closed: ["quiet", names.closed],
 };
 
 function ReviewDetail({ review }: { readonly review: Review }) {
@@ -52,13 +53,13 @@ function ReviewDetail({ review }: { readonly review: Review }) {
             ],
             ["Blueprint", review.blueprint],
             ["Account", review.account],
-            ["Waits since", <Time key="since" at={review.created_at} isExact />],
+            ["Waiting since", <Time key="since" at={review.created_at} isExact />],
             [
               "Records",
               `${review.records_total}, ${review.records_total - review.records_valid} with errors`,
             ],
             [
-              review.on_timeout === "approve" ? "Approves itself" : "Fails",
+              onTimeoutName(review.on_timeout),
               review.status === "open" && review.expires_at !== null ? (
                 <Time key="end" at={review.expires_at} />
               ) : null,
@@ -70,7 +71,7 @@ function ReviewDetail({ review }: { readonly review: Review }) {
           <ReviewDesk key={review.status} review={review} />
         ) : (
           <Text size="sm" c="dimmed">
-            Your role sees that this review waits, and not its records.
+            Your role can see this review but not its records.
           </Text>
         )}
       </Stack>
@@ -80,13 +81,13 @@ function ReviewDetail({ review }: { readonly review: Review }) {
 
 function Decision({ review }: { readonly review: Review }) {
   return (
-    <Note tone="quiet" title="Who decided what">
+    <Note tone="quiet" title="Decision">
       <Facts
         of={[
           ["Decided by", review.decided_by ?? "nobody"],
           ["When", review.decided_at === null ? null : <Time key="at" at={review.decided_at} isExact />],
           ["Records edited", review.edited],
-          ["Records left out", review.excluded],
+          ["Records excluded", review.excluded],
           ["Reason", review.reason],
         ]}
       />

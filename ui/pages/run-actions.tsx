@@ -27,11 +27,11 @@ function CancelButton({ run }: { readonly run: Run }) {
       changes={changes}
       size="sm"
       label="Cancel the run"
-      title="Cancel the run?"
+      title="Cancel this run?"
       action="Cancel the run"
-      done="The run is cancelled."
+      done="The run was cancelled."
     >
-      It ends at the next safe point. Writes to other systems that it has made stay.
+      It stops at the next safe point. Writes that it has already made to other systems are not undone.
     </AskButton>
   );
 }
@@ -46,10 +46,10 @@ function PurgeButton({ run }: { readonly run: Run }) {
       label="Purge now"
       title="Purge this run's data?"
       action="Purge permanently"
-      done="The run's data is purged."
+      done="The run's data was purged."
     >
-      Inputs, results, reviews and what the steps gave are deleted at once, before the retention is over, and
-      can&apos;t be brought back. The run stays in the list.
+      Inputs, results, reviews and step outputs are deleted now, before the retention period ends, and can&apos;t be
+      brought back. The run stays in the list.
     </AskButton>
   );
 }

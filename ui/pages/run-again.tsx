@@ -27,7 +27,7 @@ export function RunAgainButton({ run }: { readonly run: Run }) {
     changes: [keyOf(readRun), keyOf(listRuns), keyOf(readRunAgain)],
     onDone: ({ id }) => {
       setKey(null);
-      notifications.show({ message: "The run was started again." });
+      notifications.show({ message: "A new run was started." });
       go(`/runs/${id}`);
     },
   });
@@ -49,7 +49,7 @@ export function RunAgainButton({ run }: { readonly run: Run }) {
       </Button>
       <Confirm
         isOpen={key !== null}
-        title="Run it again?"
+        title="Run again?"
         action={writes ? "Run again, and write again" : "Run again"}
         isBusy={repeating.isPending}
         isBlocked={plan.data === undefined || plan.data.obstacle !== null}
@@ -74,10 +74,10 @@ function AgainText({ again }: { readonly again: Again }) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        A new run with the same inputs, credentials, name and metadata,{" "}
+        This starts a new run with the same inputs, credentials, name and metadata,{" "}
         {again.blueprint_version === again.previous_version
-          ? `of the same version ${again.blueprint_version}.`
-          : `of version ${again.blueprint_version}, which is in force now. This run executed version ${again.previous_version}.`}
+          ? `on the same version ${again.blueprint_version}.`
+          : `on version ${again.blueprint_version}, the current one. This run used version ${again.previous_version}.`}
       </Text>
       {again.ignored_keys.length > 0 && (
         <Text size="sm">
@@ -86,8 +86,8 @@ function AgainText({ again }: { readonly again: Again }) {
         </Text>
       )}
       {again.writes.length > 0 && (
-        <Note tone="bad" title="It writes to other systems again">
-          What {again.writes.join(", ")} wrote in this run may be written a second time.
+        <Note tone="bad" title="This run writes to other systems again">
+          The writes of {again.writes.join(", ")} in this run may be made a second time.
         </Note>
       )}
     </Stack>

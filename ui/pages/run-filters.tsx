@@ -2,7 +2,7 @@ import { Button, NativeSelect, Paper, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { useSearchParams } from "wouter";
 import type { RunStatus } from "#domain/run.ts";
-import { STATUS_NAMES } from "../parts/run-status.tsx";
+import { RUN_STATUS_NAMES } from "#domain/state-names.ts";
 
 /** As the address has them; those of the API. */
 const TEXTS = ["account", "blueprint", "run_name", "metadata"] as const;
@@ -12,7 +12,7 @@ type Filters = Partial<Record<(typeof TEXTS)[number] | (typeof TIMES)[number], s
   status?: RunStatus;
 };
 
-const isStatus = (text: string): text is RunStatus => Object.hasOwn(STATUS_NAMES, text);
+const isStatus = (text: string): text is RunStatus => Object.hasOwn(RUN_STATUS_NAMES, text);
 
 export function readRunFilters(search: URLSearchParams): Filters {
   const filters: Filters = {};
@@ -32,7 +32,7 @@ export function readRunFilters(search: URLSearchParams): Filters {
 const LABELS: Readonly<Record<(typeof TEXTS)[number], readonly [label: string, placeholder: string]>> = {
   blueprint: ["Blueprint", "key"],
   account: ["Account", "name"],
-  run_name: ["Name begins with", ""],
+  run_name: ["Name starts with", ""],
   metadata: ["Metadata", "name=value"],
 };
 
@@ -61,7 +61,7 @@ export function RunFilters() {
         aria-controls="filters"
         onClick={() => setIsOpen(!isOpen)}
       >
-        {isOpen ? "Hide the filters" : "Filters"}
+        {isOpen ? "Hide filters" : "Filters"}
       </Button>
       {/* Made anew when the address changes: its fields show what is asked. */}
       <form key={search.toString()} onSubmit={submit} aria-label="Filters">
@@ -96,7 +96,7 @@ function FilterFields(props: {
         onChange={(event) => event.currentTarget.form && props.onStatus(event.currentTarget.form)}
         data={[
           { value: "", label: "All" },
-          ...Object.entries(STATUS_NAMES).map(([value, label]) => ({ value, label })),
+          ...Object.entries(RUN_STATUS_NAMES).map(([value, label]) => ({ value, label })),
         ]}
       />
       {(["blueprint", "account", "run_name", "metadata"] as const).map((name) => (

@@ -12,7 +12,7 @@ export function RunGot({ run }: { readonly run: Run }) {
       {run.ignored_keys.length > 0 && (
         <Section title="Ignored keys">
           <Text size="sm" c="dimmed" mb="sm">
-            The trigger had keys that the Blueprint does not know. They changed nothing.
+            The trigger contained keys that the Blueprint does not define. They were ignored.
           </Text>
           <Rows
             heads={["Key", "Did you mean"]}
@@ -25,7 +25,7 @@ export function RunGot({ run }: { readonly run: Run }) {
       </Section>
       <Section title="Inputs">
         {run.inputs.length === 0 ? (
-          <None>{run.purged_at === null ? "The trigger had none." : "They were taken away."}</None>
+          <None>{run.purged_at === null ? "The trigger had none." : "Purged."}</None>
         ) : (
           <Rows
             heads={["Input", "Kind", "Size"]}

@@ -39,15 +39,17 @@ export function RunListPage() {
 
 function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered)
-    return <EmptyState title="No runs match">Remove a filter, or choose another time.</EmptyState>;
+    return (
+      <EmptyState title="No runs match these filters">Try fewer filters or another time range.</EmptyState>
+    );
   return (
     <EmptyState
-      title="No run yet"
+      title="No runs yet"
       command={
         'curl -X POST "$LATCHKEY_URL/api/v1/blueprints/<key>/trigger" \\\n  -H "Authorization: Bearer $LATCHKEY_API_KEY" \\\n  -H "Content-Type: application/json" -d \'{}\''
       }
     >
-      A run begins when a customer's backend triggers a Blueprint with an API key.
+      A run starts when a customer's backend triggers a Blueprint with an API key.
     </EmptyState>
   );
 }
@@ -62,7 +64,7 @@ export function RunTable({ runs }: { readonly runs: readonly ListedRun[] }) {
             <Table.Th>Status</Table.Th>
             <Table.Th visibleFrom="md">Account</Table.Th>
             <Table.Th visibleFrom="xs">Triggered</Table.Th>
-            <Table.Th visibleFrom="md">Took</Table.Th>
+            <Table.Th visibleFrom="md">Duration</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -10,24 +10,24 @@ export function RunStepDetail({ step }: { readonly step: RunStep }) {
   return (
     <Stack gap="md" className={styles["detail"] ?? ""}>
       {step.error !== null && (
-        <Note tone="bad" title="Why it failed">
+        <Note tone="bad" title="Error">
           {step.error}
         </Note>
       )}
       {step.answer !== null && <Answer of={step.answer} />}
       {step.records_total === 0 && (step.records_usual ?? 0) > 0 && (
-        <Note tone="waiting" title="No records this time">
-          The runs before gave {step.records_usual}. Has the target changed?
+        <Note tone="waiting" title="Unexpectedly no records">
+          Earlier runs had {step.records_usual}. The target may have changed.
         </Note>
       )}
       <Facts
         of={[
-          ["Began", <Time key="began" at={step.started_at} isExact />],
+          ["Started", <Time key="began" at={step.started_at} isExact />],
           ["Attempts", step.attempts],
-          ["Gave", step.output],
+          ["Output", step.output],
           ["Records", step.records_total],
           ["Usually", step.records_usual],
-          ["Turns", turnsOf(step)],
+          ["Iterations", turnsOf(step)],
           [
             "With errors",
             step.records_total === null ? null : step.records_total - (step.records_valid ?? 0),
@@ -42,18 +42,18 @@ export function RunStepDetail({ step }: { readonly step: RunStep }) {
 /** What the target said to the request that failed. */
 function Answer({ of }: { readonly of: NonNullable<RunStep["answer"]> }) {
   return (
-    <Note tone="quiet" title="What the target answered">
+    <Note tone="quiet" title="Response from the target">
       <Facts
         of={[
           ["Status", of.status],
           ["Address", of.address],
-          ["Leads to", of.leads_to],
+          ["Redirects to", of.leads_to],
           ["Type", of.content_type],
           ["Title", of.title],
         ]}
       />
       {of.begins !== "" && (
-        <pre className={styles["answer"]} aria-label="How the answer begins">
+        <pre className={styles["answer"]} aria-label="Beginning of the response">
           {of.begins}
         </pre>
       )}
@@ -71,7 +71,7 @@ function StepLog({ step }: { readonly step: RunStep }) {
   if (step.log.length === 0)
     return (
       <Text size="sm" c="dimmed">
-        It wrote nothing down.
+        This step logged nothing.
       </Text>
     );
   return (

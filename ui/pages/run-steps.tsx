@@ -53,9 +53,9 @@ export function RunSteps({ run }: { readonly run: Run }) {
 }
 
 function explainNoSteps(run: Run): string {
-  if (run.purged_at !== null) return "What its steps did was taken away.";
-  if (run.started_at === null) return "No step has begun yet.";
-  return "None of its steps has touched the outside; the others leave no record. The graph shows all of them.";
+  if (run.purged_at !== null) return "The steps' data was purged.";
+  if (run.started_at === null) return "No step has started yet.";
+  return "No step has made a request yet, and only those are recorded. The graph shows all steps.";
 }
 
 function Timeline(props: {

@@ -63,12 +63,12 @@ function RunNotes({ run }: { readonly run: Run }) {
   return (
     <>
       {run.status === "failed" && (
-        <Note tone="bad" title={`It failed: ${run.failure ?? "for a reason that was not recorded"}`}>
-          {run.failure_detail ?? "The step that failed says more below."}
+        <Note tone="bad" title={run.failure === null ? "Failed" : `Failed: ${run.failure}`}>
+          {run.failure_detail ?? "See the failed step below."}
         </Note>
       )}
       {review && (
-        <Note tone="waiting" title="It waits for a person">
+        <Note tone="waiting" title="This run awaits a review">
           <Anchor component={Link} href={`/reviews/${review.id}`} size="sm">
             Open the review
           </Anchor>
@@ -76,19 +76,19 @@ function RunNotes({ run }: { readonly run: Run }) {
       )}
       {run.blueprint === null && <TestLoginNote run={run} />}
       {run.waits_for !== null && (
-        <Note tone="quiet" title="It waits for another run">
-          Runs with the credential {run.waits_for} take turns; this one begins when the other has ended.
+        <Note tone="quiet" title="Waiting for another run">
+          Runs with the credential {run.waits_for} take turns. This one starts when the other has ended.
         </Note>
       )}
       {run.asks_again_at !== null && (
-        <Note tone="waiting" title="It waits for a target">
-          A node asks until its answer will do; it asks again <Time at={run.asks_again_at} />. The run holds
-          nothing meanwhile.
+        <Note tone="waiting" title="Waiting for the target">
+          A node polls the target; the next poll is <Time at={run.asks_again_at} />. The run holds nothing
+          meanwhile.
         </Note>
       )}
       {run.purged_at !== null && (
         <Note tone="quiet" title="Data purged">
-          Inputs, results and what the steps gave are gone since <Time at={run.purged_at} isExact />.
+          Inputs, results and step outputs were deleted <Time at={run.purged_at} isExact />.
         </Note>
       )}
     </>
@@ -107,9 +107,9 @@ function TestLoginNote({ run }: { readonly run: Run }) {
   const [, go] = useLocation();
   const credential = run.credentials[0]?.credential_id;
   return (
-    <Note tone="quiet" title="It tests a login, and does nothing else">
+    <Note tone="quiet" title="This is a test login">
       <Text size="sm" mb="xs">
-        A worker logs in with the credential as every run does. No customer sees it.
+        A worker logs in with the credential, as in any run, and does nothing else. Customers don't see it.
       </Text>
       {credential !== undefined && run.ended_at !== null && may("run.trigger") && (
         <TestLoginButton
@@ -130,14 +130,14 @@ function RunFacts({ run }: { readonly run: Run }) {
         ["Blueprint", run.blueprint === null ? null : `${run.blueprint}, version ${run.blueprint_version}`],
         ["Account", run.account],
         ["Triggered", <Time key="at" at={run.created_at} isExact />],
-        ["Took", <Elapsed key="took" from={run.started_at} to={run.ended_at} />],
-        ["Run id", <Copyable key="id" text={run.id} name="the run id" />],
+        ["Duration", <Elapsed key="took" from={run.started_at} to={run.ended_at} />],
+        ["Run ID", <Copyable key="id" text={run.id} name="the run ID" />],
         ["Run key", <Copyable key="key" text={run.run_key} name="the run key" />],
         ["API key", run.api_key_id],
         ["Started by", run.started_by],
-        ["Again of", run.again_of === null ? null : <RunLink key="of" id={run.again_of} />],
+        ["Rerun of", run.again_of === null ? null : <RunLink key="of" id={run.again_of} />],
         [
-          "Run again as",
+          "Reruns",
           run.reruns.length === 0 ? null : (
             <Stack key="as" gap={2}>
               {run.reruns.map((id) => (
@@ -146,8 +146,8 @@ function RunFacts({ run }: { readonly run: Run }) {
             </Stack>
           ),
         ],
-        ["Requests sent again", run.retries === 0 ? null : run.retries],
-        ["Workers lost", run.lost_leases === 0 ? null : run.lost_leases],
+        ["Retried requests", run.retries === 0 ? null : run.retries],
+        ["Lost workers", run.lost_leases === 0 ? null : run.lost_leases],
         [
           "Timeout",
           run.deadline_at === null || run.ended_at !== null ? null : <Time key="end" at={run.deadline_at} />,

@@ -35,7 +35,7 @@ function useSetting(name: string, onDone: () => void) {
   return useOperation(setSecret, {
     changes: [keyOf(listSecrets)],
     onDone: () => {
-      notifications.show({ message: `The secret ${name} is set.` });
+      notifications.show({ message: `The secret ${name} was saved.` });
       onDone();
     },
   });
@@ -79,8 +79,8 @@ function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; reado
           />
         )}
         <Textarea
-          label="Origins that it may be sent to"
-          description="One a line, like https://login.example.com: where the token endpoint is"
+          label="Allowed origins"
+          description="One per line, for example https://login.example.com: the origin of the token endpoint"
           autosize
           minRows={2}
           required
@@ -90,7 +90,7 @@ function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; reado
         />
         <PasswordInput
           label="Value"
-          description="It is sealed, and shown nowhere again"
+          description="It is encrypted and never shown again"
           autoComplete="new-password"
           required
           value={value}
@@ -99,7 +99,7 @@ function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; reado
         />
         <Group justify="flex-end">
           <Button type="submit" loading={setting.isPending} disabled={chosen === ""}>
-            {replaced === null ? "Keep the secret" : "Replace the secret"}
+            {replaced === null ? "Save secret" : "Replace secret"}
           </Button>
         </Group>
       </Stack>
@@ -126,7 +126,7 @@ function Place(props: {
       />
       <TextInput
         label="Name"
-        description="What strategies call it: client_secret: { secret: NAME }"
+        description="Strategies refer to it as client_secret: { secret: NAME }"
         value={props.name}
         required
         maxLength={128}

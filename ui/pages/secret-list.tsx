@@ -27,7 +27,7 @@ export function SecretListPage() {
     <>
       <PageHead
         title="Account secrets"
-        about="The secrets of OAuth clients, sealed with the origins that they may be sent to. Nobody sees a value, here or elsewhere."
+        about="Secrets of OAuth clients, encrypted together with the origins that they may be sent to. Values are never shown."
       >
         {may("secret.manage") && <Button onClick={() => setIsSetting(true)}>New secret</Button>}
       </PageHead>
@@ -38,7 +38,7 @@ export function SecretListPage() {
             <Warnings of={warnings} />
             {items.length === 0 ? (
               <EmptyState
-                title="No secret yet"
+                title="No secrets yet"
                 command="latchkey secrets set --account acme NAME --for https://login.example.com"
               >
                 A strategy of type <code>oauth2</code> names one where the target has given the client a
@@ -58,7 +58,7 @@ export function SecretListPage() {
 function Warnings({ of: warnings }: { readonly of: Secrets["warnings"] }) {
   if (warnings.length === 0) return null;
   return (
-    <Note tone="waiting" title="Strategies that can't log in, or not for long">
+    <Note tone="waiting" title="Strategies with a missing or expiring secret">
       <List size="sm">
         {warnings.map((warning) => (
           <List.Item key={warning}>{warning}</List.Item>
@@ -80,7 +80,7 @@ function SecretTable({ secrets }: { readonly secrets: readonly Secret[] }) {
           cell: ({ name, account }) => <Named name={name} below={account} />,
         },
         {
-          title: "May be sent to",
+          title: "Allowed origins",
           cell: ({ origins }) =>
             origins.map((origin) => (
               <Text key={origin} size="sm">
@@ -90,16 +90,16 @@ function SecretTable({ secrets }: { readonly secrets: readonly Secret[] }) {
         },
         { title: "Strategies", from: "md", cell: (secret) => <Uses of={secret} /> },
         {
-          title: "Set",
+          title: "Updated",
           from: "sm",
           cell: ({ set_at: at, set_by: by, is_overridden: isOverridden }) => (
             <>
               <Text size="sm" component="div">
-                <Time at={at} /> by {by ?? "the command line"}
+                <Time at={at} /> {by === null ? "via CLI" : `by ${by}`}
               </Text>
               {isOverridden && (
                 <Text size="xs" c="dimmed">
-                  The file of the settings has another value, which is used instead.
+                  The settings file has another value, which takes precedence.
                 </Text>
               )}
             </>
@@ -144,19 +144,18 @@ function SecretActions({ of: secret }: { readonly of: Secret }) {
         changes={[keyOf(listSecrets)]}
         label="Delete"
         of={name}
-        title="Delete the secret permanently?"
+        title="Delete this secret permanently?"
         action="Delete permanently"
-        done="The secret is gone."
+        done="The secret was deleted."
       >
         {isUsed ? (
           <>
-            <b>{strategies.join(", ")}</b> {strategies.length === 1 ? "names" : "name"} <b>{name}</b>:
-            sign-ins and runs of {strategies.length === 1 ? "this strategy" : "these strategies"} fail from
-            now on.
+            <b>{strategies.join(", ")}</b> {strategies.length === 1 ? "uses" : "use"} <b>{name}</b>: sign-ins
+            and runs of {strategies.length === 1 ? "this strategy" : "these strategies"} fail from now on.
           </>
         ) : (
           <>
-            No strategy in force names <b>{name}</b>. Its value can&apos;t be brought back.
+            No current strategy uses <b>{name}</b>. Its value can&apos;t be restored.
           </>
         )}
       </AskButton>

@@ -1,4 +1,5 @@
 import { Text } from "@mantine/core";
+import { SESSION_STATE_NAMES as names } from "#domain/state-names.ts";
 import { listCredentialSessions } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
@@ -11,11 +12,7 @@ import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 
-const STATES: Readonly<Record<string, readonly [tone: string, name: string]>> = {
-  pending: ["waiting", "Open"],
-  completed: ["good", "Completed"],
-  expired: ["quiet", "Expired"],
-};
+const TONES: Readonly<Record<string, string>> = { pending: "waiting", completed: "good" };
 
 export function SessionListPage() {
   const sessions = useRead(listCredentialSessions, { query: useListQuery() }, { live: true });
@@ -27,12 +24,12 @@ export function SessionListPage() {
         {({ items, next_cursor: next }) =>
           items.length === 0 ? (
             <EmptyState
-              title="No session yet"
+              title="No sessions yet"
               command={
                 'curl -X POST "$LATCHKEY_URL/api/v1/credential-sessions" \\\n  -H "Authorization: Bearer $LATCHKEY_API_KEY" \\\n  -H "Content-Type: application/json" -d \'{"strategy_id": "strat_…"}\''
               }
             >
-              A customer&apos;s backend makes one with an API key, and sends its end user to the link.
+              A customer&apos;s backend creates one with an API key and sends its end user to the link.
             </EmptyState>
           ) : (
             <>
@@ -51,9 +48,9 @@ export function SessionListPage() {
                   },
                   { title: "Strategy", from: "sm", cell: ({ strategy }) => strategy },
                   { title: "Account", from: "md", cell: ({ account }) => account },
-                  { title: "Made", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
+                  { title: "Created", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
                   {
-                    title: "Ends",
+                    title: "Completed or expires",
                     from: "md",
                     cell: ({ completed_at: done, expires_at: at }) => <Time at={done ?? at} />,
                   },
@@ -77,10 +74,10 @@ function State({
     readonly sign_in_failed_at: string | null;
   };
 }) {
-  const [tone, name] = STATES[status] ?? ["quiet", status];
+  const tone = TONES[status] ?? "quiet";
   return (
     <>
-      <Mark tone={tone}>{name}</Mark>
+      <Mark tone={tone}>{names[status] ?? status}</Mark>
       {failure !== null && at !== null && (
         <Text size="xs" c="dimmed" className="any-break">
           Sign-in failed <Time at={at} />: {failure}

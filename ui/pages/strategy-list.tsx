@@ -1,5 +1,6 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "wouter";
+import { RETIRED_NAME } from "#domain/state-names.ts";
 import { listStrategies } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
@@ -16,7 +17,10 @@ export function StrategyListPage() {
   const strategies = useRead(listStrategies, { query: useListQuery() });
   return (
     <>
-      <PageHead title="Strategies" about="What a login needs, how it is done, and where a credential may go.">
+      <PageHead
+        title="Strategies"
+        about="How to log in to a system: the fields, the steps and the allowed hosts."
+      >
         {may("config.apply") && (
           <Button component={Link} href="/strategies/new">
             New strategy
@@ -27,8 +31,8 @@ export function StrategyListPage() {
       <Reading of={strategies}>
         {({ items, next_cursor: next }) =>
           items.length === 0 ? (
-            <EmptyState title="No strategy yet" command="latchkey new strategy acme">
-              A strategy makes the form that collects a credential. Write one with “New strategy”.
+            <EmptyState title="No strategies yet" command="latchkey new strategy acme">
+              A strategy defines the form that collects a credential. Write one with “New strategy”.
             </EmptyState>
           ) : (
             <>
@@ -45,15 +49,15 @@ export function StrategyListPage() {
                           {name}
                         </Anchor>
                         <Text size="xs" c="dimmed" component="div">
-                          {id} {retired && <Mark tone="quiet">Retired</Mark>}
+                          {id} {retired && <Mark tone="quiet">{RETIRED_NAME}</Mark>}
                         </Text>
                       </>
                     ),
                   },
                   { title: "Account", from: "sm", cell: ({ account }) => account },
                   { title: "Login", cell: ({ login_type: type }) => type },
-                  { title: "May go to", from: "sm", cell: ({ hosts }) => hosts.join(", ") || "nowhere" },
-                  { title: "Applied", from: "md", cell: ({ applied_at: at }) => <Time at={at} /> },
+                  { title: "Allowed hosts", from: "sm", cell: ({ hosts }) => hosts.join(", ") || "none" },
+                  { title: "Published", from: "md", cell: ({ applied_at: at }) => <Time at={at} /> },
                 ]}
               />
               <Pager next={next} />

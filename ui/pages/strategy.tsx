@@ -1,5 +1,6 @@
 import { Code, Stack, Tabs } from "@mantine/core";
 import { useParams, useSearchParams } from "wouter";
+import { RETIRED_NAME } from "#domain/state-names.ts";
 import {
   listCredentials,
   listStrategyVersions,
@@ -37,7 +38,7 @@ export function StrategyPage() {
     <>
       <PageHead
         title={data?.name ?? name}
-        about={data?.retired === true ? <Mark tone="quiet">Retired</Mark> : `${name} · ${account}`}
+        about={data?.retired === true ? <Mark tone="quiet">{RETIRED_NAME}</Mark> : `${name} · ${account}`}
       >
         {data && may("config.apply") && <RetireButton of={data} params={params} />}
       </PageHead>
@@ -62,9 +63,9 @@ function RetireButton({
         label="Restore"
         title="Restore this strategy?"
         action="Restore"
-        done="It can be used again."
+        done="The strategy was restored."
       >
-        Sessions can be made with it again.
+        Sessions can be created with it again.
       </AskButton>
     );
   return (
@@ -72,11 +73,11 @@ function RetireButton({
       {...common}
       to={retireStrategy}
       label="Retire"
-      title="Retire the strategy?"
+      title="Retire this strategy?"
       action="Retire"
-      done="It is retired."
+      done="The strategy was retired."
     >
-      No session begins with it any more; credentials that are there go on. It can be brought back.
+      No new sessions can be created with it; existing credentials keep working. You can restore it later.
     </AskButton>
   );
 }
@@ -105,7 +106,7 @@ function StrategyTabs(props: {
           <Section title="About">
             <StrategyFacts of={strategy} />
           </Section>
-          <Section title="What end users see" isBare>
+          <Section title="Form preview" isBare>
             <FormPreview form={strategy.form} />
           </Section>
         </Stack>
@@ -120,7 +121,7 @@ function StrategyTabs(props: {
           >
             {({ form }) =>
               form && (
-                <Section title="The form as it is written" isBare>
+                <Section title="Form preview" isBare>
                   <FormPreview form={form} />
                 </Section>
               )
@@ -160,12 +161,12 @@ function StrategyCredentials(query: { readonly account: string; readonly strateg
     <Reading of={credentials}>
       {({ items }) =>
         items.length === 0 ? (
-          <EmptyState title="No credential yet">
+          <EmptyState title="No credentials yet">
             The login is tested with a credential, which comes when an end user fills in the form of this
             strategy.
           </EmptyState>
         ) : (
-          <Section title="The newest credentials" isBare>
+          <Section title="Newest credentials" isBare>
             <CredentialTable credentials={items} />
           </Section>
         )
@@ -179,10 +180,10 @@ function StrategyFacts({ of: strategy }: { readonly of: Strategy }) {
     <Facts
       of={[
         ["Version", String(strategy.version)],
-        ["Applied", <Time key="applied" at={strategy.applied_at} />],
-        ["Applied by", strategy.applied_by ?? "the command line"],
+        ["Published", <Time key="applied" at={strategy.applied_at} />],
+        ["Published by", strategy.applied_by ?? "CLI"],
         ["Login", strategy.login_type],
-        ["A credential may go to", strategy.hosts.join(", ") || "nowhere"],
+        ["Allowed hosts", strategy.hosts.join(", ") || "none"],
       ]}
     />
   );

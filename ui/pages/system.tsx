@@ -1,4 +1,5 @@
 import { Stack, Text } from "@mantine/core";
+import { MASTER_KEY_STATE_NAMES as KEY_NAMES, WAIT_NAMES, WORKER_STATE_NAMES } from "#domain/state-names.ts";
 import { readSystem } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -13,21 +14,11 @@ import { Time } from "../parts/time.tsx";
 
 type System = AnswerOf<typeof readSystem>;
 
-const WAITS: Readonly<Record<System["queue"][number]["waits_for"], string>> = {
-  place: "Wait for their turn",
-  credential: "Wait for another run's login",
-  review: "Wait for a review",
-  write: "Wait for a decision on a write",
-  target: "Wait until they ask a target again",
-  worker: "Wait for a worker to carry them",
-  nothing: "Are carried",
-};
-
 export function SystemPage() {
   const system = useRead(readSystem, {}, { live: true });
   return (
     <>
-      <PageHead title="System" about="Who works, what waits, and what everything is kept in." />
+      <PageHead title="System" about="Workers, queue and storage." />
       <Reading of={system}>{(data) => <SystemParts system={data} />}</Reading>
     </>
   );
@@ -37,15 +28,15 @@ function SystemParts({ system }: { readonly system: System }) {
   return (
     <Stack gap="xl">
       {!system.workers.some(({ is_alive: isAlive }) => isAlive) && (
-        <Note tone="bad" title="No worker is alive">
-          Runs wait until one is there: start <code>latchkey serve</code> with the role <code>worker</code>.
+        <Note tone="bad" title="No healthy worker">
+          Runs wait until there is one: start <code>latchkey serve</code> with the role <code>worker</code>.
         </Note>
       )}
       {system.refused_rows.length > 0 && <RefusedRows rows={system.refused_rows} />}
       <Section title="Workers" isBare>
         <Workers workers={system.workers} />
       </Section>
-      <Section title="Runs that have not ended" isBare>
+      <Section title="Open runs" isBare>
         {system.queue.length === 0 ? (
           <Text size="sm" c="dimmed">
             None.
@@ -56,9 +47,9 @@ function SystemParts({ system }: { readonly system: System }) {
             rows={system.queue}
             keyOf={({ waits_for: reason }) => reason}
             columns={[
-              { title: "Runs that", cell: ({ waits_for: reason }) => WAITS[reason] },
-              { title: "How many", cell: ({ runs }) => runs },
-              { title: "The oldest since", cell: ({ oldest_at: at }) => <Time at={at} /> },
+              { title: "Waiting for", cell: ({ waits_for: reason }) => WAIT_NAMES[reason] },
+              { title: "Runs", cell: ({ runs }) => runs },
+              { title: "Oldest", cell: ({ oldest_at: at }) => <Time at={at} /> },
             ]}
           />
         )}
@@ -76,9 +67,13 @@ function SystemParts({ system }: { readonly system: System }) {
             {
               title: "State",
               cell: ({ is_primary: isPrimary }) =>
-                isPrimary ? <Mark tone="good">Seals</Mark> : <Mark tone="quiet">Opens only</Mark>,
+                isPrimary ? (
+                  <Mark tone="good">{KEY_NAMES.primary}</Mark>
+                ) : (
+                  <Mark tone="quiet">{KEY_NAMES.decryptsOnly}</Mark>
+                ),
             },
-            { title: "Made", cell: ({ created_at: at }) => <Time at={at} /> },
+            { title: "Created", cell: ({ created_at: at }) => <Time at={at} /> },
           ]}
         />
       </Section>
@@ -87,17 +82,17 @@ function SystemParts({ system }: { readonly system: System }) {
 }
 
 const FAULTS: Readonly<Record<System["refused_rows"][number]["fault"], string>> = {
-  unsigned: "Has no signature",
-  forged: "Was changed",
-  outdated: "Is older than the audit log says",
-  deleted: "Is in the audit log and not there any more",
+  unsigned: "No signature",
+  forged: "Changed",
+  outdated: "Older than in the audit log",
+  deleted: "Missing, though in the audit log",
 };
 
 function RefusedRows({ rows }: { readonly rows: System["refused_rows"] }) {
   return (
     <>
-      <Note tone="bad" title="Somebody else has written to the database">
-        These rows decide where secrets go, or who may do what, and were not written by Latchkey. They are not
+      <Note tone="bad" title="The database was changed by another program">
+        These rows decide where secrets go or who may do what, and Latchkey did not write them. They are not
         used. Find out who can write to the database; <code>docs/security.md</code> says how to put them
         right.
       </Note>
@@ -128,11 +123,15 @@ function Workers({ workers }: { readonly workers: System["workers"] }) {
         {
           title: "State",
           cell: ({ is_alive: isAlive }) =>
-            isAlive ? <Mark tone="good">Alive</Mark> : <Mark tone="bad">Silent</Mark>,
+            isAlive ? (
+              <Mark tone="good">{WORKER_STATE_NAMES.healthy}</Mark>
+            ) : (
+              <Mark tone="bad">{WORKER_STATE_NAMES.silent}</Mark>
+            ),
         },
-        { title: "Carries", cell: ({ runs }) => runs },
-        { title: "Last sign", from: "xs", cell: ({ heartbeat_at: at }) => <Time at={at} /> },
-        { title: "Since", from: "md", cell: ({ started_at: at }) => <Time at={at} /> },
+        { title: "Runs", cell: ({ runs }) => runs },
+        { title: "Heartbeat", from: "xs", cell: ({ heartbeat_at: at }) => <Time at={at} /> },
+        { title: "Started", from: "md", cell: ({ started_at: at }) => <Time at={at} /> },
       ]}
     />
   );
@@ -142,21 +141,21 @@ function factsOf(system: System) {
   const { database, store, version, public_url: url, can_open_credentials: canOpen } = system;
   return [
     ["Version", version],
-    ["Reached at", url],
+    ["Public URL", url],
     ["PostgreSQL", database.version],
     ["Database", formatBytes(database.size_bytes)],
     ["Connections", `${database.connections} of ${database.connections_max}`],
     ["Migration", String(database.migration)],
-    ["Audit entries without a number yet", String(database.unchained_audit_entries)],
+    ["Unsealed audit entries", String(database.unchained_audit_entries)],
     ["Retention", formatLag(system.purge_lag_seconds)],
-    ["Objects", store === "s3" ? "S3" : "a folder of this machine"],
-    ["This process opens credentials", canOpen ? "yes" : "no, it only seals"],
+    ["Object store", store === "s3" ? "S3" : "a local folder"],
+    ["This process can decrypt credentials", canOpen ? "yes" : "no"],
   ] as const;
 }
 
 function formatLag(seconds: number): string {
   if (seconds < 3_600) return "up to date";
-  return `${Math.floor(seconds / 3_600)} h late: data is still there that should be purged`;
+  return `${Math.floor(seconds / 3_600)} h late: expired data has not been purged yet`;
 }
 
 function formatBytes(bytes: number): string {

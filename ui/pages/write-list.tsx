@@ -20,15 +20,15 @@ export function WriteListPage() {
     <>
       <PageHead
         title="Uncertain writes"
-        about="Requests to other systems that may have been carried out. Look there, then say whether they were: nothing is sent again before."
+        about="Requests to other systems that may have succeeded. Check there, then decide: nothing is sent again before."
       />
       <AccountFilter />
       <Reading of={groups}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="Every write is certain">
-              When the answer to a write is lost, or is not what the Blueprint expects, its run waits and the
-              write is here.
+            <EmptyState title="No uncertain writes">
+              When the response to a write is lost or is not the expected one, its run waits and the write is
+              listed here.
             </EmptyState>
           ) : (
             <Stack component="ul" gap="md" className="plain-list">
@@ -67,14 +67,14 @@ function GroupCard({ of: group }: { readonly of: WriteGroup }) {
         <Facts
           of={[
             ["Writes", `${writes} of ${runs === 1 ? "one run" : `${runs} runs`}`],
-            ["The oldest", <Time key="since" at={since} />],
-            ["Why", detail],
+            ["Oldest", <Time key="since" at={since} />],
+            ["Reason", detail],
           ]}
         />
         {sent !== null && (
           <div>
             <Text size="sm" fw={600} mb={4}>
-              What the oldest sent, without secrets
+              Oldest request, without secrets
             </Text>
             <Code block tabIndex={0} className="any-break wrapped">
               {sent}
@@ -89,7 +89,7 @@ function GroupCard({ of: group }: { readonly of: WriteGroup }) {
             onClick={() => setIsOpen(!isOpen)}
             aria-label={`${isOpen ? "Hide" : "Show"} each write of ${blueprint}, node ${node}`}
           >
-            {isOpen ? "Hide each" : "Show each"}
+            {isOpen ? "Hide writes" : "Show writes"}
           </Button>
         </div>
         {isOpen && <SingleWrites of={group} />}
@@ -141,7 +141,7 @@ function sayDecided({ writes, runs, left }: DecidedWrites, happened: boolean): s
     ? `${what} ${writes === 1 ? "counts" : "count"} as done.`
     : `${what} ${writes === 1 ? "is" : "are"} sent again.`;
   if (left === 0) return decided;
-  return `${decided} ${count(left, "write")} could not be decided and ${left === 1 ? "is" : "are"} still listed: the run goes on just now, or the log says why.`;
+  return `${decided} ${count(left, "write")} could not be decided and ${left === 1 ? "is" : "are"} still listed: the run is active at this moment, or the log says why.`;
 }
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;

@@ -42,7 +42,7 @@ export function SingleWrites({
               ),
             },
             { title: "Sent", from: "sm", cell: (write) => <Time at={write.started_at} /> },
-            { title: "Why", from: "md", cell: (write) => write.detail },
+            { title: "Reason", from: "md", cell: (write) => write.detail },
             ...(may("write.decide")
               ? [{ title: "Actions", cell: (write: UncertainWrite) => <Decision of={write} /> }]
               : []),
@@ -68,7 +68,7 @@ function Decision({ of: write }: { readonly of: UncertainWrite }) {
         action="It happened"
         done="The write counts as done."
       >
-        It is not sent again, and its run goes on without the answer.
+        It is not sent again, and its run continues without the response.
       </AskButton>
       <AskButton
         to={decideWrite}
@@ -80,7 +80,7 @@ function Decision({ of: write }: { readonly of: UncertainWrite }) {
         action="Send again"
         done="The write is sent again."
       >
-        If it did happen all the same, it is then there twice.
+        If it did happen after all, the target then has it twice.
       </AskButton>
     </Group>
   );

@@ -8,6 +8,8 @@ export function Confirm(props: {
   readonly title: string;
   readonly children: ReactNode;
   readonly action: string;
+  /** Of the button that closes it; "Cancel" unless given. */
+  readonly dismiss?: string;
   readonly isBusy: boolean;
   /** It can't be done now: what stands above says why. */
   readonly isBlocked?: boolean;
@@ -31,7 +33,7 @@ export function Confirm(props: {
         {props.failure && <FailureNote error={props.failure} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={props.onClose} data-autofocus>
-            Leave it
+            {props.dismiss ?? "Cancel"}
           </Button>
           {props.isBlocked !== true && (
             <Button

@@ -10,7 +10,7 @@ export function Differences({ of }: { readonly of: readonly Difference[] }) {
   if (of.length === 0)
     return (
       <Text size="sm" c="dimmed">
-        No place differs.
+        No differences.
       </Text>
     );
   return (

@@ -89,9 +89,9 @@ export function DocumentEditor(props: {
 }
 
 function describe(problems: number, warnings: number): string {
-  if (problems > 0) return problems === 1 ? "One problem." : `${problems} problems.`;
-  if (warnings === 0) return "No problem.";
-  return `No problem, ${warnings === 1 ? "one warning" : `${warnings} warnings`}.`;
+  if (problems > 0) return problems === 1 ? "1 problem" : `${problems} problems`;
+  if (warnings === 0) return "Valid";
+  return `Valid, ${warnings === 1 ? "1 warning" : `${warnings} warnings`}`;
 }
 
 function Problems(props: {

@@ -31,7 +31,7 @@ export function FormPreview({ form }: { readonly form: Form }) {
             </Text>
           )}
         </div>
-        {form.fields.length === 0 && <Text size="sm">The form has no fields: it is submitted as it is.</Text>}
+        {form.fields.length === 0 && <Text size="sm">The form has no fields.</Text>}
         {form.fields.map((field) => (
           <Control key={field.key} field={field} />
         ))}

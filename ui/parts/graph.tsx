@@ -60,7 +60,7 @@ export function GraphDrawing({ graph }: { readonly graph: Graph }) {
         component="section"
         className={styles["scroller"] ?? ""}
         tabIndex={0}
-        aria-label="Drawing of the Blueprint"
+        aria-label="Graph of the Blueprint"
       >
         <svg width={placed.width} height={placed.height} aria-hidden="true">
           <defs>

@@ -43,7 +43,7 @@ export function PasswordForm({ onDone }: { readonly onDone?: () => void }) {
           visibilityToggleButtonProps={{ "aria-label": "Show the new password" }}
         />
         <Button type="submit" variant="default" loading={changing.isPending}>
-          Change the password
+          Change password
         </Button>
       </Stack>
     </form>

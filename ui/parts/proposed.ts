@@ -11,4 +11,4 @@ export function proposedIn(answer: unknown): Proposed | null {
 
 /** For people. */
 export const sayProposed = ({ confirmations_wanted: wanted }: Proposed): string =>
-  `Nothing is changed yet: ${wanted === 1 ? "another admin" : "two admins"} must confirm it, under Proposals.`;
+  `Proposed. ${wanted === 1 ? "Another admin" : "Two admins"} must confirm it under Proposals before it takes effect.`;

@@ -57,19 +57,19 @@ export function PublishDialog(props: {
     <Modal
       opened={props.text !== null}
       onClose={props.onClose}
-      title="What publishing changes"
+      title="Review changes"
       size="lg"
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack gap="md">
         <Reading of={plan}>{(data) => <Planned plan={data} />}</Reading>
         <Text size="sm" c="dimmed">
-          It is a new version. Runs that have begun go on with theirs.
+          This publishes a new version. Runs in progress continue with theirs.
         </Text>
         {publishing.failure && <FailureNote error={publishing.failure} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={props.onClose}>
-            Go on writing
+            Keep editing
           </Button>
           <Button
             loading={publishing.isPending}
@@ -110,8 +110,8 @@ function Planned({ plan: { changes, warnings, needs } }: { readonly plan: Answer
 }
 
 const VERBS = {
-  create: "Make the",
+  create: "Create the",
   update: "Change the",
   retire: "Retire the",
-  unchanged: "Leave the",
+  unchanged: "No change to the",
 } as const;

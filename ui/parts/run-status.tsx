@@ -1,23 +1,9 @@
 import { Loader } from "@mantine/core";
 import type { RunStatus } from "#domain/run.ts";
+import { runStateName } from "#domain/state-names.ts";
 import styles from "./status.module.css";
 
-/** As the API says it, and as people do. The keys are all there are, or it does not compile. */
-export const STATUS_NAMES: Readonly<Record<RunStatus, string>> = {
-  queued: "Queued",
-  running: "Running",
-  completed: "Completed",
-  failed: "Failed",
-  cancelled: "Cancelled",
-};
-
-const STEPS: Readonly<Record<string, string>> = {
-  authenticating: "Logging in",
-  awaiting_review: "Waiting for review",
-  awaiting_input: "Waiting for input",
-};
-
-/** Where a run stands: said in words, and in a colour besides. */
+/** A run's state, as a word and a colour. */
 export function RunStatusMark({ status, step }: { readonly status: RunStatus; readonly step: string }) {
   const tone = step === "awaiting_review" ? "waiting" : status;
   const isMoving = status === "running" && tone !== "waiting";
@@ -28,12 +14,12 @@ export function RunStatusMark({ status, step }: { readonly status: RunStatus; re
       ) : (
         <span className={styles["dot"]} aria-hidden="true" />
       )}
-      {STEPS[step] ?? STATUS_NAMES[status]}
+      {runStateName(status, step)}
     </span>
   );
 }
 
-/** The same for anything else that has a few states. */
+/** The state of anything else. */
 export function Mark({ tone, children }: { readonly tone: string; readonly children: string }) {
   return (
     <span className={styles["mark"]} data-tone={tone}>

@@ -28,7 +28,7 @@ export function ShownOnce(props: {
           <Button variant="default" onClick={() => clipboard.copy(text ?? "")}>
             {clipboard.copied ? "Copied" : "Copy"}
           </Button>
-          <Button onClick={props.onKept}>I have kept it</Button>
+          <Button onClick={props.onKept}>I've saved it</Button>
         </Group>
       </Stack>
     </Modal>

@@ -16,13 +16,13 @@ export function TestLoginButton(props: {
       changes={[keyOf(listRuns), keyOf(listCredentials)]}
       label={props.label}
       of={props.name}
-      title="Log in with this credential now?"
-      action="Test the login"
+      title="Test this login now?"
+      action="Test login"
       done="The login is being tested."
       onDone={({ id }) => props.onStarted(id)}
     >
-      A worker does it, as at the beginning of every run, and shows how each step went; never a value. If the
-      target rejects it, that counts like any other rejected login.
+      A worker logs in as at the start of a run and reports each step, never a value. If the target rejects
+      it, that counts like any other rejected login.
     </AskButton>
   );
 }

@@ -2,6 +2,7 @@ import { Button, Code, Group, Stack, Tabs, Text } from "@mantine/core";
 import { useState } from "react";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import type { listBlueprintVersions, readBlueprintVersion } from "../api/operations.ts";
+import { CURRENT_VERSION_NAME } from "#domain/state-names.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf, Endpoint, InputOf } from "../api/request.ts";
 import { Applied } from "./applied.tsx";
@@ -30,12 +31,12 @@ const COLUMNS: readonly Column<Versions["items"][number]>[] = [
         <Text size="sm" fw={600}>
           {version}
         </Text>
-        {isInForce && <Mark tone="good">In force</Mark>}
+        {isInForce && <Mark tone="good">{CURRENT_VERSION_NAME}</Mark>}
       </>
     ),
   },
   {
-    title: "Applied",
+    title: "Published",
     cell: (each) => <Applied of={each} />,
   },
 ];
@@ -69,7 +70,7 @@ export function VersionList<L extends Listing, O extends One, P extends Operator
                     <Button
                       size="xs"
                       variant="default"
-                      aria-label={`Look at version ${version}`}
+                      aria-label={`View version ${version}`}
                       onClick={() => setChosen(version)}
                     >
                       Look
@@ -85,8 +86,7 @@ export function VersionList<L extends Listing, O extends One, P extends Operator
                         action="Publish"
                         done="Published as a new version."
                       >
-                        Its document becomes a new version, the one in force. Runs that have begun go on with
-                        theirs.
+                        Its document becomes the new current version. Runs in progress continue with theirs.
                       </AskButton>
                     )}
                   </Group>
@@ -121,11 +121,7 @@ function OneVersion<O extends One>(props: {
                 <Tabs.Tab value="document">Document</Tabs.Tab>
               </Tabs.List>
               <Tabs.Panel value="changes" pt="md">
-                {against === null ? (
-                  <Text size="sm">It is the first.</Text>
-                ) : (
-                  <Differences of={differences} />
-                )}
+                {against === null ? <Text size="sm">First version</Text> : <Differences of={differences} />}
               </Tabs.Panel>
               <Tabs.Panel value="document" pt="md">
                 <Code block tabIndex={0}>

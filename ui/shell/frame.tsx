@@ -38,7 +38,7 @@ export function Frame() {
           main.current?.focus();
         }}
       >
-        Skip to the page
+        Skip to content
       </a>
       <AppShell
         layout="alt"

@@ -40,13 +40,13 @@ export function Gate() {
     );
   if (me.data.needs === "code")
     return (
-      <OuterPage title="Your second factor">
+      <OuterPage title="Two-factor authentication">
         <GiveCode />
       </OuterPage>
     );
   if (me.data.needs === "second_factor")
     return (
-      <OuterPage title="Set up your second factor">
+      <OuterPage title="Set up two-factor authentication">
         <NewSecondFactor />
       </OuterPage>
     );

@@ -15,7 +15,7 @@ export function GiveCode() {
   return (
     <form onSubmit={submit}>
       <Stack gap="md">
-        <Text size="sm">Give the code that your authenticator app shows now, or a recovery code.</Text>
+        <Text size="sm">Enter the code from your authenticator app, or a recovery code.</Text>
         {giving.failure && <FailureNote error={giving.failure} />}
         <TextInput
           label="Code"

@@ -36,13 +36,15 @@ function PasswordStep({ onDone }: { readonly onDone: (setUp: SetUp) => void }) {
     <form onSubmit={submit}>
       <Stack gap="md">
         <Text size="sm">
-          An authenticator app on your phone makes a code for each sign-in. An admin must have one before
+          An authenticator app on your phone generates a code for each sign-in. An admin must have one before
           anything else.
         </Text>
         {beginning.failure && <FailureNote error={beginning.failure} />}
         <PasswordInput
-          label="Your password, again"
-          description={isOfProvider ? "Not within five minutes of a sign-in at your provider" : undefined}
+          label="Confirm your password"
+          description={
+            isOfProvider ? "Not needed within five minutes of signing in at your provider" : undefined
+          }
           autoComplete="current-password"
           required={!isOfProvider}
           value={password}
@@ -79,7 +81,7 @@ function ConfirmStep({
     <form onSubmit={submit}>
       <Stack gap="md">
         <Text size="sm">
-          Scan this with your authenticator app, or type the key into it. Then give the code that it shows.
+          Scan this with your authenticator app, or type in the key. Then enter the code that the app shows.
         </Text>
         <QrCode text={setUp.uri} label="QR code for your authenticator app" />
         <Text size="sm">
@@ -113,8 +115,8 @@ function RecoveryCodes({
   return (
     <Stack gap="md">
       <Text size="sm">
-        If you lose the phone, each of these is good for one sign-in. They are shown this once: keep them
-        where you keep passwords.
+        If you lose your phone, each of these codes lets you sign in once. They won't be shown again: keep
+        them where you keep passwords.
       </Text>
       <List listStyleType="none" aria-label="Recovery codes">
         {codes.map((each) => (
@@ -123,7 +125,7 @@ function RecoveryCodes({
           </List.Item>
         ))}
       </List>
-      <Button onClick={onRead}>I have kept them</Button>
+      <Button onClick={onRead}>I've saved these codes</Button>
     </Stack>
   );
 }

@@ -40,7 +40,7 @@ function SignInReturn({ query }: { readonly query: string }) {
   });
   return (
     <Trip failure={failure} doing="Signing in">
-      <Button onClick={() => navigate("/", { replace: true })}>To the sign-in page</Button>
+      <Button onClick={() => navigate("/", { replace: true })}>Back to sign-in</Button>
     </Trip>
   );
 }
@@ -57,7 +57,7 @@ function StepUpReturn({ query, isSignedIn }: { readonly query: string; readonly 
     <Trip failure={failure} doing={isDone ? null : "Confirming"}>
       <Text size="sm">
         {failure === null
-          ? "It is you. Go back to the page that you came from; this one can be closed."
+          ? "Confirmed. Return to the page that you came from; you can close this one."
           : `Close this page, and ${isSignedIn ? "try again where you came from" : "sign in again"}.`}
       </Text>
     </Trip>
@@ -71,7 +71,7 @@ export function OidcStepUpStart() {
     location.replace(url);
   });
   return (
-    <Trip failure={failure} doing="To the provider">
+    <Trip failure={failure} doing="Redirecting to the provider">
       <Text size="sm">Close this page, and try again where you came from.</Text>
     </Trip>
   );

@@ -24,10 +24,10 @@ export function OwnMenu() {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item component={Link} href="/me">
-          Your sign-in
+          Your account
         </Menu.Item>
         <Menu.Item onClick={() => setColorScheme(isDark ? "light" : "dark")}>
-          {isDark ? "Light colours" : "Dark colours"}
+          {isDark ? "Light theme" : "Dark theme"}
         </Menu.Item>
         <Menu.Divider />
         <Menu.Item onClick={() => void endSession()}>Sign out</Menu.Item>

@@ -7,8 +7,8 @@ export function OwnPassword() {
   return (
     <Stack gap="md">
       <Text size="sm">
-        Your password was made for you, and others may have seen it. Choose one of your own; nothing else can
-        be done before.
+        Your password was generated for you, and others may have seen it. Choose your own; nothing else can be
+        done before.
       </Text>
       <PasswordForm />
       <Button variant="subtle" onClick={() => void endSession()}>

@@ -14,10 +14,10 @@ export class PageBoundary extends Component<{ readonly children: ReactNode }, { 
     if (this.state.error === null) return this.props.children;
     return (
       <Note tone="bad" title="This page could not be shown" isAlert>
-        The service may have been upgraded since the dashboard was opened. Load it again; if that does not
+        The service may have been upgraded since you opened the dashboard. Reload the page; if that does not
         help, tell the people who run this service.
         <Button mt="xs" size="xs" variant="default" display="block" onClick={() => window.location.reload()}>
-          Load again
+          Reload
         </Button>
       </Note>
     );

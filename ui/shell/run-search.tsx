@@ -16,7 +16,7 @@ export function RunSearch() {
   const go = async (wanted: string): Promise<void> => {
     if (!ID.test(wanted)) return navigate(`/runs?run_name=${encodeURIComponent(wanted)}`);
     const found = (await call(listRuns, { query: { id: wanted } })).items[0];
-    if (!found) throw new ApiFailure(404, "No run has this id.");
+    if (!found) throw new ApiFailure(404, "No run has this ID.");
     navigate(`/runs/${found.id}`);
   };
   const submit = (event: FormEvent): void => {
@@ -34,8 +34,8 @@ export function RunSearch() {
       <form onSubmit={submit}>
         <TextInput
           id={SEARCH_ID}
-          aria-label="Find a run by id or name"
-          placeholder="Run id or name"
+          aria-label="Find a run by ID or name"
+          placeholder="Run ID or name"
           rightSection={text === "" ? <Kbd size="xs">/</Kbd> : null}
           rightSectionPointerEvents="none"
           value={text}

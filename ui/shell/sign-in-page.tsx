@@ -83,7 +83,7 @@ function PasswordForm() {
         ) : (
           <>
             <TextInput
-              label="Sign-in name"
+              label="Email"
               placeholder="you@example.com"
               autoComplete="username"
               required
@@ -106,7 +106,7 @@ function PasswordForm() {
         </Button>
         {wantsCode && (
           <Button variant="subtle" onClick={() => setWantsCode(false)}>
-            Use another name
+            Use another email
           </Button>
         )}
       </Stack>

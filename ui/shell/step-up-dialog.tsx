@@ -56,11 +56,11 @@ function ByCode({ onDone, onCancel }: Way) {
   return (
     <form onSubmit={submit}>
       <Stack gap="md">
-        <Text size="sm">This wants your second factor. It then counts for five minutes.</Text>
+        <Text size="sm">Enter your authenticator code. You won&apos;t be asked again for five minutes.</Text>
         {stepping.failure && <FailureNote error={stepping.failure} />}
         <TextInput
           label="Code"
-          description="Of your authenticator app, or a recovery code"
+          description="6-digit code or recovery code"
           autoComplete="one-time-code"
           required
           data-autofocus
@@ -88,7 +88,7 @@ function ByProvider({ onDone, onCancel, isAlone }: Way & { readonly isAlone: boo
   return (
     <Stack gap="md">
       <Text size="sm">
-        Sign in at your provider again, on a page of its own. It then counts for five minutes.
+        Sign in at your provider again, in a separate page. You won&apos;t be asked again for five minutes.
       </Text>
       {failure !== null && <FailureNote error={failure} />}
       <Group justify="flex-end">

@@ -16,15 +16,15 @@ interface CheckpointServices {
 /** One line of `audit-checkpoints.ndjson`. */
 export interface ReadCheckpoint {
   readonly line: number;
-  /** null: the line is not one that this installation has signed. */
+  /** null: this installation did not sign the line. */
   readonly checkpoint: AuditCheckpoint | null;
 }
 
-/** What every chain had come to, signed, outside the database: so that a cut tail is found. docs/decisions/0023. */
+/** The signed length and head of every chain, stored outside the database to detect truncation. docs/decisions/0023. */
 export class AuditCheckpoints {
   readonly #services: CheckpointServices;
   readonly #sink: AppendLog;
-  /** What the sink holds already; read from it at the first time. */
+  /** The sink's last checkpoints, read from it once. */
   #written: Map<string, number> | null = null;
 
   constructor(services: CheckpointServices, sink: AppendLog) {
@@ -32,7 +32,7 @@ export class AuditCheckpoints {
     this.#sink = sink;
   }
 
-  /** Writes a line for each chain that has grown. A chain that has shrunk is an alarm, and gets none. Gives how many. */
+  /** Writes a line for each chain that has grown, and returns how many. A chain that has shrunk raises an alarm instead. */
   async write(): Promise<number> {
     const { db, audit, log } = this.#services;
     const written = (this.#written ??= await this.#readWritten());
@@ -42,7 +42,7 @@ export class AuditCheckpoints {
       if (count >= (written.get(chain) ?? 0)) continue;
       log.error(
         { alarm: "audit_truncated", chain, count, checkpointed: written.get(chain) },
-        "the audit log is shorter than it was; run `latchkey audit verify`",
+        "entries of the audit log are missing; run `latchkey audit verify`",
       );
     }
     const grown = ends.filter(({ chain, count }) => count > (written.get(chain) ?? 0));
@@ -69,7 +69,7 @@ export class AuditCheckpoints {
   }
 }
 
-/** The checkpoints of a file. A last line that a crash has cut off is no finding: its successor says the same and more. */
+/** Reads the checkpoints of a file. A last line cut off by a crash is not a finding: the next checkpoint includes it. */
 export async function readCheckpoints(audit: AuditKeys, file: string): Promise<readonly ReadCheckpoint[]> {
   const { lines } = await readLog(file);
   return lines.map(({ number, value }) => {

@@ -20,12 +20,12 @@ interface ClosingServices {
   readonly log: Log;
 }
 
-/** Told once a process. */
+/** Reported once per process. */
 const toldForged = new Set<string>();
 
 /**
- * Gives the entries that were committed since their places in their chains. Entries become visible in the order of their
- * commits, not of their making: a late one simply gets a later number. Gives how many got one.
+ * Chains the entries committed since the last call, and returns how many. Entries become visible in the order of their commits, not of
+ * their creation: a late one simply gets a later number.
  */
 export async function closeAudit(services: ClosingServices): Promise<number> {
   let closed = 0;
@@ -42,7 +42,7 @@ export async function closeAudit(services: ClosingServices): Promise<number> {
 
 interface Batch {
   readonly closed: number;
-  /** null: nothing is left, or another process closes this chain. */
+  /** null: nothing is left, or another process is closing this chain. */
   readonly lastId: string | null;
 }
 
@@ -67,7 +67,7 @@ async function closeBatch(services: ClosingServices, chain: string, afterId: str
   });
 }
 
-/** A row that none of our processes wrote, or that was changed before it got its place, never gets one. */
+/** A row that none of our processes wrote, or that was changed before it was chained, is never chained. */
 function isGenuine({ audit, log }: ClosingServices, entry: OpenEntry): boolean {
   if (audit.isSealed(entryBytes(entry), entry.seal)) return true;
   if (!toldForged.has(entry.id)) {

@@ -4,14 +4,14 @@ import { GENESIS, type ChainedEntry } from "#domain/audit.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 
-/** A line of an export: with the ones before it, or with `previous` alone, it can be checked offline (docs/audit.md). */
+/** A line of an export. It can be verified offline with the preceding lines, or with `previous` alone (docs/audit.md). */
 export type ExportLine = Readonly<Record<string, string | number | null>>;
 
 const BATCH = 1_000;
 
 /**
- * The chained entries of an account, or of everything, in the order of their chains; each chain after a line about it. `isGrowing`:
- * read outside of a snapshot; what is chained meanwhile is left out, so that a chain ends as its line says.
+ * Exports the chained entries of an account, or of all chains, each chain after a header line. `isGrowing`: read outside a snapshot;
+ * entries chained in the meantime are omitted, so that a chain ends as its header says.
  */
 export async function* exportAudit(
   db: Database,

@@ -22,11 +22,11 @@ import { readCheckpoints } from "./checkpoint-audit.ts";
 import { requireAccount } from "#actions/operator-error.ts";
 
 export type AuditFault =
-  /** The content is not what was written. */
+  /** The content was changed. */
   | "changed"
-  /** An entry that was there is not there any more. */
+  /** An entry was removed. */
   | "missing"
-  /** An entry that this installation has never written. */
+  /** An entry that this installation did not write. */
   | "inserted"
   /** A genuine entry in a place that is not its own. */
   | "moved"
@@ -37,7 +37,7 @@ export type AuditFault =
 
 export interface AuditFinding {
   readonly fault: AuditFault;
-  /** The first place where the chain is not what it was; null for an entry that has no place yet. */
+  /** The first number at which the chain is wrong; null: an entry that is not chained yet. */
   readonly sequence: number | null;
   readonly message: string;
 }
@@ -45,9 +45,9 @@ export interface AuditFinding {
 export interface VerifiedChain {
   readonly chain: string;
   readonly entries: number;
-  /** Without a place yet, all genuine. */
+  /** Entries not chained yet, all genuine. */
   readonly open: number;
-  /** Empty: in order. The first place that is wrong; and everything that is wrong with entries without one. */
+  /** The first fault of the chain, and all faults of unchained entries. Empty: no faults. */
   readonly findings: readonly AuditFinding[];
 }
 
@@ -59,13 +59,13 @@ export interface VerifiedAudit {
   readonly foreignCheckpoints: readonly string[];
 }
 
-/** Checks all chains, or that of one account, against the checkpoints of files. One snapshot: a worker may go on meanwhile. */
+/** Verifies all chains, or one account's, against checkpoint files, in one snapshot, so that workers can continue. */
 export async function verifyAudit(
   db: Database,
   keys: AuditKeys,
   request: { readonly account: string | null; readonly checkpointFiles: readonly string[] },
 ): Promise<VerifiedAudit> {
-  // Before the snapshot: what a worker writes down meanwhile would lie beyond it.
+  // Before the snapshot: later checkpoints would be beyond it.
   const read = await Promise.all(
     request.checkpointFiles.map(async (file) =>
       (await readCheckpoints(keys, file)).map((each) => ({ file, ...each })),
@@ -85,7 +85,7 @@ export async function verifyAudit(
   return { chains, foreignCheckpoints: foreign.map(({ file, line }) => `${file}:${line}`) };
 }
 
-/** Also those that only a checkpoint knows: all of a chain may have been deleted. */
+/** Includes chains that only a checkpoint has: a whole chain may have been deleted. */
 async function chainsToCheck(
   db: Database,
   account: string | null,
@@ -98,7 +98,7 @@ async function chainsToCheck(
   return [...present, ...[...lost].map((chain) => ({ chain, account: null }))];
 }
 
-/** Checks one chain from its first entry to its end, against the checkpoints too. Changes nothing. */
+/** Verifies one chain completely, against the checkpoints too. Changes nothing. */
 export async function verifyChain(
   db: Database,
   keys: AuditKeys,
@@ -117,14 +117,14 @@ export async function verifyChain(
   };
 }
 
-/** How far a chain was checked: its last entry. A number may stand there twice: the id says which of them it was. */
+/** The last verified entry of a chain. The id is needed because a number may exist twice. */
 export interface AuditPlace {
   readonly sequence: number;
   readonly id: string;
   readonly hash: Uint8Array;
 }
 
-/** The next entries of a chain after a place, at most `limit`; with the last ones also its end and what has no place yet. */
+/** At most `limit` entries of a chain after a number; with the last ones also the chain's end and its unchained entries. */
 export async function verifyPart(
   db: Database,
   keys: AuditKeys,
@@ -133,7 +133,7 @@ export async function verifyPart(
   limit: number,
 ): Promise<{
   readonly checked: number;
-  /** Where the next part begins; null: this was the last one, or something is wrong. */
+  /** Where the next part begins; null: this was the last one, or a fault was found. */
   readonly next: AuditPlace | null;
   readonly findings: readonly AuditFinding[];
 }> {
@@ -155,7 +155,7 @@ export async function verifyPart(
 }
 
 interface Walked {
-  /** Entries up to the first that is wrong. */
+  /** Entries up to the first fault. */
   readonly count: number;
   readonly head: Uint8Array;
   /** Of the last entry. */
@@ -190,7 +190,7 @@ async function walk(
   }
 }
 
-/** What is wrong with an entry that should be number `expected` and follow `previous`; null: nothing. */
+/** The fault of an entry that should be number `expected` and follow `previous`; null: none. */
 function checkEntry(
   keys: AuditKeys,
   entry: ChainedEntry,
@@ -207,32 +207,27 @@ function checkEntry(
   const isGenuine = keys.isSealed(entryBytes(entry), entry.seal);
   const computed = hashEntry(previous, sequence, entry);
   const isPlaced = keys.isSigned(placeBytes(chain, sequence, computed), entry.signature);
-  if (sequence > expected)
-    return found("missing", expected, `is missing: ${sequence} is the next one there is`);
+  if (sequence > expected) return found("missing", expected, `is missing: the next one is ${sequence}`);
   if (sequence < expected)
-    return found("inserted", sequence, `stands there more than once: ${entry.id} was inserted`);
+    return found("inserted", sequence, `exists more than once: ${entry.id} was inserted`);
   if (isGenuine && isPlaced && computed.equals(hash)) {
     if (checkpointed === undefined || checkpointed === computed.toString("hex")) return null;
-    return found(
-      "truncated",
-      sequence,
-      "is not the one that a checkpoint saw there: the chain was cut and grew anew",
-    );
+    return found("truncated", sequence, "differs from the checkpoint: the chain was truncated and continued");
   }
-  // Content and place are right, so one of the three proofs is not; or the content is nobody's.
+  // Content and number match, so one of the three proofs is wrong; otherwise the content is forged.
   if (isPlaced || (isGenuine && computed.equals(hash)))
-    return found("changed", sequence, `(${entry.id}) was changed in its proofs`);
-  if (isGenuine) return found("moved", sequence, `(${entry.id}) is genuine but does not belong there`);
+    return found("changed", sequence, `(${entry.id}) has changed proofs`);
+  if (isGenuine) return found("moved", sequence, `(${entry.id}) is genuine but was moved`);
   if (keys.isSigned(placeBytes(chain, sequence, hash), entry.signature))
     return found("changed", sequence, `(${entry.id}) was changed`);
   return found(
     "inserted",
     sequence,
-    `(${entry.id}) was never written by this installation, or all of it was changed`,
+    `(${entry.id}) was not written by this installation, or was changed completely`,
   );
 }
 
-/** Whether the chain goes as far as it once did. */
+/** Whether the chain was truncated. */
 function checkEnd(
   { count, head }: Walked,
   end: ChainEnd | undefined,
@@ -245,16 +240,18 @@ function checkEnd(
     null,
   );
   if (last && last.count > count)
-    return truncated(`entries ${sequence} to ${last.count} are gone: a checkpoint of ${last.at} saw them`);
+    return truncated(
+      `entries ${sequence} to ${last.count} are missing: the checkpoint of ${last.at} has them`,
+    );
   const told = end?.count ?? 0;
   if (told > count)
-    return truncated(`entries ${sequence} to ${told} are gone: the chain's end knows of them`);
+    return truncated(`entries ${sequence} to ${told} are missing: the end of the chain has a higher number`);
   if (told < count || (end && !end.head.equals(head)))
-    return truncated(`the chain's end was changed: it says ${told} entries, and there are ${count}`);
+    return truncated(`the end of the chain was changed: it says ${told} entries, but there are ${count}`);
   return null;
 }
 
-/** Entries without a place: each must be one of ours, and must not wait for long. */
+/** Unchained entries: each must be genuine, and must not wait for long. */
 async function checkOpen(
   db: Database,
   keys: AuditKeys,

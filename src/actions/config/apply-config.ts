@@ -33,14 +33,14 @@ export interface PlannedChange {
 }
 
 export interface PlannedDocument extends PlannedChange {
-  /** From what is in force to what would be; empty for a document that is new or unchanged. */
+  /** Changes from the current document to the new one; empty if it is new or unchanged. */
   readonly differences: readonly Difference[];
 }
 
 interface Changes<Change> {
   readonly ok: true;
   readonly changes: readonly Change[];
-  /** Sentences for people about what the changes bring with them. */
+  /** Sentences about consequences of the changes. */
   readonly warnings: readonly string[];
 }
 
@@ -66,8 +66,8 @@ const NO_SECRETS: KnownSecrets = new Map();
 const NOTHING_KNOWN: KnownConfig = { accounts: new Set(), strategies: new Map(), secrets: NO_SECRETS };
 
 /**
- * Checks documents by themselves: `latchkey validate`. No database. `anyAccount`: their accounts are taken to exist; `secrets`: those
- * that a file gives.
+ * Validates documents without a database: `latchkey validate`. `anyAccount`: their accounts are assumed to exist; `secrets`: those from
+ * a file.
  */
 export function validateConfig(
   sources: readonly ConfigSource[],
@@ -83,9 +83,9 @@ export function validateConfig(
 }
 
 /**
- * Creates and updates what the documents name, in one transaction, and leaves everything else alone. One wrong document
- * refuses the whole set, with every problem listed. Applying the same documents again changes nothing. Where an account wants a second
- * admin for one of the changes, none is made, and the set is proposed. Throws OperatorError.
+ * Creates and updates the documents in one transaction, and changes nothing else. One invalid document rejects the whole set, with every
+ * problem listed. Applying the same documents again changes nothing. If an account requires a second admin for one of the changes,
+ * nothing is applied and the set is proposed. Throws OperatorError.
  */
 export async function applyConfig(
   db: Database,
@@ -118,7 +118,7 @@ export async function applyConfig(
   });
 }
 
-/** Two at once follow each other: the second plans on what the first has made. */
+/** Serialises concurrent calls: the second one plans on the result of the first. */
 export async function takeTurnToApply(tx: Database): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
 }
@@ -129,8 +129,8 @@ export type ConfirmedOutcome =
   | { readonly ok: false; readonly stale: readonly string[] };
 
 /**
- * Applies documents that two admins have agreed to, if what they were planned on is still in force. In a transaction that has taken its
- * turn to apply.
+ * Applies documents that two admins have confirmed, if the documents that they were planned on are still current. The transaction must
+ * hold the apply lock.
  */
 export async function applyConfirmed(
   tx: Database,
@@ -175,7 +175,7 @@ const proposedOf = ({ before, checked: { kind, account, id, document } }: Step):
   after: JSON.stringify(document),
 });
 
-/** As validateConfig, against what the service has: an editor's check while its document is typed. Changes nothing. */
+/** Like validateConfig, but against the service's documents: for the editor. Changes nothing. */
 export async function checkConfigHere(
   db: Database,
   sources: readonly ConfigSource[],
@@ -184,13 +184,13 @@ export async function checkConfigHere(
   return await check(sources, await readKnown(db, inFile));
 }
 
-/** What `applyConfig` would do with the same documents, and where they differ from what is in force. Changes nothing. */
+/** Previews `applyConfig`: the changes, and the differences from the current documents. Changes nothing. */
 export async function planConfig(
   db: Database,
   sources: readonly ConfigSource[],
   { check = checkSources, inFile = NO_SECRETS }: CheckOptions = {},
 ): Promise<PlanOutcome> {
-  // No transaction is held open for as long as checking takes.
+  // No transaction stays open during validation.
   const plan = await makePlan(db, await check(sources, await readKnown(db, inFile)));
   if (!plan.ok) return plan;
   return {
@@ -204,9 +204,9 @@ export async function planConfig(
 interface Step {
   readonly change: PlannedChange["change"];
   readonly checked: CheckedDocument;
-  /** The document in force, as it is stored. */
+  /** The current document, as stored. */
   readonly before: string | undefined;
-  /** Something is in force that this installation has not written. */
+  /** This installation did not write the current document. */
   readonly isRefused: boolean;
 }
 
@@ -218,7 +218,7 @@ const plannedOf = ({ change, before, checked: { kind, account, id, document } }:
   differences: before === undefined ? [] : diffDocuments(JSON.parse(before) as Json, document),
 });
 
-/** An account has no versions to go back to, and is often written anew in one line, for the sake of the documents beside it. */
+/** An account has no versions to return to, and is often rewritten as one line for the sake of other documents in the file. */
 function warnOfLeftOut(steps: readonly Step[]): readonly string[] {
   return steps.flatMap((step) => {
     if (step.checked.kind !== "account" || step.before === undefined) return [];
@@ -228,7 +228,7 @@ function warnOfLeftOut(steps: readonly Step[]): readonly string[] {
     return gone.length === 0
       ? []
       : [
-          `the document of the account ${step.checked.id} leaves out ${quoteList(gone)}, which it has had until now; write the whole document, or leave it out of the files`,
+          `the document of the account ${step.checked.id} omits ${quoteList(gone)}, which the current version has; write the whole document, or remove it from the files`,
         ];
   });
 }

@@ -97,7 +97,7 @@ function explainNode(part: string | undefined, { nodes }: BlueprintNames): strin
   if (gives === undefined)
     return `there is no node ${quote(part)}${suggestion(part, nodes.keys(), "there are")}`;
   if (gives === "value")
-    return `the node ${quote(part)} gives a value, and \`$nodes\` has only records; an INPUT is \`$inputs.<refKey>\``;
+    return `the node ${quote(part)} outputs a value, and \`$nodes\` has only records; use \`$inputs.<refKey>\` for an INPUT`;
   if (gives === "results")
     return `the node ${quote(part)} is an output and can't be read from; name the node that it reads`;
   return null;

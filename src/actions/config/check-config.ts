@@ -25,7 +25,7 @@ export interface KnownStrategy {
   readonly loginType: string;
 }
 
-/** What the service has already; empty where there is no database (`latchkey validate`). */
+/** The service's documents; empty without a database (`latchkey validate`). */
 export interface KnownConfig {
   /** Slugs. */
   readonly accounts: ReadonlySet<string>;
@@ -36,7 +36,7 @@ export interface KnownConfig {
   readonly variableLogins?: ReadonlyMap<string, Strategy["login"]>;
 }
 
-/** A document without a mistake. */
+/** A valid document. */
 export interface CheckedDocument {
   readonly kind: DocumentKind;
   /** Its account's slug (its own, for an account). */
@@ -45,13 +45,13 @@ export interface CheckedDocument {
   readonly id: string;
   readonly document: JsonObject;
   readonly retired: boolean;
-  /** What it leaves to chance. */
+  /** Its warnings. */
   readonly warnings: readonly ConfigProblem[];
   readonly file: string;
   readonly line: number;
 }
 
-/** A document of the set, as far as it says what it is. */
+/** A document of the set, as far as it could be identified. */
 interface Identified {
   readonly source: SourceDocument;
   readonly kind: DocumentKind | null;
@@ -61,8 +61,8 @@ interface Identified {
 }
 
 /**
- * Checks a set of documents against each other and against what the service has. Every problem of every document is
- * listed, by file and line. `checked` are the documents without one: accounts first, then strategies, then Blueprints.
+ * Checks a set of documents against each other and against the service's documents. Lists every problem of every document, by file and
+ * line. `checked`: the valid documents, accounts first, then strategies, then Blueprints.
  */
 export function checkConfig(
   documents: readonly SourceDocument[],
@@ -146,7 +146,7 @@ function isSameLogin({ login }: JsonObject, inForce: Strategy["login"] | undefin
   return isDeepStrictEqual(rest, inForce);
 }
 
-/** By account, then by id. A document of the set stands instead of what the service has, even if it is wrong elsewhere. */
+/** By account, then by id. A document of the set replaces the service's, even if it is invalid elsewhere. */
 function collectStrategies(
   set: readonly Identified[],
   known: KnownConfig,
@@ -167,7 +167,7 @@ function collectStrategies(
   return strategies;
 }
 
-/** Null when a host could not be read: then no URL can be said to be outside of the hosts. */
+/** null when a host could not be read: then no URL can be checked against the hosts. */
 function readHosts({ hosts, login }: JsonObject): readonly string[] | null {
   const read = readOrigins(hosts);
   if (hosts === undefined) return isJsonObject(login) && login["type"] === "none" ? [] : null;

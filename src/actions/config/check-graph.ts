@@ -6,7 +6,7 @@ import type { LocatedUse } from "./read-expressions.ts";
 
 type NodesById = ReadonlyMap<string, DraftNode>;
 
-/** How the nodes are connected: sources that exist and give the right kind, and no cycles. */
+/** Checks the connections: sources exist and have the right kind of output, and there are no cycles. */
 export function checkGraph(
   drafts: readonly DraftNode[],
   usesOf: ReadonlyMap<DraftNode, readonly LocatedUse[]>,
@@ -39,7 +39,7 @@ function checkSources(draft: DraftNode, byId: NodesById): readonly ConfigFinding
       { path: [...path, "from"], at: "key", message },
     ];
   }
-  // An output with `handles` has its sources there; its own check says when both or none are given.
+  // An output with `handles` has its sources there; its own check reports if both or none are given.
   if (nodeType.takes !== "none" && from === undefined && draft.gives !== "results") {
     return [
       ...findings,
@@ -64,8 +64,8 @@ function explainSource(
   const takes = own ?? nodeType?.takes ?? "none";
   if (takes === "none" || found.gives === null || found.gives === takes) return null;
   return takes === "records"
-    ? `the node ${quote(source)} gives a value, and ${quote(nodeType?.type ?? "")} reads records; put a node of type \`parse\` between them`
-    : `the node ${quote(source)} gives records, and ${own === undefined ? quote(nodeType?.type ?? "") : "this key"} reads a value`;
+    ? `the node ${quote(source)} outputs a value, and ${quote(nodeType?.type ?? "")} reads records; put a node of type \`parse\` between them`
+    : `the node ${quote(source)} outputs records, and ${own === undefined ? quote(nodeType?.type ?? "") : "this key"} reads a value`;
 }
 
 function explainUnknown(source: string, byId: NodesById, id: string | null): string {
@@ -76,7 +76,7 @@ function explainUnknown(source: string, byId: NodesById, id: string | null): str
   return `there is no node ${quote(source)}${suggestion(source, others, "there are")}`;
 }
 
-/** `$counts` are those of the node's `from`, so there must be one that gives records. */
+/** `$counts` refers to the node's `from`, which must output records. */
 function checkCounts(
   draft: DraftNode,
   byId: NodesById,
@@ -122,7 +122,7 @@ function checkCycles(
     const message =
       rest.length === 1
         ? `the node ${quote(first)} reads itself; name another node`
-        : `the nodes read each other in a circle: ${trail}; take one of these edges out`;
+        : `the nodes read each other in a circle: ${trail}; remove one of these edges`;
     findings.push({ path: byId.get(first)?.path ?? ["nodes"], message });
     ids = ids.filter((id) => !cycle.includes(id));
   }

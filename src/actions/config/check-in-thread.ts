@@ -13,9 +13,9 @@ import {
 } from "./check-sources.ts";
 
 const WATCH_MS = 50;
-/** By the clock a check may take so many times as long: much of it is waiting for a processor. */
+/** The wall-clock limit as a multiple of the CPU limit, because much of the time is waiting for a core. */
 const CLOCK_FACTOR = 30;
-/** A thread that has nothing to do is kept for the next check: starting one takes longer than most checks. */
+/** An idle thread is kept for the next check: starting one takes longer than most checks. */
 const IDLE_MS = 300_000;
 const START_MS = 60_000;
 
@@ -25,8 +25,8 @@ let isBusy = false;
 const waiting = new FairQueue<() => void>();
 
 /**
- * `checkSources` in a thread that is ended when it takes too long or too much memory: then that is the one problem of the documents.
- * One at a time; callers take turns. docs/decisions/0016.
+ * Runs `checkSources` in a thread that is terminated when it takes too long or too much memory, which is then the only problem reported.
+ * One check at a time; callers queue. docs/decisions/0016.
  */
 export async function checkInThread(
   caller: string,
@@ -82,7 +82,7 @@ async function startCheckThread(): Promise<Worker> {
   throw new Error("The thread that checks documents can't be started.");
 }
 
-/** What came of it, or why it was given up. */
+/** The result, or why the check was terminated. */
 async function runJob(thread: Worker, job: CheckJob): Promise<CheckedSources | string> {
   const { promise, resolve } = Promise.withResolvers<CheckedSources | string>();
   const seconds = limits.configCheckMs / 1_000;

@@ -80,7 +80,7 @@ function checkSecretUses(
 
 function checkCacheFits(type: LoginType, login: JsonObject): readonly ConfigFinding[] {
   if (type.keepsItsOwnSession !== true || login["cache"] === undefined) return [];
-  const message = `login type ${quote(type.type)} keeps its tokens as long as they are good; remove \`cache\``;
+  const message = `login type ${quote(type.type)} keeps its tokens while they are valid; remove \`cache\``;
   return [{ path: [...PATH, "cache"], at: "key", message }];
 }
 

@@ -8,8 +8,8 @@ export function checkPlainHosts({ hosts, insecure }: JsonObject): readonly Confi
   return hosts.flatMap((host, index) => {
     if (typeof host !== "string" || !isPlainPublic(host)) return [];
     const message =
-      `${quote(host)} is public and not encrypted: anybody on the way can read and change what is sent; write https://, or put ` +
-      "`insecure: true` into the document if the target has nothing else";
+      `${quote(host)} is public and not encrypted: anyone on the network path can read and change requests; use https://, or put ` +
+      "`insecure: true` into the document if the target has no https";
     return [{ path: ["hosts", index], message }];
   });
 }

@@ -47,7 +47,7 @@ export function checkCredentialUrls(
   return urls.flatMap(({ path, url }) => {
     const where = originOf(url);
     if (where === "malformed")
-      return [{ path, message: `${quote(url)} is no URL; write a path like \`/api/items\`` }];
+      return [{ path, message: `${quote(url)} is not a URL; write a path like \`/api/items\`` }];
     if (hosts.length === 0)
       return [
         {
@@ -69,7 +69,9 @@ export function checkPublicUrls(
   return urls.flatMap(({ path, url }) => {
     const where = originOf(url);
     if (where === "malformed")
-      return [{ path, message: `${quote(url)} is no URL; write one like \`https://api.example.com/items\`` }];
+      return [
+        { path, message: `${quote(url)} is not a URL; write one like \`https://api.example.com/items\`` },
+      ];
     if (where === "relative")
       return [
         {

@@ -24,7 +24,7 @@ export function checkSignInVariables(
     const at = String(path[1]);
     const isInBody = NOT_IN_A_URL.has(at) || (!leaves && ["extra_params", "client_id"].includes(at));
     if (name !== "credential" || isInBody || !secrets.includes(key)) return [];
-    const message = `the secret field ${quote(key)} would stand in a URL; use a field with \`secret: false\``;
+    const message = `the secret field ${quote(key)} would become part of a URL; use a field with \`secret: false\``;
     return [{ path, message }];
   });
 }

@@ -85,7 +85,7 @@ function checkStepUse(
   if (step === undefined) return [{ path, message: "`$steps` must name a step, as in `$steps.<step id>`" }];
   if (before.includes(step)) return [];
   const message = all.includes(step)
-    ? `the step ${quote(step)} has given nothing yet; only steps before this one have`
-    : `the loop has no step ${quote(step)}${suggestion(step, before, "before this there are")}`;
+    ? `the step ${quote(step)} has no output yet; only earlier steps have`
+    : `the loop has no step ${quote(step)}${suggestion(step, before, "earlier steps are")}`;
   return [{ path, message }];
 }

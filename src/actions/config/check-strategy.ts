@@ -39,7 +39,7 @@ function checkHostsGiven(hosts: Json | undefined, login: Json | undefined): read
 /** An end user may have nothing to type here: who logs in at the target itself. */
 function checkFieldsGiven(fields: Json | undefined, login: Json | undefined): readonly ConfigFinding[] {
   if (fields !== undefined || (isJsonObject(login) && login["type"] === "oauth2")) return [];
-  return [{ path: [], message: "the key `fields` is missing (what the hosted form asks for); add it" }];
+  return [{ path: [], message: "the key `fields` is missing (the fields of the hosted form); add it" }];
 }
 
 function checkFields(fields: Json | undefined): readonly ConfigFinding[] {
@@ -109,5 +109,5 @@ function checkOptions(
     const value = isJsonObject(option) ? option["value"] : option;
     return typeof value === "string" ? [{ name: value, path: [...path, "options", index] }] : [];
   });
-  return checkUnique(values, (value) => `the choice ${quote(value)} stands here twice; remove one`);
+  return checkUnique(values, (value) => `the choice ${quote(value)} is listed twice; remove one`);
 }

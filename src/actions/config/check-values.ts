@@ -9,7 +9,7 @@ export function checkOrigins(list: Json | undefined, path: ConfigPath): readonly
   const seen = new Set<Json>();
   return list.flatMap((origin: Json, index: number) => {
     if (typeof origin !== "string") return [];
-    const message = seen.has(origin) ? "stands here twice; remove one" : explainOrigin(origin);
+    const message = seen.has(origin) ? "is listed twice; remove one" : explainOrigin(origin);
     seen.add(origin);
     return message === null ? [] : [{ path: [...path, index], message }];
   });
@@ -24,12 +24,12 @@ export function readOrigins(list: Json | undefined): readonly string[] {
 
 function explainOrigin(origin: string): string | null {
   const example = "an origin like `https://app.example.com` or `http://localhost:3000`";
-  if (!URL.canParse(origin)) return `${quote(origin)} is no origin; write ${example}`;
+  if (!URL.canParse(origin)) return `${quote(origin)} is not an origin; write ${example}`;
   const url = new URL(origin);
   if (url.protocol !== "https:" && url.protocol !== "http:")
     return `must begin with https:// or http://; write ${example}`;
   if (url.username !== "" || url.password !== "")
-    return "must not hold a user name or a password; remove them";
+    return "must not contain a user name or a password; remove them";
   if (url.hostname.includes("*")) return "wildcards are not supported; list every origin";
   if (url.hostname.endsWith(".")) return "the host must not end with a dot; remove it";
   return url.origin === origin ? null : `must be scheme, host and port only; write ${quote(url.origin)}`;
@@ -69,7 +69,7 @@ export function checkPattern(pattern: Json | undefined, path: ConfigPath): reado
     return [
       {
         path,
-        message: `is no RE2 regular expression (${reason}); look-around and back references are not supported`,
+        message: `is not an RE2 regular expression (${reason}); look-around and back references are not supported`,
       },
     ];
   }

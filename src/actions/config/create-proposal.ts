@@ -12,7 +12,7 @@ import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 
-/** A change that was not made, and waits for admins. */
+/** A change that was not made and awaits confirmation. */
 export interface NewProposal {
   readonly id: string;
   /** Sentences: why it needs two admins. */
@@ -23,8 +23,8 @@ export interface NewProposal {
 }
 
 /**
- * Records what would be done, for admins to confirm. An admin who proposes agrees. The same again gives the proposal that waits
- * already. Throws OperatorError.
+ * Records a change for admins to confirm. An admin's own proposal counts as one confirmation. Proposing the same change again returns
+ * the open proposal. Throws OperatorError.
  */
 export async function createProposal(
   tx: Database,
@@ -52,7 +52,7 @@ export async function createProposal(
     };
   if (waiting.length >= limits.proposalsMax)
     throw new OperatorError(
-      `${limits.proposalsMax} proposals of this account wait already. Confirm or discard some: latchkey proposals list.`,
+      `${limits.proposalsMax} proposals of this account are already open. Confirm or discard some: latchkey proposals list.`,
     );
   const proposedBy = actor.kind === "operator" ? actor.id : null;
   const confirmedBy = admins.filter((id) => id === proposedBy);
@@ -79,7 +79,7 @@ export async function createProposal(
 
 const BATCH = 100;
 
-/** Part of the worker's housekeeping: each proposal whose time is over is on record as such. Nothing is correct or wrong by it. */
+/** Part of the worker's housekeeping: marks expired proposals. Correctness does not depend on it. */
 export async function expireProposals({
   db,
   audit,

@@ -7,13 +7,13 @@ import type { Signing } from "#lib/signing.ts";
 import { requireProposal, statusOf } from "./list-proposals.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 
-/** Locked until the transaction ends, and by what the audit log says at this moment. Throws OperatorError. */
+/** Reads and locks the proposal until the transaction ends, verified against the audit log. Throws OperatorError. */
 export async function takeProposal(tx: Database, id: string): Promise<Proposal> {
   forgetFloors(tx);
   return await requireProposal(async () => await lockProposal(tx, id), id);
 }
 
-/** Nothing is carried out by it any more. `mayDiscard` throws when the caller may not. Throws OperatorError. */
+/** Discards the proposal. `mayDiscard` throws when the caller may not. Throws OperatorError. */
 export async function discardProposal(
   { db, signing }: { readonly db: Database; readonly signing: Pick<Signing, "audit"> },
   actor: AuditActor,
@@ -35,7 +35,7 @@ export async function discardProposal(
   });
 }
 
-/** Throws OperatorError: it has ended, or goes on elsewhere. */
+/** Throws OperatorError if it is closed or already confirmed. */
 export function requireStatus(proposal: Proposal, statuses: readonly Proposal["status"][]): void {
   const status = statusOf(proposal);
   if (statuses.includes(status)) return;
@@ -43,10 +43,10 @@ export function requireStatus(proposal: Proposal, statuses: readonly Proposal["s
 }
 
 const SAID: Readonly<Record<Proposal["status"], string>> = {
-  open: "The proposal waits for admins.",
-  confirmed: "The proposal is confirmed already; `latchkey credentials rebind` carries it out.",
-  applied: "The proposal was carried out already.",
+  open: "The proposal awaits confirmation.",
+  confirmed: "The proposal is already confirmed; `latchkey credentials rebind` applies it.",
+  applied: "The proposal is already applied.",
   discarded: "The proposal was discarded.",
   expired: "The proposal has expired. Propose the change again.",
-  stale: "What the proposal was made on has changed. Propose the change again.",
+  stale: "The documents have changed since the proposal was made. Propose the change again.",
 };

@@ -13,7 +13,7 @@ import type { CheckedDocument } from "./check-config.ts";
 interface Step {
   readonly change: string;
   readonly checked: CheckedDocument;
-  /** JSON of what is in force; undefined: nothing is. */
+  /** The current document as JSON; undefined: there is none. */
   readonly before: string | undefined;
   /** Something is in force that this installation has not written. */
   readonly isRefused: boolean;
@@ -66,7 +66,7 @@ async function needsOfStrategy(db: Database, step: Step): Promise<readonly Need[
   ];
 }
 
-/** What decides about what is sent, and what is taken for a secret. Labels and help are none of it. */
+/** The parts that decide what is sent and what counts as secret, without labels and help texts. */
 function loginOf({ login, fields }: JsonObject): unknown {
   const given = (Array.isArray(fields) ? fields : []).filter(isJsonObject);
   return [

@@ -22,7 +22,7 @@ import { RowRefused } from "#domain/refused-row.ts";
 import { showDifference } from "#actions/operators/get-documents.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 
-/** What confirmations count: of those who are admins now. */
+/** Only confirmations of current admins count. */
 export interface Confirmations {
   readonly counted: readonly string[];
   readonly wanted: number;
@@ -39,7 +39,7 @@ export function countConfirmations(
 export const contentOf = ({ content }: Pick<Proposal, "content">): ProposalContent =>
   JSON.parse(content) as ProposalContent;
 
-/** As it is now: nothing waits after its time. */
+/** The status now: an open proposal past its deadline is expired. */
 export const statusOf = ({ status, isOver }: Proposal): ProposalStatus => (isOver ? "expired" : status);
 
 interface People {
@@ -75,11 +75,11 @@ export interface ProposalQuery {
   cursor?: string;
   limit?: number;
   account?: string;
-  /** Only those that wait. */
+  /** Only open ones. */
   waiting?: boolean;
 }
 
-/** A page of proposals, the newest first. Throws Problem 422, OperatorError. */
+/** A page of proposals, newest first. Throws Problem 422, OperatorError. */
 export async function listProposals(db: Database, query: ProposalQuery) {
   const page = readPage(query);
   const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
@@ -93,7 +93,7 @@ export async function listProposals(db: Database, query: ProposalQuery) {
   );
 }
 
-/** With what it would change. Throws OperatorError. */
+/** A proposal with its changes. Throws OperatorError. */
 export async function getProposal(db: Database, id: string) {
   const row = await requireProposal(async () => await findProposal(db, id), id);
   const content = contentOf(row);

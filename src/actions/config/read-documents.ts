@@ -29,7 +29,7 @@ export interface Position {
   readonly column: number;
 }
 
-/** One document of one file: a JSON object, and where its parts stand. */
+/** One document of one file: a JSON object and the positions of its parts. */
 export interface SourceDocument {
   readonly file: string;
   readonly value: JsonObject;
@@ -37,7 +37,7 @@ export interface SourceDocument {
   position(path: ConfigPath, at?: "key" | "value"): Position;
 }
 
-/** Reads YAML or JSON files, several documents a file. Never throws: whatever is wrong is a problem with its place. */
+/** Reads YAML or JSON files with several documents each. Never throws: every error is reported as a problem with its place. */
 export function readDocuments(sources: readonly { readonly file: string; readonly text: string }[]): {
   readonly documents: readonly SourceDocument[];
   readonly problems: readonly ConfigProblem[];
@@ -70,7 +70,7 @@ function readFile(file: string, text: string): { documents: SourceDocument[]; pr
   const budget: ExpansionBudget = { valuesLeft: limits.jsonValuesMax };
   try {
     for (const parsed of parse(text, lines)) {
-      // Behind an error the parser is lost: that it expected something else there tells nothing.
+      // After an error the parser is out of step: its further expectations say nothing.
       const errors = [...parsed.errors, ...parsed.warnings].filter(
         ({ code }, index) => index === 0 || code !== "UNEXPECTED_TOKEN",
       );

@@ -8,7 +8,7 @@ import { readExpressions } from "./read-expressions.ts";
 import { readNodes, type DraftNode } from "./read-nodes.ts";
 import { ownKeys, withCommonKeys } from "./typed-config.ts";
 
-/** What a document without a mistake leaves to chance: it is applied all the same. */
+/** Warnings of a valid document, which is applied anyway. */
 export function warnOf(kind: DocumentKind, document: JsonObject): readonly ConfigFinding[] {
   switch (kind) {
     case "account":
@@ -41,7 +41,7 @@ function warnOfNodes(drafts: readonly DraftNode[]): readonly ConfigFinding[] {
   ];
 }
 
-/** A node that only reads, and that nothing reads: most often a `from` names another one than was meant. */
+/** A read-only node that nothing reads: usually a `from` names the wrong node. */
 function warnOfUnread(drafts: readonly DraftNode[]): readonly ConfigFinding[] {
   const read = new Set(
     drafts.flatMap(({ nodeType, value, path, sources, requestScope }) => {
@@ -56,13 +56,13 @@ function warnOfUnread(drafts: readonly DraftNode[]): readonly ConfigFinding[] {
     }),
   );
   return drafts.flatMap(({ id, type, nodeType, config, gives, path }) => {
-    // `$inputs` reads an input by its refKey, and a trigger may carry one for its metadata's sake.
+    // `$inputs` reads an input by its refKey, and an unread input can serve as metadata.
     if (id === null || nodeType === null || read.has(id) || type === "input") return [];
     if (gives === "results" || nodeType.isGate === true || nodeType.effect(config) === "write") return [];
     return [
       {
         path,
-        message: `nothing reads what the node ${quote(id)} gives; name it in a \`from\`, or take it out`,
+        message: `nothing reads the output of the node ${quote(id)}; name it in a \`from\`, or remove it`,
       },
     ];
   });

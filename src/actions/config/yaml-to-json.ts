@@ -47,7 +47,7 @@ export function yamlToJson(
   return { value, targets: conversion.targets, findings: conversion.findings };
 }
 
-const NOT_STORABLE = "the text holds U+0000 or half a surrogate pair; remove it";
+const NOT_STORABLE = "the text contains U+0000 or half a surrogate pair; remove it";
 // Lone surrogates are refused everywhere (docs/decisions/0011).
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000");
 const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
@@ -97,7 +97,7 @@ function convertMap(node: Node & { items: unknown[] }, path: ConfigPath, convers
       conversion.findings.push({ offset: offsetOf(item.key), path: [...path, key], at: "key", message });
     if (!isStorable(key)) refuse(NOT_STORABLE);
     else if (key === "__proto__") refuse("the key `__proto__` can't be used; choose another name");
-    else if (Object.hasOwn(object, key)) refuse(`the key ${quote(key)} stands here twice; remove one`);
+    else if (Object.hasOwn(object, key)) refuse(`the key ${quote(key)} occurs twice; remove one`);
     else object[key] = value;
   }
   return object;
@@ -116,9 +116,9 @@ function convertScalar(
   };
   if (typeof value === "string") return isStorable(value) ? value : refuse(NOT_STORABLE);
   if (typeof value === "boolean" || value === null) return value;
-  if (typeof value !== "number") return refuse(`${quote(written)} is no JSON value; put it in quotes`);
+  if (typeof value !== "number") return refuse(`${quote(written)} is not a JSON value; put it in quotes`);
   if (!Number.isFinite(value))
-    return refuse(`${quote(written)} is no JSON number; put it in quotes if it is text`);
+    return refuse(`${quote(written)} is not a JSON number; put it in quotes if it is text`);
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
     return refuse(`the number ${quote(written)} is too large to be kept exactly; put it in quotes`);
   }

@@ -23,12 +23,12 @@ import { credentialOrigins } from "#strategies/registry.ts";
 import type { Sealed, Vault } from "#vault/vault.ts";
 import { bindingOf, eachBatch, openRow } from "#actions/vault/check-vault.ts";
 
-/** Whether the credentials of before this release were bound to the origins that they may reach. */
+/** Whether credentials from before this release were bound to their origins. */
 export type BindingState =
   | { readonly kind: "bound"; readonly atMs: number }
-  /** They are still to be. */
+  /** Not yet. */
   | { readonly kind: "unbound" }
-  /** They were, and somebody has changed or removed what says so. */
+  /** They were, but the mark of it was changed or removed. */
   | { readonly kind: "tampered"; readonly reason: string };
 
 export async function readBindingState(db: Database, signing: Signing): Promise<BindingState> {
@@ -47,28 +47,28 @@ export async function readBindingState(db: Database, signing: Signing): Promise<
   };
 }
 
-/** Where credentials are kept, and what comes of them. */
+/** The places that hold credentials and values derived from them. */
 export type CredentialPlace = SealedPlace & { readonly purpose: SealedKind };
 
 export const CREDENTIAL_PLACES: readonly CredentialPlace[] = SEALED_PLACES.flatMap((place) =>
-  // They have carried their origins from the first.
+  // These always had origins.
   place.purpose === "account_secret" ? [] : [{ ...place, purpose: place.purpose }],
 );
 
 const BATCH = 200;
-/** Rows that somebody else writes meanwhile are looked at again; an older process that goes on writing them does not keep us. */
+/** Rows written concurrently are processed again; an older process that keeps writing them does not block us forever. */
 const PASSES_MAX = 10;
 
 /**
- * Seals into every value of before this release the origins that its strategy names now. Once in the life of an installation: a mark
- * and an audit entry say that it was done, and from then on a value without origins, such as an old one that was put back, is sent
- * nowhere. After a kill -9 the next start goes on; two at once do no harm.
+ * Seals the current origins of its strategy into every value from before this release. This happens once per installation: a mark and an
+ * audit entry record it, and from then on a value without origins, such as a restored old one, is sent nowhere. After a kill -9 the next
+ * start continues; concurrent calls are safe.
  */
 export async function bindCredentials(db: Database, vault: Vault, signing: Signing, log: Log): Promise<void> {
   const state = await readBindingState(db, signing);
   if (state.kind === "bound") return;
   if (state.kind === "tampered")
-    return log.error({ alarm: "credentials_bound" }, `${state.reason}; nothing is bound anew`);
+    return log.error({ alarm: "credentials_bound" }, `${state.reason}; nothing more is bound`);
   const bound = new Map(CREDENTIAL_PLACES.map(({ purpose }) => [purpose, 0]));
   const unopened = new Set<string>();
   for (let pass = 1, overtaken = 1; overtaken > 0 && pass <= PASSES_MAX; pass++) {
@@ -83,7 +83,7 @@ export async function bindCredentials(db: Database, vault: Vault, signing: Signi
   await mark(db, signing, bound, unopened.size);
   const counts = { ...Object.fromEntries(bound), unopened: [...unopened].slice(0, 20) };
   if ([...bound.values()].some((count) => count > 0) || unopened.size > 0)
-    log.info(counts, "the credentials of before this release are bound to the origins of their strategies");
+    log.info(counts, "credentials from before this release are bound to the origins of their strategies");
 }
 
 async function mark(
@@ -146,7 +146,7 @@ async function bindPlace(
   return { bound, overtaken, unopened };
 }
 
-/** Null: the row that would say so is not one that this installation has written. Nothing is bound by it; the alarm names it. */
+/** null: this installation did not write the row. Nothing is bound by it, and an alarm names it. */
 async function originsInForce(
   db: Database,
   accountId: string,
@@ -181,7 +181,7 @@ async function bindRow(
     if (inForce === null) return row.rowId;
     return { was: row, origins: inForce, fresh: await sealWithOrigins(vault, place, row, text, inForce) };
   } catch (error) {
-    // One row that somebody has put there must not keep the service from starting.
+    // A forged row must not prevent the service from starting.
     if (error instanceof UnknownContent) return row.rowId;
     throw error;
   }

@@ -17,8 +17,8 @@ type Deleting = Needs<"db" | "signing" | "log" | "tombstones">;
 
 /**
  * `DELETE /credentials/{credentialId}` of both APIs, inside the caller's transaction: the sealed secret, its data key and its cached
- * logins are gone with it; queued runs that need it fail, runs under way stop at their next node boundary. It always goes
- * through: a user's disconnect can't be blocked (docs/decisions/0024). Throws Problem 404.
+ * logins are deleted with it; queued runs that need it fail, running ones stop at their next node boundary. It always
+ * succeeds: a user's disconnect can't be blocked (docs/decisions/0024). Throws Problem 404.
  */
 export async function deleteCredential(
   services: Needs<"signing">,
@@ -44,7 +44,7 @@ export async function deleteCredential(
   return { answer: { status: 204, body: "" }, failedRunIds };
 }
 
-/** For operators, of whatever account. Gives the runs that failed with it. Throws Problem 404. */
+/** For operators, of any account. Returns the runs that failed because of it. Throws Problem 404. */
 export async function deleteCredentialAs(
   services: Deleting,
   actor: AuditActor,
@@ -63,8 +63,8 @@ export async function deleteCredentialAs(
 }
 
 /**
- * After the transaction of a delete has failed. When the connection broke it may have been committed all the same: then the
- * line stays. What goes wrong here is logged only: the caller gets the first error.
+ * After a failed delete transaction. If the connection broke, it may have committed after all: then the line stays. Errors here are only
+ * logged: the caller gets the first error.
  */
 export async function withdrawTombstone(
   services: Needs<"db" | "log">,
@@ -75,6 +75,6 @@ export async function withdrawTombstone(
   try {
     await tombstone.withdraw(services.db);
   } catch (failure) {
-    services.log.warn(describeError(failure), "the tombstone of a failed delete could not be taken back");
+    services.log.warn(describeError(failure), "the tombstone of a failed delete could not be removed");
   }
 }

@@ -12,13 +12,13 @@ import { takeTurnToApply } from "#actions/config/apply-config.ts";
 import { createProposal, type NewProposal } from "#actions/config/create-proposal.ts";
 import { contentOf } from "#actions/config/list-proposals.ts";
 
-/** Credentials of one account that would be bound anew. */
+/** Credentials of one account to rebind. */
 export interface RebindingAsked {
   readonly accountId: string;
   readonly credentials: readonly ProposedRebinding[];
 }
 
-/** `permitted`: it may be done now, once: by a proposal that two admins have confirmed, or because the account wants none. */
+/** `permitted`: it may be done once now, because two admins confirmed a proposal or the account requires none. */
 export type RebindingPermit =
   | { readonly permitted: true; readonly proposalId: string | null }
   | ({ readonly permitted: false } & NewProposal);

@@ -25,7 +25,7 @@ export interface RebindServices {
   readonly signing: Signing;
 }
 
-/** Which credentials: one by its id, or all of a strategy. */
+/** The credentials: one by its id, or all of a strategy. */
 export type RebindChoice =
   | { readonly id: string }
   | { readonly accountId: string; readonly strategyId: string };
@@ -34,15 +34,15 @@ export interface Rebinding {
   readonly id: string;
   readonly accountId: string;
   readonly strategyId: string;
-  /** What its sealed value says; null: it says nothing. */
+  /** The origins in its sealed value; null: none. */
   readonly before: readonly string[] | null;
-  /** What its strategy names now. */
+  /** The origins that its strategy names now. */
   readonly after: readonly string[];
 }
 
 export type RebindPlan = Rebinding | { readonly id: string; readonly broken: true };
 
-/** What `rebindCredential` would do with these credentials, by what is sealed in them. Changes nothing. */
+/** Previews `rebindCredential` for these credentials. Changes nothing. */
 export async function planRebinding(
   { db, vault }: RebindServices,
   choice: RebindChoice,
@@ -55,11 +55,11 @@ export async function planRebinding(
   return plans;
 }
 
-/** Whether a credential would be bound to what it is bound to. */
+/** Whether rebinding would change nothing. */
 export const isBoundSo = ({ before, after }: Rebinding): boolean =>
   before !== null && isSameOrigins(before, after);
 
-/** A cached login is not bound anew: it goes. */
+/** A cached login is not rebound but deleted. */
 const PLACES = CREDENTIAL_PLACES.flatMap((place) =>
   place.purpose === "login_session" ? [] : [{ ...place, purpose: place.purpose }],
 );
@@ -73,10 +73,10 @@ export const proposedOf = ({ id, strategyId, before, after }: Rebinding): Propos
 });
 
 /**
- * Seals into a credential, and into its tokens, the origins that its strategy names now; its cached login goes, and the next run logs
- * in. No login of the credential is under way meanwhile, so that none keeps tokens with the origins of before. Undefined: it was
- * deleted, or it doesn't open. `agreed`: what `permitRebinding` has permitted. Where the account wants a second admin nothing else is
- * done. Throws when a run holds the right to log in for too long.
+ * Seals the strategy's current origins into a credential and its tokens, and deletes its cached login, so that the next run logs in. It
+ * holds the login lock, so that no concurrent login stores tokens with the old origins. Undefined: the credential was deleted or can't
+ * be opened. `agreed`: the permit of `permitRebinding`; where the account requires a second admin, nothing else is done. Throws when a
+ * run holds the login lock for too long.
  */
 export async function rebindCredential(
   { db, vault, signing }: RebindServices,
@@ -123,7 +123,7 @@ export async function rebindCredential(
   }
 }
 
-/** What is in force may have changed since it was asked for. */
+/** The current documents may have changed since the plan. */
 async function requireAgreed(
   tx: Database,
   plan: Rebinding,
@@ -132,7 +132,7 @@ async function requireAgreed(
   if (!(await isTwoPerson(tx, plan.accountId))) return;
   if (proposalId !== null && isDeepStrictEqual(proposedOf(plan), proposedOf(rebinding))) return;
   throw new OperatorError(
-    `What ${plan.id} would be bound to has changed meanwhile, and two admins must agree. Nothing was done with it; run the command again.`,
+    `The origins for ${plan.id} have changed in the meantime, and two admins must confirm them. It was not changed; run the command again.`,
   );
 }
 
@@ -167,7 +167,7 @@ async function takeTurn(db: Database, id: string, holder: string): Promise<void>
   await takeLoginNext(db, id, holder);
   while ((await takeLogin(db, id, { runId: holder, epoch: null }, limits.rebindHoldMs)) !== "taken") {
     if (performance.now() > deadline)
-      throw new OperatorError(`A run is logging in with ${id} and does not come to an end. Try again later.`);
+      throw new OperatorError(`A run is still logging in with ${id}. Try again later.`);
     await sleep(POLL_MS);
   }
 }

@@ -9,18 +9,17 @@ import { readTombstones } from "./tombstones.ts";
 export interface Reconciled {
   /** Credentials that the files say were deleted. */
   readonly tombstones: number;
-  /** Of these, the ones that the restore had brought back; they are deleted again. */
+  /** Those that the restore had brought back; they are deleted again. */
   readonly deleted: number;
-  /** Lines that a crash had cut off, or that are nothing of ours. */
+  /** Lines that were cut off by a crash, or are not ours. */
   readonly unreadable: number;
-  /** Rows that decide something, older than the audit log says, that are taken as they are from now on. */
+  /** Signed rows that are older than in the audit log, and are accepted from now on. */
   readonly rows: number;
 }
 
 /**
- * After a restore: deletes again what was deleted since the dump was made (docs/decisions/0024), and takes the versions, operators and
- * keys that the restore has brought back for those in force, where the audit log knows of later ones. One transaction a credential:
- * stopped in the middle, it is simply done again.
+ * After a restore: repeats the deletes since the dump (docs/decisions/0024), and accepts restored versions, operators and keys as current
+ * even though the audit log has later ones. One transaction per credential: if interrupted, it can simply be run again.
  */
 export async function reconcileRestore(
   db: Database,

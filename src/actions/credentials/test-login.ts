@@ -19,9 +19,8 @@ export interface TestLogin {
 }
 
 /**
- * A run that logs in with the credential and does nothing else: queued and admitted like any other, so that the credential is opened
- * by a worker alone, its logins stay one at a time, and what the target rejects counts. While one is under way it is that one.
- * Throws Problem 404.
+ * Starts a run that only logs in with the credential. It is queued and admitted like any other, so that only a worker opens the
+ * credential, its logins stay sequential, and rejections count. While a test is in progress, it returns that run. Throws Problem 404.
  */
 export async function testLogin(
   { db, signing }: { readonly db: Database; readonly signing: Signing },

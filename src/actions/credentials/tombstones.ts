@@ -7,19 +7,19 @@ import { openAppendLog, readLog } from "#lib/append-log.ts";
  * The ids of deleted credentials, in a file outside the database: a restored older dump would bring the credentials back, and
  * `restore-reconcile` deletes them again (docs/decisions/0024).
  *
- * A line is durable before the delete's COMMIT: a delete that was answered always has its tombstone. The other way round, a
- * line whose transaction then failed is taken back by a second line; if the process dies in between, the line stays, and a
- * restore deletes what its owner had asked to delete.
+ * A line is durable before the delete's COMMIT, so every acknowledged delete has its tombstone. If the transaction then fails, a second
+ * line withdraws the first; if the process dies in between, the line stays, and a restore deletes a credential whose deletion was
+ * requested.
  */
 export interface Tombstones {
-  /** One request's: what it withdraws is never another one's line. */
+  /** Per request: it never withdraws another request's line. */
   of(credentialId: string): Tombstone;
 }
 
 export interface Tombstone {
   /** Inside the deleting transaction, as its last step. `receipt`: its audit entry. */
   write(accountId: string, receipt: { readonly id: string; readonly occurredAt: string }): Promise<void>;
-  /** After the transaction was rolled back: takes the line back, if there is one and the credential is there still. */
+  /** After a rollback: withdraws the line, if there is one and the credential still exists. */
   withdraw(db: Database): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function openTombstones(file: string): Tombstones {
       let written: string | null = null;
       return {
         write: async (account, { id: entry, occurredAt: at }) => {
-          // Noted first: a line that was written in part counts as written.
+          // Set first: a partly written line counts as written.
           written = entry;
           await log.append([JSON.stringify({ v: 1, deleted: credentialId, account, at, entry })]);
         },
@@ -44,9 +44,9 @@ export function openTombstones(file: string): Tombstones {
 }
 
 /**
- * The ids that files say were deleted: lines of tombstone files and of `latchkey audit export`. A line that takes another
- * back names it by its audit entry, and no other: a second request may have deleted the credential meanwhile. It counts in its own
- * file only: what one machine gave up, another may have done.
+ * Reads the ids of deleted credentials from tombstone files and `latchkey audit export`. A withdrawal names the withdrawn line by its
+ * audit entry, because a second request may have deleted the credential in the meantime. It applies only within its own file: another
+ * machine may have completed the delete.
  */
 export async function readTombstones(
   files: readonly string[],
@@ -64,7 +64,7 @@ export async function readTombstones(
     for (const { value } of lines) {
       if (isCredentialId(value["deleted"])) add(value["deleted"], value["entry"]);
       if (isCredentialId(value["undone"])) {
-        // Earlier programs did not name it.
+        // Earlier releases did not name it.
         if (value["entry"] === undefined) own.delete(value["undone"]);
         else own.get(value["undone"])?.delete(value["entry"]);
       }

@@ -45,7 +45,7 @@ interface KnownCaller {
 
 const known = new WeakMap<Database, Map<string, KnownCaller>>();
 
-/** The live key's caller, as the database has said it just now. Only a live key is remembered; its expiry ends that at once. */
+/** The caller of an active key, cached briefly. Only active keys are cached; expiry takes effect immediately. */
 async function findCaller(services: Needs<"db" | "signing">, key: string): Promise<Caller | undefined> {
   const callers = known.get(services.db) ?? new Map<string, KnownCaller>();
   known.set(services.db, callers);
@@ -55,7 +55,7 @@ async function findCaller(services: Needs<"db" | "signing">, key: string): Promi
   const recent = callers.get(name);
   if (recent && sinceMs < recent.untilMs) return await recent.caller;
   const asked = findLiveKey(services.db, services.signing.apiKeyHash(key));
-  // From the asking, not from the answer: however slow the database is, nobody gets an answer to a question older than this.
+  // Measured from the request, not the answer: however slow the database is, no answer is older than this.
   const entry: KnownCaller = { caller: asked, untilMs: sinceMs + limits.callerFreshMs };
   if (callers.size >= CALLERS_MAX) callers.delete(callers.keys().next().value ?? "");
   callers.set(name, entry);
@@ -69,7 +69,7 @@ async function findCaller(services: Needs<"db" | "signing">, key: string): Promi
 const NOTE_EVERY_MS = 60_000;
 const noted = new Map<string, number>();
 
-/** Nobody waits for it: when the key was last used is for the operator's eyes, and a minute is exact enough. */
+/** Not awaited: the last use is only informative, and accurate to a minute. */
 function noteUse(services: Needs<"db" | "log">, keyId: string): void {
   const nowMs = performance.now();
   if (nowMs < (noted.get(keyId) ?? 0)) return;

@@ -7,7 +7,7 @@ export type ClientOf = (request: {
   readonly headers: ProxyHeaders;
 }) => string;
 
-/** The one place that decides it. Nothing is read of who is not trusted but that it looks like a proxy, which is told once. */
+/** Determines the client's address. Headers of untrusted peers are ignored; a suspected proxy is logged once. */
 export function openClientOf(trusted: readonly Network[], log: Log): ClientOf {
   let isTold = trusted.length > 0;
   return ({ socket, headers }) => {
@@ -16,7 +16,7 @@ export function openClientOf(trusted: readonly Network[], log: Log): ClientOf {
       log.warn(
         {},
         "requests come with X-Forwarded-For or Forwarded, and LATCHKEY_TRUSTED_PROXIES is empty: if that is your proxy, list it " +
-          "there, or all its clients count as one address (docs/reverse-proxy.md)",
+          "there, otherwise all its clients count as one address (docs/reverse-proxy.md)",
       );
     }
     return findClientAddress(socket.remoteAddress, headers, trusted);

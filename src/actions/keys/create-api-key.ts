@@ -14,14 +14,14 @@ export interface NewKeyRequest {
   /** The account's slug. */
   readonly account: string;
   readonly name: string;
-  /** null: every Blueprint of the account, also later ones. */
+  /** null: every Blueprint of the account, including later ones. */
   readonly blueprintKeys: readonly string[] | null;
   /** null: `runs` for a key that is limited to Blueprints, else all. */
   readonly scopes: readonly KeyScope[] | null;
   readonly lifetimeMs: number | null;
 }
 
-/** Makes a key. Its text is in the answer and nowhere else: the database keeps a keyed hash. Throws OperatorError. */
+/** Creates a key. Its text is only in the result: the database stores a keyed hash. Throws OperatorError. */
 export async function createApiKey(
   db: Database,
   signing: Signing,

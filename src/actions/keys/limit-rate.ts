@@ -40,10 +40,10 @@ export function limitOperator(services: Needs<"buckets">, sessionId: string): vo
   if (!taken.allowed) throw limited(limits.operatorCalls, "operator", taken);
 }
 
-/** A form that an end user sends, counted before it is read: by address, then, once that is known, by link. Throws Problem 429. */
+/** Counts an end user's form before it is read: by address and, once known, by link. Throws Problem 429. */
 export function throttleForm(services: Needs<"buckets">, by: "address" | "link", name: string): void {
   const rate = limits.forms[by];
-  // A store of their own for each, so that a flood of addresses forgets no link; IPv6 by its network.
+  // Separate stores, so that a flood of addresses does not evict links; IPv6 by network.
   const subject = by === "address" ? networkOf(name) : name;
   const taken = services.buckets.take(`form-${by}/${subject}`, rate);
   if (!taken.allowed) throw limited(rate, "forms", taken);

@@ -4,7 +4,7 @@ import type { Database } from "#db/connection/pool.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import type { Signing } from "#lib/signing.ts";
 
-/** Revokes a key at once. False when there is no such key; a second time changes nothing and is true. */
+/** Revokes a key immediately. False when there is no such key. Revoking again changes nothing and returns true. */
 export async function revokeApiKey(
   db: Database,
   signing: Signing,

@@ -24,15 +24,15 @@ export interface RotationRequest {
 
 export interface RotatedKey {
   readonly id: string;
-  /** Its text: in this answer and nowhere else. */
+  /** The key itself, only in this result. */
   readonly key: string;
   readonly replaces: string;
   readonly replacedEndsAt: Date;
 }
 
 /**
- * Makes a second key and ends the first after an overlap, in one transaction (docs/decisions/0027). The new key has
- * the old one's account, scope and lifetime: what was made for 90 days gets 90 days from now. Throws OperatorError.
+ * Creates a second key and lets the first expire after an overlap, in one transaction (docs/decisions/0027). The new key has the old
+ * one's account, scope and lifetime: a 90-day key is replaced by one for 90 days from now. Throws OperatorError.
  */
 export async function rotateApiKey(
   db: Database,
@@ -77,17 +77,17 @@ export async function rotateApiKey(
   });
 }
 
-/** A key has one successor: two rotations at once, or one that was sent twice, must not leave a key that nobody holds. */
+/** A key has one successor: concurrent or repeated rotations must not create a key that nobody has. */
 function refuseEnded(keyId: string, old: LockedKey): void {
   if (old.replacedBy !== null) {
     throw new OperatorError(
-      `API key ${keyId} has been rotated already: ${old.replacedBy} replaces it. Rotate that one; or, if its text is lost, ` +
-        "revoke it and make another with `latchkey keys create`.",
+      `API key ${keyId} has already been rotated: ${old.replacedBy} replaces it. Rotate that one; or, if it is lost, ` +
+        "revoke it and create another with `latchkey keys create`.",
     );
   }
   if (!old.isRevoked && !old.isExpired) return;
   throw new OperatorError(
     `API key ${keyId} ${old.isRevoked ? "is revoked" : `expired at ${old.expiresAt?.toISOString()}`}, and can't be rotated. ` +
-      "Make another with `latchkey keys create`.",
+      "Create another with `latchkey keys create`.",
   );
 }

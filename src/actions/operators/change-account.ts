@@ -18,7 +18,7 @@ const showAccount = (row: SeenAccount) => ({
   updated_at: row.updatedAt.toISOString(),
 });
 
-/** All of them, by name. */
+/** All accounts, by name. */
 export const listAccounts = async (db: Database) => (await listSeenAccounts(db)).map(showAccount);
 
 /** Throws OperatorError. */

@@ -28,13 +28,13 @@ const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
   message,
 });
 
-/** What anybody types is read where it can be given up; callers take turns. */
+/** Documents are parsed in a thread that can be terminated; callers queue. */
 const checkOf = ({ secretSources }: Needs<"secretSources">, { sessionId }: OperatorCaller): CheckOptions => ({
   check: async (sources, known) => await checkInThread(sessionId, sources, known),
   inFile: secretSources.inFile,
 });
 
-/** Every problem of the documents, and what those without one are. Changes nothing. */
+/** Returns every problem of the documents, and the valid ones. Changes nothing. */
 export async function checkTyped(
   services: Needs<"db" | "secretSources">,
   caller: OperatorCaller,
@@ -56,7 +56,7 @@ export async function checkTyped(
   };
 }
 
-/** What applying them would change, place by place. Changes nothing. */
+/** Previews the changes. Changes nothing. */
 export async function planTyped(
   services: Needs<"db" | "secretSources">,
   caller: OperatorCaller,
@@ -77,7 +77,7 @@ export async function planTyped(
 
 const showChange = ({ change, kind, account, id }: PlannedChange) => ({ change, kind, account, id });
 
-/** All of them in one transaction, or none: then they are proposed. Throws Problem 422 with every problem, OperatorError. */
+/** Applies all documents in one transaction, or proposes them. Throws Problem 422 with every problem, OperatorError. */
 export async function applyTyped(
   services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
@@ -89,7 +89,7 @@ export async function applyTyped(
     actor: actorOf(caller),
   });
   if (!outcome.ok) throw refusal(outcome.problems);
-  // No refusal, as of the command line: another process may have the secret.
+  // Not an error, as on the command line: another process may have the secret.
   const problems = await listSecretProblems(db, sources);
   return {
     changes: outcome.changes.map(showChange),
@@ -116,7 +116,7 @@ function refusal(problems: readonly ConfigProblem[]): Problem {
   });
 }
 
-/** An earlier version's document once more, as a version of its own. Throws Problem 404, 422, OperatorError. */
+/** Publishes an earlier version's document again, as a new version. Throws Problem 404, 422, OperatorError. */
 export async function publishVersion(
   services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
@@ -127,7 +127,7 @@ export async function publishVersion(
   return await applyTyped(services, caller, [sourceOf(name, yaml)]);
 }
 
-/** Retired: no run and no session begins with it any more; those that have begun go on. Throws Problem 404, 422, OperatorError. */
+/** Retires a document: no new runs or sessions; existing ones continue. Throws Problem 404, 422, OperatorError. */
 export async function setRetired(
   services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,

@@ -27,9 +27,9 @@ interface Confirmed {
 }
 
 /**
- * An admin agrees to what somebody else has proposed. With the last confirmation documents are applied in the same transaction; a
- * rebinding may then be carried out where the master key is. Throws OperatorError: it has ended, or is the caller's own, or what it
- * was made on has changed, which ends it.
+ * An admin confirms another operator's proposal. The last confirmation applies documents in the same transaction; a rebinding can then be
+ * applied on a machine with the master key. Throws OperatorError if the proposal is closed or the caller's own, or if the documents have
+ * changed since, which closes it.
  */
 export async function confirmProposal(
   services: Needs<"db" | "secretSources" | "signing">,
@@ -43,7 +43,7 @@ export async function confirmProposal(
     requireAnother(proposal, caller);
     const confirmedBy = [...proposal.confirmedBy, caller.operatorId];
     const confirmed = { ...proposal, confirmedBy };
-    // Also of those who have confirmed before: who is no admin any more does not count.
+    // Earlier confirmations count only while their operators are admins.
     const { wanted } = countConfirmations(confirmed, await listAdminIds(tx));
     const status: Confirmed["status"] & ProposalStatus =
       wanted === 0 && proposal.kind === "rebinding" ? "confirmed" : "open";
@@ -60,15 +60,15 @@ export async function confirmProposal(
   });
   if (!("stale" in outcome)) return outcome;
   throw new OperatorError(
-    `${outcome.stale.join(" ")} Nothing was applied, and the proposal is over. Propose the change again.`,
+    `${outcome.stale.join(" ")} Nothing was applied, and the proposal is closed. Propose the change again.`,
   );
 }
 
 function requireAnother({ proposedBy, confirmedBy }: Proposal, { operatorId }: OperatorCaller): void {
   if (proposedBy === operatorId)
-    throw new OperatorError("You have proposed this yourself. Another admin confirms it.");
+    throw new OperatorError("You proposed this yourself. Another admin must confirm it.");
   if (confirmedBy.includes(operatorId))
-    throw new OperatorError("You have confirmed this already. Another admin confirms it as well.");
+    throw new OperatorError("You have already confirmed this. Another admin must confirm it too.");
 }
 
 async function applyDocuments(
@@ -114,7 +114,7 @@ async function record(
   await recordAudit(tx, signing.audit, { accountId, actor: actorOf(caller), action, subjectId: id, detail });
 }
 
-/** By who has proposed it, or any admin. Throws OperatorError, Problem 403. */
+/** For the operator who proposed it, or any admin. Throws OperatorError, Problem 403. */
 export async function discardProposalAs(
   services: Needs<"db" | "signing">,
   caller: OperatorCaller,
@@ -122,6 +122,9 @@ export async function discardProposalAs(
 ): Promise<void> {
   await discardProposal(services, actorOf(caller), id, ({ proposedBy }) => {
     if (caller.role !== "admin" && proposedBy !== caller.operatorId)
-      throw new Problem("authorization_error", "An admin discards it, or who has proposed it.");
+      throw new Problem(
+        "authorization_error",
+        "Only an admin or the operator who proposed it can discard it.",
+      );
   });
 }

@@ -49,7 +49,7 @@ export async function decideWriteOf(
   const { db, log, signing } = services;
   const decision = { happened, by: caller.email, actor: actorOf(caller) };
   if (!(await decideDoubtfulWrite({ db, log, audit: signing.audit }, write, decision)))
-    throw new Problem("conflict", "It was decided just now, or its run goes on; nothing was changed.");
+    throw new Problem("conflict", "It has just been decided, or its run has continued; nothing was changed.");
 }
 
 /** By node; of one account, or of all. Throws OperatorError. */

@@ -13,7 +13,7 @@ export async function cancelRunOf(
   const outcome = await cancelRunAsOperator(services.db, services.signing, reference, actorOf(caller));
   if (outcome === "unknown") throw notFound("Run");
   if (outcome !== "cancelled")
-    throw new Problem("conflict", `The run is ${outcome.was} already; it can't be cancelled any more.`);
+    throw new Problem("conflict", `The run is already ${outcome.was}; it can't be cancelled any more.`);
 }
 
 /** Throws OperatorError. */

@@ -13,19 +13,19 @@ import { limits } from "#domain/limits.ts";
 import { isTerminal } from "#domain/run.ts";
 
 const HOUR_MS = 3_600_000;
-/** How old what is shown of an hour may be: of the one that passes, and of a past one with runs that still go on. */
+/** Maximum age of an hour's numbers: of the current hour, and of a past one with open runs. */
 const FRESH_MS = { present: 5_000, past: 60_000 };
-/** Failures that are looked at, and rows of each list. */
+/** Failures considered, and rows per list. */
 const LIST = { runs: 1_000, rows: 10 };
 
 interface KeptHour {
   readonly counts: readonly HourOfRuns[];
   readonly readAtMs: number;
-  /** All of its runs have ended: it stays as it is. */
+  /** All of its runs have ended, so its numbers are final. */
   readonly isOver: boolean;
 }
 
-/** Hours as they were read from this database. What is over is read only once. */
+/** Hours read from this database. Final ones are read only once. */
 const kept = new WeakMap<Database, Map<number, KeptHour>>();
 const KEPT_HOURS_MAX = 24 * 32;
 
@@ -44,7 +44,7 @@ async function readHour(db: Database, startMs: number, nowMs: number): Promise<r
   return counts;
 }
 
-/** The last hours in numbers, and what needs a person. `hours` full ones before the one that passes. */
+/** Statistics of the last hours, and items that need attention. `hours`: full hours before the current one. */
 export async function getOverview(db: Database, hours: number) {
   const nowMs = await readClock(db);
   const present = Math.floor(nowMs / HOUR_MS) * HOUR_MS;

@@ -13,8 +13,7 @@ interface StoredRecord {
 }
 
 /**
- * Some records from a place on. What comes before them is read, and not parsed; no further once nobody waits for them any more. Throws
- * OperatorError.
+ * Some records from an ordinal on. Earlier records are read but not parsed. Stops when the caller is gone. Throws OperatorError.
  */
 export async function getResult(
   { db, blobs }: Stored,
@@ -29,7 +28,7 @@ export async function getResult(
   let ordinal = 0;
   for await (const batch of splitJsonItems(contentOf(blobs, result, run.id))) {
     for (const item of batch.slice(Math.max(from - ordinal, 0), Math.max(end - ordinal, 0))) {
-      // As this service wrote it.
+      // In the form that this service wrote.
       const { data, errors, isValid } = JSON.parse(item.toString("utf8")) as StoredRecord;
       items.push({ ordinal: from + items.length, data, errors, is_valid: isValid });
     }

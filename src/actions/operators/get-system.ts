@@ -9,7 +9,7 @@ import { LATCHKEY_VERSION } from "#lib/version.ts";
 
 const REFUSED_MAX = 100;
 
-/** How the installation is, as this process sees it. No key's value, no address of a store. */
+/** The state of the installation, as this process sees it, without key values or store addresses. */
 export async function getSystem({
   db,
   blobs,

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { OperatorKeys } from "#lib/signing.ts";
 
-/** Cookies of browsers in which operators have signed in, by what tells the operators' names apart in the cookies' names. */
+/** Cookies of browsers in which operators have signed in, by the part of the cookie's name that identifies the operator. */
 export type KnownBrowserCookies = ReadonlyMap<string, string>;
 
-/** What a browser keeps after a sign-in: it is known from then on, to be that operator's. */
+/** The cookie that marks a browser as known to belong to an operator. */
 export interface KnownBrowser {
   readonly nameKey: string;
   readonly value: string;
@@ -17,13 +17,13 @@ const NAME_KEY_CHARACTERS = 16;
 const nameKeyOf = (keys: OperatorKeys, name: string): string =>
   keys.nameHash(`browser/${name}`).toString("hex").slice(0, NAME_KEY_CHARACTERS);
 
-/** The nonce of a cookie that we have made for this name key; null: it is none. */
+/** The nonce of a genuine cookie for this name key; null: not genuine. */
 function readValue(keys: OperatorKeys, nameKey: string, value: string): string | null {
   const [, nonce = "", mac = ""] = VALUE.exec(value) ?? [];
   return nonce !== "" && keys.verifyKnownBrowser(nameKey, nonce, mac) ? nonce : null;
 }
 
-/** What a browser's attempts under this name are counted by; null: no operator of that name has signed in there. */
+/** The counter key for a browser's attempts under this name; null: that operator never signed in there. */
 export function findKnownBrowser(
   keys: OperatorKeys,
   name: string,
@@ -42,7 +42,7 @@ export function findAnyKnownBrowser(keys: OperatorKeys, cookies: KnownBrowserCoo
   return null;
 }
 
-/** After a sign-in. A browser that is known already goes on with its own. */
+/** After a sign-in. A known browser keeps its cookie. */
 export function makeKnownBrowser(
   keys: OperatorKeys,
   name: string,

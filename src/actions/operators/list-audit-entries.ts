@@ -84,7 +84,7 @@ export async function verifyNextPart(
 function readPlace(text: string): AuditPlace {
   const [, sequence, id = "", hash = ""] =
     /^(\d{1,15})\.(aud_[0-9A-Za-z]{1,60})\.([0-9a-f]{64})$/.exec(text) ?? [];
-  if (sequence === undefined) throw invalidField("after", "`after` must be the `next` of the part before.");
+  if (sequence === undefined) throw invalidField("after", "`after` must be the `next` of the previous part.");
   return { sequence: Number(sequence), id, hash: Buffer.from(hash, "hex") };
 }
 

@@ -98,8 +98,8 @@ function showListed(run: ListedRun) {
 }
 
 /**
- * Everything about one run that an operator may see: no input, no output, no secret. `seesAnswers`: whether what a target answered to a
- * request that failed may be shown, which is end users' data as results are. Throws Problem 404.
+ * Everything about one run that an operator may see: no input, output or secret. `seesAnswers`: whether a target's answer to a failed
+ * request may be shown, which is end users' data like results. Throws Problem 404.
  */
 export async function getRun(db: Database, reference: string, seesAnswers: boolean) {
   const parsed = readRunReference(reference);
@@ -159,7 +159,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   };
 }
 
-/** `usual`: the records that the step gives in other runs; `turns`: those that a loop has come to. */
+/** `usual`: the step's number of records in other runs; `turns`: iterations that a loop has begun. */
 interface ShownWith {
   readonly usual: number | null;
   readonly turns: number | null;
@@ -187,7 +187,7 @@ function showStep(step: DetailedStep, { usual, turns, seesAnswers }: ShownWith) 
   };
 }
 
-/** A step's log is a JSON object a line; a step that had nothing to say has an empty one. */
+/** A step's log has one JSON object per line, and may be empty. */
 const linesOf = (log: Buffer | null): Json[] =>
   (log?.toString("utf8") ?? "")
     .split("\n")

@@ -24,7 +24,7 @@ import { hashPassword } from "#lib/password.ts";
 import type { Signing } from "#lib/signing.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 
-/** Who manages: a signed-in admin, or the shell. */
+/** The actor: a signed-in admin, or the command line. */
 export interface ManageContext {
   readonly db: Database;
   readonly signing: Pick<Signing, "audit" | "operators">;
@@ -33,26 +33,26 @@ export interface ManageContext {
 
 const PASSWORD_CHARACTERS = 20;
 
-/** Its password is in the answer and nowhere else, and must be changed at the first sign-in. Throws OperatorError. */
+/** Creates an operator. The password is only in the result, and must be changed at the first sign-in. Throws OperatorError. */
 export async function createOperator(
   context: ManageContext,
   request: { readonly email: string; readonly role: OperatorRole },
 ): Promise<{ readonly id: string; readonly email: string; readonly password: string }> {
   const email = normaliseOperatorName(request.email);
-  if (!isOperatorName(email)) throw new OperatorError(`The sign-in name must look like name@example.com.`);
+  if (!isOperatorName(email)) throw new OperatorError(`The email must have the form name@example.com.`);
   const id = newId(ID_PREFIX.operator);
   const password = randomBase62(PASSWORD_CHARACTERS);
   const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
   await context.db.transaction(async (tx) => {
     if (!(await insertOperator(tx, { id, email, passwordHash, role: request.role })))
-      throw new OperatorError(`There is an operator ${email} already.`);
+      throw new OperatorError(`The operator ${email} already exists.`);
     const audited = await limitPassword(tx, id, limits.firstPasswordMs);
     await record(context, tx, "operator.create", id, { role: request.role, ...audited });
   });
   return { id, email, password };
 }
 
-/** Its sessions end at once, and it can't sign in. The last admin stays. Throws OperatorError. */
+/** Ends the operator's sessions and refuses sign-ins. The last admin can't be disabled. Throws OperatorError. */
 export async function disableOperator(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.disabledAt !== null) return;
@@ -71,7 +71,7 @@ export async function enableOperator(context: ManageContext, id: string): Promis
   });
 }
 
-/** Counts from the next request on; open sessions end, so that nobody goes on with more or less than they know. */
+/** Takes effect with the next request. Open sessions end, so that operators notice the change. */
 export async function changeRole(context: ManageContext, id: string, role: OperatorRole): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.role === role) return;
@@ -82,7 +82,7 @@ export async function changeRole(context: ManageContext, id: string, role: Opera
   });
 }
 
-/** A new password, in the answer and nowhere else, to be changed at the next sign-in; sessions end. Throws OperatorError. */
+/** Sets a new password, which is only in the result and must be changed at the next sign-in; sessions end. Throws OperatorError. */
 export async function resetPassword(context: ManageContext, id: string): Promise<string> {
   const password = randomBase62(PASSWORD_CHARACTERS);
   const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
@@ -95,7 +95,7 @@ export async function resetPassword(context: ManageContext, id: string): Promise
   return password;
 }
 
-/** Takes the second factor and its recovery codes away; sessions end. Throws OperatorError. */
+/** Removes the second factor and its recovery codes; sessions end. Throws OperatorError. */
 export async function resetSecondFactor(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     const audited = await saveTotpNonce(tx, operator, null);
@@ -134,18 +134,18 @@ async function change(
   );
 }
 
-/** What somebody else has written is not changed into something of ours. */
+/** A forged row is not changed, which would sign it. */
 function explainRefused(error: unknown): never {
   if (!(error instanceof RowRefused)) throw error;
   throw new OperatorError(
-    `${describeRefused(error)} Nothing was changed. Delete that row in the database, and make the operator again.`,
+    `${describeRefused(error)} Nothing was changed. Delete that row in the database, and create the operator again.`,
   );
 }
 
 async function keepAnAdmin(tx: Database, operator: StoredOperator): Promise<void> {
   if (operator.role !== "admin" || operator.disabledAt !== null) return;
   if ((await countOtherAdmins(tx, operator.id)) > 0) return;
-  throw new OperatorError(`${operator.email} is the only admin. Make another one first.`);
+  throw new OperatorError(`${operator.email} is the only admin. Create another one first.`);
 }
 
 async function record(

@@ -5,7 +5,7 @@ import { Problem, type OidcRefusal } from "#domain/problem.ts";
 import type { Needs, OperatorSignIn } from "#actions/services.ts";
 import { OidcError, type OidcIdentity, type OidcFlow } from "./oidc-provider.ts";
 
-/** Why somebody leaves for the provider: a `state` that was made for one is none for the other, and the page that it comes back to can tell. */
+/** The purpose of a flow. A `state` is only valid for its purpose, and the callback page can tell them apart. */
 export type FlowPurpose =
   | { readonly kind: "sign_in" }
   | { readonly kind: "step_up"; readonly sessionId: string };
@@ -16,7 +16,7 @@ const STATE = /^[su][\w-]{43}$/;
 
 export const hashState = (state: string): Buffer => createHash("sha256").update(state).digest();
 
-/** What the browser goes to, and what it keeps until it is back. */
+/** The URL to redirect the browser to, and the cookie that it keeps until the callback. */
 export interface Departure {
   readonly url: string;
   readonly state: string;
@@ -24,7 +24,7 @@ export interface Departure {
 }
 
 export interface Arrival {
-  /** The query that the provider has sent the browser back with. */
+  /** The query of the callback. */
   readonly query: string;
   /** The cookie of this `state`, if the browser sent one. */
   readonly cookieOf: (state: string) => string;
@@ -34,13 +34,13 @@ export interface Arrival {
 export function requireOidc(services: Needs<"operatorSignIn">): NonNullable<OperatorSignIn["oidc"]> {
   const { oidc } = services.operatorSignIn;
   if (oidc) return oidc;
-  throw new Problem("conflict", "There is no single sign-on here: LATCHKEY_OIDC_ISSUER is not set.");
+  throw new Problem("conflict", "Single sign-on is not configured: LATCHKEY_OIDC_ISSUER is not set.");
 }
 
 const sessionIdOf = (purpose: FlowPurpose): string | null =>
   purpose.kind === "step_up" ? purpose.sessionId : null;
 
-/** Nothing is kept but the hash of `state`: what goes with it is derived from it again. */
+/** Only the hash of `state` is stored: the rest is derived from `state`. */
 function flowOf(services: Needs<"publicUrl" | "signing">, state: string, purpose: FlowPurpose): OidcFlow {
   const keys = services.signing.operators;
   return {
@@ -82,7 +82,7 @@ export type TripOutcome =
       readonly returnTo: string;
     };
 
-/** The one `state` of an answer, if the browser has left with it; else null. */
+/** The single `state` of a callback, if this browser started the flow; otherwise null. */
 export function heldState(services: Needs<"signing">, { query, cookieOf }: Arrival): string | null {
   // docs/decisions/0020: empty, missing or doubled is no `state`.
   const [state = "", ...more] = new URLSearchParams(query).getAll("state");
@@ -90,7 +90,7 @@ export function heldState(services: Needs<"signing">, { query, cookieOf }: Arriv
   return services.signing.operators.verifyOidcCookie(state, cookieOf(state)) ? state : null;
 }
 
-/** The browser is back: the `state` is its own and counts once, then the provider is asked. Throws Problem 409 or 502. */
+/** Handles a callback: checks and consumes `state`, then asks the provider. Throws Problem 409 or 502. */
 export async function handleCallback(
   services: Needs<"db" | "operatorSignIn" | "publicUrl" | "signing">,
   arrival: Arrival,
@@ -110,7 +110,7 @@ export async function handleCallback(
   }
 }
 
-/** Throws Problem 502, and what is no answer of the provider. */
+/** Throws Problem 502, and errors that don't come from the provider. */
 export function reasonOf(services: Needs<"operatorSignIn">, error: unknown): OidcRefusal {
   if (!(error instanceof OidcError)) throw error;
   if (error.kind === "unavailable") throw unavailable(services);
@@ -118,7 +118,7 @@ export function reasonOf(services: Needs<"operatorSignIn">, error: unknown): Oid
 }
 
 function unavailable({ operatorSignIn: { byPassword } }: Needs<"operatorSignIn">): Problem {
-  const message = `The provider of single sign-on can't be asked just now. Try again shortly${byPassword ? ", or sign in by password" : ""}.`;
+  const message = `The single sign-on provider can't be reached. Try again shortly${byPassword ? ", or sign in with your password" : ""}.`;
   return new Problem("internal_error", message, {
     status: 502,
     details: [{ message, code: "oidc_unavailable" }],
@@ -126,18 +126,17 @@ function unavailable({ operatorSignIn: { byPassword } }: Needs<"operatorSignIn">
 }
 
 const SENTENCES: Readonly<Record<OidcRefusal, string>> = {
-  oidc_state:
-    "This answer of the provider is not for this browser, or too late, or was used already. Begin again.",
-  oidc_denied: "The provider did not sign you in. Begin again, or ask those who run it.",
-  oidc_failed: "What the provider answered can't be relied on. The service's log says why.",
-  oidc_unverified: "The provider names no address of mail of yours that it has verified.",
-  oidc_unknown: "No operator has your address of mail. An admin makes one with it.",
+  oidc_state: "This sign-in belongs to another browser, has expired, or was already used. Start again.",
+  oidc_denied: "The provider did not sign you in. Start again, or contact the provider's administrators.",
+  oidc_failed: "The provider's answer could not be verified. The service's log says why.",
+  oidc_unverified: "The provider has no verified email address for you.",
+  oidc_unknown: "No operator has your email address. Ask an admin to create one.",
   oidc_taken:
-    "The operator with your address of mail is somebody else at the provider. An admin can unlink them: `latchkey operators unlink`.",
+    "The operator with your email address is linked to another account at the provider. An admin can unlink it: `latchkey operators unlink`.",
   oidc_disabled: "This operator is disabled.",
 };
 
-/** 401 for who signs in; 403 for who is signed in, and stays so. */
+/** 401 for a sign-in; 403 for a step-up, whose session continues. */
 export function refuseFlow(reason: OidcRefusal, purpose: FlowPurpose["kind"]): Problem {
   const message = SENTENCES[reason];
   const type = purpose === "sign_in" ? "authentication_error" : "authorization_error";

@@ -6,10 +6,10 @@ import { GateError } from "#outbound/gate-error.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { throughGate, type GateOptions } from "#strategies/oauth/oauth-transport.ts";
 
-/** What a sign-in at the provider came to when it came to nothing. The message is for the log, and holds nothing that was sent. */
+/** A failed sign-in at the provider. The message is for the log and contains nothing that was sent. */
 export class OidcError extends Error {
   override readonly name = "OidcError";
-  /** `unavailable`: it can't be asked; `denied`: it, or the person there, said no; `failed`: what it gave does not hold. */
+  /** `unavailable`: it can't be reached; `denied`: it, or the person, refused; `failed`: its answer is invalid. */
   readonly kind: "unavailable" | "denied" | "failed";
 
   constructor(kind: OidcError["kind"], message: string) {
@@ -21,28 +21,28 @@ export class OidcError extends Error {
 export interface OidcClient {
   readonly issuer: URL;
   readonly clientId: string;
-  /** null: a public client, which PKCE alone protects. */
+  /** null: a public client, protected only by PKCE. */
   readonly clientSecret: Secret | null;
   readonly scopes: string;
 }
 
-/** One departure to the provider, and its way back. */
+/** One authorization request and its callback. */
 export interface OidcFlow {
   readonly redirectUri: string;
   readonly state: string;
   readonly verifier: string;
   readonly nonce: string;
-  /** The provider asks the person again, however long they have been signed in there. */
+  /** Whether the provider must authenticate the person again, even within its own session. */
   readonly fresh: boolean;
 }
 
-/** Who the provider says somebody is. */
+/** The person's identity according to the provider. */
 export interface OidcIdentity {
   readonly issuer: string;
   readonly subject: string;
-  /** When the provider last asked the person; null: it does not say. */
+  /** When the provider last authenticated the person; null: unknown. */
   readonly askedAtMs: number | null;
-  /** An address that the provider says it has verified; null: there is none. Throws OidcError. */
+  /** An email address that the provider has verified; null: none. Throws OidcError. */
   verifiedEmail(): Promise<string | null>;
 }
 
@@ -67,7 +67,7 @@ export class OidcProvider {
     this.#log = log;
   }
 
-  /** Where the browser goes. Throws OidcError. */
+  /** The authorization URL. Throws OidcError. */
   async authorizationUrl(flow: OidcFlow): Promise<string> {
     const { clientId, scopes } = this.#settings;
     const { server } = await this.#find();
@@ -87,7 +87,7 @@ export class OidcProvider {
     return url.href;
   }
 
-  /** Who has come back. Throws OidcError. */
+  /** The person who returned. Throws OidcError. */
   async arrival(answer: URLSearchParams, flow: OidcFlow): Promise<OidcIdentity> {
     const { server, options } = await this.#find();
     const client: oauth.Client = { client_id: this.#settings.clientId };
@@ -106,14 +106,14 @@ export class OidcProvider {
       const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, {
         expectedNonce: flow.nonce,
         requireIdToken: true,
-        // RFC 9470 and OpenID Connect Core 3.1.2.1: who was asked to ask again must say when it did.
+        // RFC 9470 and OpenID Connect Core 3.1.2.1: after a forced authentication `auth_time` is required.
         ...(flow.fresh && { maxAge: limits.operatorStepUpMs / SECONDS_MS }),
       });
       await oauth.validateApplicationLevelSignature(server, response, options);
       const claims = oauth.getValidatedIdTokenClaims(tokens);
-      if (!claims) throw new OidcError("failed", "the provider gave no ID token");
+      if (!claims) throw new OidcError("failed", "the provider returned no ID token");
       if (claims.sub.length > SUBJECT_CHARACTERS_MAX)
-        throw new OidcError("failed", "the provider's name for the person is longer than 255 characters");
+        throw new OidcError("failed", "the provider's subject is longer than 255 characters");
       return {
         issuer: claims.iss,
         subject: claims.sub,
@@ -121,7 +121,7 @@ export class OidcProvider {
         verifiedEmail: async () =>
           emailOf(claims) ??
           (await this.#inWords("the user info", async () => {
-            // Said with the ID token or there.
+            // In the ID token or in the user info.
             if (server.userinfo_endpoint === undefined || claims["email"] !== undefined) return null;
             const info = await oauth.userInfoRequest(server, client, tokens.access_token, options);
             return emailOf(await oauth.processUserInfoResponse(server, client, claims.sub, info));
@@ -134,13 +134,13 @@ export class OidcProvider {
     const { clientSecret } = this.#settings;
     if (clientSecret === null) return oauth.None();
     const taken = server.token_endpoint_auth_methods_supported;
-    // RFC 8414: where nothing is said it is `client_secret_basic`.
+    // RFC 8414: the default is `client_secret_basic`.
     return taken === undefined || taken.includes("client_secret_basic")
       ? oauth.ClientSecretBasic(clientSecret.reveal())
       : oauth.ClientSecretPost(clientSecret.reveal());
   }
 
-  /** What the provider says of itself, asked for again after some minutes: endpoints move, and keys are of the object that is kept. */
+  /** The provider's metadata, refreshed after some minutes: endpoints move, and keys are cached with the object. */
   async #find(): Promise<Found> {
     const kept = this.#found;
     if (kept && performance.now() - kept.atMs < limits.oauthMetadataMs) return kept;
@@ -150,7 +150,7 @@ export class OidcProvider {
       const discovery = this.#through([issuer.origin], insecure);
       const response = await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...discovery });
       const server = await oauth.processDiscoveryResponse(issuer, response);
-      // The operator has named the issuer, and with it what the issuer names: its keys and endpoints may be on other hosts.
+      // The operator trusts the issuer and everything it names: its keys and endpoints may be on other hosts.
       const options = this.#through(endpointsOf(server, insecure), insecure);
       return { server, options, atMs: performance.now() };
     });
@@ -180,7 +180,7 @@ export class OidcProvider {
     return throughGate({ send }, origins, insecure);
   }
 
-  /** What went wrong without what was sent or received: the library's errors hold both. */
+  /** The error without sent or received data, which the library's errors contain. */
   async #inWords<T>(what: string, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
@@ -199,19 +199,18 @@ function emailOf(claims: Readonly<Record<string, unknown>>): string | null {
   return typeof email === "string" && isVerified === true ? email : null;
 }
 
-/** The origins of what is asked. Throws OidcError when one is missing, or is no https. */
+/** The origins of the endpoints. Throws OidcError when one is missing or not https. */
 function endpointsOf(server: oauth.AuthorizationServer, insecure: boolean): readonly string[] {
   const originOf = (name: string, url: string | undefined): string => {
-    if (url === undefined || !URL.canParse(url))
-      throw new OidcError("failed", `the provider names no ${name}`);
+    if (url === undefined || !URL.canParse(url)) throw new OidcError("failed", `the provider has no ${name}`);
     const { protocol, origin } = new URL(url);
     if (protocol !== "https:" && !insecure)
-      throw new OidcError("failed", `the provider's ${name} is without https`);
+      throw new OidcError("failed", `the provider's ${name} does not use https`);
     return origin;
   };
   const methods = server.code_challenge_methods_supported;
   if (methods !== undefined && !methods.includes("S256"))
-    throw new OidcError("failed", "the provider does not take PKCE with S256");
+    throw new OidcError("failed", "the provider does not support PKCE with S256");
   originOf("authorization_endpoint", server.authorization_endpoint);
   return [
     originOf("token_endpoint", server.token_endpoint),
@@ -232,7 +231,7 @@ function toOidcError(what: string, error: unknown): OidcError {
     return new OidcError("failed", `the provider answered ${error.status}, ${nameOf(error.error)}`);
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   const reason = typeof code === "string" ? code : "no code";
-  // Its own fault, and passing.
+  // A temporary failure of the provider.
   if (cause instanceof Response && cause.status >= 500)
     return new OidcError("unavailable", `${what} of the provider has status ${cause.status}`);
   return new OidcError("failed", `${what} of the provider can't be used (${reason})`);

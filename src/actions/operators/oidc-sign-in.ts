@@ -37,7 +37,7 @@ export async function beginOidcSignIn(
 }
 
 /**
- * docs/decisions/0022. Somebody is back from the provider: who they are there is an operator here, or nobody. Gives the token of a new
+ * docs/decisions/0022. Finishes a single sign-on: the provider's identity must belong to an operator. Returns the token of a new
  * session. Throws Problem 401, 409 or 502.
  */
 export async function finishOidcSignIn(
@@ -59,7 +59,7 @@ export async function finishOidcSignIn(
   return { token, state, returnTo };
 }
 
-/** By who they are at the provider; at the first sign-in by an address that the provider has verified. */
+/** Finds the operator by the provider's subject; at the first sign-in, by the verified email address. */
 async function findWho(
   services: Needs<"db" | "operatorSignIn">,
   identity: OidcIdentity,
@@ -76,7 +76,7 @@ async function findWho(
   }
 }
 
-/** With the operator's row locked: somebody may disable, link or unlink them just now. Null: they are in. */
+/** With the operator's row locked against concurrent disabling, linking or unlinking. null: allowed. */
 async function admit(
   services: Needs<"operatorSignIn" | "signing">,
   tx: Database,
@@ -118,12 +118,12 @@ async function admit(
   return null;
 }
 
-/** The provider says that it has asked the person within the time that a second factor counts for. */
+/** Whether the provider authenticated the person recently enough to replace a second factor. */
 async function wasJustAsked(tx: Database, { askedAtMs }: OidcIdentity): Promise<boolean> {
   return askedAtMs !== null && (await readClock(tx)) - askedAtMs < limits.operatorStepUpMs;
 }
 
-/** Never what the provider has said of them. */
+/** Records a refusal: with its own audit entry for a known operator, and never with the provider's data. */
 async function fail(
   services: Needs<"db" | "refusedSignIns" | "signing">,
   { address }: NewcomerBrowser,

@@ -8,7 +8,7 @@ import { recordStepUp } from "./own-session.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleOperator } from "./throttle-sign-in.ts";
 
-/** Sends somebody to the provider again, to be asked there as if they had not signed in. Throws Problem 409, 429 or 502. */
+/** Begins a step-up: the provider must authenticate the operator again. Throws Problem 409, 429 or 502. */
 export async function beginOidcStepUp(services: Services, caller: OperatorCaller): Promise<Departure> {
   requireVouched(caller);
   throttleOperator(services, caller.operatorId);
@@ -21,12 +21,12 @@ function requireVouched(caller: OperatorCaller): void {
   if (caller.isVouchedFor) return;
   throw new Problem(
     "conflict",
-    "The provider does not answer for this session. Give a code of your second factor: POST /operator/v1/session/step-up.",
+    "This session was not opened through the provider. Enter a code of your second factor: POST /operator/v1/session/step-up.",
   );
 }
 
 /**
- * The same person has signed in there again within the last minutes. Gives the session's new token: the one before is worth nothing any more.
+ * Finishes a step-up: the same person must have authenticated recently. Returns the session's new token and invalidates the old one.
  * Throws Problem 403, 409, 429 or 502.
  */
 export async function finishOidcStepUp(
@@ -42,10 +42,10 @@ export async function finishOidcStepUp(
   const token = newSessionToken();
   const isTaken = await services.db.transaction(async (tx) => {
     const operator = await lockOperator(tx, caller.operatorId);
-    // Somebody else has signed in there.
+    // A different person signed in there.
     if (operator?.oidcIssuer !== issuer || operator.oidcSubject !== subject) return false;
     const hash = services.signing.operators.sessionHash(token);
-    // The session was ended meanwhile.
+    // The session has ended in the meantime.
     if (!(await rotateOperatorSession(tx, caller.sessionId, hash, true))) return false;
     await recordStepUp(tx, services, caller, "provider");
     return true;

@@ -12,15 +12,15 @@ import type { OidcRefusal } from "#domain/problem.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Needs } from "#actions/services.ts";
 
-/** The browser that somebody signs in with. */
+/** The browser of a sign-in. */
 export interface NewcomerBrowser {
   readonly address: string;
   readonly userAgent: string;
-  /** What it came with: that session ends. Nobody signs in into a session that was there before. */
+  /** The cookie that it came with: that session ends, to prevent session fixation. */
   readonly oldToken: string | null;
 }
 
-/** A session with its entry, inside the transaction that has found the operator to be one who may have it. */
+/** Opens a session with its audit entry, inside the transaction that authenticated the operator. */
 export async function openSession(
   services: Needs<"signing">,
   tx: Database,

@@ -4,12 +4,12 @@ import { mayDo, mustHaveSecondFactor, stepUpOf, type Permission, type StepUp } f
 import { Problem } from "#domain/problem.ts";
 import type { Needs } from "#actions/services.ts";
 
-/** A signed-in operator: the first thing every action of the operator API wants. */
+/** A signed-in operator: the first parameter of every action of the operator API. */
 export interface OperatorCaller extends Omit<LiveSession, "id" | "wasSteppedUp"> {
   readonly sessionId: string;
-  /** The provider that they have signed in at answers for the second factor. */
+  /** Whether their single sign-on provider replaces the second factor. */
   readonly isVouchedFor: boolean;
-  /** They have signed in at the provider, and our own second factor is wanted as well. */
+  /** Whether our own second factor is required in addition to single sign-on. */
   readonly wantsCode: boolean;
 }
 
@@ -17,10 +17,10 @@ export interface OperatorCaller extends Omit<LiveSession, "id" | "wasSteppedUp">
 export const actorOf = (caller: Pick<OperatorCaller, "operatorId">) =>
   ({ kind: "operator", id: caller.operatorId }) as const;
 
-/** What a browser holds; another text costs no query. */
+/** The format of a session token; other texts cost no query. */
 const SESSION_TOKEN = /^[0-9A-Za-z]{43}$/;
 
-/** Whose session the token is. Asked anew each time: what was taken away is gone at once. Throws Problem 401. */
+/** Finds the operator of a session token. Never cached, so that revoked rights end immediately. Throws Problem 401. */
 export async function authenticateOperator(
   services: Needs<"db" | "operatorSignIn" | "signing">,
   token: string,
@@ -40,20 +40,23 @@ export async function authenticateOperator(
   return {
     sessionId,
     ...rest,
-    // Where there is no single sign-on any more nobody answers for anybody.
+    // Without single sign-on, no provider replaces the second factor.
     isVouchedFor: isOfProvider && oidc !== null && !oidc.requireTotp,
     wantsCode: isOfProvider && oidc?.requireTotp !== false && !wasSteppedUp,
   };
 }
 
 function signedOut(): Problem {
-  return new Problem("authentication_error", "You are not signed in, or your session is over. Sign in.");
+  return new Problem("authentication_error", "You are not signed in, or your session has expired. Sign in.");
 }
 
-/** docs/decisions/0022: default deny; the second factor for those who must have one; step-up for what is dangerous. Throws 403. */
+/** docs/decisions/0022: default deny; a second factor where required; step-up for dangerous actions. Throws Problem 403. */
 export function authorizeOperator(caller: OperatorCaller, permission: Permission): void {
   if (!mayDo(caller.role, permission))
-    throw new Problem("authorization_error", `The role ${caller.role} may not do this (${permission}).`);
+    throw new Problem(
+      "authorization_error",
+      `The role ${caller.role} does not have this permission (${permission}).`,
+    );
   if (permission === "self.manage") return;
   const need = needOf(caller);
   if (need === "password") throw passwordWanted();
@@ -63,7 +66,7 @@ export function authorizeOperator(caller: OperatorCaller, permission: Permission
   if (stepUp !== null) requireFactor(caller, stepUp);
 }
 
-/** The second factor, given so lately. For what turns out to be dangerous by what it is about, too. Throws 403. */
+/** Requires a recent second factor. Also for actions whose danger depends on their subject. Throws Problem 403. */
 export function requireFactor(caller: OperatorCaller, stepUp: StepUp): void {
   if (!hasFactor(caller)) throw factorMissing();
   if (stepUp === "now" ? !caller.isSteppedUp : !caller.isSteppedUpLately) throw factorWanted(caller);
@@ -72,7 +75,7 @@ export function requireFactor(caller: OperatorCaller, stepUp: StepUp): void {
 const passwordWanted = (): Problem =>
   refuse(
     "password_change_required",
-    "Your password was made for you. Change it first: POST /operator/v1/me/password.",
+    "Your password was generated for you. Change it first: POST /operator/v1/me/password.",
   );
 
 const factorMissing = (): Problem =>
@@ -82,13 +85,13 @@ const factorWanted = (caller: OperatorCaller): Problem =>
   refuse(
     "step_up_required",
     caller.hasSecondFactor
-      ? "Give a code of your second factor first: POST /operator/v1/session/step-up."
+      ? "Enter a code of your second factor first: POST /operator/v1/session/step-up."
       : "Sign in at your provider again first: POST /operator/v1/session/step-up/oidc/begin.",
   );
 
 const hasFactor = (caller: OperatorCaller): boolean => caller.hasSecondFactor || caller.isVouchedFor;
 
-/** What somebody must do before anything else; null: nothing. */
+/** The step required before anything else; null: none. */
 export function needOf(caller: OperatorCaller): "password" | "second_factor" | "code" | null {
   if (caller.hasFirstPassword && caller.signedInBy === "password") return "password";
   if (caller.wantsCode) return caller.hasSecondFactor ? "code" : "second_factor";

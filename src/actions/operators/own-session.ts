@@ -32,7 +32,7 @@ export async function endOwnSession(
 }
 
 /**
- * docs/decisions/0022: step-up for what is dangerous. Gives the session's new token: the one before is worth nothing any more.
+ * docs/decisions/0022: step-up for dangerous actions. Returns the session's new token and invalidates the old one.
  * Throws Problem 403, 422 or 429.
  */
 export async function stepUp(
@@ -53,7 +53,7 @@ export async function stepUp(
     const operator = must(await lockOperator(tx, caller.operatorId), "the operator of a session");
     const factor = operator.hasSecondFactor ? await takeSecondFactor(tx, keys, operator, code) : null;
     if (factor === null) return false;
-    // The session was ended meanwhile.
+    // The session has ended in the meantime.
     if (!(await rotateOperatorSession(tx, caller.sessionId, keys.sessionHash(token), true))) return false;
     await forgetSignIns(tx, nameHash);
     await recordStepUp(tx, services, caller, factor);
@@ -63,9 +63,9 @@ export async function stepUp(
   return token;
 }
 
-/** Codes are right for a minute and a half, and once. */
+/** A code is valid for a minute and a half, and once. */
 export function wrongCode(): Problem {
-  const message = "The code is not right, or was used already. Wait for the next one.";
+  const message = "The code is incorrect or was already used. Wait for the next one.";
   return new Problem("validation_error", message, {
     details: [{ message, code: "invalid_input_data", field: "code" }],
   });

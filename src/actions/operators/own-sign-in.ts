@@ -27,7 +27,7 @@ import { plainCode, totpSecretOf } from "./second-factor.ts";
 import { newSessionToken, verify } from "./sign-in.ts";
 import { throttleSecret } from "./throttle-sign-in.ts";
 
-/** The password again, counted like a sign-in: a stolen session alone changes nothing of how its operator signs in. */
+/** Requires the password again, counted like a sign-in: a stolen session alone can't change how its operator signs in. */
 async function provePassword(
   services: Needs<"db" | "passwords" | "signing">,
   caller: OperatorCaller,
@@ -36,12 +36,12 @@ async function provePassword(
   const nameHash = await throttleSecret(services, "password", caller.operatorId);
   const { passwordHash } = must(await lockOperator(services.db, caller.operatorId), "the operator");
   if (!(await verify(services, password, passwordHash)))
-    throw invalidField("current_password", "The current password is not right.");
+    throw invalidField("current_password", "The current password is incorrect.");
   await forgetSignIns(services.db, nameHash);
   return passwordHash;
 }
 
-/** Ends the operator's other sessions; gives this one's new token. Throws Problem 422 or 429. */
+/** Changes the password, ends the other sessions and returns this one's new token. Throws Problem 422 or 429. */
 export async function changePassword(
   services: Needs<"db" | "passwords" | "signing">,
   caller: OperatorCaller,
@@ -49,7 +49,7 @@ export async function changePassword(
 ): Promise<string> {
   const fault = explainPassword(request.newPassword, caller.email);
   if (fault !== null) throw invalidField("new_password", fault);
-  // A first password that stayed would not expire any more.
+  // Keeping a generated password would remove its expiry.
   if (request.newPassword === request.currentPassword)
     throw invalidField("new_password", "Choose a password other than the current one.");
   const before = await provePassword(services, caller, request.currentPassword);
@@ -66,7 +66,7 @@ export async function changePassword(
   return token;
 }
 
-/** This session alone goes on, under another token. */
+/** Ends all other sessions; this one gets a new token. */
 async function keepThisSession(
   services: Needs<"signing">,
   tx: Database,
@@ -79,7 +79,7 @@ async function keepThisSession(
 }
 
 function raced(): Problem {
-  return new Problem("conflict", "Your sign-in was changed by another request just now. Sign in again.");
+  return new Problem("conflict", "Another request has just changed your sign-in. Sign in again.");
 }
 
 async function record(
@@ -98,11 +98,11 @@ async function record(
   });
 }
 
-/** Who signs in at the provider alone knows no password: the provider has asked them just now. */
+/** Operators who only use single sign-on have no password: a recent sign-in at the provider replaces it. */
 const hasJustSignedIn = (caller: OperatorCaller): boolean =>
   caller.signedInBy === "oidc" && (caller.isSteppedUp || (caller.wantsCode && caller.isNew));
 
-/** What an authenticator app is told; it counts when a code of it was given. Throws Problem 409, 422 or 429. */
+/** Creates the key for an authenticator app; it takes effect once a code is confirmed. Throws Problem 409, 422 or 429. */
 export async function beginSecondFactor(
   services: Needs<"db" | "passwords" | "signing">,
   caller: OperatorCaller,
@@ -112,7 +112,7 @@ export async function beginSecondFactor(
   else if (!hasJustSignedIn(caller))
     throw invalidField(
       "current_password",
-      "Give your password. Who has none does this within five minutes of a sign-in at the provider.",
+      "Enter your password. If you have none, do this within five minutes of signing in at the provider.",
     );
   const totpNonce = randomBytes(16);
   await services.db.transaction(async (tx) => {
@@ -120,7 +120,7 @@ export async function beginSecondFactor(
     if (operator.hasSecondFactor) {
       throw new Problem(
         "conflict",
-        "You have a second factor already. An admin can reset it: `latchkey operators reset-totp`.",
+        "You already have a second factor. An admin can reset it: `latchkey operators reset-totp`.",
       );
     }
     await saveTotpNonce(tx, operator, totpNonce);
@@ -130,8 +130,8 @@ export async function beginSecondFactor(
 }
 
 /**
- * The first code of the app: from now on a sign-in wants one. Ends the other sessions, which were opened without; gives this one's
- * new token and the recovery codes, which are shown once. Throws Problem 409, 422 or 429.
+ * Confirms the app's first code: from now on sign-ins require one. Ends the other sessions, which were opened without; returns this
+ * one's new token and the recovery codes, which are shown once. Throws Problem 409, 422 or 429.
  */
 export async function confirmSecondFactor(
   services: Needs<"db" | "signing">,
@@ -148,7 +148,7 @@ export async function confirmSecondFactor(
       throw new Problem(
         "conflict",
         operator.hasSecondFactor
-          ? "You have a second factor already."
+          ? "You already have a second factor."
           : "Begin first: POST /operator/v1/me/second-factor.",
       );
     }
@@ -164,14 +164,14 @@ export async function confirmSecondFactor(
   return { token, recoveryCodes };
 }
 
-/** New ones in the place of those that are left. Throws Problem 403, 422 or 429. */
+/** Replaces the remaining recovery codes. Throws Problem 403, 422 or 429. */
 export async function renewRecoveryCodes(
   services: Needs<"db" | "passwords" | "signing">,
   caller: OperatorCaller,
   currentPassword: string,
 ): Promise<readonly string[]> {
   if (!caller.isSteppedUp) {
-    const message = "Give a code of your second factor first: POST /operator/v1/session/step-up.";
+    const message = "Enter a code of your second factor first: POST /operator/v1/session/step-up.";
     throw new Problem("authorization_error", message, { details: [{ message, code: "step_up_required" }] });
   }
   await provePassword(services, caller, currentPassword);

@@ -3,7 +3,7 @@ import { mayDo, PERMISSIONS, type Permission } from "#domain/operator.ts";
 import type { Needs } from "#actions/services.ts";
 import { needOf, type OperatorCaller } from "./operator-caller.ts";
 
-/** Who is signed in, and what the page needs to act. */
+/** The signed-in operator, with everything that the dashboard needs. */
 export async function readMe(services: Needs<"db" | "signing">, caller: OperatorCaller, token: string) {
   return {
     id: caller.operatorId,

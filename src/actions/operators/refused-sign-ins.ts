@@ -6,15 +6,14 @@ import type { OidcRefusal } from "#domain/problem.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { describeError, type Log } from "#lib/log.ts";
 
-/** `throttled`: beyond what may be tried, so that nothing of it was told. */
+/** `throttled`: beyond the limit, so that the answer revealed nothing. */
 type RefusedSignIn = OidcRefusal | "password" | "throttled";
 
 const UNKNOWN_NAMES_BETWEEN = 1_000;
 
 /**
- * Refused sign-ins that strangers can cause without an end: by names that no operator has, with a `state` that is none, beyond the
- * throttle. They are counted here and put on record once a minute, because the audit log is never purged. A process that is killed loses
- * the last minute of them.
+ * Refused sign-ins that strangers can cause in any number: with unknown emails, with an invalid `state`, or beyond the throttle. They are
+ * counted here and recorded once a minute, because the audit log is never purged. A killed process loses the last minute of them.
  */
 export class RefusedSignIns {
   readonly #db: Database;
@@ -31,7 +30,7 @@ export class RefusedSignIns {
     this.#log = log;
   }
 
-  /** `operatorId` null: nobody is known to be meant. */
+  /** `operatorId` null: unknown operator. */
   count(operatorId: string | null, reason: RefusedSignIn, times = 1): void {
     const subject = operatorId ?? "unknown";
     const reasons = this.#counts.get(subject) ?? new Map<RefusedSignIn, number>();
@@ -39,7 +38,7 @@ export class RefusedSignIns {
     this.#timer ??= setTimeout(() => void this.write(), limits.refusedSignInsMs).unref();
   }
 
-  /** One entry for each subject. What can't be written is counted on. */
+  /** One entry per subject. If writing fails, counting continues. */
   async write(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -55,7 +54,7 @@ export class RefusedSignIns {
           detail: { count: sum(reasons.values()), ...Object.fromEntries(reasons) },
         });
       } catch (error) {
-        this.#log.error(describeError(error), "counted sign-ins could not be put on record");
+        this.#log.error(describeError(error), "counted sign-ins could not be recorded");
         for (const [reason, times] of reasons)
           this.count(subjectId === "unknown" ? null : subjectId, reason, times);
       }
@@ -63,7 +62,7 @@ export class RefusedSignIns {
     await this.#forgetOld();
   }
 
-  /** A name that nobody has gets a counter: the table has no more than so many of those, whatever is sent. */
+  /** Limits the number of counters for unknown names. */
   countUnknownName(): void {
     if (++this.#unknownNames % UNKNOWN_NAMES_BETWEEN === 0) void this.#forgetOld();
   }
@@ -74,7 +73,7 @@ export class RefusedSignIns {
     );
   }
 
-  /** Puts on record what is left. */
+  /** Records the remaining counts. */
   async close(): Promise<void> {
     await this.write();
     if (this.#timer !== null) clearTimeout(this.#timer);

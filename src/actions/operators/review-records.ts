@@ -16,7 +16,7 @@ import { notFound, Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
 import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
-/** What waits, oldest first. Throws OperatorError. */
+/** Open reviews, oldest first. Throws OperatorError. */
 export async function listInbox(db: Database, account: string | undefined) {
   const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
   return (await listOpenReviews(db, { accountId, runId: null })).map(show);
@@ -67,7 +67,7 @@ export interface WantedApproval {
   reason?: string;
 }
 
-/** Once, even if several race. Throws Problem 404, 409 or 422. */
+/** Approves once, even under concurrency. Throws Problem 404, 409 or 422. */
 export async function approveReview(
   services: Needs<"db" | "log" | "signing">,
   caller: OperatorCaller,
@@ -110,9 +110,9 @@ async function decide(
     : ({ kind: "unknown" } as const);
   if (outcome.kind === "unknown") throw notFound("Review");
   if (outcome.kind === "closed")
-    throw new Problem("conflict", `The review is ${outcome.review.status} already; nothing was changed.`);
+    throw new Problem("conflict", `The review is already ${outcome.review.status}; nothing was changed.`);
   if (outcome.kind === "decided") return show(outcome.review);
-  throw new Problem("validation_error", "The changes don't fit; nothing was changed.", {
+  throw new Problem("validation_error", "The changes can't be applied; nothing was changed.", {
     details: outcome.problems.map((problem) => {
       const [, field, message] = /^((?:edits|exclude)\.\d+): (.*)$/s.exec(problem) ?? [];
       return { message: message ?? problem, code: "invalid_input_data", field };
@@ -120,7 +120,7 @@ async function decide(
   });
 }
 
-/** A second factor, where the review's account wants one for it. Throws 403. */
+/** Requires a second factor if the review's account does. Throws Problem 403. */
 async function requireFactorFor(db: Database, caller: OperatorCaller, id: string): Promise<void> {
   const review = isId("review", id) ? await readReview(db, id) : undefined;
   if (!review) return;

@@ -23,7 +23,7 @@ interface AgainBody {
   readonly idempotency_key?: string;
 }
 
-/** Once for each idempotency key, however often it is asked for. Throws Problem, OperatorError. */
+/** Starts one rerun per idempotency key. Throws Problem, OperatorError. */
 export async function rerun(
   services: Needs<"blobs" | "db" | "news" | "signing">,
   caller: OperatorCaller,
@@ -33,13 +33,13 @@ export async function rerun(
   const { writes } = await planRerun(services.db, reference);
   if (writes.length > 0) requireFactor(caller, "lately");
   const wish = { version: body.blueprint_version ?? null, mayWrite: body.may_write ?? false };
-  // A version that is applied just now may write where the one that was looked at does not.
+  // A version applied in the meantime may write where the previewed one does not.
   const safe = { ...wish, mayWrite: wish.mayWrite && writes.length > 0 };
   const by = { actor: actorOf(caller), operatorId: caller.operatorId };
   const answer = await runAgain(services, by, reference, safe, async (accountId, effect) => {
     const request = {
       accountId,
-      // No header holds U+0000: it is never a customer's key.
+      // Headers can't contain U+0000, so this is never a customer's key.
       key: body.idempotency_key === undefined ? null : `\u0000${caller.operatorId}/${body.idempotency_key}`,
       fingerprint: () =>
         fingerprint("POST", ["runs", reference, "run-again"], {

@@ -11,12 +11,12 @@ import { must } from "#lib/assert.ts";
 import type { OperatorKeys } from "#lib/signing.ts";
 import type { Needs } from "#actions/services.ts";
 
-/** The key of an operator's authenticator app, derived where it is needed and stored nowhere. */
+/** The key of an operator's authenticator app. It is derived on demand and never stored. */
 export function totpSecretOf(keys: OperatorKeys, operator: Pick<StoredOperator, "id" | "totpNonce">): string {
   return encodeBase32(keys.totpKey(operator.id, must(operator.totpNonce, "the nonce of a second factor")));
 }
 
-/** As it is typed: with spaces and hyphens. */
+/** Removes spaces and hyphens. */
 export const plainCode = (code: string): string => code.replace(/[\s-]/g, "");
 
 /** Six digits; recovery codes begin with a letter. */
@@ -24,7 +24,7 @@ export const isAppCode = (code: string): boolean => /^\d{6}$/.test(plainCode(cod
 
 const NOBODY = { id: "", totpNonce: Buffer.alloc(16) } as const;
 
-/** Whether a code is one, without taking it. For an operator without a second factor, and for nobody, no code is; after the same work. */
+/** Checks a code without consuming it, in constant work. Without an operator or a second factor the result is false. */
 export async function isSecondFactor(
   { db, signing: { operators: keys } }: Needs<"db" | "signing">,
   operator: StoredOperator | undefined,
@@ -38,8 +38,8 @@ export async function isSecondFactor(
 }
 
 /**
- * Takes a code of the operator's second factor, of the app or a recovery code: what was taken counts no second time, no matter who
- * races. Inside the transaction of what it is given for.
+ * Consumes a code of the operator's second factor or a recovery code: each counts once, even under concurrency. Runs inside the
+ * transaction of the action that it authorises.
  */
 export async function takeSecondFactor(
   tx: Database,

@@ -29,12 +29,12 @@ export interface SignInRequest extends NewcomerBrowser {
 export const newSessionToken = (): string => randomBase62(43);
 
 /**
- * docs/decisions/0022. The same answer after the same work for a name that nobody has, a disabled operator and a wrong
- * password. Gives the token of a new session. Throws Problem 401 or 429.
+ * docs/decisions/0022. An unknown email, a disabled operator and a wrong password get the same answer after the same work. Returns the
+ * token of a new session. Throws Problem 401 or 429.
  */
 export async function signIn(services: Services, request: SignInRequest): Promise<string> {
   if (!services.operatorSignIn.byPassword)
-    throw new Problem("authorization_error", "Nobody signs in by password here. Use single sign-on.");
+    throw new Problem("authorization_error", "Signing in with a password is disabled. Use single sign-on.");
   const name = normaliseOperatorName(request.email);
   const operator = await findOperatorByName(services.db, name);
   const { address, knownBrowsers } = request;
@@ -60,9 +60,9 @@ export async function signIn(services: Services, request: SignInRequest): Promis
 }
 
 /**
- * Beyond what may be tried: it succeeds with password and second factor together, because both are no guess, and nobody is kept out by
- * what strangers do. Otherwise the answer says nothing: all is looked at whatever is wrong, and neither half is confirmed. A caller who
- * knows the password has as few guesses at the code here as within the limit. Throws Problem 429.
+ * A sign-in beyond the throttle: it succeeds only with password and second factor together, which can't be guessed, so that strangers
+ * can't lock anyone out. Otherwise the answer reveals nothing: everything is checked whatever is wrong, and neither half is confirmed. A
+ * caller who knows the password gets as few guesses at the code here as within the limit. Throws Problem 429.
  */
 async function signInOver(
   services: Services,
@@ -91,8 +91,8 @@ async function signInOver(
 }
 
 /**
- * Whose turn it is when more passwords wait than can be checked: known browsers, and those with a code that is right, come first; of
- * the others, one address after the other. What a code is worth here is asked so rarely for a name that it can't be found by asking.
+ * The priority when more passwords wait than can be checked: known browsers and requests with a correct code first; the others by
+ * address, in turn. Codes are checked here so rarely per name that they can't be guessed this way.
  */
 async function turnOf(
   services: Needs<"buckets" | "db" | "passwords" | "signing">,
@@ -135,12 +135,12 @@ export async function verify(services: Needs<"passwords">, password: string, has
   }
 }
 
-/** In one transaction, with the operator's row locked: somebody may disable them just now. False: the code is wrong. */
+/** In one transaction, with the operator's row locked against concurrent disabling. False: the code is wrong. */
 async function admit(
   services: Needs<"db" | "signing">,
   { id: operatorId, passwordHash }: StoredOperator,
   request: SignInRequest,
-  /** Is forgotten; null: none was taken. */
+  /** The counter to clear; null: none. */
   counter: Uint8Array | null,
   token: string,
 ): Promise<boolean> {
@@ -172,7 +172,7 @@ async function admit(
   });
 }
 
-/** Never the name that was typed, which may be a password. */
+/** Records a refusal: with its own audit entry for a known email, and never with the typed text, which may be a password. */
 async function fail(
   services: Needs<"db" | "refusedSignIns" | "signing">,
   operator: StoredOperator | undefined,
@@ -180,26 +180,26 @@ async function fail(
   reason: "password" | "second_factor",
 ): Promise<Problem> {
   await recordRefused(services, operator?.id ?? null, reason, address);
-  return new Problem("authentication_error", "The name, the password or the code is not right.");
+  return new Problem("authentication_error", "The email, password or code is incorrect.");
 }
 
-/** Told to those alone who know it. */
+/** Only returned to callers who know the password. */
 function passwordExpired(): Problem {
   const message =
-    "This password was made for you and has not been changed in time. Have it reset: by an admin, or `latchkey operators reset-password`.";
+    "This generated password has expired. Ask an admin to reset it, or run `latchkey operators reset-password`.";
   return new Problem("authentication_error", message, {
     details: [{ message, code: "password_expired", field: "password" }],
   });
 }
 
 function secondFactorRequired(): Problem {
-  const message = "Give a code of your second factor, or a recovery code, as well.";
+  const message = "Enter a code of your second factor, or a recovery code, as well.";
   return new Problem("authentication_error", message, {
     details: [{ message, code: "second_factor_required", field: "code" }],
   });
 }
 
-/** Parameters were raised since the hash was made. */
+/** Whether the hash has older parameters. */
 async function renewHash(
   services: Needs<"db" | "passwords">,
   operator: StoredOperator,

@@ -7,7 +7,7 @@ import { notFound } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
 import { requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
-/** What an operator tries a Blueprint with; every value as text. */
+/** An operator's values for trying a Blueprint, all as text. */
 export interface TrialRun {
   readonly run_name?: string;
   readonly credential_ids?: readonly string[];
@@ -17,7 +17,7 @@ export interface TrialRun {
 
 const textValue = (text: string): BodyValue => ({ kind: "string", text });
 
-/** The body of a trigger that says the same. */
+/** The equivalent body of a trigger. */
 function bodyOf(trial: TrialRun): ReadonlyMap<string, BodyValue> {
   const body = new Map<string, BodyValue>();
   for (const [name, text] of Object.entries(trial.metadata ?? {})) body.set(name, textValue(text));
@@ -28,7 +28,7 @@ function bodyOf(trial: TrialRun): ReadonlyMap<string, BodyValue> {
   return body;
 }
 
-/** As a trigger makes it, by the same checks, marked with who started it. Throws Problem 400, 403, 404, 422, OperatorError. */
+/** Starts a run like a trigger, with the same checks, and records the operator. Throws Problem 400, 403, 404, 422, OperatorError. */
 export async function startRun(
   services: Needs<"db" | "news">,
   caller: OperatorCaller,

@@ -6,13 +6,13 @@ import type { Taken } from "#lib/token-bucket.ts";
 import type { Needs } from "#actions/services.ts";
 import { findAnyKnownBrowser, findKnownBrowser, type KnownBrowserCookies } from "./known-browser.ts";
 
-/** What an attempt is counted by. Each kind has counters of its own; no name of one is a name of another. */
+/** Kinds of counters. Their names never collide. */
 type CounterKind = "name" | "browser" | "password" | "second-factor";
 
 const hashOf = (services: Needs<"signing">, kind: CounterKind, name: string): Uint8Array =>
   services.signing.operators.nameHash(`${kind}/${name}`);
 
-/** Counts an attempt of somebody who is signed in, before anything is compared. Gives the counter. Throws Problem 429. */
+/** Counts an attempt of a signed-in operator, before anything is compared. Returns the counter. Throws Problem 429. */
 export async function throttleSecret(
   services: Needs<"db" | "signing">,
   kind: "password" | "second-factor",
@@ -24,19 +24,19 @@ export async function throttleSecret(
   return hash;
 }
 
-/** Who attempts to sign in, as far as it is known before anything is compared. */
+/** The source of a sign-in attempt, as known before anything is compared. */
 export interface Newcomer {
   readonly name: string;
-  /** Nobody has that name. */
+  /** No operator has that name. */
   readonly isUnknown: boolean;
   readonly address: string;
   readonly knownBrowsers: KnownBrowserCookies;
 }
 
 /**
- * How an attempt is taken. `browser`: in a browser in which this operator has signed in before, counted there and nowhere else, so that
- * nothing that strangers do counts for it (OWASP, "device cookies"). `counted`: under its name and its address. `over`: those have had too
- * many; such an attempt succeeds with password and second factor together, and tells nothing otherwise.
+ * How an attempt is counted. `browser`: by the known browser of this operator only, so that strangers' attempts don't count for it
+ * (OWASP, "device cookies"). `counted`: by name and address. `over`: beyond the limit; the attempt succeeds only with password and second
+ * factor together, and reveals nothing otherwise.
  */
 type Admission =
   | { readonly kind: "browser" | "counted"; readonly counter: Uint8Array }
@@ -53,7 +53,7 @@ export async function admitAttempt(
   if (browser !== null) {
     const counter = hashOf(services, "browser", browser);
     const { blockedMs } = await countSignIn(db, { hash: counter, isUnknown: false });
-    // One that is stolen is worth no more guesses than a name.
+    // A stolen cookie allows no more guesses than a name.
     if (blockedMs === 0) return { kind: "browser", counter };
   }
   const { allowed, retryAfterSeconds } = takeAddress(services, address);
@@ -68,7 +68,7 @@ export async function admitAttempt(
 const takeAddress = ({ buckets }: Needs<"buckets">, address: string): Taken =>
   buckets.take(`sign-in/${networkOf(address)}`, limits.signIns);
 
-/** Counts what is asked before anybody says who they are: by browser where operators have signed in, else by address. Throws Problem 429. */
+/** Counts anonymous requests: by known browser, otherwise by address. Throws Problem 429. */
 export function throttleStranger(
   services: Needs<"buckets" | "signing">,
   { address, knownBrowsers }: Pick<Newcomer, "address" | "knownBrowsers">,
@@ -78,13 +78,13 @@ export function throttleStranger(
   throttleAddress(services, address);
 }
 
-/** Counts who is back from the provider: by the `state` that their browser has left with, else by address. Throws Problem 429. */
+/** Counts callbacks from the provider: by the browser's `state`, otherwise by address. Throws Problem 429. */
 export function throttleArrival(services: Needs<"buckets">, state: string | null, address: string): void {
   if (state === null) return throttleAddress(services, address);
   refuseOver(services.buckets.take(`sign-in-state/${state}`, limits.signIns));
 }
 
-/** Counts who is signed in and goes to the provider again. Throws Problem 429. */
+/** Counts step-ups at the provider. Throws Problem 429. */
 export function throttleOperator({ buckets }: Needs<"buckets">, operatorId: string): void {
   refuseOver(buckets.take(`step-up/${operatorId}`, limits.signIns));
 }
@@ -106,8 +106,8 @@ export function tooMany(seconds: number): Problem {
 /** Of a sign-in by password; the same for a name that nobody has. */
 export function tooManySignIns(seconds: number): Problem {
   const message =
-    `There were too many attempts. Try again in ${seconds} s; ` +
-    "who has a second factor need not wait: give a code of it with the password.";
+    `Too many attempts. Try again in ${seconds} s; ` +
+    "if you have a second factor, you need not wait: enter its code with the password.";
   return new Problem("rate_limit_exceeded", message, {
     headers: { "Retry-After": String(seconds) },
     details: [{ message, code: "second_factor_required", field: "code" }],

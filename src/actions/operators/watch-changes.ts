@@ -14,27 +14,27 @@ import type { RunNotifier } from "#db/runs/run-notifier.ts";
 import { limits } from "#domain/limits.ts";
 import type { Log } from "#lib/log.ts";
 
-/** What a dashboard is told. `stale`: more than can be told, or something may have been missed; it reads its lists again. */
+/** An event for a dashboard. `stale`: too many changes, or some may have been missed; it reloads its lists. */
 export type OperatorEvent =
   | { readonly kind: "changes"; readonly runs: readonly RunState[]; readonly reviews: readonly ReviewState[] }
   | { readonly kind: "stale" }
   | { readonly kind: "alive" };
 
 interface OperatorWatcher extends Watcher {
-  /** What it has not taken yet; null: more than can be told. */
+  /** Pending changes; null: too many. */
   runs: Map<string, RunState> | null;
   reviews: Map<string, ReviewState>;
 }
 
-/** Runs that wait for a dashboard that reads slowly, and that are looked at in one statement. */
+/** Maximum number of pending runs per dashboard, and per statement. */
 const RUNS_MAX = 200;
-/** What changes within this of the last look is looked at together. */
+/** Changes within this time of the last poll are read together. */
 const PAUSE_MS = 250;
 const SESSIONS_MS = 5_000;
 
 /**
- * What dashboards watch in this process: the states of runs and reviews of any process, by the same news that callers' streams
- * go by, read once for all of them. Nothing depends on it: a dashboard reads its lists now and then without being told.
+ * Notifies the dashboards of this process of changed runs and reviews, from the same notifications as callers' streams, read once for all
+ * of them. Nothing depends on it: dashboards also poll their lists.
  */
 export class OperatorWatch {
   readonly #db: Database;
@@ -79,7 +79,10 @@ export class OperatorWatch {
     });
   }
 
-  /** What changes from now on, until the session ends, or as every watch does. Throws Problem 429 at once when too many are open. */
+  /**
+   * Yields changes until the session ends, the process drains, `gone` is aborted or an hour is over. Throws Problem 429 immediately when
+   * too many are open.
+   */
   watch(sessionId: string, gone: AbortSignal): AsyncGenerator<OperatorEvent, void> {
     const watcher: OperatorWatcher = { ...newWatcher(sessionId), runs: new Map(), reviews: new Map() };
     this.#watchers.add(watcher, gone);
@@ -121,7 +124,7 @@ export class OperatorWatch {
     if (fresh.length + runs.length > 0) this.#tellAll([...fresh, ...runs], reviews);
   }
 
-  /** Runs since the last look; null: more than can be told. */
+  /** Runs changed since the last poll; null: too many. */
   async #readNew(): Promise<readonly RunState[] | null> {
     if (this.#newest === null) {
       this.#newest = await findNewestRun(this.#db);
@@ -134,7 +137,7 @@ export class OperatorWatch {
     return fresh.length < RUNS_MAX ? fresh : null;
   }
 
-  /** Nothing: whatever they show may be old. */
+  /** Tells all dashboards to reload. */
   #tellAll(runs: readonly RunState[], reviews: readonly ReviewState[]): void {
     for (const watcher of this.#watchers.all) {
       if (runs.length === 0) watcher.runs = null;

@@ -10,17 +10,16 @@ export interface WriteGroup {
 }
 
 export interface DecidedGroup {
-  /** How many writes of how many runs were decided. */
+  /** Numbers of decided writes and their runs. */
   readonly writes: number;
   readonly runs: number;
-  /** How many were there and were not: their run goes on just now, or it failed. They can be decided again. */
+  /** Number of writes that could not be decided: their run is active, or the update failed. They can be retried. */
   readonly left: number;
 }
 
 /**
- * The operator's decision on all writes of one node that may have happened, in all runs: each is decided, and audited, by itself, and
- * those that come later are not. One that fails keeps no other from being decided, unless the database is away. Throws the first failure
- * where nothing was decided.
+ * Decides all current uncertain writes of one node, in all runs. Each is decided and audited on its own. A failure does not prevent the
+ * others, unless the database is unreachable. Throws the first failure if nothing was decided.
  */
 export async function decideDoubtfulGroup(
   services: Parameters<typeof decideDoubtfulWrite>[0],
@@ -34,7 +33,7 @@ export async function decideDoubtfulGroup(
   for (;;) {
     const all = await listDoubtfulWrites(services.db, { accountId, runId: null, of });
     const waiting = all.filter((write) => !tried.has(placeOf(write)));
-    // A list has an end: what is left of a long one is the next list.
+    // A list is limited: the rest is in the next list.
     if (waiting.length === 0) {
       if (writes === 0 && failure !== null) throw failure.error;
       return { writes, runs: runs.size, left: all.length };

@@ -16,7 +16,7 @@ export type ReviewDecision =
 
 type DecisionServices = Needs<"db" | "log"> & { readonly audit: AuditKeys };
 
-/** Who decides, and why; both are kept with what was changed. */
+/** The reviewer and the reason, which are stored with the changes. */
 export interface Reviewer {
   readonly actor: AuditActor;
   readonly by: string;
@@ -26,16 +26,16 @@ export interface Reviewer {
 export type DecisionOutcome =
   | { readonly kind: "decided"; readonly review: StoredReview }
   | { readonly kind: "unknown" }
-  /** It was decided, timed out, or its run has ended: as it is now. */
+  /** It was decided, timed out, or its run has ended: the current review. */
   | { readonly kind: "closed"; readonly review: StoredReview }
-  /** The changes don't fit; nothing was changed. */
+  /** The changes can't be applied; nothing was changed. */
   | { readonly kind: "refused"; readonly problems: readonly string[] };
 
 const TIMEOUT: Reviewer = { actor: { kind: "service" }, by: "timeout", reason: null };
 
 /**
- * The decision on a review, in one transaction, and once even if several race: the review's run is locked first, so a cancel, a
- * timeout and every other decision come before or after. Approved, the run goes on; rejected, it is cancelled.
+ * Decides a review, once and in one transaction: it locks the review's run first, so that a cancel, a timeout and other decisions come
+ * before or after. An approved run continues; a rejected one is cancelled.
  */
 export async function decideReview(
   services: DecisionServices,
@@ -48,7 +48,7 @@ export async function decideReview(
     const review = await lockReview(tx, id);
     if (!review) return { kind: "unknown" };
     if (review.status !== "open") return { kind: "closed", review };
-    // Correctness does not wait for the worker's upkeep: the first to find the time over settles it.
+    // Correctness does not depend on the worker's housekeeping: the first request after the timeout settles it.
     if (review.isOver)
       return { kind: "closed", review: (settled = await timeOut(tx, services.audit, review)) };
     const carried = await carryOut(tx, services.audit, review, decision, reviewer);

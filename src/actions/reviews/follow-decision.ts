@@ -12,7 +12,7 @@ export async function followDecision(
 ): Promise<void> {
   await sendRunNews(services.db, "decision", { waiting: [run.accountId], changed: [run.runId] }).catch(
     (error: unknown) => {
-      services.log.debug(describeError(error), "telling of a decision failed; who watches looks by itself");
+      services.log.debug(describeError(error), "notifying of a decision failed; watchers poll by themselves");
     },
   );
 }

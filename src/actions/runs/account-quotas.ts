@@ -93,7 +93,7 @@ export class AccountQuotas {
     usage.taken = plus(usage.taken, load);
     if (this.#isOld(usage) && this.#mayCount(usage)) {
       this.#count(accountId, usage).catch((error: unknown) => {
-        this.#log.warn(describeError(error), "counting what an account has failed; it is tried again");
+        this.#log.warn(describeError(error), "counting an account's usage failed; retrying");
       });
     }
     return { usage, load };
@@ -169,7 +169,7 @@ const RETRY_AFTER_SECONDS = 5;
 
 function tooManyRuns(quota: number): Problem {
   const message =
-    `${quota} runs of this account wait already, as many as may. Try again when some of them have started, or cancel some; ` +
+    `${quota} runs of this account are already waiting, which is its quota. Try again when some of them have started, or cancel some; ` +
     "the operator of the service can raise the quota.";
   return new Problem("rate_limit_exceeded", message, {
     details: [{ message, code: "queued_runs_quota" }],
@@ -179,7 +179,7 @@ function tooManyRuns(quota: number): Problem {
 
 function tooManyBytes(quota: number): Problem {
   const message =
-    `This account would have more than ${quota} bytes stored, which is its quota. Send less, or wait until older runs have been purged; ` +
+    `This account would store more than ${quota} bytes, which is its quota. Send less, or wait until older runs have been purged; ` +
     "the operator of the service can purge runs, shorten the retention, or raise the quota.";
   return new Problem("validation_error", message, { details: [{ message, code: "stored_bytes_quota" }] });
 }

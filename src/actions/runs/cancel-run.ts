@@ -26,7 +26,7 @@ export async function cancelRun(
   const cancelled = await cancelRow(tx, run.accountId, run.id);
   if (!cancelled) {
     const now = must(await findRun(tx, run.accountId, { id: run.id }), "the run");
-    throw new Problem("conflict", `The run is ${now.status} already; it can't be cancelled any more.`);
+    throw new Problem("conflict", `The run is already ${now.status}; it can't be cancelled any more.`);
   }
   await recordAudit(tx, services.signing.audit, {
     accountId: run.accountId,

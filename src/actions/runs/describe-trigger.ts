@@ -7,7 +7,7 @@ import { refKeyOf } from "#nodes/define-node.ts";
 import { inputRulesOf } from "#nodes/types/input.ts";
 import { inputBodySchema } from "#nodes/records/input-schema.ts";
 
-const IGNORED = "Ignored, without an error: no key of this Blueprint.";
+const IGNORED = "Ignored without an error: the Blueprint does not define this key.";
 
 /**
  * `GET /blueprints/{blueprintKey}/schema`: JSON Schema (2020-12) of a trigger's body in JSON. It takes every body that the
@@ -59,9 +59,9 @@ function describeInput(node: BlueprintNode, definitions: Record<string, Json>): 
 }
 
 const INPUT_DESCRIPTIONS = {
-  text: "An input: a text.",
-  json: "An input: JSON, also as text.",
-  file: "An input: a file, which only multipart/form-data can send; in JSON its content as a text.",
+  text: "An input: text.",
+  json: "An input: JSON, or JSON as text.",
+  file: "An input: a file, which only multipart/form-data can send; in JSON, its content as text.",
   any: "An input: text, JSON, or a file by multipart/form-data.",
 } as const;
 

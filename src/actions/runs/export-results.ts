@@ -133,7 +133,7 @@ async function* writeSheets(read: Read): AsyncIterable<Uint8Array> {
   const columns = await readColumns(read);
   if (columns.headings.length > XLSX_COLUMNS_MAX)
     throw new OperatorError(
-      `The records have more than ${XLSX_COLUMNS_MAX} columns: too many for Excel. Take csv.`,
+      `The records have more than ${XLSX_COLUMNS_MAX} columns: too many for Excel. Use csv.`,
     );
   yield* writeXlsx("records", columns.headings, sheetRows(read, columns));
 }
@@ -165,7 +165,7 @@ async function readColumns(read: Read): Promise<TableColumns> {
     for (const item of items) for (const field of fieldsOf(parseRecord(item))) fields.add(field);
     if (fields.size > limits.exportColumnsMax)
       throw new OperatorError(
-        `The records have more than ${limits.exportColumnsMax} different keys: too many for a table. Take ndjson.`,
+        `The records have more than ${limits.exportColumnsMax} different keys: too many for a table. Use ndjson.`,
       );
   }
   return tableColumns(fields);

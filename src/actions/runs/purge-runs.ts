@@ -30,14 +30,17 @@ export async function purgeOldRuns({ db, blobs, log }: Needs<"db" | "blobs" | "l
     removing = removeObjects(blobs, runs).catch((error: unknown) => {
       log.warn(
         { runs: runs.length, ...describeError(error) },
-        "objects of purged runs could not be removed; the sweep takes them",
+        "objects of purged runs could not be removed; the sweep will remove them",
       );
     });
   }
   await removing;
   const lagMs = await readPurgeLag(db);
   if (lagMs >= limits.purgeLateMs)
-    log.error({ alarm: "purge_late", lagSeconds: Math.floor(lagMs / 1_000) }, "data is kept for too long");
+    log.error(
+      { alarm: "purge_late", lagSeconds: Math.floor(lagMs / 1_000) },
+      "data is kept longer than its retention",
+    );
   return purged;
 }
 
@@ -47,7 +50,7 @@ export async function describePurgeLag(db: Database): Promise<readonly string[]>
   if (lagMs < limits.purgeLateMs) return [];
   const hours = Math.floor(lagMs / 3_600_000);
   return [
-    `data of ended runs is purged ${hours} h late: is a worker running, and what does its log say of housekeeping?`,
+    `data of ended runs is purged ${hours} h late: check that a worker is running, and its log for housekeeping errors`,
   ];
 }
 
@@ -89,7 +92,7 @@ export async function purgeRunAsOperator(
   });
   if (taken === undefined)
     throw new OperatorError(
-      `${id} is purged already, or has not ended yet: \`latchkey runs show\` says which, \`latchkey runs cancel\` ends it. Nothing was changed.`,
+      `${id} is already purged, or has not ended yet: \`latchkey runs show\` says which, \`latchkey runs cancel\` ends it. Nothing was changed.`,
     );
   await removeObjects(services.blobs, [{ ...taken, mayHaveMore: true }]);
   return { id };

@@ -80,15 +80,15 @@ async function findObstacle(
   version: BlueprintVersion | null,
   credentialIds: readonly string[],
 ): Promise<string | null> {
-  if (version === null) return "A test login can't be run again. Test the login of its credential once more.";
-  if (run.endedAt === null) return "It has not ended yet. Wait until it has, or cancel it.";
+  if (version === null) return "A test login can't be rerun. Test the login of its credential again.";
+  if (run.endedAt === null) return "The run has not ended yet. Wait until it has, or cancel it.";
   if (run.purgedAt !== null)
-    return "Its inputs and metadata were purged: nothing is left to run again. Trigger a new run.";
+    return "The run's inputs and metadata were purged, so it can't be rerun. Trigger a new run.";
   if (version.retired)
-    return `The Blueprint "${version.blueprint.key}" is retired. Bring it back first, or trigger another one.`;
+    return `The Blueprint "${version.blueprint.key}" is retired. Restore it first, or trigger another one.`;
   for (const id of credentialIds)
     if (!(await lookUpCredential(db, { accountId: run.accountId, id })))
-      return `The credential ${id} was deleted. Let the end user fill in a new form, and trigger a run with the new credential.`;
+      return `The credential ${id} was deleted. Have the end user fill in a new form, and trigger a run with the new credential.`;
   return null;
 }
 
@@ -148,12 +148,12 @@ function refuse({ obstacle, version, writes }: Again, wish: RerunRequest): void 
   if (wish.version !== null && wish.version !== version?.version)
     throw new Problem(
       "conflict",
-      `Version ${version?.version} is in force by now, not version ${wish.version}. Look at it, and decide again.`,
+      `The current version is now ${version?.version}, not ${wish.version}. Check it, and decide again.`,
     );
   if (writes.length > 0 && !wish.mayWrite)
     throw new Problem(
       "conflict",
-      `It would write to other systems once more (${writes.join(", ")}). Say so with \`may_write\` (\`--may-write\` on the command line).`,
+      `It would write to other systems again (${writes.join(", ")}). Allow it with \`may_write\` (\`--may-write\` on the command line).`,
     );
 }
 
@@ -195,6 +195,6 @@ async function valueOf(
     };
   } catch (error) {
     if (!(error instanceof BlobMissing)) throw error;
-    throw new Problem("conflict", `The file of the input "${refKey}" is not in the store any more.`);
+    throw new Problem("conflict", `The file of the input "${refKey}" is no longer in the object store.`);
   }
 }

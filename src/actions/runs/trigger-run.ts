@@ -182,9 +182,9 @@ function refuseFilesElsewhere(routed: RoutedTrigger): void {
   ];
   if (routed.runName) named.push(["run_name", routed.runName]);
   for (const [field, value] of named) {
-    if (value.kind === "file") throw invalidField(field, `"${field}" must be a text, not a file.`);
+    if (value.kind === "file") throw invalidField(field, `"${field}" must be text, not a file.`);
     if (field === "run_name" || routed.metadata.has(field)) {
-      if (value.text.includes("\u0000")) throw invalidField(field, `"${field}" must not hold U+0000.`);
+      if (value.text.includes("\u0000")) throw invalidField(field, `"${field}" must not contain U+0000.`);
     }
   }
 }

@@ -20,7 +20,7 @@ export async function deleteAccountSecretAs(
     const uses = (await listSecretUses(tx)).get(`${account}/${name}`) ?? [];
     if (uses.length > 0 && !force)
       throw new OperatorError(
-        `The secret ${name} of ${account} is named by ${uses.join(", ")}: their sign-ins and runs would fail. ` +
+        `The secret ${name} of ${account} is used by ${uses.join(", ")}, whose sign-ins and runs would fail. ` +
           "Change or retire them first, or delete it with `force`.",
       );
     await recordAudit(tx, services.signing.audit, {

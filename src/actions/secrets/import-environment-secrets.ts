@@ -112,5 +112,5 @@ async function rewrite(
   const outcome = await applyConfig(db, signing, [{ file, text: JSON.stringify(fresh, null, 2) }]);
   if (!outcome.ok) return outcome.problems.map(formatProblem).join("\n");
   if (outcome.proposal === null) return null;
-  return `the account wants a second admin for it: ${outcome.proposal.id} waits in the dashboard, under Proposals`;
+  return `the account requires a second admin for it: confirm ${outcome.proposal.id} in the dashboard, under Proposals`;
 }

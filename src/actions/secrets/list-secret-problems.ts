@@ -63,9 +63,9 @@ export function describeSecretProblem({ account, strategyId, name, kind, origin 
   const set = `latchkey secrets set --account ${account} ${name} --for ${origin ?? "ORIGIN"}`;
   switch (kind) {
     case "missing_secret":
-      return `${strategy} names the secret ${name}, which the account does not have. Give it: ${set}`;
+      return `${strategy} uses the secret ${name}, which the account does not have. Set it: ${set}`;
     case "other_origin":
-      return `${strategy} would send the secret ${name} to ${origin ?? "a server"}, which it may not reach. Correct the strategy, or allow it: ${set}`;
+      return `${strategy} would send the secret ${name} to ${origin ?? "a server"}, to which it may not be sent. Correct the strategy, or allow it: ${set}`;
     case "missing_variable":
       return `${name} is not set here: ${strategy} takes its client's secret from it. Set it in the environment of every serve process, or keep it as a secret: ${set}`;
     case "variable":

@@ -45,7 +45,7 @@ export async function setAccountSecret(
     });
     if ((await countAccountSecrets(tx, accountId)) > limits.accountSecretsMax)
       throw new OperatorError(
-        `Account "${secret.account}" has ${limits.accountSecretsMax} secrets already. Delete those that nothing needs.`,
+        `Account "${secret.account}" has ${limits.accountSecretsMax} secrets, the maximum. Delete those that are no longer needed.`,
       );
     await recordAudit(tx, services.signing.audit, {
       accountId,

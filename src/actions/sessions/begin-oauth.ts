@@ -87,7 +87,10 @@ export async function beginOAuth(
   } catch (error) {
     if (!(error instanceof LoginFailure || error instanceof OutboundError)) throw error;
     const { id: sessionId } = session;
-    services.log.warn({ sessionId, strategyId: strategy.id, detail: error.message }, "no sign-in can begin");
+    services.log.warn(
+      { sessionId, strategyId: strategy.id, detail: error.message },
+      "a sign-in could not be started",
+    );
     await noteSignInFailure(services.db, sessionId, error.message);
     return { kind: "failed" };
   }

@@ -144,7 +144,7 @@ async function findOffered(
     const version = found.get(key);
     const field = `blueprint_keys.${keys.indexOf(key)}`;
     if (!version || version.retired)
-      throw invalidField(field, `\`${field}\` is no Blueprint of this account.`);
+      throw invalidField(field, `\`${field}\` is not a Blueprint of this account.`);
     if (!isOffered(version)) throw invalidField(field, `The Blueprint of \`${field}\` takes no credential.`);
     return version;
   });

@@ -54,7 +54,7 @@ export async function handOverSignIn(
   // Taken back, so that no process begins with it later.
   if (await takeAnswer(db, stateHash)) return await noteFailure(services, hosted, attempt, sealed);
   const fields = { sessionId: attempt.sessionId, strategyId: attempt.strategyId };
-  log.warn(fields, "the process that took a sign-in over has not ended it in time");
+  log.warn(fields, "the process that took over a sign-in did not finish it in time");
   return { kind: "retry", hosted, reason: "failed" };
 }
 
@@ -92,6 +92,7 @@ async function readAnswer(
     readonly redirectUri: string;
   };
   plain.fill(0);
-  if (!hashState(rest.state).equals(stateHash)) throw new LoginFailure("the answer is of another sign-in");
+  if (!hashState(rest.state).equals(stateHash))
+    throw new LoginFailure("the answer belongs to another sign-in");
   return { ...rest, parameters: new URLSearchParams(parameters) };
 }

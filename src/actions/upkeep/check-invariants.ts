@@ -135,8 +135,8 @@ async function checkManifests(tx: Database): Promise<readonly InvariantFinding[]
 const INCOMPLETE: RowCheck = {
   invariant: "V5",
   name: "results_incomplete",
-  problem: "it is completed, and its results are not those of its Blueprint's outputs",
-  remedy: "restore a backup that has them, or trigger it again",
+  problem: "it is completed, but lacks results for some of its Blueprint's outputs",
+  remedy: "restore a backup that has them, or trigger the run again",
   find: "",
 };
 
@@ -158,7 +158,7 @@ async function checkTombstones(inspected: Inspected): Promise<readonly Invariant
     check: "tombstone",
     place: `credential ${id}`,
     problem:
-      "a tombstone says that it was deleted, and it is there: a delete was cut off, or a backup restored",
+      "a tombstone says that it was deleted, but it exists: a delete was interrupted, or a backup restored",
     remedy: "latchkey restore-reconcile",
   }));
 }
@@ -171,7 +171,7 @@ async function checkAudit(inspected: Inspected): Promise<readonly InvariantFindi
     checkpointFiles: inspected.checkpointFiles,
   });
   inspected.onProgress("audit log", 1, 1);
-  const remedy = "latchkey audit verify names the same place; docs/audit.md says what it means";
+  const remedy = "`latchkey audit verify` names the same place; docs/audit.md explains it";
   const of = (check: string, place: string, problem: string): InvariantFinding => ({
     invariant: "V9",
     check,
@@ -196,7 +196,7 @@ async function checkScratch(inspected: Inspected): Promise<readonly InvariantFin
     invariant: "V11",
     check: "scratch",
     place: `scratch folder ${name}`,
-    problem: "no run uses it any more, for longer than a worker takes to sweep it",
+    problem: "no run uses it, and no worker has removed it in time",
     remedy: "start a worker on this machine: it removes the folder",
   }));
 }

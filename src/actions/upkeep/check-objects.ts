@@ -51,8 +51,8 @@ async function problemOf(blobs: BlobStore, { key, sizeBytes, sha256 }: StoredObj
     if (!(error instanceof BlobMissing)) throw error;
     return "is missing";
   }
-  if (bytes !== sizeBytes) return `has ${bytes} bytes, and ${sizeBytes} were stored`;
-  return hash.digest().equals(sha256) ? null : "is not what was stored: its SHA-256 is another";
+  if (bytes !== sizeBytes) return `has ${bytes} bytes, but ${sizeBytes} were stored`;
+  return hash.digest().equals(sha256) ? null : "has changed: its SHA-256 differs from the stored one";
 }
 
 function damaged({ key, purpose, runId }: StoredObject, problem: string): InvariantFinding {
@@ -91,15 +91,15 @@ export async function findOrphans({ db, blobs }: Stored): Promise<readonly Invar
 const runOf = (key: string): string => key.split("/")[2] ?? "";
 
 const SWEEP =
-  "start a worker: it sweeps the store once an hour. If one runs, look into its log for the task `sweep_objects`";
+  "start a worker: it sweeps the store once an hour. If one is running, check its log for the task `sweep_objects`";
 
 const orphaned = (key: string, isPurged: boolean): InvariantFinding => ({
   invariant: isPurged ? "V14" : "V11",
   check: isPurged ? "object_of_purged_run" : "object_orphaned",
   place: `object ${key}`,
   problem: isPurged
-    ? "its run is purged, and it is there"
-    : "nothing names it, for longer than the sweep lets it be",
+    ? "it still exists, though its run is purged"
+    : "no row names it, and no sweep has removed it in time",
   remedy: SWEEP,
 });
 
@@ -107,6 +107,6 @@ const unfinished = (name: string): InvariantFinding => ({
   invariant: "V11",
   check: "object_unfinished",
   place: `object ${name}`,
-  problem: "it was begun and never finished, longer ago than the sweep lets it be",
+  problem: "it was never finished, and no sweep has removed it in time",
   remedy: SWEEP,
 });

@@ -21,7 +21,7 @@ export async function checkStore(db: Database, blobs: BlobStore): Promise<string
   try {
     const findings = await tryOut(db, blobs, key, content);
     await blobs.remove([key]);
-    if (await isThere(blobs, key)) findings.push("still gives an object that was deleted");
+    if (await isThere(blobs, key)) findings.push("still returns an object that was deleted");
     return findings.length === 0 ? null : `the object store ${findings.join("; it ")}`;
   } catch (error) {
     await blobs.remove([key]).catch(() => undefined);
@@ -46,11 +46,10 @@ async function tryOut(db: Database, blobs: BlobStore, key: string, content: Buff
   const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs);
   for await (const _name of blobs.listUnfinished(before, () => true)) break;
   const findings: string[] = [];
-  if (!whole.equals(content)) findings.push("gives something else than was written");
+  if (!whole.equals(content)) findings.push("returns other content than was written");
   // Of downloads, and of reading on after a connection broke.
-  if (part.toString() !== "doctor")
-    findings.push("gives other bytes than those of the range that is asked for");
-  if (listedAt === null) findings.push("does not list what was written");
+  if (part.toString() !== "doctor") findings.push("returns other bytes than the requested range");
+  if (listedAt === null) findings.push("does not list an object that was written");
   else findings.push(...compareClocks(listedAt.getTime() - nowMs));
   return findings;
 }
@@ -59,7 +58,7 @@ function compareClocks(aheadMs: number): readonly string[] {
   if (Math.abs(aheadMs) < CLOCKS_DIFFER_MS) return [];
   const [seconds, way] = [Math.round(Math.abs(aheadMs) / 1_000), aheadMs > 0 ? "ahead of" : "behind"];
   return [
-    `has a clock that is ${seconds} s ${way} the database's, and download URLs begin and end that much off. Set both by NTP`,
+    `has a clock that is ${seconds} s ${way} the database's, so download URLs begin and expire at the wrong time. Synchronise both by NTP`,
   ];
 }
 
@@ -76,12 +75,12 @@ async function isThere(blobs: BlobStore, key: string): Promise<boolean> {
 function describe({ name, message, code }: NodeJS.ErrnoException): string {
   if (name === "StoreFailed") return message;
   const remedy = code === undefined ? undefined : REMEDIES.get(code);
-  return `the folder of the objects can't be used (${code ?? name}). ${remedy ?? "Look at the disk, and at the rights of the folder."}`;
+  return `the folder of the objects can't be used (${code ?? name}). ${remedy ?? "Check the disk and the folder's permissions."}`;
 }
 
 const REMEDIES = new Map([
-  ["EACCES", "Give this user the right to read and write the folder `objects` of the data folder."],
+  ["EACCES", "Allow this user to read and write the folder `objects` in the data folder."],
   ["EROFS", "Its disk is mounted read-only."],
   ["ENOSPC", "Its disk is full."],
-  ["ENOTDIR", "Something else has its name: move it away."],
+  ["ENOTDIR", "Another file has its name: move it."],
 ]);

@@ -9,7 +9,7 @@ import { ExplainedError } from "#lib/explained-error.ts";
 export class StoreOfAnother extends ExplainedError {
   constructor() {
     super(
-      "The object store belongs to another installation, or to the database that this one is a copy of: what this database does not " +
+      "The object store belongs to another installation, or to the database that this one is a copy of: objects that this database does not " +
         "name would be deleted there. Give this installation a bucket, prefix or data folder of its own. If the store is to be its own " +
         "from now on, and nobody else's, run `latchkey store adopt`.",
     );

@@ -30,5 +30,5 @@ interface StoredBlueprint {
 
 /** One sentence with the remedy. */
 export const describeMissingType = ({ account, blueprint, nodeId, type }: MissingType): string =>
-  `node type ${type}: the node ${nodeId} of the Blueprint ${account}/${blueprint} has it, and this process does not. Name its file ` +
+  `node type ${type}: the node ${nodeId} of the Blueprint ${account}/${blueprint} uses it, but this process does not have it. Name its file ` +
   "in LATCHKEY_NODE_FILES, here and in the environment of every serve process";

@@ -28,6 +28,6 @@ export function describePlain({ kind, account, id, hosts, insecure }: PlainHosts
   const noun = kind === "blueprint" ? "Blueprint" : kind;
   const remedy = insecure
     ? "Its document says `insecure: true`; use https:// as soon as the target has it"
-    : "It goes on; use https://, or put `insecure: true` into the document, which `apply` wants now";
+    : "It keeps working; use https://, or put `insecure: true` into the document, which `apply` now requires";
   return `the ${noun} ${account}/${id} sends without encryption over public networks (${hosts.join(", ")}). ${remedy}`;
 }

@@ -29,5 +29,5 @@ export async function listSecretConditions(db: Database): Promise<readonly Secre
 
 /** One sentence with the remedy. */
 export const describeSecretCondition = ({ account, strategyId, places }: SecretCondition): string =>
-  `the login of the strategy ${account}/${strategyId} decides by secret fields (${places.join(", ")}). It goes on, but test logins do not ` +
-  "show those steps. Compare fields that are not secret, or ask `$exists($credential.<field>)`, and apply it again";
+  `the login of the strategy ${account}/${strategyId} depends on secret fields (${places.join(", ")}). It keeps working, but test logins do not ` +
+  "show those steps. Compare fields that are not secret, or use `$exists($credential.<field>)`, and apply it again";

@@ -23,5 +23,5 @@ export async function listAccountsWithTooFew(db: Database): Promise<readonly Too
 }
 
 export const describeTooFew = ({ account, admins }: TooFewAdmins): string =>
-  `account ${account} wants two admins to agree (\`two_person\`), and there ${admins === 1 ? "is one" : "is none"}: changes that ` +
-  "decide where its credentials go can't be made. Make another one: latchkey operators create ana@example.com --role admin";
+  `account ${account} requires two admins (\`two_person\`), but there ${admins === 1 ? "is only one" : "is none"}: changes that ` +
+  "decide where its credentials go can't be made. Create another one: latchkey operators create ana@example.com --role admin";

@@ -58,7 +58,7 @@ class SweepTaken extends Error {
   override readonly name = "SweepTaken";
 
   constructor() {
-    super("another process goes on with this sweep of the object store");
+    super("another process has taken over this sweep of the object store");
   }
 }
 
@@ -72,7 +72,7 @@ async function carryOut(services: Swept, begun: ObjectSweep, isOurs: IsOurs): Pr
     if (found > REMOVED_MAX.objects && found > seen * REMOVED_MAX.share) {
       log.error(
         { alarm: "sweep_stopped", seen, found },
-        "the sweep would remove more than 5 % of the objects and stopped: does this database lack rows, as after the restore of an old backup? " +
+        "the sweep would remove more than 5 % of the objects and stopped: check whether this database lacks rows, as after restoring an old backup. " +
           "If it does not, remove them with `latchkey store sweep`",
       );
       await endSweep(db, sweep);

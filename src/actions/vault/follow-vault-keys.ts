@@ -25,7 +25,7 @@ export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => P
         });
       } catch (error) {
         // The database is away, or a key is damaged: the keys stay as they are.
-        log.debug(describeError(error), "the vault's keys can't be followed");
+        log.debug(describeError(error), "reading the vault's keys failed; retrying");
       }
     }
   };
@@ -47,7 +47,7 @@ async function keepUp(
     if (isOpener && !(await vault.learn(kid).catch(() => false))) {
       complain(
         kid,
-        "A master key was added that this process does not hold. Give it the new keyset and start it again, before the key is promoted.",
+        "A master key was added that this process does not have. Give it the new keyset and restart it before the key is promoted.",
       );
     } else if (isPrimary && vault.kid !== kid) vault.sealWith(publicJwk);
   }

@@ -103,8 +103,8 @@ export async function promoteKey(
     const keyset = await source.read();
     if (!readMasterKey(keyset.reveal()).privateKeys.has(kid)) {
       throw new OperatorError(
-        `The private half of ${kid} is not in ${source.name}: what it seals could not be opened here. Give this machine the ` +
-          "keyset that holds it.",
+        `The private key of ${kid} is not in ${source.name}: values sealed with it could not be opened here. Give this machine the ` +
+          "keyset that has it.",
       );
     }
     // The database decides; the keyset says what a new, empty database would begin with.
@@ -125,20 +125,20 @@ export async function retireKey(db: Database, audit: AuditKeys, kid: string): Pr
     if (!key) throw unknownKey(kid, await listVaultKeys(tx));
     if (key.isPrimary) {
       throw new OperatorError(
-        `${kid} is the primary key: it seals whatever comes. Promote another one first: latchkey master-key promote KID`,
+        `${kid} is the primary key, which seals all new values. Promote another one first: latchkey master-key promote KID`,
       );
     }
     const use = (await countSealed(tx)).filter((each) => each.kid === kid);
     if (use.length > 0) {
       const counts = use.map(({ noun, total }) => `${total} ${noun}`).join(" and ");
       throw new OperatorError(
-        `${kid} still seals ${counts}. Seal them anew first: latchkey master-key rewrap`,
+        `${kid} still seals ${counts}. Reseal them first: latchkey master-key rewrap`,
       );
     }
     if (!key.isSettled) {
       throw new OperatorError(
-        `${kid} was the primary key until less than ${SETTLED_MS / 1_000} seconds ago: a process may not have heard of it yet. ` +
-          "Run the same again in a minute.",
+        `${kid} was the primary key until less than ${SETTLED_MS / 1_000} seconds ago: some processes may still use it. ` +
+          "Run the command again in a minute.",
       );
     }
     await recordChange(tx, audit, kid, "retired", await deleteVaultKey(tx, kid));
@@ -153,7 +153,7 @@ function unregistered(masterKey: MasterKey | null, keys: readonly VaultKey[]): r
 async function register(tx: Database, audit: AuditKeys, source: KeySource, kid: string): Promise<void> {
   const publicJwk = readMasterKey((await source.read()).reveal()).publicJwks.get(kid);
   if (publicJwk === undefined)
-    throw new OperatorError(`There is no key ${kid} in ${source.name}. Put the keyset that holds it there.`);
+    throw new OperatorError(`There is no key ${kid} in ${source.name}. Put the keyset that has it there.`);
   // Again, it is as it was: a key that seals goes on to.
   if ((await listVaultKeys(tx)).some((key) => key.kid === kid && key.publicJwk === publicJwk)) return;
   const sentinel = await sealSentinel(publicJwk);

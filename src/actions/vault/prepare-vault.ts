@@ -46,9 +46,9 @@ function withoutPrimary(refused: readonly RowRefused[]): VaultSetupError {
     );
   }
   return new VaultSetupError(
-    `${refused.map(describeRefused).join(" ")} No other key of the vault may seal, so nothing is sealed. Find out who can write to ` +
+    `${refused.map(describeRefused).join(" ")} The vault has no other key that may seal, so nothing is sealed. Find out who can write to ` +
       "the database. Then, where the master key is, `latchkey master-key add KID` and `latchkey master-key promote KID` with the id of " +
-      "your own key put its row right.",
+      "your own key restore its row.",
   );
 }
 
@@ -61,9 +61,9 @@ export async function sealSentinel(publicJwk: string): Promise<Uint8Array> {
 async function openSentinel(vault: Vault, { masterKey, source }: ReadKeys, key: VaultKey): Promise<void> {
   if (!masterKey.privateKeys.has(key.kid)) {
     throw new VaultSetupError(
-      `The master key is not the one of this database: ${source.name} holds ${[...masterKey.privateKeys.keys()].join(", ")} ` +
+      `The master key does not belong to this database: ${source.name} has ${[...masterKey.privateKeys.keys()].join(", ")} ` +
         `and not ${key.kid}, with which values of this database are or may be sealed. Give the keyset that holds it, from ` +
-        "your backup if need be; `latchkey master-key status` shows what each key seals.",
+        "your backup if necessary; `latchkey master-key status` shows what each key seals.",
     );
   }
   try {

@@ -1,5 +1,5 @@
 import { suggestion } from "#domain/config-nearest.ts";
-import { CommandFailed, USAGE } from "#cli/output.ts";
+import { CommandFailed, EXIT_CODES } from "#cli/output.ts";
 import { bankTransactions } from "./bank-transactions.ts";
 import { invoices } from "./invoices.ts";
 import { meterReadings } from "./meter-readings.ts";
@@ -24,5 +24,5 @@ export function findExamples(name: string): readonly Example[] {
   const found = EXAMPLES.find((example) => example.name === name);
   if (found) return [found];
   const names = [...EXAMPLES.map((example) => example.name), ALL];
-  throw new CommandFailed(`There is no example "${name}"${suggestion(name, names, "there are")}`, USAGE);
+  throw new CommandFailed(`There is no example "${name}"${suggestion(name, names, "there are")}`, EXIT_CODES.usage);
 }

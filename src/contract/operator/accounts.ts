@@ -7,9 +7,9 @@ const TAG = "Accounts";
 
 const account = {
   account: text("The account's name in its document."),
-  id: text("Its id (`acct_...`), which other systems may know."),
-  name: text("For people."),
-  created_at: time("When it was made."),
+  id: text("The account's id (`acct_...`)."),
+  name: text("The display name."),
+  created_at: time("When it was created."),
   updated_at: time("When its document was last applied."),
 };
 
@@ -25,10 +25,10 @@ export const listAccounts = defineOperation({
 });
 
 const branding = {
-  name: orNull(text("What end users read; `null`: the account's name.")),
-  accent_color: orNull(text("The colour of buttons and links, like `#3355ff`.")),
+  name: orNull(text("The name that end users see; `null`: the account's name.")),
+  accent_color: orNull(text("The colour of buttons and links, such as `#3355ff`.")),
   support_url: orNull(text("Where end users get help: https:// or mailto:.")),
-  logo_url: orNull(text("A picture, as a `data:` URI.")),
+  logo_url: orNull(text("The logo, as a `data:` URI.")),
 };
 
 export const readAccount = defineOperation({
@@ -43,14 +43,17 @@ export const readAccount = defineOperation({
     {
       ...account,
       allowed_origins: Type.Array(text("An origin that a `return_url` may have.")),
-      session_lifetime_ms: count("How long a hosted form can be opened."),
+      session_lifetime_ms: count("How long a credential session lasts."),
       retention_ms: count("How long the data of ended runs is kept."),
-      concurrency: count("Runs executing at once."),
+      concurrency: count("Runs that may execute at the same time."),
       rate_limit: orNull(
-        closed({ per_second: count("Requests a second of each API key."), burst: count("At once.") }),
+        closed({
+          per_second: count("Requests per second of each API key."),
+          burst: count("Requests allowed in a burst."),
+        }),
       ),
       two_person: Type.Boolean({
-        description: "Whether changes that decide where its credentials go need two admins.",
+        description: "Whether changes to where its credentials go need two admins.",
       }),
       branding: closed(branding),
       yaml: text("The document."),
@@ -70,28 +73,28 @@ export const changeAccount = defineOperation({
   tag: TAG,
   summary: "Change an account",
   description:
-    "A key that is left out stays as it is. The document is checked as by `apply`: a mistake is 422 with a detail for each, and nothing is changed.",
+    "Omitted keys keep their values. The document is checked as by `apply`: invalid input is answered with 422 and a detail for each problem, and nothing is changed.",
   permission: "config.apply",
   body: closed({
-    name: Type.Optional(Type.String({ maxLength: 255, description: "For people." })),
+    name: Type.Optional(Type.String({ maxLength: 255, description: "The display name." })),
     allowed_origins: Type.Optional(
       Type.Array(Type.String({ maxLength: 300 }), {
         maxItems: 100,
         description: "Origins that a `return_url` may have.",
       }),
     ),
-    session_lifetime: Type.Optional(Type.String({ maxLength: 20, description: "Like `7d`." })),
-    retention: Type.Optional(Type.String({ maxLength: 20, description: "Like `30d`." })),
-    concurrency: number("Runs executing at once."),
+    session_lifetime: Type.Optional(Type.String({ maxLength: 20, description: "A duration such as `7d`." })),
+    retention: Type.Optional(Type.String({ maxLength: 20, description: "A duration such as `30d`." })),
+    concurrency: number("Runs that may execute at the same time."),
     rate_limit: Type.Optional(
       orNull(closed({ per_second: Type.Integer({ minimum: 1 }), burst: Type.Integer({ minimum: 1 }) })),
     ),
     branding: Type.Optional(
       closed({
         name: given("`null`: the account's name."),
-        accent_color: given("Like `#3355ff`; `null`: none."),
+        accent_color: given("A colour such as `#3355ff`; `null`: none."),
         support_url: given("https:// or mailto:; `null`: none."),
-        logo_url: given("A picture, as a `data:` URI; `null`: none."),
+        logo_url: given("The logo, as a `data:` URI; `null`: none."),
       }),
     ),
   }),

@@ -10,23 +10,25 @@ const ofAccount = Type.Optional(Type.String({ maxLength: 200, description: "The 
 export const listed = closed({
   ...paging,
   account: ofAccount,
-  retired: Type.Optional(Type.Boolean({ description: "Only those that are retired, or are not." })),
+  retired: Type.Optional(
+    Type.Boolean({ description: "Only retired ones, or only those that are not retired." }),
+  ),
 });
 
 /** What every document in force tells about itself. */
 export const inForce = {
   account: text("The account's name."),
-  version: count("The version in force."),
-  retired: Type.Boolean({ description: "Nothing begins with it any more." }),
+  version: count("The current version."),
+  retired: Type.Boolean({ description: "Whether it is retired: nothing new starts with it." }),
   applied_at: time("When this version was applied."),
   applied_by: orNull(text("The operator who did it; `null`: the command line.")),
 } satisfies TProperties;
 
 export const difference = closed(
   {
-    path: text("The place, like `nodes.lines.fields.total`."),
-    before: orNull(text("What was there, as JSON; `null`: nothing.")),
-    after: orNull(text("What is there, as JSON; `null`: nothing.")),
+    path: text("The place, such as `nodes.lines.fields.total`."),
+    before: orNull(text("The old value, as JSON; `null`: none.")),
+    after: orNull(text("The new value, as JSON; `null`: none.")),
   },
   { title: "Difference" },
 );
@@ -37,7 +39,7 @@ export const versions = page(
     version: count("Its number."),
     applied_at: time("When it was applied."),
     applied_by: orNull(text("The operator who did it; `null`: the command line.")),
-    is_in_force: Type.Boolean({ description: "Whether it is the one in force." }),
+    is_in_force: Type.Boolean({ description: "Whether it is the current one." }),
   }),
 );
 
@@ -46,7 +48,7 @@ export const againstQuery = closed({
     Type.Integer({
       minimum: 1,
       maximum: 1_000_000_000,
-      description: "The version to compare with; left out: the one before.",
+      description: "The version to compare with; default: the previous one.",
     }),
   ),
 });
@@ -57,7 +59,7 @@ export const versionAnswer = closed(
     applied_at: time("When it was applied."),
     applied_by: orNull(text("The operator who did it; `null`: the command line.")),
     yaml: text("The document."),
-    against: orNull(count("The version that it is compared with; `null`: it is the first.")),
+    against: orNull(count("The version that it is compared with; `null`: this is the first one.")),
     differences: Type.Array(difference),
   },
   { title: "Version" },
@@ -65,18 +67,20 @@ export const versionAnswer = closed(
 
 export const form = closed(
   {
-    name: text("What the form is headed with."),
-    description: orNull(text("What stands below.")),
+    name: text("The form's heading."),
+    description: orNull(text("The text below the heading.")),
     fields: Type.Array(
       closed({
         key: text("The field's key."),
-        label: text("What stands beside it."),
+        label: text("The field's label."),
         type: text("text, password, select, …"),
-        is_required: Type.Boolean({ description: "Whether it must be filled in." }),
-        is_secret: Type.Boolean({ description: "Whether it is hidden and never shown again." }),
-        placeholder: orNull(text("Shown in it while it is empty.")),
-        help: orNull(text("What stands below it.")),
-        options: Type.Array(closed({ value: text("What is sent."), label: text("What is shown.") })),
+        is_required: Type.Boolean({ description: "Whether it is required." }),
+        is_secret: Type.Boolean({ description: "Whether its value is hidden and never shown again." }),
+        placeholder: orNull(text("The placeholder, shown while it is empty.")),
+        help: orNull(text("The help text below it.")),
+        options: Type.Array(
+          closed({ value: text("The value that is sent."), label: text("The text that is shown.") }),
+        ),
       }),
     ),
   },
@@ -90,18 +94,18 @@ export const graph = closed(
         id: text("The node's id."),
         type: text("Its type."),
         name: orNull(text("Its name.")),
-        gives: oneOf(["records", "value", "results"], "What it gives."),
-        when: orNull(text("On what condition it is executed.")),
+        gives: oneOf(["records", "value", "results"], "The kind of its output."),
+        when: orNull(text("The condition under which it is executed.")),
         credential: orNull(text("The slot of the credential that it uses.")),
-        milestone: orNull(text("What callers are told when it begins.")),
-        steps: Type.Array(text("Of a loop: the id of a step, in their order.")),
+        milestone: orNull(text("The progress step that callers see when it starts.")),
+        steps: Type.Array(text("The id of a loop's step, in order.")),
       }),
     ),
     edges: Type.Array(
       closed({
         from: text("A node's id."),
         to: text("A node's id."),
-        kind: oneOf(["flow", "reads"], "Taken with `from`, or read by an expression."),
+        kind: oneOf(["flow", "reads"], "`flow`: taken with `from`; `reads`: read by an expression."),
       }),
     ),
   },
@@ -110,33 +114,33 @@ export const graph = closed(
 
 const documents = Type.Array(
   closed({
-    file: Type.String({ minLength: 1, maxLength: 200, description: "What problems call it." }),
+    file: Type.String({ minLength: 1, maxLength: 200, description: "The file name to use in problems." }),
     text: Type.String({
       maxLength: limits.configBodyBytesMax,
-      description: "YAML or JSON; one document or several.",
+      description: "YAML or JSON, with one or more documents.",
     }),
   }),
   {
     minItems: 1,
     maxItems: 100,
-    description: "What is in question: 256 KiB in all. Larger documents are applied by `latchkey apply`.",
+    description: "The documents, up to 256 KiB in total. Apply larger ones with `latchkey apply`.",
   },
 );
 
 const problem = closed(
   {
-    file: text("As it was called."),
+    file: text("The file's name."),
     line: count("From 1."),
     column: count("From 1."),
-    path: text("Like `nodes[3].request.url`; empty for a whole document."),
-    message: text("What is wrong, and the remedy."),
+    path: text("The place, such as `nodes[3].request.url`; empty for a whole document."),
+    message: text("The problem and its remedy."),
   },
   { title: "ConfigProblem" },
 );
 
 const problems = Type.Array(problem, { description: "Empty: it can be applied." });
 
-export const kind = oneOf(["account", "strategy", "blueprint"], "What it is.");
+export const kind = oneOf(["account", "strategy", "blueprint"], "The kind of document.");
 
 export const checkConfig = defineOperation({
   id: "checkConfig",
@@ -144,11 +148,11 @@ export const checkConfig = defineOperation({
   path: "/config/check",
   tag: TAG,
   summary: "Check documents while they are typed",
-  description: "Every problem with its place, in the words of `latchkey validate`. Changes nothing.",
+  description: "Returns every problem with its place, as `latchkey validate` does. Changes nothing.",
   permission: "config.read",
   body: closed({
     documents,
-    language: Type.Optional(oneOf(LANGUAGES, "Of the forms; `en` unless given.")),
+    language: Type.Optional(oneOf(LANGUAGES, "The language of the forms; default `en`.")),
   }),
   bodyBytesMax: limits.configBodyBytesMax,
   status: 200,
@@ -156,18 +160,18 @@ export const checkConfig = defineOperation({
     {
       problems,
       warnings: Type.Array(problem, {
-        description: "What documents without a problem leave to chance: they can be applied.",
+        description: "Warnings of documents without problems. They can be applied.",
       }),
       documents: Type.Array(
         closed({
           kind,
           account: text("Its account's name."),
           id: text("Its id."),
-          file: text("As it was called."),
+          file: text("The file's name."),
           graph: orNull(graph),
           form: orNull(form),
         }),
-        { description: "Those without a problem." },
+        { description: "The documents without problems." },
       ),
     },
     { title: "CheckedConfig" },
@@ -175,21 +179,21 @@ export const checkConfig = defineOperation({
 });
 
 export const change = {
-  change: oneOf(["create", "update", "retire", "unchanged"], "What is done."),
+  change: oneOf(["create", "update", "retire", "unchanged"], "The kind of change."),
   kind,
   account: text("Its account's name."),
   id: text("Its id."),
 };
 
-const warnings = Type.Array(text("What the changes bring with them or need, and the remedy."));
+const warnings = Type.Array(text("A consequence or requirement of the changes, with the remedy."));
 
 export const planConfig = defineOperation({
   id: "planConfig",
   method: "post",
   path: "/config/plan",
   tag: TAG,
-  summary: "Say what applying documents would change",
-  description: "As `latchkey plan`. Changes nothing.",
+  summary: "Preview what applying documents would change",
+  description: "The same as `latchkey plan`. Changes nothing.",
   permission: "config.read",
   body: closed({ documents }),
   bodyBytesMax: limits.configBodyBytesMax,
@@ -200,7 +204,7 @@ export const planConfig = defineOperation({
       changes: Type.Array(closed({ ...change, differences: Type.Array(difference) })),
       warnings,
       needs: Type.Array(text("Why applying them would need two admins."), {
-        description: "Empty: they would be applied at once.",
+        description: "Empty: they would be applied immediately.",
       }),
     },
     { title: "ConfigPlan" },
@@ -209,14 +213,14 @@ export const planConfig = defineOperation({
 
 export const applied = closed(
   {
-    changes: Type.Array(closed(change), { description: "Empty where they were proposed." }),
+    changes: Type.Array(closed(change), { description: "Empty if they were proposed." }),
     proposal: orNull(
       closed(
         {
           id: text("Its id (`prop_...`)."),
           reasons: Type.Array(text("Why it needs two admins.")),
           confirmations_wanted: count("How many admins must still confirm it."),
-          expires_at: time("Until when it can be confirmed."),
+          expires_at: time("The deadline for confirming it."),
         },
         { title: "NewProposal" },
       ),
@@ -231,9 +235,9 @@ export const applyConfig = defineOperation({
   method: "post",
   path: "/config/apply",
   tag: TAG,
-  summary: "Create and update what documents name",
+  summary: "Apply documents",
   description:
-    "As `latchkey apply`: all of them in one transaction, each change a new version; or none, and 422 with a detail for each problem. Where an account wants a second admin for one of the changes, none is made: `proposal` names what waits.",
+    "The same as `latchkey apply`: all documents are applied in one transaction, each change as a new version, or none, and the answer is 422 with a detail for each problem. If an account requires a second admin for one of the changes, nothing is applied, and `proposal` is the new proposal.",
   permission: "config.apply",
   body: closed({ documents }),
   bodyBytesMax: limits.configBodyBytesMax,
@@ -249,7 +253,10 @@ export const readConfigSchema = defineOperation({
   summary: "Read the JSON Schema of all documents, for editors",
   permission: "config.read",
   status: 200,
-  answer: Type.Unsafe<object>({ type: "object", description: "As `latchkey schema` prints it." }),
+  answer: Type.Unsafe<object>({
+    type: "object",
+    description: "The same as the output of `latchkey schema`.",
+  }),
 });
 
 /** What reading, publishing and retiring may fail with. */

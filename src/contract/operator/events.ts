@@ -8,19 +8,19 @@ export const watchChanges = defineOperation({
   path: "/events",
   tag: "Runs",
   summary: "Watch runs and reviews",
-  description: `Server-Sent Events. \`changes\`: \`{"runs": [{"id", "status", "progress_step"}], "reviews": [{"id", "run_id", "status"}]}\`, what has changed or is new, of every process. \`stale\`: too much has, or something may have been missed; read what is shown again. A comment every ${limits.eventHeartbeatMs / 1000} s shows that the connection lives. The stream ends with the session, when the service is restarted, and after an hour; connect again, and read what is shown again. To watch does not keep a session alive.`,
+  description: `Server-Sent Events. \`changes\`: \`{"runs": [{"id", "status", "progress_step"}], "reviews": [{"id", "run_id", "status"}]}\`, everything that changed or was created, in any process. \`stale\`: too many changes, or some may have been missed; reload the shown data. A comment every ${limits.eventHeartbeatMs / 1000} s shows that the connection is alive. The stream ends with the session, when the service restarts, and after an hour; then reconnect and reload the shown data. Watching does not extend a session.`,
   permission: "run.read",
   status: 200,
   streams: "text/event-stream",
   failures: [
     {
       status: 429,
-      description: `Too many streams are open: ${limits.dashboardStreamsPerSessionMax} of the session, or ${limits.dashboardStreamsMax} of the process.`,
+      description: `Too many streams are open: ${limits.dashboardStreamsPerSessionMax} in the session, or ${limits.dashboardStreamsMax} in the process.`,
       headers: ["Retry-After"],
       examples: {
         streams: errorExample(
           "rate_limit_exceeded",
-          "Too many dashboards watch. Close one, or reload now and then.",
+          "Too many dashboards are open. Close one, or reload manually.",
         ),
       },
     },

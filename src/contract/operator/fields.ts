@@ -24,7 +24,7 @@ export const oneOf = <T extends string>(values: readonly T[], description: strin
 export const role = Type.Unsafe<OperatorRole>({
   type: "string",
   enum: [...OPERATOR_ROLES],
-  description: "What the operator may do.",
+  description: "The operator's role.",
 });
 
 /** A time that a caller gives; any precision, in UTC or with an offset. */
@@ -40,14 +40,14 @@ export const paging = {
   cursor: Type.Optional(
     Type.String({
       maxLength: 500,
-      description: "`next_cursor` of the page before; left out: the first page.",
+      description: "`next_cursor` of the previous page; default: the first page.",
     }),
   ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: limits.pageItemsMax,
-      description: `Items of a page, ${limits.pageItems} unless given.`,
+      description: `Items per page; default ${limits.pageItems}.`,
     }),
   ),
 };
@@ -57,7 +57,7 @@ export const page = <S extends TSchema>(title: string, items: S) =>
   closed(
     {
       items: Type.Array(items),
-      next_cursor: orNull(text("Where the next page begins; `null`: this is the last one.")),
+      next_cursor: orNull(text("The cursor of the next page; `null`: this is the last one.")),
     },
     { title },
   );

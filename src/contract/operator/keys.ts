@@ -7,7 +7,7 @@ const TAG = "API keys";
 
 const lifetime = Type.Integer({ minimum: 60, maximum: 3_650 * 86_400, description: "Seconds." });
 const label = Type.String({ maxLength: 255, description: "A label for people." });
-const scope = oneOf(KEY_SCOPES, "What a key may do.");
+const scope = oneOf(KEY_SCOPES, "A scope of the key.");
 const scopes = Type.Array(scope, {
   minItems: 1,
   maxItems: KEY_SCOPES.length,
@@ -15,7 +15,7 @@ const scopes = Type.Array(scope, {
   description:
     "`runs`: trigger, read and cancel runs; `sessions`: create and read credential sessions; `credentials:delete`.",
 });
-const key = text("The key itself. Shown this once.");
+const key = text("The key itself. It is shown only once.");
 
 export const listKeys = defineOperation({
   id: "listKeys",
@@ -23,7 +23,7 @@ export const listKeys = defineOperation({
   path: "/keys",
   tag: TAG,
   summary: "List API keys",
-  description: "Never a key itself, which is stored nowhere.",
+  description: "The keys themselves are never stored or returned.",
   permission: "key.read",
   query: closed({
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
@@ -38,13 +38,13 @@ export const listKeys = defineOperation({
         name: text("A label for people."),
         blueprints: orNull(Type.Array(text("A Blueprint's key."))),
         scopes: orNull(
-          Type.Array(scope, { description: "null: made before there were scopes; it may do everything." }),
+          Type.Array(scope, { description: "null: created before there were scopes; it may do everything." }),
         ),
-        created_at: time("When it was made."),
-        expires_at: orNull(time("When it ends.")),
+        created_at: time("When it was created."),
+        expires_at: orNull(time("When it expires.")),
         revoked_at: orNull(time("When it was revoked.")),
         last_used_at: orNull(time("When it was last used, to the minute.")),
-        replaced_by: orNull(text("The key that a rotation has made in its place.")),
+        replaced_by: orNull(text("The key that replaced it in a rotation.")),
       },
       { title: "ApiKey" },
     ),
@@ -56,7 +56,7 @@ export const createKey = defineOperation({
   method: "post",
   path: "/keys",
   tag: TAG,
-  summary: "Make an API key",
+  summary: "Create an API key",
   permission: "key.manage",
   body: closed({
     account: Type.String({ minLength: 1, maxLength: 200, description: "The account's name." }),
@@ -65,7 +65,7 @@ export const createKey = defineOperation({
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
         minItems: 1,
         maxItems: 100,
-        description: "Only these Blueprints; left out: all.",
+        description: "Only these Blueprints; default: all.",
       }),
     ),
     scopes: Type.Optional(scopes),
@@ -81,13 +81,13 @@ export const rotateKey = defineOperation({
   method: "post",
   path: "/keys/{keyId}/rotate",
   tag: TAG,
-  summary: "Make a key in another's place",
+  summary: "Rotate an API key",
   permission: "key.manage",
   body: closed({
     overlap_seconds: Type.Integer({
       minimum: 0,
       maximum: 90 * 86_400,
-      description: "How long the old key works beside the new one; 0 revokes it at once.",
+      description: "How long the old key keeps working, in seconds; 0 revokes it immediately.",
     }),
     name: Type.Optional(label),
     scopes: Type.Optional(scopes),
@@ -98,12 +98,12 @@ export const rotateKey = defineOperation({
     {
       id: text("`key_...`"),
       key,
-      replaces: text("The old one."),
-      replaced_ends_at: time("When that one ends."),
+      replaces: text("The old key."),
+      replaced_ends_at: time("When the old key expires."),
     },
     { title: "RotatedApiKey" },
   ),
-  failures: [missing("API key"), conflict("It was rotated, revoked or has expired.")],
+  failures: [missing("API key"), conflict("The key was rotated or revoked, or has expired.")],
 });
 
 export const revokeKey = defineOperation({
@@ -111,7 +111,7 @@ export const revokeKey = defineOperation({
   method: "post",
   path: "/keys/{keyId}/revoke",
   tag: TAG,
-  summary: "Revoke an API key at once",
+  summary: "Revoke an API key",
   permission: "key.manage",
   status: 204,
   failures: [missing("API key")],

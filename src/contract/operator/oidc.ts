@@ -7,21 +7,21 @@ import { me } from "./session.ts";
 
 const TAG = "Sign-in";
 
-const url = text("Where the browser goes.");
+const url = text("The URL to send the browser to.");
 const query = Type.String({
   maxLength: 3_900,
-  description: "The query that the provider has sent the browser back with, as it stands.",
+  description: "The query with which the provider redirected the browser back, unchanged.",
 });
 const notSetUp = conflict(
-  "There is no single sign-on here, or the provider does not answer for this session.",
+  "Single sign-on is not configured, or this session was not opened through the provider.",
 );
 const unavailable: Failure = {
   status: 502,
-  description: "The provider can't be asked just now (`oidc_unavailable`).",
+  description: "The provider can't be reached (`oidc_unavailable`).",
   examples: {
     unavailable: errorExample(
       "internal_error",
-      "The provider of single sign-on can't be asked just now. Try again shortly, or sign in by password.",
+      "The single sign-on provider can't be reached. Try again shortly, or sign in with your password.",
     ),
   },
 };
@@ -32,13 +32,13 @@ export const readSignInMethods = defineOperation({
   path: "/session/methods",
   formerPath: "/session/ways",
   tag: TAG,
-  summary: "Read how one can sign in",
+  summary: "Read the sign-in methods",
   permission: "open",
   status: 200,
   answer: closed(
     {
-      password: Type.Boolean({ description: "Whether by password." }),
-      oidc: orNull(closed({ label: text("What the button says.") }, { title: "SingleSignOn" })),
+      password: Type.Boolean({ description: "Whether operators can sign in with a password." }),
+      oidc: orNull(closed({ label: text("The button's label.") }, { title: "SingleSignOn" })),
     },
     { title: "SignInMethods" },
   ),
@@ -51,19 +51,19 @@ export const beginOidcSignIn = defineOperation({
   tag: TAG,
   summary: "Begin a single sign-on",
   description:
-    "Sets a cookie that ties the way back to this browser. The header `X-CSRF-Token` must be there, with any value.",
+    "Sets a cookie that ties the flow to this browser. The header `X-CSRF-Token` must be present, with any value.",
   permission: "open",
   body: closed({
     return_to: Type.Optional(
       Type.String({
         pattern: "^/([^/\\\\\\u0000-\\u001f][^\\u0000-\\u001f]*)?$",
         maxLength: 2_000,
-        description: "a page of the dashboard, such as /runs, that is given back at the end",
+        description: "a page of the dashboard, such as /runs, that is returned at the end",
       }),
     ),
   }),
   status: 201,
-  answer: closed({ url }, { title: "Departure" }),
+  answer: closed({ url }, { title: "AuthorizationUrl" }),
   failures: [notSetUp, unavailable],
 });
 
@@ -78,7 +78,10 @@ export const finishOidcSignIn = defineOperation({
   permission: "open",
   body: closed({ query }),
   status: 201,
-  answer: closed({ me, return_to: text("The page that was asked for.") }, { title: "SignedInByProvider" }),
+  answer: closed(
+    { me, return_to: text("The `return_to` of the beginning.") },
+    { title: "SignedInByProvider" },
+  ),
   failures: [notSetUp, unavailable],
 });
 
@@ -87,12 +90,12 @@ export const beginOidcStepUp = defineOperation({
   method: "post",
   path: "/session/step-up/oidc/begin",
   tag: TAG,
-  summary: "Begin to sign in at the provider again",
+  summary: "Begin a step-up at the provider",
   description:
-    "Of a session that was opened there. The provider is told to ask even if somebody is signed in there.",
+    "For a session that was opened through the provider. The provider must ask for credentials even if it has a session.",
   permission: "self.manage",
   status: 201,
-  answer: closed({ url }, { title: "StepUpDeparture" }),
+  answer: closed({ url }, { title: "StepUpAuthorizationUrl" }),
   failures: [notSetUp, unavailable],
 });
 
@@ -101,9 +104,9 @@ export const finishOidcStepUp = defineOperation({
   method: "post",
   path: "/session/step-up/oidc",
   tag: TAG,
-  summary: "Finish to sign in at the provider again",
+  summary: "Finish a step-up at the provider",
   description:
-    "The same person, asked within the last five minutes. Sets another cookie; the one before is worth nothing any more.",
+    "It must be the same person, authenticated within the last five minutes. Sets a new cookie and invalidates the old one.",
   permission: "self.manage",
   body: closed({ query }),
   status: 200,

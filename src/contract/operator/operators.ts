@@ -4,8 +4,8 @@ import { defineOperation } from "./operation.ts";
 
 const TAG = "Operators";
 
-const password = text("The new password. Shown this once.");
-const unfit = conflict("It is the only admin, or the name is taken.");
+const password = text("The new password. It is shown only once.");
+const unfit = conflict("It is the only admin, or the email is taken.");
 
 export const listOperators = defineOperation({
   id: "listOperators",
@@ -20,15 +20,13 @@ export const listOperators = defineOperation({
     closed(
       {
         id: text("The operator's id (`op_...`)."),
-        email: text("The sign-in name."),
+        email: text("The email to sign in with."),
         role,
-        has_second_factor: Type.Boolean({ description: "Whether a sign-in wants a code." }),
+        has_second_factor: Type.Boolean({ description: "Whether signing in requires a code." }),
         single_sign_on_since: orNull(
-          time(
-            "When the operator became known at the provider of single sign-on; `null`: by password alone.",
-          ),
+          time("When the operator was linked to the single sign-on provider; `null`: not linked."),
         ),
-        created_at: time("When the operator was made."),
+        created_at: time("When the operator was created."),
         disabled_at: orNull(time("When the operator was disabled.")),
       },
       { title: "Operator" },
@@ -41,15 +39,15 @@ export const createOperator = defineOperation({
   method: "post",
   path: "/operators",
   tag: TAG,
-  summary: "Make an operator",
+  summary: "Create an operator",
   permission: "operator.manage",
   body: closed({
-    email: Type.String({ minLength: 3, maxLength: 241, description: "The sign-in name." }),
+    email: Type.String({ minLength: 3, maxLength: 241, description: "The email to sign in with." }),
     role,
   }),
   status: 201,
   answer: closed(
-    { id: text("The operator's id (`op_...`)."), email: text("The sign-in name."), password },
+    { id: text("The operator's id (`op_...`)."), email: text("The email to sign in with."), password },
     { title: "NewOperator" },
   ),
   failures: [unfit],
@@ -61,7 +59,7 @@ export const disableOperator = defineOperation({
   path: "/operators/{operatorId}/disable",
   tag: TAG,
   summary: "Disable an operator",
-  description: "Their sessions end at once.",
+  description: "Their sessions end immediately.",
   permission: "operator.manage",
   status: 204,
   failures: [missing("operator"), unfit],
@@ -72,7 +70,7 @@ export const enableOperator = defineOperation({
   method: "post",
   path: "/operators/{operatorId}/enable",
   tag: TAG,
-  summary: "Let an operator sign in again",
+  summary: "Enable an operator",
   permission: "operator.manage",
   status: 204,
   failures: [missing("operator")],
@@ -83,8 +81,8 @@ export const changeRole = defineOperation({
   method: "post",
   path: "/operators/{operatorId}/role",
   tag: TAG,
-  summary: "Change what an operator may do",
-  description: "Their sessions end at once.",
+  summary: "Change an operator's role",
+  description: "Their sessions end immediately.",
   permission: "operator.manage",
   body: closed({ role }),
   status: 204,
@@ -97,7 +95,7 @@ export const resetPassword = defineOperation({
   path: "/operators/{operatorId}/reset-password",
   tag: TAG,
   summary: "Give an operator a new password",
-  description: "Their sessions end at once.",
+  description: "Their sessions end immediately.",
   permission: "operator.manage",
   status: 200,
   answer: closed({ password }, { title: "NewPassword" }),
@@ -109,8 +107,8 @@ export const resetSecondFactor = defineOperation({
   method: "post",
   path: "/operators/{operatorId}/reset-second-factor",
   tag: TAG,
-  summary: "Take an operator's second factor away",
-  description: "For a lost phone. Their sessions end at once.",
+  summary: "Reset an operator's second factor",
+  description: "For a lost phone. Their sessions end immediately.",
   permission: "operator.manage",
   status: 204,
   failures: [missing("operator")],
@@ -121,9 +119,9 @@ export const unlinkOperator = defineOperation({
   method: "post",
   path: "/operators/{operatorId}/unlink",
   tag: TAG,
-  summary: "Forget who an operator is at the provider of single sign-on",
+  summary: "Unlink an operator from the single sign-on provider",
   description:
-    "For an address of mail that has passed to somebody else there, or another provider. Their sessions end at once; who signs in there with the operator's address next is the operator.",
+    "For an email address that now belongs to someone else at the provider, or for a new provider. Their sessions end immediately; the next person who signs in there with the operator's email becomes the operator.",
   permission: "operator.manage",
   status: 204,
   failures: [missing("operator")],

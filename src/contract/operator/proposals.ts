@@ -8,19 +8,21 @@ const TAG = "Proposals";
 
 const proposal = {
   id: text("Its id (`prop_...`)."),
-  kind: oneOf(PROPOSAL_KINDS, "Documents that would be applied, or credentials that would be bound anew."),
+  kind: oneOf(PROPOSAL_KINDS, "Documents to apply, or credentials to rebind."),
   account: text("The account's name."),
   status: oneOf(
     PROPOSAL_STATUSES,
-    "`open`: it waits for admins; `confirmed`: a rebinding that may be carried out; the others are over. `stale`: what it was made on has changed.",
+    "`open`: awaiting confirmation; `confirmed`: a rebinding that can be applied; the others are final. `stale`: the documents have changed since it was proposed.",
   ),
-  proposed_by: orNull(text("The operator's sign-in name; `null`: the command line.")),
-  confirmed_by: Type.Array(text("An admin who agrees; one who has proposed it agrees.")),
-  confirmations_wanted: count("How many admins must still confirm it, by who is an admin now."),
+  proposed_by: orNull(text("The operator's email; `null`: the command line.")),
+  confirmed_by: Type.Array(
+    text("An admin who has confirmed it; an admin's own proposal counts as confirmed."),
+  ),
+  confirmations_wanted: count("How many admins must still confirm it, according to the current admins."),
   reasons: Type.Array(text("Why it needs two admins.")),
   created_at: time("When it was proposed."),
-  expires_at: time("Until when it can be confirmed, or carried out."),
-  ended_at: orNull(time("When it was over.")),
+  expires_at: time("The deadline for confirming or applying it."),
+  ended_at: orNull(time("When it was closed.")),
 };
 
 export const listProposals = defineOperation({
@@ -28,12 +30,12 @@ export const listProposals = defineOperation({
   method: "get",
   path: "/proposals",
   tag: TAG,
-  summary: "List changes that need a second admin, the newest first",
+  summary: "List proposals, newest first",
   permission: "config.read",
   query: closed({
     ...paging,
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
-    waiting: Type.Optional(Type.Boolean({ description: "Only those that wait." })),
+    waiting: Type.Optional(Type.Boolean({ description: "Only open ones." })),
   }),
   status: 200,
   answer: page("Proposals", closed(proposal, { title: "Proposal" })),
@@ -46,20 +48,20 @@ export const readProposal = defineOperation({
   method: "get",
   path: "/proposals/{proposalId}",
   tag: TAG,
-  summary: "Read a proposal with what it would change",
+  summary: "Read a proposal with its changes",
   permission: "config.read",
   status: 200,
   answer: closed(
     {
       ...proposal,
-      origins: Type.Array(text("An origin that something is sent to from then on.")),
-      credentials: count("Connected credentials that it concerns."),
+      origins: Type.Array(text("An origin to which credentials would be sent from then on.")),
+      credentials: count("Connected credentials that it affects."),
       documents: Type.Array(
         closed({
           kind,
           account: text("Its account's name."),
           id: text("Its id."),
-          is_new: Type.Boolean({ description: "Nothing was in force." }),
+          is_new: Type.Boolean({ description: "Whether the document is new." }),
           differences: Type.Array(difference),
         }),
       ),
@@ -74,28 +76,28 @@ export const readProposal = defineOperation({
     },
     { title: "ProposalDetail" },
   ),
-  failures: [missing("proposal"), conflict("The row was not written by this installation.")],
+  failures: [missing("proposal"), conflict("This installation did not write the row.")],
 });
 
 const OVER =
-  "It is over, it is the caller's own, the caller has confirmed it already, or what it was made on has changed.";
+  "It is closed, it is the caller's own, the caller has already confirmed it, or the documents have changed since.";
 
 export const confirmProposal = defineOperation({
   id: "confirmProposal",
   method: "post",
   path: "/proposals/{proposalId}/confirm",
   tag: TAG,
-  summary: "Confirm what somebody else has proposed",
+  summary: "Confirm a proposal",
   description:
-    "With the last confirmation documents are applied at once; a rebinding may be carried out for 24 hours, once, by `latchkey credentials rebind`.",
+    "The last confirmation applies documents immediately. A confirmed rebinding can be applied once within 24 hours, with `latchkey credentials rebind`.",
   permission: "proposal.confirm",
   status: 200,
   answer: closed(
     {
-      status: oneOf(["open", "confirmed", "applied"], "What has become of it."),
+      status: oneOf(["open", "confirmed", "applied"], "Its new status."),
       confirmations_wanted: count("How many admins must still confirm it."),
       changes: Type.Array(closed(change)),
-      warnings: Type.Array(text("What the changes bring with them.")),
+      warnings: Type.Array(text("A consequence of the changes.")),
     },
     { title: "ConfirmedProposal" },
   ),
@@ -108,8 +110,8 @@ export const discardProposal = defineOperation({
   path: "/proposals/{proposalId}/discard",
   tag: TAG,
   summary: "Discard a proposal",
-  description: "By an admin, or by the operator who has proposed it.",
+  description: "For admins, and the operator who proposed it.",
   permission: "proposal.discard",
   status: 204,
-  failures: [missing("proposal"), conflict("It is over.")],
+  failures: [missing("proposal"), conflict("The proposal is closed.")],
 });

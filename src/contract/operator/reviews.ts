@@ -25,21 +25,21 @@ const review = closed(
     account: text("The account's name."),
     run_id: text("The run that waits."),
     blueprint: text("The Blueprint's key."),
-    node: text("The node that asks."),
-    title: text("What is asked."),
+    node: text("The node that requested it."),
+    title: text("The question."),
     instructions: orNull(text("How to decide.")),
     editable: Type.Boolean({ description: "Whether records may be edited." }),
-    records_total: count("Its records."),
-    records_valid: count("Those without errors."),
-    created_at: time("When it began to wait."),
-    expires_at: orNull(time("When its time is over.")),
-    on_timeout: orNull(text("What happens then: fail or approve.")),
-    status: oneOf(STATUSES, "Where it stands."),
-    decided_by: orNull(text("Who decided: an operator's email, `cli`, or `timeout` when its time was over.")),
-    decided_at: orNull(time("When.")),
-    reason: orNull(text("Why.")),
+    records_total: count("All records."),
+    records_valid: count("Records without errors."),
+    created_at: time("When it was requested."),
+    expires_at: orNull(time("When it times out.")),
+    on_timeout: orNull(text("The outcome of a timeout: fail or approve.")),
+    status: oneOf(STATUSES, "Its status."),
+    decided_by: orNull(text("The reviewer: an operator's email, `cli`, or `timeout`.")),
+    decided_at: orNull(time("When it was decided.")),
+    reason: orNull(text("The reviewer's reason.")),
     edited: count("Records that were edited."),
-    excluded: count("Records that were left out."),
+    excluded: count("Records that were excluded."),
   },
   { title: "Review" },
 );
@@ -49,7 +49,7 @@ export const listReviews = defineOperation({
   method: "get",
   path: "/reviews",
   tag: TAG,
-  summary: "List what waits for a decision, oldest first",
+  summary: "List open reviews, oldest first",
   description: "At most 1,000.",
   permission: "review.read",
   query: closed({
@@ -76,7 +76,7 @@ export const listReviewRecords = defineOperation({
   method: "get",
   path: "/reviews/{reviewId}/records",
   tag: TAG,
-  summary: "List a review's records as they came to it",
+  summary: "List a review's records, before any edits",
   permission: "review.records",
   query: closed({ ...paging }),
   status: 200,
@@ -84,10 +84,10 @@ export const listReviewRecords = defineOperation({
     "ReviewRecords",
     closed(
       {
-        ordinal: count("Its place."),
+        ordinal: count("Its ordinal, from 0."),
         data: Type.Unknown({ description: "The record." }),
-        errors: Type.Array(Type.Unknown(), { description: "What is wrong with it." }),
-        is_valid: Type.Boolean({ description: "Whether nothing is." }),
+        errors: Type.Array(Type.Unknown(), { description: "Its errors." }),
+        is_valid: Type.Boolean({ description: "Whether it has no errors." }),
       },
       { title: "ReviewRecord" },
     ),
@@ -95,16 +95,16 @@ export const listReviewRecords = defineOperation({
   failures: [missing("review")],
 });
 
-const decided = conflict("It was decided already, its time is over, or its run has ended.");
+const decided = conflict("It is already decided, has timed out, or its run has ended.");
 
 export const approveReview = defineOperation({
   id: "approveReview",
   method: "post",
   path: "/reviews/{reviewId}/approve",
   tag: TAG,
-  summary: "Let the run go on, with the records as they are or as you change them",
+  summary: "Approve a review, with or without changes to its records",
   description:
-    "Where the Blueprint may write after it, with a second factor given within the last thirty minutes; `review_step_up` of the account says otherwise.",
+    "If the Blueprint may write after the review, this needs a second factor given within the last thirty minutes, unless the account's `review_step_up` says otherwise.",
   permission: "review.decide",
   bodyBytesMax: limits.reviewEditsBytesMax,
   body: closed({
@@ -112,12 +112,12 @@ export const approveReview = defineOperation({
       Type.Array(
         closed({ ordinal: Type.Integer({ minimum: 0 }), data: Type.Unsafe<object>({ type: "object" }) }),
         {
-          description: "New data of records, by their places.",
+          description: "New data for records, by ordinal.",
         },
       ),
     ),
     exclude: Type.Optional(
-      Type.Array(Type.Integer({ minimum: 0 }), { description: "Places of records to leave out." }),
+      Type.Array(Type.Integer({ minimum: 0 }), { description: "Ordinals of records to exclude." }),
     ),
     reason: Type.Optional(Type.String({ maxLength: limits.reviewReasonCharactersMax, description: "Why." })),
   }),
@@ -131,8 +131,8 @@ export const rejectReview = defineOperation({
   method: "post",
   path: "/reviews/{reviewId}/reject",
   tag: TAG,
-  summary: "End the run",
-  description: "With a second factor where letting it go on wants one.",
+  summary: "Reject a review and cancel its run",
+  description: "Needs a second factor if approving does.",
   permission: "review.decide",
   body: closed({
     reason: Type.String({ minLength: 1, maxLength: limits.reviewReasonCharactersMax, description: "Why." }),

@@ -25,13 +25,13 @@ const listed = {
   blueprint: orNull(text("The Blueprint's key; `null`: a test login, which has none.")),
   blueprint_version: orNull(count("The version that it executes.")),
   name: orNull(text("The caller's `run_name`.")),
-  status: oneOf(RUN_STATUSES, "Where it stands."),
-  progress_step: text("The finer step."),
+  status: oneOf(RUN_STATUSES, "Its status."),
+  progress_step: text("The step within the status."),
   created_at: time("When it was triggered."),
-  started_at: orNull(time("When it began to run.")),
+  started_at: orNull(time("When it started to execute.")),
   ended_at: orNull(time("When it ended.")),
   failure: orNull(text("The kind of failure; `null` unless it failed.")),
-  purged_at: orNull(time("When its data was taken away.")),
+  purged_at: orNull(time("When its data was purged.")),
 };
 
 export const listRuns = defineOperation({
@@ -44,11 +44,11 @@ export const listRuns = defineOperation({
   query: closed({
     ...paging,
     id: Type.Optional(Type.String({ maxLength: 100, description: "One run, by `run_...` or `run_key`." })),
-    status: Type.Optional(oneOf(RUN_STATUSES, "Where runs stand.")),
+    status: Type.Optional(oneOf(RUN_STATUSES, "The status of the runs.")),
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
     blueprint: Type.Optional(Type.String({ maxLength: 200, description: "The Blueprint's key." })),
     run_name: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 255, description: "How the run's name begins." }),
+      Type.String({ minLength: 1, maxLength: 255, description: "A prefix of the run's name." }),
     ),
     metadata: Type.Optional(
       Type.String({ minLength: 2, maxLength: 1_000, description: "`name=value`: runs with this metadata." }),
@@ -63,34 +63,34 @@ export const listRuns = defineOperation({
 const step = closed(
   {
     node: text("The node's id."),
-    status: oneOf(["started", "done", "failed"], "How far it is."),
-    attempts: count("How often it was tried."),
-    started_at: time("When it began."),
+    status: oneOf(["started", "done", "failed"], "Its state."),
+    attempts: count("Number of attempts."),
+    started_at: time("When it started."),
     ended_at: orNull(time("When it ended.")),
     duration_ms: orNull(count("How long it took.")),
-    output: orNull(text("What it gave: records, text, json, file or absent.")),
-    records_total: orNull(count("Records that it gave.")),
-    records_valid: orNull(count("Those without errors.")),
+    output: orNull(text("The kind of its output: records, text, json, file or absent.")),
+    records_total: orNull(count("Records in its output.")),
+    records_valid: orNull(count("Records without errors.")),
     records_usual: orNull(
-      count("The median of what the node gave in the last completed runs before; `null`: there are none."),
+      count("The median number of records of this node in the last completed runs; `null`: there are none."),
     ),
-    turns_begun: orNull(count("Of a loop: the records that it has come to.")),
-    turns_total: orNull(count("Of a loop: the records that it goes through, where that is known.")),
+    turns_begun: orNull(count("For a loop: records that it has begun.")),
+    turns_total: orNull(count("For a loop: all its records, if known.")),
     error: orNull(text("Why it failed, redacted.")),
     answer: orNull(
       closed(
         {
           status: count("Its status."),
-          address: text("Where it came from, after redirects; of a query the names alone."),
-          leads_to: orNull(text("Where a redirect that was not followed leads.")),
+          address: text("Its URL after redirects; of the query only the names."),
+          leads_to: orNull(text("The location of a redirect that was not followed.")),
           content_type: orNull(text("Its content type.")),
-          title: orNull(text("Of an HTML page.")),
-          begins: text("Its first 500 characters; of an HTML page those that people read."),
+          title: orNull(text("The title of an HTML page.")),
+          begins: text("Its first 500 characters; of an HTML page only the visible text."),
         },
         { title: "ShownAnswer" },
       ),
     ),
-    log: Type.Array(Type.Unknown(), { description: "What it wrote down, redacted." }),
+    log: Type.Array(Type.Unknown(), { description: "Its log, redacted." }),
   },
   { title: "RunStep" },
 );
@@ -101,35 +101,33 @@ export const readRun = defineOperation({
   path: "/runs/{runId}",
   tag: TAG,
   summary: "Read a run",
-  description: "Its steps, and the names and sizes of what it got and gave; never the content.",
+  description: "Its steps, and the names and sizes of its inputs and outputs, never their content.",
   permission: "run.read",
   status: 200,
   answer: closed(
     {
       ...listed,
-      failure_detail: orNull(text("Node, host and reason, redacted.")),
-      api_key_id: orNull(
-        text("The API key that triggered it; `null`: an operator did, or the command line."),
-      ),
+      failure_detail: orNull(text("The node, host and reason of the failure, redacted.")),
+      api_key_id: orNull(text("The API key that triggered it; `null`: an operator or the command line.")),
       started_by: orNull(text("The operator who started it by hand.")),
-      again_of: orNull(text("The run that it repeats.")),
-      reruns: Type.Array(text("A run that repeats it; the newest first, twenty at most.")),
+      again_of: orNull(text("The run that it reruns.")),
+      reruns: Type.Array(text("A rerun of it, newest first, at most twenty.")),
       purge_reason: orNull(
-        oneOf(["retention", "operator"], "Why: its time was over, or an operator did it."),
+        oneOf(["retention", "operator"], "Why it was purged: its retention ended, or an operator did it."),
       ),
       waits_for: orNull(text("The credential that it waits for.")),
-      parked_at: orNull(time("When it began to wait for a person.")),
+      parked_at: orNull(time("When it began to wait for a decision.")),
       asks_again_at: orNull(
-        time("When a node with `until` asks its target again, of a run that waits for that."),
+        time("When the next poll of a node with `until` is due, if the run waits for it."),
       ),
-      deadline_at: orNull(time("When its timeout is over.")),
-      retries: count("Requests that were sent again."),
-      lost_leases: count("Workers that it has lost."),
-      metadata: Type.Record(Type.String(), Type.String(), { description: "As the caller gave it." }),
+      deadline_at: orNull(time("When it times out.")),
+      retries: count("Requests that were retried."),
+      lost_leases: count("Workers that it lost."),
+      metadata: Type.Record(Type.String(), Type.String(), { description: "The caller's metadata." }),
       ignored_keys: Type.Array(
         closed({
-          name: text("A key of the trigger that the Blueprint does not know."),
-          did_you_mean: orNull(text("The nearest one that it knows.")),
+          name: text("A key of the trigger that the Blueprint does not define."),
+          did_you_mean: orNull(text("The most similar key that it defines.")),
         }),
       ),
       steps: Type.Array(step),
@@ -137,14 +135,14 @@ export const readRun = defineOperation({
         closed({
           ref_key: text("The input's key."),
           kind: text("text, json or file."),
-          filename: orNull(text("Of a file.")),
-          size_bytes: count("How large it is."),
+          filename: orNull(text("The file's name.")),
+          size_bytes: count("Its size."),
         }),
       ),
       credentials: Type.Array(
         closed({
-          slot: text("The Blueprint's name for it."),
-          credential_id: text("`cred_...`; it may be deleted."),
+          slot: text("The slot's name in the Blueprint."),
+          credential_id: text("`cred_...`; it may have been deleted."),
           strategy: text("`strat_...`"),
           strategy_version: count("The strategy's version."),
         }),
@@ -159,7 +157,7 @@ export const readRun = defineOperation({
       reviews: Type.Array(
         closed({
           id: text("`rev_...`"),
-          node: text("The node that asks."),
+          node: text("The node that requested it."),
           status: text("open, approved, …"),
         }),
       ),
@@ -185,11 +183,11 @@ export const purgeRun = defineOperation({
   method: "post",
   path: "/runs/{runId}/purge",
   tag: TAG,
-  summary: "Take a run's data away now",
-  description: "Inputs, journal, reviews and results, before the retention is over. The run's row stays.",
+  summary: "Purge a run's data now",
+  description: "Deletes inputs, journal, reviews and results before the retention ends. The run's row stays.",
   permission: "run.purge",
   status: 204,
-  failures: [missing("run"), conflict("The run has not ended yet, or is purged already.")],
+  failures: [missing("run"), conflict("The run has not ended yet, or its data is already purged.")],
 });
 
 export const readRunAgain = defineOperation({
@@ -197,16 +195,16 @@ export const readRunAgain = defineOperation({
   method: "get",
   path: "/runs/{runId}/run-again",
   tag: TAG,
-  summary: "Read what it would be to run it again",
+  summary: "Preview a rerun",
   permission: "run.trigger",
   status: 200,
   answer: closed(
     {
-      blueprint_version: orNull(count("The version in force, which would be executed.")),
+      blueprint_version: orNull(count("The current version, which would be executed.")),
       previous_version: orNull(count("The version that the run executed.")),
-      writes: Type.Array(text("A node of the version in force that writes to another system.")),
-      ignored_keys: Type.Array(text("An input or a metadata item that the version in force does not know.")),
-      obstacle: orNull(text("Why it can't be run again; `null`: nothing is in the way.")),
+      writes: Type.Array(text("A node of the current version that writes to another system.")),
+      ignored_keys: Type.Array(text("An input or metadata item that the current version does not define.")),
+      obstacle: orNull(text("Why it can't be rerun; `null`: it can.")),
     },
     { title: "RunAgain" },
   ),
@@ -218,27 +216,27 @@ export const runAgain = defineOperation({
   method: "post",
   path: "/runs/{runId}/run-again",
   tag: TAG,
-  summary: "Run it again",
+  summary: "Rerun a run",
   description:
-    "A new run with the same inputs, credentials, name and metadata, of the Blueprint's version in force. Its writes are made once more, so a Blueprint that writes wants a second factor given within the last thirty minutes.",
+    "Starts a new run with the same inputs, credentials, name and metadata, on the Blueprint's current version. It writes again, so a Blueprint that writes requires a second factor given within the last thirty minutes.",
   permission: "run.trigger",
   body: closed({
     blueprint_version: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: "The version that somebody expects to be in force; a 409 when it is another.",
+        description: "The expected current version; 409 if it is another one.",
       }),
     ),
     may_write: Type.Optional(
-      Type.Boolean({ description: "Must be true when the version in force writes to other systems." }),
+      Type.Boolean({ description: "Must be true if the current version writes to other systems." }),
     ),
     idempotency_key: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 100,
         description:
-          "The same for one decision to run again: a second request with it gives the first one's run.",
+          "An idempotency key for this rerun: a second request with the same key returns the first one's run.",
       }),
     ),
   }),
@@ -251,7 +249,10 @@ export const runAgain = defineOperation({
     },
     { title: "RepeatedRun" },
   ),
-  failures: [missing("run"), conflict("Its data was purged, a credential is gone, or the version changed.")],
+  failures: [
+    missing("run"),
+    conflict("Its data was purged, a credential was deleted, or the version changed."),
+  ],
 });
 
 export const readRunGraph = defineOperation({
@@ -259,8 +260,8 @@ export const readRunGraph = defineOperation({
   method: "get",
   path: "/runs/{runId}/graph",
   tag: TAG,
-  summary: "Read how the nodes of a run are connected",
-  description: "Of the Blueprint's version that it executes.",
+  summary: "Read the graph of a run",
+  description: "The graph of the Blueprint version that it executes.",
   permission: "run.read",
   status: 200,
   answer: graph,
@@ -272,25 +273,25 @@ export const listResultRecords = defineOperation({
   method: "get",
   path: "/runs/{runId}/results/{resultKey}/records",
   tag: TAG,
-  summary: "List records of a result, from any place on",
+  summary: "List records of a result, starting at any ordinal",
   permission: "run.results",
   query: closed({
     from: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "The first record's place." }),
+      Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "The first record's ordinal." }),
     ),
     limit: paging.limit,
   }),
   status: 200,
   answer: closed(
     {
-      total_records: count("Of the whole result."),
+      total_records: count("Records of the whole result."),
       items: Type.Array(
         closed(
           {
-            ordinal: count("Its place."),
+            ordinal: count("Its ordinal, from 0."),
             data: Type.Unknown({ description: "The record." }),
-            errors: Type.Array(Type.Unknown(), { description: "What is wrong with it." }),
-            is_valid: Type.Boolean({ description: "Whether nothing is." }),
+            errors: Type.Array(Type.Unknown(), { description: "Its errors." }),
+            is_valid: Type.Boolean({ description: "Whether it has no errors." }),
           },
           { title: "ResultRecord" },
         ),
@@ -308,11 +309,13 @@ export const downloadResult = defineOperation({
   tag: TAG,
   summary: "Download a result as a file",
   description:
-    "Streamed. `csv` and `xlsx` have a column a key, and two for validity and errors; `ndjson` has the records as they are.",
+    "Streamed. `csv` and `xlsx` have a column for each key and two for validity and errors; `ndjson` has the records unchanged.",
   permission: "run.results",
   query: closed({
-    format: oneOf(["ndjson", "csv", "xlsx"], "Form of the file."),
-    bom: Type.Optional(Type.Boolean({ description: "csv: begin with the mark by which Excel knows UTF-8." })),
+    format: oneOf(["ndjson", "csv", "xlsx"], "The file's format."),
+    bom: Type.Optional(
+      Type.Boolean({ description: "csv: begin with a byte order mark, so that Excel reads it as UTF-8." }),
+    ),
   }),
   status: 200,
   streams: "application/octet-stream",

@@ -7,7 +7,7 @@ const TAG = "Account secrets";
 
 const warnings = Type.Array(
   text(
-    "A strategy in force that has not the secret that it names, or may not send it where it would, with the remedy.",
+    "A current strategy whose secret is missing or may not be sent to the strategy's origins, with the remedy.",
   ),
 );
 
@@ -17,7 +17,7 @@ export const listSecrets = defineOperation({
   path: "/secrets",
   tag: TAG,
   summary: "List account secrets, by account and name",
-  description: "Never a value of one.",
+  description: "Values are never returned.",
   permission: "secret.read",
   query: closed({
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
@@ -29,15 +29,15 @@ export const listSecrets = defineOperation({
         closed(
           {
             account: text("The account's name."),
-            name: text("The secret's name, which documents refer to."),
+            name: text("The secret's name in documents."),
             origins: Type.Array(text("An origin that the value may be sent to.")),
-            strategies: Type.Array(text("A strategy in force that names it (`strat_...`).")),
+            strategies: Type.Array(text("A current strategy that uses it (`strat_...`).")),
             set_at: time("When the value was set."),
-            set_by: orNull(text("The operator's sign-in name; `null`: it was the command line.")),
+            set_by: orNull(text("The operator's email; `null`: the command line.")),
             created_at: time("When the name was first used."),
             is_overridden: Type.Boolean({
               description:
-                "LATCHKEY_CLIENT_SECRETS_FILE of the process that answers has one of this name, which it uses instead.",
+                "Whether the responding process uses a secret of this name from LATCHKEY_CLIENT_SECRETS_FILE instead.",
             }),
           },
           { title: "AccountSecret" },
@@ -56,19 +56,19 @@ export const setSecret = defineOperation({
   tag: TAG,
   summary: "Set an account secret",
   description:
-    "Its value is sealed together with the origins that it may be sent to, and no operation gives it back. One of the same name is replaced, its origins included.",
+    "The value is sealed together with its allowed origins, and no operation returns it. An existing secret of the same name is replaced together with its origins.",
   permission: "secret.manage",
   body: closed({
     account: Type.String({ minLength: 1, maxLength: 200, description: "The account's name." }),
     name: Type.String({
       minLength: 1,
       maxLength: 128,
-      description: "What documents call it: `client_secret: { secret: NAME }`.",
+      description: "Its name in documents: `client_secret: { secret: NAME }`.",
     }),
     origins: Type.Array(Type.String({ maxLength: 300 }), {
       minItems: 1,
       maxItems: limits.accountSecretOriginsMax,
-      description: "The only origins that it may be sent to, like `https://login.example.com`.",
+      description: "The only origins that it may be sent to, such as `https://login.example.com`.",
     }),
     value: Type.String({
       minLength: 1,
@@ -78,10 +78,10 @@ export const setSecret = defineOperation({
   }),
   status: 200,
   answer: closed(
-    { change: oneOf(["created", "replaced"], "Whether there was one of that name."), warnings },
+    { change: oneOf(["created", "replaced"], "Whether a secret of that name existed."), warnings },
     { title: "AccountSecretSet" },
   ),
-  failures: [missing("account"), conflict("The account has as many secrets as it may have.")],
+  failures: [missing("account"), conflict("The account has the maximum number of secrets.")],
 });
 
 export const deleteSecret = defineOperation({
@@ -90,15 +90,15 @@ export const deleteSecret = defineOperation({
   path: "/secrets/{account}/{secret}",
   tag: TAG,
   summary: "Delete an account secret",
-  description: "At once and permanently.",
+  description: "Immediate and permanent.",
   permission: "secret.manage",
   query: closed({
     force: Type.Optional(
       Type.Boolean({
-        description: "Also when strategies in force name it: their sign-ins and runs fail from then on.",
+        description: "Delete it even if current strategies use it: their sign-ins and runs will fail.",
       }),
     ),
   }),
   status: 204,
-  failures: [missing("secret"), conflict("Strategies in force name it.")],
+  failures: [missing("secret"), conflict("Current strategies use it.")],
 });

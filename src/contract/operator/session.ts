@@ -7,36 +7,36 @@ const TAG = "Sign-in";
 
 const signedInBy = oneOf(
   SIGN_IN_WAYS,
-  "How the session was opened; `oidc`: at the provider of single sign-on.",
+  "How the session was opened; `oidc`: through the single sign-on provider.",
 );
 
 export const me = closed(
   {
     id: text("The operator's id (`op_...`)."),
-    email: text("The sign-in name."),
+    email: text("The email to sign in with."),
     role,
-    has_second_factor: Type.Boolean({ description: "Whether a sign-in wants a code." }),
+    has_second_factor: Type.Boolean({ description: "Whether signing in requires a code." }),
     is_stepped_up: Type.Boolean({
       description:
-        "Whether the second factor was given, or the provider has asked, within the last five minutes.",
+        "Whether the second factor was given, or the provider authenticated the operator, within the last five minutes.",
     }),
     signed_in_by: signedInBy,
     needs: orNull(
       oneOf(
         ["password", "second_factor", "code"],
-        "What must be done before anything else: change a password that was made for one, set up a second factor, or give a code of it.",
+        "A step required before anything else: change a generated password, set up a second factor, or enter a code.",
       ),
     ),
     step_up_by: Type.Array(
       oneOf(["code", "oidc"], "`POST /session/step-up`, or `POST /session/step-up/oidc/begin`."),
-      { description: "How what is dangerous can be confirmed." },
+      { description: "The ways to confirm dangerous actions." },
     ),
-    permissions: Type.Array(text("What the role may do.")),
+    permissions: Type.Array(text("A permission of the role.")),
     session_id: text("This session's id (`ops_...`)."),
-    session_expires_at: time("When this session ends at the latest."),
-    recovery_codes_left: count("Recovery codes that were not used yet."),
+    session_expires_at: time("When this session expires at the latest."),
+    recovery_codes_left: count("Unused recovery codes."),
     csrf_token: text(
-      "Goes back in the header `X-CSRF-Token` of everything that changes something. Another one after each sign-in and step-up.",
+      "Must be sent in the header `X-CSRF-Token` of every request that changes something. It changes after each sign-in and step-up.",
     ),
   },
   { title: "Me" },
@@ -45,7 +45,7 @@ export const me = closed(
 const code = Type.String({
   minLength: 6,
   maxLength: 40,
-  description: "Six digits of the authenticator app, or a recovery code.",
+  description: "A six-digit code from the authenticator app, or a recovery code.",
 });
 const password = (description: string) => Type.String({ minLength: 1, maxLength: 1_024, description });
 
@@ -56,10 +56,10 @@ export const signIn = defineOperation({
   tag: TAG,
   summary: "Sign in",
   description:
-    "Sets the session's cookie. With a second factor and no `code` the answer is 401 with the detail code `second_factor_required`; after too many attempts it is 429 with the same one, and password and code together are taken all the same. A password that was made for somebody counts for seven days; then the answer is 401 with `password_expired`. The header `X-CSRF-Token` must be there, with any value.",
+    "Sets the session's cookie. If the operator has a second factor and `code` is missing, the answer is 401 with the detail code `second_factor_required`; after too many attempts it is 429 with the same code, and password and code together are still accepted. A generated password is valid for seven days; after that the answer is 401 with `password_expired`. The header `X-CSRF-Token` must be present, with any value.",
   permission: "open",
   body: closed({
-    email: Type.String({ minLength: 1, maxLength: 320, description: "The sign-in name." }),
+    email: Type.String({ minLength: 1, maxLength: 320, description: "The email." }),
     password: password("The password."),
     code: Type.Optional(code),
   }),
@@ -72,7 +72,7 @@ export const readMe = defineOperation({
   method: "get",
   path: "/me",
   tag: TAG,
-  summary: "Read who is signed in",
+  summary: "Read the signed-in operator",
   permission: "self.manage",
   status: 200,
   answer: me,
@@ -93,8 +93,8 @@ export const stepUp = defineOperation({
   method: "post",
   path: "/session/step-up",
   tag: TAG,
-  summary: "Give the second factor again",
-  description: "Sets another cookie; the one before is worth nothing any more.",
+  summary: "Confirm the second factor (step-up)",
+  description: "Sets a new cookie and invalidates the old one.",
   permission: "self.manage",
   body: closed({ code }),
   status: 200,
@@ -106,7 +106,7 @@ export const listOwnSessions = defineOperation({
   method: "get",
   path: "/me/sessions",
   tag: TAG,
-  summary: "List one's own sessions",
+  summary: "List your own sessions",
   permission: "self.manage",
   status: 200,
   answer: whole(
@@ -114,12 +114,12 @@ export const listOwnSessions = defineOperation({
     closed(
       {
         id: text("The session's id (`ops_...`)."),
-        is_this: Type.Boolean({ description: "The one that asks." }),
+        is_this: Type.Boolean({ description: "Whether it is the session of this request." }),
         created_at: time("When it was opened."),
         seen_at: time("When it was last used, to the minute."),
-        expires_at: time("When it ends at the latest."),
+        expires_at: time("When it expires at the latest."),
         address: text("The address that it was opened from."),
-        user_agent: text("What the browser called itself."),
+        user_agent: text("The browser's User-Agent."),
         signed_in_by: signedInBy,
       },
       { title: "OperatorSession" },
@@ -132,10 +132,10 @@ export const endOwnSession = defineOperation({
   method: "delete",
   path: "/me/sessions/{sessionId}",
   tag: TAG,
-  summary: "End one of one's own sessions",
+  summary: "End one of your own sessions",
   permission: "self.manage",
   status: 204,
-  failures: [missing("session of one's own")],
+  failures: [missing("session of yours")],
 });
 
 export const changePassword = defineOperation({
@@ -143,16 +143,16 @@ export const changePassword = defineOperation({
   method: "post",
   path: "/me/password",
   tag: TAG,
-  summary: "Change one's own password",
+  summary: "Change your own password",
   description: "Ends the other sessions.",
   permission: "self.manage",
   body: closed({
-    current_password: password("The current one."),
+    current_password: password("The current password."),
     new_password: password("12 to 256 characters."),
   }),
   status: 200,
   answer: me,
-  failures: [conflict("The sign-in was changed by another request just now.")],
+  failures: [conflict("Another request has just changed the sign-in.")],
 });
 
 export const beginSecondFactor = defineOperation({
@@ -164,22 +164,22 @@ export const beginSecondFactor = defineOperation({
   permission: "self.manage",
   body: closed({
     current_password: Type.Optional(
-      password("The password; may be left out within five minutes of a sign-in at the provider."),
+      password("The password; optional within five minutes of a sign-in at the provider."),
     ),
   }),
   status: 200,
   answer: closed(
     {
-      secret: text("To be typed into an app, base32."),
-      uri: text("To be shown as a QR code (`otpauth://totp/...`)."),
+      secret: text("The key to type into an app, in base32."),
+      uri: text("The URI to show as a QR code (`otpauth://totp/...`)."),
     },
     { title: "SecondFactorSetUp" },
   ),
-  failures: [conflict("There is a second factor already.")],
+  failures: [conflict("A second factor is already set up.")],
 });
 
-const recoveryCodes = Type.Array(text("Each is good for one sign-in."), {
-  description: "Shown this once.",
+const recoveryCodes = Type.Array(text("A code for one sign-in."), {
+  description: "They are shown only once.",
 });
 
 export const confirmSecondFactor = defineOperation({
@@ -187,13 +187,13 @@ export const confirmSecondFactor = defineOperation({
   method: "post",
   path: "/me/second-factor/confirm",
   tag: TAG,
-  summary: "Confirm an authenticator app by its first code",
-  description: "From now on a sign-in wants a code. Ends the other sessions.",
+  summary: "Confirm an authenticator app with its first code",
+  description: "From now on, signing in requires a code. Ends the other sessions.",
   permission: "self.manage",
   body: closed({ code }),
   status: 200,
   answer: closed({ recovery_codes: recoveryCodes, me }, { title: "SecondFactor" }),
-  failures: [conflict("There is a second factor already, or none was begun.")],
+  failures: [conflict("A second factor is already set up, or its setup was not begun.")],
 });
 
 export const renewRecoveryCodes = defineOperation({
@@ -201,8 +201,8 @@ export const renewRecoveryCodes = defineOperation({
   method: "post",
   path: "/me/recovery-codes",
   tag: TAG,
-  summary: "Make new recovery codes in the place of the old ones",
-  description: "With a second factor given within the last five minutes.",
+  summary: "Replace the recovery codes",
+  description: "Needs a second factor given within the last five minutes.",
   permission: "self.manage",
   body: closed({ current_password: password("The password.") }),
   status: 200,

@@ -6,9 +6,9 @@ const waiting = Type.Array(
   closed({
     waits_for: oneOf(
       ["place", "credential", "review", "write", "target", "worker", "nothing"],
-      "Its turn, another run's login, a review, a decision on a write, the time to ask a target again, somebody to carry it; `nothing`: it is carried.",
+      "The reason for waiting: `place`: a concurrency limit; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `worker`; `nothing`: it is running.",
     ),
-    runs: count("How many."),
+    runs: count("Number of runs."),
     oldest_at: time("When the oldest began to wait."),
   }),
   { description: "Runs that have not ended." },
@@ -19,45 +19,47 @@ export const readSystem = defineOperation({
   method: "get",
   path: "/system",
   tag: "System",
-  summary: "Read how the installation is",
+  summary: "Read the state of the installation",
   permission: "system.read",
   status: 200,
   answer: closed(
     {
       now: time("The database's clock."),
-      version: text("The program's."),
-      public_url: text("Where the service is reached."),
+      version: text("The program's version."),
+      public_url: text("The service's public URL."),
       workers: Type.Array(
         closed({
           id: text("`wrk_...`"),
-          hostname: text("Its machine."),
-          pid: count("Its process."),
+          hostname: text("The machine's name."),
+          pid: count("The process id."),
           started_at: time("When it started."),
-          heartbeat_at: time("Its last sign of life."),
-          is_alive: Type.Boolean({ description: "If not, another one takes its runs over." }),
-          runs: count("What it carries."),
+          heartbeat_at: time("Its last heartbeat."),
+          is_alive: Type.Boolean({
+            description: "Whether it is healthy; if not, other workers take over its runs.",
+          }),
+          runs: count("Runs that it is executing."),
         }),
       ),
       queue: waiting,
       database: closed({
-        version: text("Of PostgreSQL."),
-        size_bytes: count("All of it."),
-        connections: count("Open ones."),
-        connections_max: count("How many there may be."),
-        migration: count("The last one that was applied."),
+        version: text("PostgreSQL's version."),
+        size_bytes: count("The size of the database."),
+        connections: count("Open connections."),
+        connections_max: count("The maximum number of connections."),
+        migration: count("The last applied migration."),
         unchained_audit_entries: count(
-          "Audit entries that have no number yet; a worker gives it within a second.",
+          "Audit entries that are not chained yet; a worker chains them within a second.",
         ),
       }),
       purge_lag_seconds: count(
-        "For how long the run has been due that is to be purged next; 0: none is. More than an hour is an alarm.",
+        "How long the next purge of a run's data is overdue; 0: none is due. More than an hour is an alarm.",
       ),
-      store: oneOf(["folder", "s3"], "Where objects are kept."),
+      store: oneOf(["folder", "s3"], "The kind of object store."),
       keys: Type.Array(
         closed({
           id: text("The master key's id."),
-          is_primary: Type.Boolean({ description: "The one that seals; the others only open." }),
-          created_at: time("When it was made."),
+          is_primary: Type.Boolean({ description: "Whether it seals; the others only decrypt." }),
+          created_at: time("When it was created."),
         }),
       ),
       refused_rows: Type.Array(
@@ -66,17 +68,18 @@ export const readSystem = defineOperation({
           id: text("The row's key."),
           fault: oneOf(
             ["unsigned", "forged", "outdated", "deleted"],
-            "It has no signature; it says something else than was signed; the audit log names a later one; it is not there any more.",
+            "`unsigned`: it has no signature; `forged`: it differs from the signed row; `outdated`: the audit log has a later one; `deleted`: it is missing.",
           ),
           first_seen_at: time("When it was found."),
-          last_seen_at: time("When it was found the last time by a process that had not found it before."),
+          last_seen_at: time("When another process last found it."),
         }),
         {
-          description:
-            "Rows of the database that decide something and were not written by this installation. None is used.",
+          description: "Signed rows that this installation did not write. They are not used.",
         },
       ),
-      can_open_credentials: Type.Boolean({ description: "Whether the process that answers has the key." }),
+      can_open_credentials: Type.Boolean({
+        description: "Whether the responding process has the master key.",
+      }),
     },
     { title: "System" },
   ),
@@ -87,11 +90,15 @@ export const readOverview = defineOperation({
   method: "get",
   path: "/overview",
   tag: "System",
-  summary: "Read the last hours in numbers",
+  summary: "Read statistics of the last hours",
   permission: "run.read",
   query: closed({
     hours: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 168, description: "Full hours before this one; 24 unless given." }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 168,
+        description: "Full hours before the current one; default 24.",
+      }),
     ),
   }),
   status: 200,
@@ -101,17 +108,17 @@ export const readOverview = defineOperation({
       hours: Type.Array(
         closed({
           at: time("When the hour begins."),
-          completed: count("Runs that were triggered in it and completed."),
-          failed: count("That failed."),
-          cancelled: count("That were cancelled."),
-          queued: count("That have not begun yet."),
-          running: count("That go on."),
+          completed: count("Runs triggered in this hour that completed."),
+          failed: count("Runs that failed."),
+          cancelled: count("Runs that were cancelled."),
+          queued: count("Runs that have not started yet."),
+          running: count("Runs in progress."),
         }),
-        { description: "The last one is the one that passes. Past ones may be a minute old." },
+        { description: "The last one is the current hour. Earlier ones may be a minute old." },
       ),
       durations: closed({
         runs: count("Completed runs of these hours."),
-        p50_ms: orNull(count("Half of them took no longer; to within a tenth.")),
+        p50_ms: orNull(count("The median, accurate to 10 %.")),
         p90_ms: orNull(count("90th percentile.")),
         p99_ms: orNull(count("99th percentile.")),
       }),
@@ -120,8 +127,8 @@ export const readOverview = defineOperation({
         closed({
           account: text("The account's name."),
           strategy: text("`strat_...`"),
-          credentials: count("Whose last login was rejected."),
-          locked: count("That are not tried for a while."),
+          credentials: count("Credentials whose last login was rejected."),
+          locked: count("Locked credentials."),
         }),
       ),
       failures: Type.Array(
@@ -129,15 +136,15 @@ export const readOverview = defineOperation({
           account: text("The account's name."),
           blueprint: text("The Blueprint's key."),
           failure: text("The kind of failure."),
-          runs: count("How many of the newest thousand failures."),
-          last_run_id: text("The last of them."),
+          runs: count("Runs among the newest thousand failures."),
+          last_run_id: text("The last of these runs."),
         }),
       ),
       needs_people: closed({
-        reviews: count("That wait for a decision."),
-        writes: count("That may have happened."),
-        locked_credentials: count("That are not tried for a while."),
-        proposals: count("That wait for an admin, at most as many as a page of them has."),
+        reviews: count("Open reviews."),
+        writes: count("Uncertain writes."),
+        locked_credentials: count("Locked credentials."),
+        proposals: count("Open proposals, counted up to the size of a page."),
       }),
     },
     { title: "Overview" },
@@ -149,15 +156,15 @@ export const listWrites = defineOperation({
   method: "get",
   path: "/writes",
   tag: "Reviews",
-  summary: "List writes that may have happened, oldest first",
-  description: "At most 1,000. Their runs wait for a decision on them, or have ended.",
+  summary: "List uncertain writes, oldest first",
+  description: "At most 1,000. Their runs wait for a decision or have ended.",
   permission: "review.read",
   query: closed({
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
     blueprint: Type.Optional(
       Type.String({ maxLength: 200, description: "The Blueprint's key; together with `node`." }),
     ),
-    node: Type.Optional(Type.String({ maxLength: 200, description: "Of this node of the Blueprint." })),
+    node: Type.Optional(Type.String({ maxLength: 200, description: "Only writes of this node." })),
   }),
   status: 200,
   answer: whole(
@@ -168,8 +175,8 @@ export const listWrites = defineOperation({
         account: text("The account's name."),
         blueprint: text("The Blueprint's key."),
         node: text("The node that sent it."),
-        record: count("The record's place."),
-        detail: orNull(text("What is known.")),
+        record: count("The record's ordinal."),
+        detail: orNull(text("Why the write is uncertain.")),
         sent: orNull(
           text(
             "The beginning of its request, redacted; `null`: not known, or for a role that may not see records.",
@@ -188,13 +195,13 @@ export const decideWrite = defineOperation({
   method: "post",
   path: "/runs/{runId}/writes/{node}/{record}/decide",
   tag: "Reviews",
-  summary: "Say whether a write happened",
+  summary: "Decide an uncertain write",
   description:
-    "With the last one a run that waits goes on: what happened is not sent again, what did not is sent.",
+    "After the last decision, a waiting run continues: writes that happened are not sent again, the others are.",
   permission: "write.decide",
   body: closed({ happened: Type.Boolean({ description: "Whether the target has it." }) }),
   status: 204,
-  failures: [missing("write that waits for a decision"), conflict("Somebody else has decided it just now.")],
+  failures: [missing("write that waits for a decision"), conflict("Someone else has just decided it.")],
 });
 
 export const listWriteGroups = defineOperation({
@@ -202,8 +209,8 @@ export const listWriteGroups = defineOperation({
   method: "get",
   path: "/write-groups",
   tag: "Reviews",
-  summary: "List writes that may have happened, by the node that sent them, oldest first",
-  description: "At most 1,000 nodes. What one node has left open in many runs has most often one reason.",
+  summary: "List uncertain writes by node, oldest first",
+  description: "At most 1,000 nodes. The uncertain writes of one node usually have the same cause.",
   permission: "review.read",
   query: closed({
     account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
@@ -216,10 +223,10 @@ export const listWriteGroups = defineOperation({
         account: text("The account's name."),
         blueprint: text("The Blueprint's key."),
         node: text("The node that sent them."),
-        writes: count("How many there are."),
-        runs: count("Of how many runs."),
+        writes: count("Number of writes."),
+        runs: count("Number of their runs."),
         since: time("When the first of them was sent."),
-        detail: orNull(text("What is known of most of them.")),
+        detail: orNull(text("The reason that most of them have.")),
         sent: orNull(text("The beginning of the oldest one's request, as in the list of writes.")),
       },
       { title: "WriteGroup" },
@@ -232,9 +239,9 @@ export const decideWriteGroup = defineOperation({
   method: "post",
   path: "/write-groups/decide",
   tag: "Reviews",
-  summary: "Say of all writes that a node has left open whether they happened",
+  summary: "Decide all uncertain writes of a node",
   description:
-    "As deciding each by itself, in whatever runs: runs that wait go on, and each write is on record with its run.",
+    "The same as deciding each write on its own, in all runs: waiting runs continue, and each decision is recorded with its run.",
   permission: "write.decide",
   body: closed({
     account: Type.String({ maxLength: 200, description: "The account's name." }),
@@ -245,9 +252,11 @@ export const decideWriteGroup = defineOperation({
   status: 200,
   answer: closed(
     {
-      writes: count("How many were decided."),
-      runs: count("Of how many runs."),
-      left: count("How many were not, as their run goes on just now or the database failed: ask again."),
+      writes: count("Number of writes decided."),
+      runs: count("Number of their runs."),
+      left: count(
+        "Writes that were not decided, because their run is active at this moment or the database failed. Try again.",
+      ),
     },
     { title: "DecidedWrites" },
   ),

@@ -1,10 +1,10 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** Whether logins of a credential are let through. Its target counts wrong passwords; so do we, and stop before it does. */
+/** Whether a credential may log in. Its target counts wrong passwords; we do too, and stop before it locks the user out. */
 export interface LoginLockout {
   /** Rejected logins in a row. */
   readonly rejections: number;
-  /** Null: it is open. */
+  /** null: not locked. */
   readonly lockedUntil: Date | null;
 }
 
@@ -23,8 +23,8 @@ export async function findLoginLockout(
 }
 
 /**
- * Counts a rejected login of the run that holds the right to log in, and locks the credential when it is one too many. Gives
- * what stands then; undefined when the right was lost meanwhile (or the credential deleted): nothing is counted.
+ * Counts a rejected login of the run that holds the login lock, and locks the credential when the limit is reached. Returns the new
+ * state; undefined, without counting, when the run has lost the lock or the credential was deleted.
  */
 export async function countRejectedLogin(
   db: Database,
@@ -46,7 +46,7 @@ export async function countRejectedLogin(
   return rows[0];
 }
 
-/** After a login that the target took. */
+/** After a successful login. */
 export async function clearRejectedLogins(db: Database, credentialId: string, runId: string): Promise<void> {
   await db.query(
     `update credential set login_rejections = 0, login_locked_until = null
@@ -55,7 +55,7 @@ export async function clearRejectedLogins(db: Database, credentialId: string, ru
   );
 }
 
-/** By an operator. Gives its account; undefined when there is no such credential. */
+/** By an operator. Returns the credential's account; undefined when there is no such credential. */
 export async function unlockCredential(db: Database, credentialId: string): Promise<string | undefined> {
   const rows = await db.query<{ accountId: string }>(
     `update credential set login_rejections = 0, login_locked_until = null where id = $1
@@ -72,9 +72,11 @@ export interface ListedCredential extends LoginLockout {
   /** The caller's label. */
   readonly name: string | null;
   readonly createdAt: Date;
+  /** Whether a cached login is kept for it. */
+  readonly isLoggedIn: boolean;
 }
 
-/** For operators; of one account, or of all. Nothing of what is sealed. */
+/** For operators: the credentials of one account, or of all, without sealed values. */
 export async function listCredentials(
   db: Database,
   accountId: string | null,
@@ -82,7 +84,8 @@ export async function listCredentials(
   return await db.query<ListedCredential>(
     `select credential.id, account.slug as account, credential.strategy_id as strategy, credential.name,
        credential.created_at as "createdAt", credential.login_rejections as rejections,
-       case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil"
+       case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
+       exists (select from login_session where credential_id = credential.id and expires_at > app_now()) as "isLoggedIn"
      from credential join account on account.id = credential.account_id
      where $1::text is null or account.id = $1 order by account.slug, credential.created_at, credential.id`,
     [accountId],

@@ -111,7 +111,7 @@ function fileSections(context: NodeContext, part: Part, begin: string): readonly
   const place = `request.multipart.${part.name}`;
   const shown = scalar(filename, `${place}.filename`) ?? given.filename ?? file;
   const contentType = scalar(type, `${place}.type`) ?? typeOf(given);
-  if (!MEDIA_TYPE.test(contentType)) throw new NodeFailure(`${place}.type gives what is no content type.`);
+  if (!MEDIA_TYPE.test(contentType)) throw new NodeFailure(`${place}.type is not a content type.`);
   const head = `${begin}; filename="${quoted(shown)}"\r\nContent-Type: ${contentType}\r\n\r\n`;
   return [Buffer.from(head), given, Buffer.from("\r\n")];
 }

@@ -272,7 +272,7 @@ function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
   if (config.save !== undefined)
     findings.push({
       path: ["save"],
-      message: "the answer of a write is no file; say `effect: read` if this request only reads",
+      message: "the answer of a write is not a file; say `effect: read` if this request only reads",
     });
   if (config.parse !== undefined && config.parse.format !== "json")
     findings.push({

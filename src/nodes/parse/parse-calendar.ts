@@ -118,7 +118,7 @@ const fieldOf = (property: string): string => property.replaceAll("-", "_");
 
 function valueOf(property: string, type: string, value: Json, format: CalendarJob["format"]): Json {
   if (format === "icalendar" && (type === "date" || type === "date-time") && !isTime(value))
-    throw new Wrong(`has a ${property.slice(0, 40).toUpperCase()} that is no date or time`);
+    throw new Wrong(`has a ${property.slice(0, 40).toUpperCase()} that is not a date or time`);
   if (type === "recur" && isJsonObject(value)) return recurrenceOf(value);
   if (PARTED.has(property) && !Array.isArray(value)) return [value];
   return typeof value === "number" && !Number.isFinite(value) ? null : value;

@@ -42,6 +42,6 @@ async function readPages(
     const name = error instanceof Error ? error.name : "";
     if (name === "PasswordException")
       return { problem: "is encrypted; it can be read only without a password" };
-    return { problem: "is no PDF, or a damaged one" };
+    return { problem: "is not a PDF, or is damaged" };
   }
 }

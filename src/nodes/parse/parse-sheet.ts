@@ -40,7 +40,7 @@ async function readCells(
       return {
         problem: typeof sheet === "number" ? `has no sheet ${sheet}` : `has no sheet named \`${sheet}\``,
       };
-    return { problem: "is no spreadsheet, or a damaged one" };
+    return { problem: "is not a spreadsheet, or is damaged" };
   }
 }
 

@@ -25,7 +25,7 @@ export function unpackXlsx(file: Uint8Array): { readonly zip: ArrayBuffer } | { 
   try {
     return { zip: pack(readEntries(zip)) };
   } catch (error) {
-    return { problem: error instanceof Refused ? error.message : "is no spreadsheet, or a damaged one" };
+    return { problem: error instanceof Refused ? error.message : "is not a spreadsheet, or is damaged" };
   }
 }
 
@@ -34,14 +34,14 @@ class Refused extends Error {}
 function readEntries(zip: Buffer): readonly Entry[] {
   const end = zip.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]));
   if (end === -1 || end + END_BYTES > zip.length || zip.readUInt32LE(end) !== END)
-    throw new Refused("is no spreadsheet, or a damaged one");
+    throw new Refused("is not a spreadsheet, or is damaged");
   const count = zip.readUInt16LE(end + 10);
   if (count > ENTRIES_MAX) throw new Refused(`has more than ${ENTRIES_MAX} files in it`);
   const entries: Entry[] = [];
   let left = UNPACKED_BYTES_MAX;
   let at = zip.readUInt32LE(end + 16);
   for (let index = 0; index < count; index += 1) {
-    if (zip.readUInt32LE(at) !== ENTRY) throw new Refused("is no spreadsheet, or a damaged one");
+    if (zip.readUInt32LE(at) !== ENTRY) throw new Refused("is not a spreadsheet, or is damaged");
     const nameEnd = at + 46 + zip.readUInt16LE(at + 28);
     const name = zip.subarray(at + 46, nameEnd);
     if (/\.(xml|rels)$/i.test(name.toString("latin1"))) {
@@ -61,7 +61,7 @@ function unpack(zip: Buffer, at: number, name: Buffer, bytesMax: number): Entry 
   const crc = zip.readUInt32LE(at + 16);
   const size = zip.readUInt32LE(at + 20);
   const local = zip.readUInt32LE(at + 42);
-  if (zip.readUInt32LE(local) !== LOCAL) throw new Refused("is no spreadsheet, or a damaged one");
+  if (zip.readUInt32LE(local) !== LOCAL) throw new Refused("is not a spreadsheet, or is damaged");
   const start = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
   const packed = zip.subarray(start, start + size);
   const bytes = method === 0 ? packed : inflate(packed, method, bytesMax);

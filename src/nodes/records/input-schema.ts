@@ -36,7 +36,10 @@ export function inputBodySchema(
     });
   }
   if (accepts !== "json" && ofStrings)
-    takes.push({ description: "What is no string is also taken as its JSON text.", ...IS_NO_STRING });
+    takes.push({
+      description: "A value that is not a string is also accepted as its JSON text.",
+      ...IS_NO_STRING,
+    });
   if (!isNeeded) takes.push({ type: "null" });
   return { anyOf: takes, ...(isNeeded ? { not: { type: "null" } } : {}) };
 }

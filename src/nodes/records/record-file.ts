@@ -37,7 +37,7 @@ export function fileIn(data: Json | undefined, place: string): FileValue | null 
   const { base64, filename = null, content_type: contentType = null } = isJsonObject(held) ? held : {};
   if (typeof base64 !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64) || base64.length % 4 !== 0)
     throw new NodeFailure(
-      `${place}: the record's field \`${FILE_FIELD}\` is no file of \`save: file\`, which has \`base64\`.`,
+      `${place}: the record's field \`${FILE_FIELD}\` is not a file of \`save: file\`, which has \`base64\`.`,
     );
   const bytes = Buffer.from(base64, "base64");
   return {

@@ -167,7 +167,7 @@ async function* entriesOf(
 
 function requireNumber([given = null]: KeyPart, place: string): void {
   if (given === null || readDecimal(given) !== null) return;
-  const what = typeof given === "string" ? "a text that is no decimal number" : kindOf(given);
+  const what = typeof given === "string" ? "text that is not a decimal number" : kindOf(given);
   throw new NodeFailure(`${place} gives ${what}; it must give a number, or a text such as 12.50.`);
 }
 

@@ -55,7 +55,7 @@ export function readClientSecrets(read: Read, cwd: string, problems: string[]): 
     const { code } = error as NodeJS.ErrnoException;
     return wrong(
       code === undefined
-        ? "is no JSON."
+        ? "is not JSON."
         : `can't be read (${code}). Put it there, readable for this user, or name another file.`,
     );
   }

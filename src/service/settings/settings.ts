@@ -364,7 +364,7 @@ function unknownNames(environment: Environment): string[] {
     .filter((name) => !known.has(name) && environment[name])
     .map(
       (name) =>
-        `${name} is no setting. The settings are: ${SETTINGS.map((setting) => setting.name).join(", ")}.`,
+        `${name} is not a setting. The settings are: ${SETTINGS.map((setting) => setting.name).join(", ")}.`,
     );
 }
 

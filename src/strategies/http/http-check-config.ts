@@ -81,7 +81,7 @@ function checkAction({ request, submit }: StepConfig, index: number, path: Path)
 
 export function checkExpect(expect: ExpectConfig | undefined, path: Path): readonly ConfigFinding[] {
   if (expect?.css === undefined || isSelector(expect.css)) return [];
-  return [{ path: [...path, "css"], message: `${quote(expect.css)} is no CSS selector` }];
+  return [{ path: [...path, "css"], message: `${quote(expect.css)} is not a CSS selector` }];
 }
 
 export function checkRequest(request: RequestConfig | undefined, path: Path): readonly ConfigFinding[] {
@@ -112,6 +112,6 @@ function checkName(name: string, path: Path): readonly ConfigFinding[] {
   if (RESERVED.has(name))
     return finding(`${quote(name)} is a reserved variable; extract it under another name`);
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
-    return finding(`${quote(name)} is no variable name; letters, digits and _ are`);
+    return finding(`${quote(name)} is not a variable name; use letters, digits and _`);
   return [];
 }

@@ -47,7 +47,7 @@ async function discover(
 async function explainDocument(issuer: URL, response: Response): Promise<string> {
   if (response.status !== 200) return `it is answered with ${response.status}`;
   const document: unknown = await response.json().catch(() => null);
-  if (!isJsonObject(document)) return "it is no JSON object";
+  if (!isJsonObject(document)) return "it is not a JSON object";
   const { issuer: own } = document;
   if (typeof own !== "string" || !URL.canParse(own)) return "it names no issuer";
   const { origin, pathname } = new URL(own);

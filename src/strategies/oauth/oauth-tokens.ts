@@ -191,7 +191,7 @@ function explain(error: unknown): string {
       return "refuses the client: its id, its secret, or how they are sent (`token_auth`)";
     case oauth.RESPONSE_IS_NOT_JSON:
     case oauth.PARSE_ERROR:
-      return "answered with something that is no JSON";
+      return "answered with something that is not JSON";
     case oauth.RESPONSE_IS_NOT_CONFORM:
       return cause instanceof Response ? `answered with status ${cause.status}` : "answered unexpectedly";
     case oauth.UNSUPPORTED_OPERATION:

@@ -1,0 +1,91 @@
+/** The word for each state, the same in the dashboard and on the command line. `--json` and the API have the keys. */
+import type { ProposalStatus } from "./proposal.ts";
+import type { RunStatus } from "./run.ts";
+
+export const RUN_STATUS_NAMES: Readonly<Record<RunStatus, string>> = {
+  queued: "Queued",
+  running: "Running",
+  completed: "Completed",
+  failed: "Failed",
+  cancelled: "Cancelled",
+};
+
+const RUN_STEP_NAMES: Readonly<Record<string, string>> = {
+  authenticating: "Logging in",
+  awaiting_review: "Awaiting review",
+  awaiting_input: "Awaiting input",
+};
+
+/** A run's state: a step that has a word of its own says more than the status. A milestone has none. */
+export const runStateName = (status: RunStatus, step: string): string =>
+  RUN_STEP_NAMES[step] ?? RUN_STATUS_NAMES[status];
+
+/** What a run that has not ended waits for. */
+export const WAIT_NAMES = {
+  place: "Concurrency limit",
+  credential: "Another run with the same credential",
+  review: "Review",
+  write: "Decision on a write",
+  target: "Next poll of the target",
+  worker: "Worker",
+  nothing: "Running",
+} as const;
+
+/** Of a node in a run. */
+export const STEP_STATE_NAMES = { started: "Running", done: "Done", failed: "Failed" } as const;
+
+export const REVIEW_STATE_NAMES = {
+  open: "Awaiting review",
+  approved: "Approved",
+  rejected: "Rejected",
+  timed_out: "Timed out",
+  closed: "Closed: its run has ended",
+} as const;
+
+/** What happens to a review that nobody decides in time. */
+export const onTimeoutName = (onTimeout: string | null): string =>
+  onTimeout === "approve" ? "Approved automatically" : "Run fails";
+
+export const PROPOSAL_STATE_NAMES: Readonly<Record<ProposalStatus, string>> = {
+  open: "Awaiting confirmation",
+  confirmed: "Confirmed, not yet applied",
+  applied: "Applied",
+  discarded: "Discarded",
+  expired: "Expired",
+  stale: "Superseded",
+};
+
+/** Of a credential session. */
+export const SESSION_STATE_NAMES: Readonly<Record<string, string>> = {
+  pending: "Pending",
+  completed: "Completed",
+  expired: "Expired",
+};
+
+export const CREDENTIAL_STATE_NAMES = { locked: "Locked", loggedIn: "Logged in", ready: "Ready" } as const;
+
+/** Rejected logins in a row, of a credential that is not locked yet. */
+export const rejectedName = (count: number): string =>
+  count === 1 ? "1 rejected login" : `${count} rejected logins`;
+
+export const KEY_STATE_NAMES = {
+  active: "Active",
+  expiring: "Active, expires",
+  expired: "Expired",
+  revoked: "Revoked",
+} as const;
+
+/** The version of a document that new runs and new forms use. */
+export const CURRENT_VERSION_NAME = "Current";
+/** A document that is no longer used. */
+export const RETIRED_NAME = "Retired";
+/** An operator that can't sign in. */
+export const DISABLED_NAME = "Disabled";
+
+export const WORKER_STATE_NAMES = { healthy: "Healthy", silent: "Not responding" } as const;
+
+export const MASTER_KEY_STATE_NAMES = {
+  primary: "Primary",
+  decryptsOnly: "Decrypts only",
+  notRegistered: "Not registered",
+} as const;
