@@ -2,7 +2,7 @@ import type { Database } from "./connection/pool.ts";
 import { readGenuine, readOneGenuine, signRow, type RowMark } from "./signing/signed-rows.ts";
 import { signedColumns, type SignedRow } from "./signing/signed-tables.ts";
 
-/** A secret as it is listed: without its value. */
+/** A secret without its value, for lists. */
 export interface ListedSecret {
   /** Slug. */
   readonly account: string;
@@ -11,7 +11,7 @@ export interface ListedSecret {
   readonly createdAt: Date;
   /** When the value was set. */
   readonly updatedAt: Date;
-  /** The operator's sign-in name; null: it was the command line. */
+  /** The operator's email; null: the command line. */
   readonly setBy: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface SealedSecret {
   readonly kid: string;
 }
 
-/** With an account's id only its own. Those that this installation has not signed are left out. */
+/** All secrets, or those of one account. Rows that this installation did not sign are omitted. */
 export async function listAccountSecrets(
   db: Database,
   accountId: string | null,
@@ -65,7 +65,7 @@ export async function findAccountSecret(
   );
 }
 
-/** Keeps a secret, in place of the one that has the name. */
+/** Stores a secret, replacing one of the same name. */
 export async function saveAccountSecret(
   db: Database,
   secret: SealedSecret & {
@@ -98,7 +98,7 @@ export async function countAccountSecrets(db: Database, accountId: string): Prom
   return rows[0]?.total ?? 0;
 }
 
-/** Undefined: there is none of that name. Gives the serial that the row would have next: none that it had before counts any more. */
+/** Returns the next serial of the deleted row, so that no earlier one is valid any more. Undefined: there is no such secret. */
 export async function deleteAccountSecret(
   db: Database,
   accountId: string,

@@ -1,8 +1,8 @@
 import type { Database } from "./connection/pool.ts";
 
 /**
- * How many bytes an account has stored: inputs, and objects of steps and results. Adds up what has been noted since the last time; those
- * who note never wait for it.
+ * The bytes that an account stores: inputs, and objects of steps and results. Sums up the entries since the last call, without blocking
+ * their writers.
  */
 export async function readStoredBytes(db: Database, accountId: string): Promise<number> {
   const rows = await db.query<{ storedBytes: number }>({
@@ -18,7 +18,7 @@ export async function readStoredBytes(db: Database, accountId: string): Promise<
   return rows[0]?.storedBytes ?? 0;
 }
 
-/** Adds up what has been noted of all accounts, so that notes do not pile up of those that nobody asks about. */
+/** Sums up the entries of all accounts, so that they don't accumulate for accounts that nobody asks about. */
 export async function addUpStoredBytes(db: Database): Promise<void> {
   await db.query(
     `with taken as (
@@ -30,7 +30,7 @@ export async function addUpStoredBytes(db: Database): Promise<void> {
   );
 }
 
-/** Runs of an account that wait for their turn, for a busy credential or in line; it stops counting at `most` of each. */
+/** Counts an account's runs that wait for a slot, for a busy credential or in a queue, up to `most` of each. */
 export async function countQueuedRuns(db: Database, accountId: string, most: number): Promise<number> {
   // The conditions of the indexes run_waiting and run_blocked, word by word.
   const waiting = `select from run where account_id = $1 and admitted_at is null and ended_at is null and parked_at is null`;
@@ -51,7 +51,7 @@ export interface AccountUsage {
   readonly storedBytes: number;
 }
 
-/** Of all accounts, as it stands. Counts every run that waits. */
+/** The current usage of all accounts. Counts every waiting run. */
 export async function listAccountUsage(db: Database): Promise<readonly AccountUsage[]> {
   return await db.query<AccountUsage>(
     `select slug as account, coalesce(waiting.runs, 0)::int as "queuedRuns",

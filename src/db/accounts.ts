@@ -13,7 +13,7 @@ const ACCOUNT_COLUMNS = `id, slug, name, allowed_origins as "allowedOrigins",
     else json_build_object('perSecond', rate_per_second, 'burst', rate_burst) end as "rateLimit"`;
 
 export async function findAccountBySlug(db: Database, slug: string): Promise<Account | undefined> {
-  // PostgreSQL's text holds no U+0000: a name with one, which an operator may send, is nobody's.
+  // PostgreSQL's text can't contain U+0000, so no account has such a name.
   if (slug.includes("\u0000")) return undefined;
   const rows = await db.query<Account>(`select ${ACCOUNT_COLUMNS} from account where slug = $1`, [slug]);
   return rows[0];
@@ -23,15 +23,15 @@ export async function listAccountIds(db: Database): Promise<readonly string[]> {
   return (await db.query<{ id: string }>("select id from account")).map(({ id }) => id);
 }
 
-/** The account's document, as it was applied. */
+/** The account's document, as applied. */
 export async function findAccountDocument(db: Database, id: string): Promise<string | undefined> {
   const rows = await db.query<{ document: string }>(`select document from account where id = $1`, [id]);
   return rows[0]?.document;
 }
 
-/** An account as the pages for its end users show it. */
+/** An account in the form that hosted pages show. */
 export interface BrandedAccount extends Account {
-  /** null: by its name alone. */
+  /** null: only the name is shown. */
   readonly branding: Branding | null;
 }
 
@@ -51,7 +51,7 @@ export async function listAccounts(
   );
 }
 
-/** Creates the account, or replaces what its document says. Gives its id. */
+/** Creates the account or replaces its document. Returns its id. */
 export async function saveAccount(
   db: Database,
   account: AccountSettings & {
@@ -104,7 +104,7 @@ async function saveLogo(db: Database, accountId: string, logo: Logo | null): Pro
   );
 }
 
-/** The picture with this content, of whatever account: pages name it so. */
+/** The logo with this content hash, of any account. */
 export async function findLogo(db: Database, sha256: Buffer): Promise<Logo | undefined> {
   const rows = await db.query<Logo>(
     `select sha256, media_type as "mediaType", content from account_logo where sha256 = $1 limit 1`,

@@ -7,15 +7,15 @@ export interface ApiKey {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
-  /** null = every Blueprint of the account */
+  /** null: every Blueprint of the account. */
   readonly blueprintKeys: readonly string[] | null;
-  /** null = made before there were scopes: everything */
+  /** null: created before there were scopes, so all of them. */
   readonly scopes: readonly KeyScope[] | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
-  /** The key that a rotation has made in its place; then `expiresAt` is the end of the overlap. */
+  /** The key that replaced it in a rotation; then `expiresAt` is the end of the overlap. */
   readonly replacedBy: string | null;
   /** By the database's clock. */
   readonly isExpired: boolean;
@@ -26,7 +26,7 @@ export interface AuthenticatedKey {
   readonly blueprintKeys: readonly string[] | null;
   readonly scopes: readonly KeyScope[] | null;
   readonly account: Account;
-  /** Until it expires; null = never. */
+  /** Time until it expires; null: never. */
   readonly remainingMs: number | null;
 }
 
@@ -38,7 +38,7 @@ interface LiveKeyRow extends Account {
   readonly remainingMs: number | null;
 }
 
-/** The live key with this hash and its account; undefined when unknown, expired or revoked. Many at once are one statement. */
+/** The active key with this hash and its account; undefined if unknown, expired or revoked. Concurrent calls share a statement. */
 export const findLiveKey = grouped<Buffer, AuthenticatedKey | undefined>(async (db, hashes) => {
   const rows = await db.query<LiveKeyRow>({
     name: "find_live_keys",
@@ -80,7 +80,7 @@ export async function listDeadKeys(db: Database, keyIds: readonly string[]): Pro
   return rows.map((row) => row.id);
 }
 
-/** Notes that a key is in use, at most once a minute a key. */
+/** Records the use of a key, at most once a minute per key. */
 export async function touchKey(db: Database, keyId: string): Promise<void> {
   await db.query(
     `update api_key set last_used_at = app_now()
@@ -123,7 +123,7 @@ export async function listKeys(
   );
 }
 
-/** Revokes a key at once; undefined when there is no such key. `isNew` is false when it was revoked before. */
+/** Revokes a key; undefined when there is no such key. `isNew` is false when it was already revoked. */
 export async function revokeKey(
   db: Database,
   keyId: string,
@@ -143,7 +143,7 @@ export interface LockedKey {
   readonly name: string;
   readonly blueprintKeys: readonly string[] | null;
   readonly scopes: readonly KeyScope[] | null;
-  /** How long it was made for; null: without an end. */
+  /** Its lifetime; null: unlimited. */
   readonly lifetimeMs: number | null;
   readonly expiresAt: Date | null;
   readonly isExpired: boolean;
@@ -151,7 +151,7 @@ export interface LockedKey {
   readonly replacedBy: string | null;
 }
 
-/** The key, locked until the transaction ends: a second one that wants it waits, and then sees what the first has done. */
+/** The key, locked until the transaction ends, so that a concurrent rotation sees this one's result. */
 export async function lockKey(tx: Database, keyId: string): Promise<LockedKey | undefined> {
   const rows = await tx.query<LockedKey>(
     `select account_id as "accountId", name, blueprint_keys as "blueprintKeys", scopes,
@@ -165,8 +165,8 @@ export async function lockKey(tx: Database, keyId: string): Promise<LockedKey | 
 }
 
 /**
- * Ends a key that another replaces, after the overlap, and never later than it would have ended by itself. An overlap of 0
- * revokes it at once. Gives when it ends.
+ * Lets a replaced key expire after the overlap, but never later than its own expiry. An overlap of 0 revokes it immediately. Returns the
+ * expiry.
  */
 export async function endReplacedKey(
   tx: Database,

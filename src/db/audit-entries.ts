@@ -14,7 +14,7 @@ import type { Database } from "./connection/pool.ts";
 
 /**
  * Writes an entry in the transaction of its effect: call it inside that transaction, and let its error roll it back. No
- * audit, no effect (docs/decisions/0023). `at` is `readClockText`, where the caller has read it anyway. Gives its id and time.
+ * audit, no effect (docs/decisions/0023). `at`: the result of `readClockText`, if the caller has it. Returns the entry's id and time.
  */
 export async function recordAudit(
   tx: Database,
@@ -55,7 +55,7 @@ export async function recordAudit(
   return entry;
 }
 
-// The time to the last digit: a change that an output format hides would be a change all the same.
+// The time with all digits: a change that an output format hides is still a change.
 const ENTRY_COLUMNS = `chain, id, (extract(epoch from occurred_at) * 1000)::text as "occurredMs", actor_kind as "actorKind",
   actor_id as "actorId", action, subject_id as "subjectId", run_id as "runId", detail, seal`;
 
@@ -72,8 +72,8 @@ export const ROW_ENTRIES = `select ${ENTRY_COLUMNS} from audit_entry
     and xmin is distinct from pg_current_xact_id_if_assigned()::xid`;
 
 /**
- * What the audit log says of the serials of deciding rows, by the rows' names: of entries that a process with the signing key has
- * written and, outside of this transaction, committed. Others are as if they were not there.
+ * The serials of signed rows according to the audit log, by the rows' names. Only committed entries that a process with the signing key
+ * wrote count.
  */
 export async function listRowEntries(
   db: Database,
@@ -108,7 +108,7 @@ export async function listSealedDetails(
   return entries.map(({ detail }) => JSON.parse(detail) as Record<string, unknown>);
 }
 
-/** What `work` reads is of one moment: a worker may close chains meanwhile. */
+/** Runs `work` in one snapshot, so that workers can close chains concurrently. */
 export async function inSnapshot<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query("set transaction isolation level repeatable read, read only");
@@ -116,7 +116,7 @@ export async function inSnapshot<T>(db: Database, work: (tx: Database) => Promis
   });
 }
 
-/** The chains that have entries without a number; makes the rows of new ones. */
+/** The chains with unchained entries. Creates the rows of new chains. */
 export async function listOpenChains(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ chain: string }>(
     `with open as (select distinct chain from audit_entry where sequence is null),
@@ -133,7 +133,7 @@ export interface ChainEnd {
   readonly head: Buffer;
 }
 
-/** The end of a chain, kept from other closers until the transaction ends; undefined: another one is at it. */
+/** The end of a chain, locked until the transaction ends; undefined: another process has it locked. */
 export async function lockChain(tx: Database, chain: string): Promise<ChainEnd | undefined> {
   const rows = await tx.query<ChainEnd>(
     `select chain, count, head from audit_chain where chain = $1 for update skip locked`,
@@ -158,7 +158,7 @@ export async function listOpenEntries(
   return rows.map(readEntry);
 }
 
-/** Gives entries their places and moves the chain's end. */
+/** Numbers the entries and moves the chain's end. */
 export async function chainEntries(
   tx: Database,
   end: ChainEnd,
@@ -204,7 +204,7 @@ export async function listChains(
   );
 }
 
-/** A batch of a chain in the order of its numbers. Ordered by id as well: a forged number may stand twice. */
+/** A batch of a chain in the order of its numbers, then ids: a forged number may exist twice. */
 export async function listChained(
   db: Database,
   chain: string,
@@ -219,7 +219,7 @@ export async function listChained(
   return rows.map(readEntry);
 }
 
-/** Entries that should have had a number for long: none, when a worker runs. */
+/** Entries that are overdue for chaining: none while a worker runs. */
 export async function countOverdueEntries(db: Database, chain: string, overdueMs: number): Promise<number> {
   const rows = await db.query<{ count: number }>(
     `select count(*)::int as count from audit_entry

@@ -57,7 +57,7 @@ const signedParts =
     { kind: `${kind}_version`, row: { ...row, rowSerial: row.versionSerial, rowMac: row.versionMac } },
   ];
 
-// Versions never change, so what was parsed once stays right. Bounded, oldest out first.
+// Versions never change, so parsed documents stay valid. Bounded; the oldest are evicted first.
 const CACHE_SIZE_MAX = 2_000;
 const parsed = new Map<string, { readonly document: string; readonly value: unknown }>();
 
@@ -86,16 +86,16 @@ const withDocument = <Kind extends DocumentKind>(
   document: Documents[Kind],
 ): VersionOf<Kind> => ({ id, accountId, version, retired, [kind]: document }) as unknown as VersionOf<Kind>;
 
-/** What is in force; `found` and `version` are the two rows. */
+/** The current document; `found` and `version` are the two rows. */
 const selectInForce = (kind: DocumentKind): string =>
   `select ${signedColumns(kind, "found")}, version.document, version.row_serial as "versionSerial", version.row_mac as "versionMac"
    from ${kind} found join ${kind}_version version on version.account_id = found.account_id
      and version.${kind}_id = found.id and version.version = found.current_version`;
 
-/** PostgreSQL's text holds no U+0000: a name with one, which a caller may send, is nobody's. */
+/** PostgreSQL's text can't contain U+0000, so no document has such a name. */
 const isStorable = (name: string): boolean => !name.includes("\u0000");
 
-/** The version in force, retired or not. Throws RowRefused. */
+/** The current version, retired or not. Throws RowRefused. */
 export async function findStrategy(
   db: Database,
   accountId: string,
@@ -115,7 +115,7 @@ export async function findStrategy(
   return row && withDocument("strategy", row, parseOnce("strategy", row));
 }
 
-/** Of any version, in force or not. Throws RowRefused. */
+/** Any version, current or not. Throws RowRefused. */
 export async function findVersion<Kind extends DocumentKind>(
   db: Database,
   kind: Kind,
@@ -153,7 +153,7 @@ export async function findCachedVersion<Kind extends DocumentKind>(
   return found;
 }
 
-/** All that are in force and genuine. */
+/** All current and genuine ones. */
 export async function listStrategies(db: Database): Promise<readonly StrategyVersion[]> {
   return await listInForce(db, "strategy");
 }
@@ -204,7 +204,7 @@ export async function listVariableStrategies(
   return genuine.map((row) => ({ accountId: row.accountId, strategy: parseOnce("strategy", row) }));
 }
 
-/** What may change about a document: which version is in force, and whether it is retired. */
+/** The mutable part of a document: its current version, and whether it is retired. */
 interface InForce extends SignedRow, Version {
   readonly retired: boolean;
 }
@@ -217,7 +217,7 @@ interface DocumentCall {
 const readInForce = (kind: DocumentKind) =>
   grouped<DocumentCall, InForce | undefined>(async (db, calls) => {
     const callName = ({ accountId, name }: DocumentCall): string => `${accountId}/${name}`;
-    // Most concurrent requests are about few documents.
+    // Concurrent requests usually concern few documents.
     const asked = [...new Map(calls.map((call) => [callName(call), call])).values()];
     const rows = await db.query<InForce & { at: number }>({
       name: `look_up_${kind}`,
@@ -257,7 +257,7 @@ export async function lookUpDocument<Kind extends DocumentKind>(
   return document && withDocument(kind, inForce, document);
 }
 
-/** What is applied now, by account, kind and id: the base of a plan. */
+/** The current documents, by account, kind and id: the base of a plan. */
 export interface AppliedDocument {
   readonly kind: "account" | "strategy" | "blueprint";
   readonly account: string;
@@ -265,12 +265,12 @@ export interface AppliedDocument {
   readonly document: string;
 }
 
-/** Documents that this installation has not signed are left out: to apply them again puts them in force. */
+/** Documents that this installation did not sign are omitted, so that applying them again restores them. */
 export async function listAppliedDocuments(db: Database): Promise<readonly AppliedDocument[]> {
   return (await readAppliedDocuments(db)).documents;
 }
 
-/** `refused`: the names of those that are in force and that this installation has not signed. */
+/** `refused`: the names of current documents that this installation did not sign. */
 export async function readAppliedDocuments(db: Database): Promise<{
   readonly documents: readonly AppliedDocument[];
   readonly refused: readonly Omit<AppliedDocument, "document">[];

@@ -1,7 +1,7 @@
 import { grouped, inOrder } from "./connection/group.ts";
 import type { Database } from "./connection/pool.ts";
 
-/** A stored answer. `body` holds no secret: the hosted token is left out at `tokenAt` and derived again at the replay. */
+/** A stored answer. `body` contains no secret: the hosted token is omitted at `tokenAt` and derived again for a replay. */
 export interface StoredAnswer {
   readonly fingerprint: Buffer;
   readonly status: number;
@@ -24,7 +24,7 @@ export async function claimKey(
     readonly keyHash: Uint8Array;
     readonly fingerprint: Uint8Array;
     readonly windowMs: number;
-    /** How long to wait for a duplicate under way; over it: SQLSTATE 55P03. */
+    /** How long to wait for a concurrent duplicate; after that: SQLSTATE 55P03. */
     readonly waitMs: number;
   },
 ): Promise<boolean> {

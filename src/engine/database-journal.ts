@@ -50,7 +50,7 @@ export function databaseJournal(
     saveSource: async (nodeId, blob) =>
       await retryWhileLocked(async () => await saveStepSource(db, lease, accountId, nodeId, blob)),
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
-    // Nothing of it can be there when nobody has carried the run before.
+    // The journal is empty if no worker has executed the run before.
     listTurns: async (nodeIds, first, count) =>
       run.epoch === 1 ? [] : await listTurns(db, run.id, nodeIds, first, count),
     keepTurn: async (turn) => await retryWhileLocked(async () => await keepTurn(db, lease, accountId, turn)),

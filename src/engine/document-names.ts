@@ -1,8 +1,8 @@
 import type { Blueprint } from "#domain/blueprint.ts";
 
 /**
- * Every word of a Blueprint's document, and every text as a whole: the keys that its expressions and settings name are among them.
- * To leave such a key where a target writes it says nothing that the document's author did not know.
+ * Every word of a Blueprint's document, and every text as a whole. They include the keys that its expressions and settings name.
+ * Leaving such a key in a target's answer reveals nothing that the document's author did not know.
  */
 export function namesOf(blueprint: Blueprint): ReadonlySet<string> {
   const known = namesByBlueprint.get(blueprint);
@@ -19,5 +19,5 @@ export function namesOf(blueprint: Blueprint): ReadonlySet<string> {
   return names;
 }
 
-/** A version's document is the same object for all of its runs, and never changes. */
+/** All runs of a version share one document object, which never changes. */
 const namesByBlueprint = new WeakMap<Blueprint, ReadonlySet<string>>();

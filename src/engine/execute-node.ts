@@ -38,7 +38,7 @@ export async function executeNode(run: RunContext, planned: PlannedNode): Promis
       await fixSource(run, planned);
       await noteTotal(run, planned);
       const flow = await type.run(await open(run, planned, signal, notes), planned.config);
-      // The door could not look into it before.
+      // The door could not inspect the packed content before.
       return flow?.kind === "records" && type.unpacks?.(planned.config) === true
         ? { kind: "records", batches: run.door.enterRecords(flow.batches) }
         : flow;
@@ -49,7 +49,7 @@ export async function executeNode(run: RunContext, planned: PlannedNode): Promis
         : await checkpoint(run, planned, notes.log, execute);
     if (output) run.outputs.set(node.id, output);
   } catch (error) {
-    // The run's own end comes first: whatever a node throws while it is being stopped is only its echo.
+    // The reason why the run stops takes precedence: an error that a node throws while being stopped is only a consequence.
     if (run.signal.aborted) throw run.signal.reason;
     if (error instanceof RunParked && !(error instanceof RunInLine)) await noteWaiting(run, planned, notes);
     if (error instanceof RunParked || isOfTheService(error)) throw error;
@@ -59,7 +59,7 @@ export async function executeNode(run: RunContext, planned: PlannedNode): Promis
   }
 }
 
-/** What is shown already is not written again: whatever the node then does outside or writes is fenced by itself. */
+/** Skips the update when the step is already shown: later writes of the node are fenced on their own. */
 async function show(run: RunContext, step: string): Promise<void> {
   if (run.shown.step === step) return;
   if (!(await run.journal.moveStep(step))) throw new RunStopped("lease_lost");
@@ -70,7 +70,7 @@ async function open(run: RunContext, planned: PlannedNode, signal: AbortSignal, 
   return nodeContext(run, planned, await expressionsOf(run, planned), signal, notes);
 }
 
-/** A pure node streams: its records flow when its reader asks for them, and are recomputed after a crash. */
+/** A pure node streams: records are produced when its reader asks for them, and recomputed after a crash. */
 async function executePureNode(
   run: RunContext,
   planned: PlannedNode,
@@ -89,12 +89,12 @@ async function executePureNode(
       const flow = must(await execute(), "the node's records");
       if (flow.kind === "records") yield* flow.batches;
     } catch (error) {
-      // Read by a later node: the failure is this one's all the same.
+      // A later node reads the stream, but the failure belongs to this node.
       throw isOfTheService(error) ? error : failureOf(run, planned, error);
     }
   };
   const { milestone, timeoutMs } = planned.node;
-  // A milestone or a timeout means something only for a node that runs at one time of its own.
+  // Milestones and timeouts only make sense for a node that runs at a time of its own.
   if (!planned.kept && milestone === null && timeoutMs === null)
     return { kind: "records", open: stream, counts: null };
   return await keep(run, stream());
@@ -106,7 +106,7 @@ async function keep(run: RunContext, records: RecordBatches): Promise<NodeOutput
   return { kind: "records", open: () => decodeRecords(reopen()), counts };
 }
 
-/** A gate that nobody has to stand at: its records go through as they came. */
+/** A review that is not needed: its records pass unchanged. */
 async function passThrough(run: RunContext, planned: PlannedNode): Promise<NodeOutput> {
   const sources = planned.edges.map((id) => must(run.outputs.get(id), `the output of ${id}`));
   const stream = async function* (): RecordBatches {
@@ -116,8 +116,8 @@ async function passThrough(run: RunContext, planned: PlannedNode): Promise<NodeO
 }
 
 /**
- * What is downstream of a skipped node sees an empty set, but what is downstream of a gate what came to it; a skipped output
- * gives its keys without records.
+ * Nodes after a skipped node see an empty set. Nodes after a skipped review see its input. A skipped output has its keys without
+ * records.
  */
 async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
   if (planned.type.isGate === true) {
@@ -138,11 +138,11 @@ async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
   );
 }
 
-/** docs/blueprints.md#nodes: a node whose `when` is false is skipped; what is downstream sees an empty set. */
+/** docs/blueprints.md#nodes: a node whose `when` is false is skipped; the nodes after it see an empty set. */
 async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean> {
   const { when } = planned.node;
   if (when === null) return true;
-  // A review that was asked for goes on as one, also when its `when` would give something else by now.
+  // A review that was requested stays one, even if its `when` would now evaluate differently.
   if (planned.type.isGate === true && (await run.journal.isReviewAsked(planned.node.id))) return true;
   const expressions = await expressionsOf(run, planned);
   const variables: Record<string, Json> = {};
@@ -154,7 +154,7 @@ async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean>
 
 function countsOf(run: RunContext, planned: PlannedNode): Json {
   const counts = { total: 0, valid: 0 };
-  // Those of its `from`, and not of a join's `with`; an output with handles has none and reads those of its handles.
+  // The records of `from`, not of a join's `with`. An output with handles has no `from` and reads those of its handles.
   const { from } = planned.node;
   for (const id of from.length > 0 ? from : planned.edges) {
     const output = run.outputs.get(id);
@@ -168,14 +168,14 @@ function countsOf(run: RunContext, planned: PlannedNode): Json {
 const overTime = (nodeId: string): RunFailure =>
   new RunFailure("timeout", `Node ${nodeId} took longer than its timeout.`);
 
-/** No failure of the run: it is stopped, or goes on when the database or the object store is back. */
+/** Not a failure of the run: it is stopped, or continues when the database or the object store is back. */
 const isOfTheService = (error: unknown): boolean =>
   error instanceof RunStopped ||
   error instanceof StoreFailed ||
   isConnectionLost(error) ||
   isLockedOut(error);
 
-/** The failure with the answer that it is about, for operators. */
+/** The failure together with the answer that caused it, for operators. */
 async function failureWith(
   run: RunContext,
   planned: PlannedNode,
@@ -186,18 +186,18 @@ async function failureWith(
   const isOfAnswer = error instanceof NodeFailure || error instanceof ExpressionError;
   const answer = error instanceof NodeFailure ? (error.answer ?? lastAnswer(notes)) : lastAnswer(notes);
   if (!isOfAnswer || answer === null) return failure;
-  // A body that was kept in a file may be out of reach: it only explains.
+  // A body in a file may be unavailable; it is only an explanation.
   const shown = await showAnswer(answer, run.redact, "node").catch(() => null);
   return new RunFailure(failure.kind, failure.message, { answer: shown });
 }
 
-/** Anything a node threw, as the failure of the run. The messages of our own errors hold no data; others are not repeated. */
+/** Converts anything that a node throws into the run's failure. Our own messages contain no data; others are not repeated. */
 function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {
   if (error instanceof RunFailure) return error;
-  // The only signal of this kind is that of the node's own limit.
+  // Only the node's own time limit aborts with this kind of signal.
   if (error instanceof DOMException && error.name === "TimeoutError") return overTime(planned.node.id);
   const place = `Node ${planned.node.id}: `;
-  // A target has its say in them: the host that it redirects to.
+  // Targets can influence them, for example by the host of a redirect.
   if (error instanceof OutboundError)
     return new RunFailure("target", run.redact.message(place + error.message));
   if (error instanceof NodeFailure) {

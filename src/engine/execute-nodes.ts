@@ -4,7 +4,7 @@ import { executeNode } from "./execute-node.ts";
 import { inputVariable } from "./read-inputs.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
 
-/** A run without the variables of its expressions, which its inputs make. */
+/** A run before the variables of its expressions are known: its inputs produce them. */
 export type UnboundRun = Omit<RunContext, "variables" | "expressions">;
 
 /** Executes all nodes of a run, inputs first, each by `execute`. */
@@ -19,7 +19,7 @@ export async function executeNodes(
     bindVariables({ ...loose }, { inputs, metadata, run: runVariable });
   const isInput = (planned: { node: { type: string } }) => planned.node.type === "input";
   let context = bind({});
-  // The `when` of an input sees the inputs without one, and those before it.
+  // The `when` of an input sees the inputs without a `when`, and the earlier ones.
   for (const planned of plan.nodes
     .filter(isInput)
     .sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
@@ -40,7 +40,7 @@ function bindVariables(loose: UnboundRun, variables: { readonly [name: string]: 
   return { ...loose, variables, expressions };
 }
 
-/** `$inputs`: what the input nodes gave, by refKey. */
+/** `$inputs`: the values of the input nodes, by refKey. */
 function inputVariables(context: RunContext): { readonly [refKey: string]: Json } {
   const entries = context.plan.nodes.flatMap(({ node }): [string, Json][] => {
     const output = node.type === "input" ? context.outputs.get(node.id) : undefined;

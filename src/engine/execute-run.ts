@@ -40,7 +40,7 @@ export async function executeRun(
         `The run lost its worker ${run.lostLeases} times without getting further.`,
       );
     }
-    // Of a suspect nothing is begun.
+    // A run suspected of killing workers is not begun here.
     if (run.remainingMs <= 0) stop.abort(new RunStopped("timeout"));
     signal.throwIfAborted();
     services.news.announce([run.id]);
@@ -70,7 +70,7 @@ async function carry(begun: RunLogin): Promise<void> {
   await failpoint("run.before_login");
   const loggedIn = await logIn(begun);
   await failpoint("run.after_login");
-  // What had nobody to log in was `running` from its claim on.
+  // A run without logins was `running` from its claim on.
   if (run.status === "queued") {
     if (!(await retryWhileLocked(async () => await startRun(services.db, { lease }))))
       throw new RunStopped("lease_lost");
@@ -87,8 +87,8 @@ async function carry(begun: RunLogin): Promise<void> {
     mayBeComplete = true;
     await finishRun(services, context);
   } catch (error) {
-    // Result objects of a run that did not complete belong to nobody. When the transaction broke off, nobody knows whether it did:
-    // then they are left to the sweep of objects that no row names.
+    // Result objects of a run that did not complete are orphans. If the transaction broke off, it is unknown whether it committed;
+    // then the sweep of orphaned objects decides.
     if (!mayBeComplete || error instanceof RunStopped)
       await services.blobs.remove([...results.values()].flatMap(({ blob }) => blob?.key ?? []));
     throw error;

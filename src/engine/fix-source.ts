@@ -8,8 +8,8 @@ import type { PlannedNode, RunContext } from "./run-context.ts";
 import { encodeRecords, type RecordCounts } from "./outputs/spool.ts";
 
 /**
- * The records that a node writes or carries one by one are kept before the first is written: after a crash each must have its old place,
- * also when what made them is recomputed and gives something else (`$now()`). What the journal holds is fixed already.
+ * Stores the records that a node processes one by one before the first write: after a crash each must keep its ordinal, even when
+ * recomputing them gives something else (`$now()`). Records that come from the journal are already fixed.
  */
 export async function fixSource(run: RunContext, planned: PlannedNode): Promise<void> {
   const source = planned.node.config["for_each"];
@@ -26,7 +26,7 @@ export async function fixSource(run: RunContext, planned: PlannedNode): Promise<
   run.outputs.set(source, { kind: "records", open: () => decodeRecords(blobs.open(key)), counts });
 }
 
-/** Notes for the operator how many records a loop goes through, where that is known. */
+/** Records for the operator how many records a loop processes, if that is known. */
 export async function noteTotal(run: RunContext, { node, type }: PlannedNode): Promise<void> {
   const source = node.config["for_each"];
   const output = type.hasTurns === true && typeof source === "string" ? run.outputs.get(source) : undefined;
@@ -46,7 +46,7 @@ async function keep(
   );
 }
 
-/** Stores the records that a node begins with, under its own entry of the journal. Throws RunStopped. */
+/** Stores a node's input records in its own journal entry. Throws RunStopped. */
 export async function keepSource(
   run: RunContext,
   planned: PlannedNode,

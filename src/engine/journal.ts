@@ -10,7 +10,7 @@ import type { EngineServices } from "./services.ts";
 import { showAnswer } from "./redaction/show-answer.ts";
 import { lastAnswer, type StepNotes } from "./step-notes.ts";
 
-/** What the run has already done, by node: the only source after a crash. */
+/** The work that the run has already done, by node: the only source after a crash. */
 export async function readJournal(
   { db, blobs }: Pick<EngineServices, "db" | "blobs">,
   run: Pick<ClaimedRun, "id">,
@@ -23,14 +23,14 @@ export async function readJournal(
   return outputs;
 }
 
-/** Whether the journal has the node's start as well: it changes something outside, keeps turns, or a person is asked about what it keeps. */
+/** Whether the journal records the node's start as well: nodes that write, loops, and reviews. */
 function isBegun({ type, config }: PlannedNode): boolean {
   return type.isGate === true || type.hasTurns === true || type.effect(config) === "write";
 }
 
 /**
- * A node that touches the outside: its output and `done` when it has, and `started` before it does unless it only reads. Throws
- * RunStopped when the lease is lost: what was fetched is then nobody's.
+ * Executes a node with external effects: writes `started` before, unless it only reads, and its output with `done` after. Throws
+ * RunStopped when the lease is lost; the fetched data is then discarded.
  */
 export async function checkpoint(
   run: RunContext,
@@ -50,11 +50,11 @@ export async function checkpoint(
     const kept = await keepOutput(run, await carry());
     stored = kept.blob?.key ?? null;
     const redacted = run.redact.changes - changesBefore;
-    // docs/decisions/0014: the operator learns that the target echoes what it is told.
+    // docs/decisions/0014: tells the operator that the target echoes secrets.
     if (redacted > 0) log.push(JSON.stringify({ message: "redacted", texts: redacted }));
     const step = { nodeId, ...kept, log: log.join("\n"), tookMs: run.services.clock.now() - beganMs };
     await failpoint("step.before_finish");
-    // When its transaction breaks off, nobody knows whether the journal names the object: then the sweep decides.
+    // If the transaction broke off, it is unknown whether the journal names the object: then the sweep decides.
     stored = null;
     if (!(await run.journal.finishStep(step))) {
       await blobs.remove(kept.blob === null ? [] : [kept.blob.key]);
@@ -69,8 +69,8 @@ export async function checkpoint(
 }
 
 /**
- * Notes in the journal why a node that touches the outside failed, and with what answer, for the operator; of any other the run's row
- * says it. The answer is in the step alone, which goes with the run's data.
+ * Records in the journal why a node with external effects failed, and the answer that it got, for the operator. For other nodes the
+ * run's row has the reason. Only the step has the answer, so that it is purged with the run's data.
  */
 export async function noteFailure(
   { journal }: RunContext,
@@ -84,7 +84,7 @@ export async function noteFailure(
   await journal.failStep(node.id, message, tookMs, lines.join("\n"));
 }
 
-/** The same of an answer that leaves open whether a write was done: who decides looks at it. */
+/** Records an answer that leaves a write uncertain, for the operator who decides. */
 export async function noteWaiting(
   run: RunContext,
   { node, type, config }: PlannedNode,

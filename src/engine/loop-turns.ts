@@ -15,10 +15,10 @@ import { keepOutput, openOutput, reopenOutput } from "./outputs/kept-output.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
 
-/** A context like any node's, of a step as a node by itself. */
+/** The context of a step, which is like any node's. */
 type OpenContext = (run: RunContext, step: PlannedNode) => NodeContext;
 
-/** The turns of one loop, on the journal. */
+/** The iterations of one loop, with their journal. */
 export function loopTurns(run: RunContext, planned: PlannedNode, open: OpenContext): LoopTurns {
   const loop = planned.node.id;
   const stepOf = new Map(stepIds(planned.config).map((id) => [stepIdOf(loop, id), id]));
@@ -47,7 +47,7 @@ export function loopTurns(run: RunContext, planned: PlannedNode, open: OpenConte
       );
       const context = open({ ...run, outputs: withCounts(outputs) }, asNode);
       const flow = await asNode.type.run(ofTurn(context, ordinal, scope), asNode.config);
-      // As of a node: the door could not look into it before.
+      // As for a node: the door could not inspect packed content before.
       const clean =
         flow?.kind === "records" && asNode.type.unpacks?.(asNode.config) === true
           ? ({ kind: "records", batches: run.door.enterRecords(flow.batches) } as const)
@@ -65,7 +65,7 @@ const withCounts = (outputs: ReadonlyMap<string, StepOutput>): RunContext["outpu
     ]),
   );
 
-/** What a step gave is the run's from here on. Throws RunStopped when the lease is lost. */
+/** Journals a step's output. Throws RunStopped when the lease is lost. */
 async function keep(
   run: RunContext,
   nodeId: string,
@@ -85,7 +85,7 @@ async function keep(
 
 const plans = new WeakMap<BlueprintNode, PlannedNode>();
 
-/** A step as a node by itself, whose id in the journal is behind the loop's. */
+/** A step as a node, whose id in the journal follows the loop's. */
 function planStep(loop: string, step: BlueprintNode): PlannedNode {
   const found = plans.get(step);
   if (found) return found;
@@ -105,7 +105,7 @@ function planStep(loop: string, step: BlueprintNode): PlannedNode {
   return made;
 }
 
-/** The record of the turn is the root of all templates, and its place that of the step's only write. */
+/** The iteration's record is the root of all templates; its ordinal identifies the step's only write. */
 function ofTurn(context: NodeContext, ordinal: number, scope: Scope): NodeContext {
   return {
     ...context,
@@ -130,7 +130,7 @@ function inScope(expressions: BoundExpressions, turn: Scope): BoundExpressions {
   };
 }
 
-/** A node without `for_each` knows of one write, at 0. */
+/** A node without `for_each` has one write, at 0. */
 function writesAt(writes: NodeWrites, ordinal: number): NodeWrites {
   return {
     token: () => writes.token(ordinal),

@@ -10,14 +10,14 @@ import { RunParked, RunStopped } from "./run-ended.ts";
 import type { RunContext } from "./run-context.ts";
 import type { TargetSession } from "./login/target-session.ts";
 
-/** The writes of one node, on the journal. */
+/** The journaled writes of one node. */
 export function nodeWrites(
   run: RunContext,
   nodeId: string,
   target: TargetSession,
   signal: AbortSignal,
 ): NodeWrites {
-  // By place, the epoch that a write of another lease was begun with: what it is found out under.
+  // By ordinal: the epoch under which another lease began the write, and under which it is resolved.
   const earlier = new Map<number, number>();
   const end = async (
     ordinal: number,
@@ -60,7 +60,7 @@ export function nodeWrites(
         await failpoint("write.after_effect");
         return answer;
       } catch (error) {
-        // Nothing was sent, so no operator has to decide. Another worker that has the run by now looks for itself.
+        // Nothing was sent, so no operator has to decide. If another worker has the run by now, it checks on its own.
         if (isStopped && !hasLeft) await end(ordinal, "ruled_out");
         throw error;
       }
@@ -89,10 +89,10 @@ function knownWrite(write: { readonly status: WriteStatus; readonly outcome: Buf
   return { status: write.status === "started" ? "in_doubt" : write.status };
 }
 
-/** More than is kept, so that no secret is cut before it is taken out. */
+/** More than is kept, so that no secret is cut before it is redacted. */
 const LOOKED_AT = 8 * limits.sentCharactersMax;
 
-/** Its method, address and body, without headers. */
+/** The request's method, URL and body, without headers. */
 function describeRequest({ method, url, query = [], body }: OutboundRequest): string {
   const search = new URLSearchParams(
     query.map(([name, value]): [string, string] => [name, value]),
@@ -104,12 +104,12 @@ function describeRequest({ method, url, query = [], body }: OutboundRequest): st
   );
 }
 
-/** Names the write to the target, so that it can tell a second one: 32 hexadecimal digits, the same at every attempt of the run. */
+/** An idempotency key for the target: 32 hexadecimal digits, the same at every attempt of the run. */
 function writeToken(runId: string, nodeId: string, ordinal: number): string {
   return createHash("sha256").update(`${runId}\n${nodeId}\n${ordinal}`).digest("hex").slice(0, 32);
 }
 
-/** A request that was sent is let finish when the run is stopped: whether it happened is worth more than the seconds. */
+/** How long a sent request may finish when the run is stopped: knowing its outcome is worth the seconds. */
 async function sendToItsEnd(
   clock: Clock,
   target: TargetSession,

@@ -17,15 +17,15 @@ export interface PlannedNode {
   readonly edges: readonly string[];
   /** The `<id>` of every `$nodes.<id>` in its expressions. */
   readonly readsNodes: readonly string[];
-  /** Of a loop: the `<id>` of every `$steps.<id>`. */
+  /** For a loop: the `<id>` of every `$steps.<id>`. */
   readonly readsSteps: readonly string[];
-  /** Its `when` asks `$counts` of its `from`. */
+  /** Whether its `when` uses `$counts` of its `from`. */
   readonly asksCounts: boolean;
-  /** Its records are kept for the length of the run: read more than once, or counted before they are used. */
+  /** Whether its records are stored during the run, because they are read more than once or counted before use. */
   readonly kept: boolean;
 }
 
-/** What a Blueprint version means for execution. */
+/** The execution plan of a Blueprint version. */
 export interface RunPlan {
   readonly nodes: readonly PlannedNode[];
   readonly blueprint: Blueprint;
@@ -33,14 +33,14 @@ export interface RunPlan {
 
 const plans = new WeakMap<Blueprint, RunPlan>();
 
-/** The plan of a version, made once for as long as its document is kept. */
+/** The plan of a version, cached as long as its document. */
 export function planOnce(blueprint: Blueprint): RunPlan {
   let plan = plans.get(blueprint);
   if (!plan) plans.set(blueprint, (plan = planRun(blueprint)));
   return plan;
 }
 
-/** The nodes in the order in which they run. */
+/** The nodes in execution order. */
 function planRun(blueprint: Blueprint): RunPlan {
   const loose = blueprint.nodes.map((node) => {
     const type = typeOf(node);
@@ -79,12 +79,12 @@ function planRun(blueprint: Blueprint): RunPlan {
   return { nodes, blueprint };
 }
 
-/** The first names behind a variable, each once. */
+/** The distinct first names after a variable. */
 const namesIn = (uses: readonly VariableUse[], variable: string): readonly string[] => [
   ...new Set(uses.filter(({ name }) => name === variable).flatMap(({ path }) => path.slice(0, 1))),
 ];
 
-/** What was applied had a type; an operator's own may be missing where the run is carried. */
+/** Applied documents have known types, but an operator's own type may be missing in this process. */
 function typeOf({ id, type }: BlueprintNode): NodeType {
   const known = nodeTypes.get(type);
   if (known) return known;

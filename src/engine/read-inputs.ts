@@ -22,7 +22,7 @@ function inputValue(blobs: BlobStore, input: RunInput): Value {
   };
 }
 
-/** What `$inputs.<refKey>` is: text, or the JSON that the node parsed; a file is its name, type and size. */
+/** The value of `$inputs.<refKey>`: text, the JSON that the node parsed, or a file's name, type and size. */
 export function inputVariable(value: Value): Json | undefined {
   if (value.form === "text") return value.text;
   if (value.form === "json") return value.json;

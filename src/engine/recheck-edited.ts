@@ -11,15 +11,15 @@ export interface EditedRecord {
   readonly data: JsonObject;
 }
 
-/** The records as they are with their new data. */
+/** The records with their new data. */
 export type Recheck = (edited: readonly EditedRecord[]) => Promise<readonly DataRecord[]>;
 
-/** Nodes that let a record's data through as it is: what was checked before them still says something after them. */
+/** Nodes that pass a record's data unchanged, so that earlier checks remain valid after them. */
 const KEEP_DATA: readonly string[] = ["filter", "sort", "dedupe", "review"];
 
 /**
- * What an edited record is worth: its old errors were about its old data, so it passes the `validate` nodes again that checked
- * just this data on its way to the gate. Where there is none, nobody can say, and it keeps its errors.
+ * Validates edited records again: their old errors refer to old data, so they pass the `validate` nodes that checked exactly this data
+ * before the review. Without such a node they keep their errors.
  */
 export async function recheckEdited(run: RunContext, planned: PlannedNode): Promise<Recheck> {
   const checks: RecordCheck[] = [];
@@ -37,7 +37,7 @@ export async function recheckEdited(run: RunContext, planned: PlannedNode): Prom
   };
 }
 
-/** In the order in which the records passed them. Only along single edges: where lists meet, a record may come from either. */
+/** In the order in which the records passed them. Follows single edges only: where lists meet, a record may come from either. */
 function checkersBefore(run: RunContext, gate: PlannedNode): readonly PlannedNode[] {
   const found: PlannedNode[] = [];
   for (let at: PlannedNode | undefined = gate; at?.edges.length === 1;) {

@@ -17,8 +17,8 @@ import type { PlannedNode, RunContext } from "./run-context.ts";
 import type { RecordCounts } from "./outputs/spool.ts";
 
 /**
- * The records of a review node: fixed before anybody is asked, and as the reviewer left them once it is decided. Until then
- * this throws RunParked, and the question is the review's row, written by the transaction that parks the run.
+ * The records of a review node: stored before the review is requested, and with the reviewer's changes once it is decided. Until then
+ * this throws RunParked; the transaction that parks the run writes the review's row.
  */
 export async function reviewRecords(
   db: Database,
@@ -31,7 +31,7 @@ export async function reviewRecords(
   const found = await findReviewOfNode(db, run.run.id, planned.node.id);
   if (!found) throw await parkWith(run, planned, records, await ask());
   if (found.status === "open") throw new RunParked();
-  // What is rejected, or fails by its timeout, ends the run in the transaction that says so.
+  // A rejection or a failing timeout ends the run in the same transaction.
   assert(found.status === "approved" || found.status === "timed_out", "a run goes on only when approved");
   const key = must(await run.journal.findSource(planned.node.id), "the records of the review");
   return withChanges(db, decodeRecords(blobs.open(key)), found.id, await recheckEdited(run, planned));
@@ -61,7 +61,7 @@ async function parkWith(
   });
 }
 
-/** A worker may have died between keeping the records and parking the run. */
+/** A worker may have died between storing the records and parking the run. */
 async function countFixed(run: RunContext, planned: PlannedNode): Promise<RecordCounts | null> {
   const key = await run.journal.findSource(planned.node.id);
   if (key === null) return null;
@@ -73,7 +73,7 @@ async function countFixed(run: RunContext, planned: PlannedNode): Promise<Record
   return counts;
 }
 
-/** One pass over the records and, beside it, over the changes: neither is ever held whole. */
+/** Merges records and changes in one pass, without holding either in memory. */
 async function* withChanges(
   db: Database,
   batches: RecordBatches,
@@ -82,7 +82,7 @@ async function* withChanges(
 ): RecordBatches {
   let first = 0;
   let changes: readonly StoredChange[] = [];
-  // Changes of the places before this one are read, all of them.
+  // All changes of earlier ordinals have been read.
   let readTo = 0;
   for await (const batch of batches) {
     const end = first + batch.length;

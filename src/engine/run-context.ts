@@ -17,17 +17,17 @@ import type { RecordCounts, Scratch } from "./outputs/spool.ts";
 import type { TargetSession } from "./login/target-session.ts";
 import type { RecordBatches } from "#domain/record.ts";
 
-/** What a node gave, for those that read it; records are opened anew by each reader. */
+/** A node's output, for its readers; each reader opens the records again. */
 export type NodeOutput =
   | { readonly kind: "value"; readonly value: Value }
   | {
       readonly kind: "records";
       readonly open: () => RecordBatches;
-      /** Known once the records have been kept or checkpointed. */
+      /** Known once the records are stored. */
       readonly counts: RecordCounts | null;
     };
 
-/** One run while it is carried: what the nodes before have given, and what the next ones need. */
+/** The state of a run while it is executed: the outputs of earlier nodes, and everything that the next ones need. */
 export interface RunContext {
   readonly services: Pick<EngineServices, "blobs" | "expressions" | "log" | "clock" | "random">;
   readonly journal: RunJournal;
@@ -37,12 +37,12 @@ export interface RunContext {
   readonly signal: AbortSignal;
   readonly scratch: Scratch;
   readonly redact: Redactor;
-  /** For what comes in without a credential, or packed. */
+  /** For responses without a credential, and packed content. */
   readonly door: Door;
   readonly inputs: ReadonlyMap<string, Value>;
   /** By slot. */
   readonly targets: ReadonlyMap<string, TargetSession>;
-  /** For nodes without a credential. */
+  /** The target for nodes without a credential. */
   readonly openTarget: TargetSession;
   readonly variables: { readonly [name: string]: Json };
   readonly expressions: BoundExpressions;
@@ -50,13 +50,13 @@ export interface RunContext {
   readonly bindings: { release(): void }[];
   readonly outputs: Map<string, NodeOutput>;
   readonly results: Map<string, NewResult>;
-  /** What the run's row has as its `progress_step`: to show the same again takes no statement. */
+  /** The `progress_step` in the run's row: showing the same one again needs no statement. */
   readonly shown: { step: string };
-  /** Told what nodes warn of, where somebody watches: an author's own run. */
+  /** Receives the nodes' warnings in a local run. */
   readonly onWarning?: (nodeId: string, message: string) => void;
 }
 
-/** How far apart a read asks, and for how long at most. */
+/** The interval of a poll and its maximum duration. */
 export interface PollTimes {
   readonly everyMs: number;
   readonly forMs: number;
@@ -65,42 +65,42 @@ export interface PollTimes {
 type StepSource = { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };
 
 /**
- * What a run writes down while its nodes are carried, and whom it asks. In the service that is the database, under the run's lease
- * (`database-journal.ts`); an author's own run keeps it in memory. `false` (or undefined): the lease is lost.
+ * Everything that a run records while its nodes execute, and its waits and reviews. In the service this is the database, under the run's
+ * lease (`database-journal.ts`); a local run keeps it in memory. `false` (or undefined): the lease is lost.
  */
 export interface RunJournal {
-  /** Shows a finer step. */
+  /** Shows a progress step. */
   moveStep(step: string): Promise<boolean>;
   startStep(nodeId: string): Promise<boolean>;
   finishStep(step: Omit<FinishedStep, "lease" | "accountId">): Promise<boolean>;
   /** `detail` and `log` are redacted. */
   failStep(nodeId: string, detail: string, tookMs: number, log: string): Promise<void>;
-  /** What a step that was begun has to say while the run waits. `log` is redacted. */
+  /** Records the log of a begun step while the run waits. `log` is redacted. */
   noteStep(nodeId: string, log: string): Promise<void>;
-  /** The object with the records that a node works through one by one; null before they were kept. */
+  /** The object with the records that a node processes one by one; null: not stored yet. */
   findSource(nodeId: string): Promise<string | null>;
   saveSource(nodeId: string, blob: StepSource): Promise<boolean>;
-  /** The writes of a node with these places, as far as they were begun. */
+  /** The begun writes of a node with these ordinals. */
   listWrites(nodeId: string, first: number, count: number): Promise<readonly StoredWrite[]>;
-  /** What these steps of a loop have given for the records at these places. */
+  /** The outputs of these loop steps for the records with these ordinals. */
   listTurns(nodeIds: readonly string[], first: number, count: number): Promise<readonly StoredTurn[]>;
   keepTurn(turn: FinishedTurn): Promise<boolean>;
-  /** How many records a loop goes through, for the operator. */
+  /** Number of records that a loop processes, for the operator. */
   noteTurns(nodeId: string, total: number): Promise<void>;
-  /** Throws RunStopped when others may carry the run by now. */
+  /** Throws RunStopped when another worker may have the run by now. */
   mayWrite(): void;
   /** The intent, before the request is sent. */
   beginWrite(nodeId: string, ordinal: number): Promise<boolean>;
   endWrite(write: EndedWrite): Promise<boolean>;
-  /** Waits for the node's next free moment, one every `spacingMs`. Throws RunInLine, or what aborts the signal. */
+  /** Waits for the node's next throttle slot, one every `spacingMs`. Throws RunInLine, or the signal's reason. */
   takeSlot(nodeId: string, spacingMs: number, signal: AbortSignal): Promise<void>;
-  /** A read's answer would not do: waits until it may ask again. False: its time is over. Throws RunAsksLater, or what aborts the signal. */
+  /** Waits for the next poll. False: the poll's time is over. Throws RunAsksLater, or the signal's reason. */
   askAgain(place: PollPlace, times: PollTimes, signal: AbortSignal): Promise<boolean>;
-  /** Takes one of the run's retries. False: they are used up. */
+  /** Takes one of the run's retries. False: none is left. */
   takeRetry(retriesMax: number): Promise<boolean | undefined>;
-  /** Whether a person was asked at this node already. */
+  /** Whether the review of this node was already requested. */
   isReviewAsked(nodeId: string): Promise<boolean>;
-  /** The records as a person left them. Throws RunParked until they are decided on. */
+  /** The records with the reviewer's changes. Throws RunParked until the review is decided. */
   review(
     run: RunContext,
     planned: PlannedNode,

@@ -3,13 +3,13 @@ import type { Database } from "#db/connection/pool.ts";
 import type { RunErrorKind } from "#domain/run.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
 
-/** Why a run stops before its end: the reason of its AbortSignal, and what is thrown at the next boundary. */
+/** Why a run stops before its end: the reason of its AbortSignal, and the error thrown at the next boundary. */
 export type StopReason =
-  /** The service shuts down: the run is handed back. */
+  /** The service is shutting down: the run is handed back. */
   | "drain"
-  /** Another worker has it, or it is terminal already: nothing more is written. */
+  /** Another worker has it, or it is already terminal: nothing more is written. */
   | "lease_lost"
-  /** A caller or an operator has cancelled it: it is terminal already. */
+  /** A caller or an operator cancelled it: it is already terminal. */
   | "cancelled"
   | "timeout"
   | "credential_deleted";
@@ -29,11 +29,11 @@ interface RunFailureOptions {
   readonly loginStep?: string | null;
 }
 
-/** The run fails. `message` is the operator's story; callers see only the fixed sentence of `kind`. */
+/** The run fails. `message` is for the operator; callers see only the fixed sentence of `kind`. */
 export class RunFailure extends Error {
   override readonly name = "RunFailure";
   readonly kind: RunErrorKind;
-  /** The target's answer that it failed with, and the step of the login that asked for it. */
+  /** The target's answer that caused the failure, and the login step that requested it. */
   readonly answer: ShownAnswer | null;
   readonly loginStep: string | null;
 
@@ -45,10 +45,10 @@ export class RunFailure extends Error {
   }
 }
 
-/** Not an end: the run waits for a person, and holds nothing meanwhile. */
+/** Not an end: the run waits for a person and holds nothing in the meantime. */
 export class RunParked extends Error {
   override readonly name: string = "RunParked";
-  /** What the person is asked: its row, in the transaction that parks the run. */
+  /** Writes the review's row, in the transaction that parks the run. */
   readonly ask: (tx: Database) => Promise<void>;
 
   constructor(ask: (tx: Database) => Promise<void> = async () => {}) {
@@ -57,7 +57,7 @@ export class RunParked extends Error {
   }
 }
 
-/** Not an end: the run waits until a read asks again, and holds nothing meanwhile. */
+/** Not an end: the run waits for its next poll and holds nothing in the meantime. */
 export class RunAsksLater extends RunParked {
   override readonly name = "RunAsksLater";
   readonly place: PollPlace;
@@ -70,12 +70,12 @@ export class RunAsksLater extends RunParked {
   }
 }
 
-/** Not an end either: the run waits for its turn, and holds nothing meanwhile. */
+/** Not an end: the run waits for its turn and holds nothing in the meantime. */
 export class RunInLine extends RunParked {
   override readonly name = "RunInLine";
   /** As in the run's row. */
   readonly line: string;
-  /** How long it has waited in its place, which was not its time. */
+  /** How long it waited in its slot, which does not count towards its timeout. */
   readonly waitedMs: number;
 
   constructor(line: string, waitedMs: number) {

@@ -14,7 +14,7 @@ import type { LoginTurns } from "./login/login-turns.ts";
 import type { Paces } from "./waiting/paces.ts";
 import type { SelfFence } from "./self-fence.ts";
 
-/** What carries runs. Made once a worker process, in `service/assemble.ts`. */
+/** The dependencies of the engine. Created once per worker process, in `service/assemble.ts`. */
 export interface EngineServices {
   readonly db: Database;
   readonly news: RunNews;
@@ -28,14 +28,14 @@ export interface EngineServices {
   readonly paces: Paces;
   /** For Blueprints. */
   readonly expressions: Evaluator;
-  /** For logins alone: no author's expression ever shares a thread with a secret. */
+  /** Only for logins: no author's expression ever shares a thread with a secret. */
   readonly loginExpressions: Evaluator;
-  /** What a strategy's document refers to as its client's secret; for its login alone. */
+  /** Finds the client secret that a strategy refers to; only for its login. */
   readonly clientSecret: (accountId: string, reference: SecretReference) => Promise<FoundSecret>;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
-  /** Folder for what a run holds only while it runs. */
+  /** The folder for temporary files of runs. */
   readonly scratchFolder: string;
   readonly loginTimeoutMs: number;
 }

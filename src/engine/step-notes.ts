@@ -1,11 +1,11 @@
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { TargetSession } from "./login/target-session.ts";
 
-/** What is written down of a node while it works. */
+/** Notes on a node while it executes. */
 export interface StepNotes {
-  /** JSON, line by line. */
+  /** The log, one JSON line per entry. */
   readonly log: string[];
-  /** What its last request was answered; null: nothing, or that is not known because several were under way at once. */
+  /** The answer to its last request; null: none, or unknown because several requests were in progress. */
   answer: OutboundResponse | null;
   underWay: number;
   wasAtOnce: boolean;
@@ -13,11 +13,11 @@ export interface StepNotes {
 
 export const newNotes = (): StepNotes => ({ log: [], answer: null, underWay: 0, wasAtOnce: false });
 
-/** The answer that a failure is about, if nothing else says so. */
+/** The answer that caused a failure, if nothing else identifies it. */
 export const lastAnswer = ({ answer, wasAtOnce }: StepNotes): OutboundResponse | null =>
   wasAtOnce ? null : answer;
 
-/** A target whose answers are remembered: of each node the last. */
+/** A target that remembers each node's last answer. */
 export function watchAnswers(target: TargetSession, notes: StepNotes): TargetSession {
   return {
     ...target,

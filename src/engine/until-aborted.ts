@@ -1,7 +1,7 @@
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { RecordBatches } from "#domain/record.ts";
 
-/** The outcome of `work`, or a throw of the signal's reason as soon as it aborts. The work itself is not stopped. */
+/** Returns the outcome of `work`, or throws the signal's reason as soon as it aborts. The work itself is not stopped. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason);
@@ -14,7 +14,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** docs/blueprints.md#nodes: a batch may take minutes in its thread, which hears no signal; the code that waits for it stops waiting. */
+/** docs/blueprints.md#nodes: a batch may take minutes in its thread, which ignores signals; the caller stops waiting. */
 export function abortableExpressions(expressions: BoundExpressions, signal: AbortSignal): BoundExpressions {
   return {
     evaluate: async (source, scope) => await untilAborted(expressions.evaluate(source, scope), signal),
@@ -24,7 +24,7 @@ export function abortableExpressions(expressions: BoundExpressions, signal: Abor
   };
 }
 
-/** The records of another node, which works under its own time limit, for as long as the signal allows. */
+/** The records of another node, which has its own time limit, until the signal aborts. */
 export async function* abortableBatches(batches: RecordBatches, signal: AbortSignal): RecordBatches {
   const source = batches[Symbol.asyncIterator]();
   try {
@@ -34,7 +34,7 @@ export async function* abortableBatches(batches: RecordBatches, signal: AbortSig
       yield step.value;
     }
   } finally {
-    // After an abort the source may still be busy, and ends by itself.
+    // After an abort the source may still be busy; it ends by itself.
     const ended = source.return?.();
     if (signal.aborted) ended?.catch(() => undefined);
     else await ended;

@@ -8,21 +8,21 @@ import type { AppendLog } from "#lib/append-log.ts";
 import { describeError } from "#lib/log.ts";
 
 export interface AuditKeeper {
-  /** Closes the chains and writes them down a last time. */
+  /** Closes the chains and writes a last checkpoint. */
   stop(): Promise<void>;
 }
 
-/** Closes the audit chains each second, writes down each minute what they have come to, and looks for unusual openings and for rows that do not verify. */
+/** Closes the audit chains each second, writes a checkpoint each minute, and looks for unusual openings and rows that don't verify. */
 export function startAuditKeeper(
   services: Pick<EngineServices, "db" | "audit" | "log">,
   sink: AppendLog,
 ): AuditKeeper {
   const checkpoints = new AuditCheckpoints(services, sink);
-  // docs/decisions/0023: a sink that is full or gone is an alarm, and the service goes on; the next time writes it all.
+  // docs/decisions/0023: a full or missing sink raises an alarm, and the service continues; the next checkpoint has everything.
   const checkpoint = async (): Promise<void> => {
     await attempt(services, "audit_checkpoint", async () => await checkpoints.write());
     await attempt(services, "credential_openings", async () => await watchOpenings(services));
-    // Also of rows that nobody has used yet: an operator who was put there has not signed in.
+    // Includes rows that are not in use yet: a planted operator has not signed in.
     await attempt(services, "row_check", async () => await checkSignedRows(services.db, { versions: false }));
   };
   const close = async (): Promise<void> =>
@@ -37,7 +37,7 @@ export function startAuditKeeper(
   };
 }
 
-/** docs/decisions/0023: many more openings than usual may be somebody who empties the vault. */
+/** docs/decisions/0023: many more openings than usual may mean that someone is emptying the vault. */
 async function watchOpenings({ db, log }: Pick<EngineServices, "db" | "log">): Promise<void> {
   for (const unusual of await listUnusualOpenings(db, limits.unusualOpenings)) {
     log.warn(

@@ -12,16 +12,16 @@ import { describeError } from "#lib/log.ts";
 import { logFailure } from "./upkeep.ts";
 
 const POLL_EVERY_MS = 1_000;
-/** Chores at once: sign-ins that are handed over, and one of the timetable's. */
+/** Concurrent chores: handed-over sign-ins, and one scheduled chore. */
 const CHORES_AT_ONCE = 10;
-/** One queue, so that one of them runs at a time among all workers; a job that is late is not added twice. */
+/** One queue, so that only one of them runs at a time across all workers; a late job is not added twice. */
 export const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
   .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
   .join("\n");
 
-/** What a worker does besides carrying runs, as jobs of graphile-worker: housekeeping, and sign-ins that were handed over. */
+/** A worker's jobs in graphile-worker, besides executing runs: housekeeping and handed-over sign-ins. */
 export class Chores {
-  /** Names in which jobs are locked, so that others free them when this worker is lost. */
+  /** The names under which jobs are locked, so that other workers can free them when this one is lost. */
   readonly poolIds: string[] = [];
   readonly #services: EngineServices;
   readonly #finishSignIn: (stateHash: Uint8Array) => Promise<void>;
@@ -55,13 +55,13 @@ export class Chores {
       concurrency: CHORES_AT_ONCE,
       noHandleSignals: true,
       pollInterval: POLL_EVERY_MS,
-      // One look for all places, and what can't begin soon goes back for others.
+      // One poll for all slots; jobs that can't begin soon go back to other workers.
       preset: { worker: { localQueue: { size: CHORES_AT_ONCE, ttl: POLL_EVERY_MS } } },
       events,
       logger,
       crontab: TIMETABLE,
       taskList: {
-        // Messages of programs of before, that a run was left: its row says so, and the reconciler goes by that.
+        // Jobs of older releases for runs that were handed back: the reconciler finds these runs by their rows.
         execute_run: async () => {},
         housekeeping: async () => await this.#runHousekeeping(),
         sweep_objects: async () => void (await sweepObjects(this.#services)),
@@ -69,7 +69,7 @@ export class Chores {
           await this.#finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
       },
     });
-    // Its promise ends with the runner; a failure there is told, and the reconciler of another process goes on.
+    // Its promise settles with the runner; a failure is reported, and the reconciler of another process takes over.
     this.#runner.promise.catch((error: unknown) => {
       if (!this.#isStopping) this.#services.log.error(describeError(error), "the job runner ended");
     });
@@ -80,12 +80,12 @@ export class Chores {
     await this.#runner?.stop();
   }
 
-  /** After `stop`, when nothing of the worker uses the database any more. */
+  /** After `stop`, when the worker no longer uses the database. */
   close(): void {
     process.off("unhandledRejection", this.#onUnhandledRejection);
   }
 
-  /** Frees the chores whose end could not be written, and those that a lost worker has left. */
+  /** Frees chores whose end could not be written, and those of lost workers. */
   async freeLeft(): Promise<void> {
     const { db } = this.#services;
     if (this.#mustFreeJobs) {
@@ -113,7 +113,7 @@ export class Chores {
     this.#arePoolsSaved = true;
   }
 
-  /** Personal data first. What fails keeps nothing else from being done. */
+  /** Personal data first. A failure does not prevent the other tasks. */
   async #runHousekeeping(): Promise<void> {
     const { db, log } = this.#services;
     await logFailure(log, async () => await purgeOldRuns(this.#services));

@@ -27,9 +27,9 @@ export interface Membership {
 }
 
 export interface MembershipEvents {
-  /** Told once, when the membership is over without our doing: another process took over. Its runs are others' from then on. */
+  /** Called once when the membership was lost: another process took over, and the runs belong to others from then on. */
   readonly onLost: () => void;
-  /** The connection broke, and another one is opened: a database that was started again costs no run its worker. */
+  /** The connection broke and is being replaced: a database restart costs no run its worker. */
   readonly onInterrupted: () => void;
 }
 
@@ -69,7 +69,7 @@ interface MemberParts extends MembershipParts {
 class Member implements Membership {
   readonly workerId = newId(ID_PREFIX.worker);
   readonly #parts: MemberParts;
-  /** Null while another one is opened. */
+  /** null while a new connection is being opened. */
   #held: LockedSession | null = null;
   #stopHeart = (): void => {};
   #isOver = false;
@@ -88,13 +88,13 @@ class Member implements Membership {
       this.#parts.fence.heard(id, sentAtMs);
       await savePoolIds(db, id, poolIds);
     } catch (error) {
-      // It would stay open, with its lock, and keep the process from ending.
+      // Otherwise it would stay open, with its lock, and keep the process from ending.
       await held.connection.end();
       throw error;
     }
     this.#held = held;
     this.#stopHeart = this.#parts.clock.every(limits.heartbeatMs, () => this.#beat());
-    // Lost before anybody could hear of it: every query on it fails from then on, the next heartbeat as well.
+    // It was lost before the handler was set: every query on it fails, including the next heartbeat.
     this.#beat();
   }
 
@@ -114,7 +114,7 @@ class Member implements Membership {
     this.#parts.events.onLost();
   }
 
-  // Over the very connection that holds the lock: if it hangs, both end.
+  // On the same connection as the lock: if it hangs, both end.
   #beat(): void {
     const held = this.#held;
     if (held === null) return;
@@ -179,7 +179,7 @@ class Member implements Membership {
   }
 }
 
-/** A connection with a lock of its own: that of the one before may still be held by a server that has not noticed its end. */
+/** A connection with a new lock: the server may still hold the old one, if it has not noticed the end of the old connection. */
 async function openLocked(
   { openSession, random }: Pick<MemberParts, "openSession" | "random">,
   onLost: (connection: Database) => void,

@@ -1,31 +1,31 @@
 import type { SeenWorker } from "#db/runs/workers.ts";
 import { limits } from "#domain/limits.ts";
 
-/** However long it was until the next look, no more of it counts as silence that was seen. */
+/** The maximum time between two polls that counts as observed silence. */
 const SEEN_PART = 10;
 
 interface Peer {
   sign: string;
-  /** For how long this worker has seen it without another sign of life, in milliseconds of its own clock. */
+  /** How long this worker has observed its silence, in milliseconds of its own clock. */
   silentMs: number;
 }
 
 /**
- * Which of the other workers are dead, by what this one has seen with its own clock, which does not step. One that gives no sign of life
- * is dead after many looks: a database that stands still stands still for all, and the looks with it. One whose lock is free has ended,
- * unless the server is another one since then, or this worker's own way to it was cut not long ago: then all locks may be gone.
+ * Decides which other workers are dead, by this worker's own observations and monotonic clock. A worker without heartbeats is dead after
+ * many polls: when the database stalls, heartbeats and polls stall together. A worker whose lock is free has ended, unless the server
+ * was replaced since then or this worker's own connection was cut recently: then all locks may be lost.
  */
 export class PeerWatch {
   readonly #peers = new Map<string, Peer>();
   #lookedAtMs: number | null = null;
   #disturbedAtMs = -Infinity;
 
-  /** This worker's own connection was lost, or a look failed. */
+  /** This worker's own connection was lost, or a poll failed. */
   disturb(nowMs: number): void {
     this.#disturbedAtMs = nowMs;
   }
 
-  /** Of the workers that were seen, those that are dead. `askedAtMs`, `nowMs`: the look began and ended then, by `performance.now()`. */
+  /** Returns the dead ones of the workers seen. `askedAtMs`, `nowMs`: start and end of the poll, by `performance.now()`. */
   judge(
     selfId: string,
     seen: readonly SeenWorker[],

@@ -4,25 +4,25 @@ import { fileURLToPath } from "node:url";
 import type { DatabaseSource } from "#db/connection/pool.ts";
 import type { Log } from "#lib/log.ts";
 
-/** The same program, without its servers and chores: src/service/quarantined.ts. */
+/** The same program without servers and chores: src/service/quarantined.ts. */
 const PROGRAM = fileURLToPath(new URL("../quarantined.mjs", import.meta.url));
-/** Processes at once; a suspect that hangs in one of them keeps the others waiting only when all do. */
+/** Maximum number of processes. A run that hangs in one delays the others only if all processes hang. */
 const PROCESSES_MAX = 3;
-/** After one that died. */
+/** The pause after a process that died. */
 const START_AGAIN_MS = 2_000;
-/** Looks of the worker's, two seconds apart, at a process that says nothing: its event loop stands still, or it never starts. */
+/** Polls, two seconds apart, of a silent process before it is killed: its event loop hangs, or it never started. */
 const SILENT_LOOKS_MAX = { started: 10, starting: 60 };
 /** How long a process may take to hand its run back when the worker stops. */
 const STOP_MS = 10_000;
 
-/** What a quarantined process is told first. It goes over the channel between the two: nobody else sees the keys in it. */
+/** The first message to a quarantined process. It is sent over the private channel, because it has keys. */
 export interface QuarantineOrder {
-  /** The settings, as the service was given them. */
+  /** The service's settings. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly source: DatabaseSource;
 }
 
-/** What it says each second. */
+/** Its status message, sent each second. */
 export interface QuarantineState {
   readonly isFree: boolean;
 }
@@ -39,9 +39,9 @@ export interface QuarantineOptions {
 }
 
 /**
- * Carries suspects: runs that lost their workers again and again without getting further. Each is carried in a process of its own with one
- * place, which is a worker like any other (a row, a lock, a heartbeat, the same fence) and takes suspects alone, by the same path as every
- * run. When it dies, its run is guilty, and nothing else was lost with it. When the worker's process ends, however, it hands its run back.
+ * Executes quarantined runs: those that repeatedly lost their workers without progress. Each gets a process of its own with one slot,
+ * which is a worker like any other (a row, a lock, a heartbeat, the same fence) and takes only quarantined runs, by the same path as
+ * every run. If it dies, its run is the cause, and nothing else is lost. When the parent worker's process ends, it hands its run back.
  */
 export class Quarantine {
   readonly #options: QuarantineOptions;
@@ -53,7 +53,7 @@ export class Quarantine {
     this.#options = options;
   }
 
-  /** A look of the worker's: whether suspects wait for a process. `onDeath` is told when one dies that is started here. */
+  /** One poll: starts processes if quarantined runs wait. `onDeath` is called when a process started here dies. */
   look(isWaiting: boolean, onDeath: () => void): void {
     for (const quarantined of this.#processes) {
       if (--quarantined.silentLooksLeft > 0) continue;
@@ -65,7 +65,7 @@ export class Quarantine {
     if (performance.now() >= this.#notBeforeMs) this.#start(onDeath);
   }
 
-  /** Every process hands its run back and ends. */
+  /** Makes every process hand back its run and end. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all(
@@ -81,7 +81,7 @@ export class Quarantine {
   #start(onDeath: () => void): void {
     const { log, order } = this.#options;
     const child = fork(PROGRAM, [], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-    // Until it says otherwise: what waits is to be its.
+    // Until its first status: it is expected to take a waiting run.
     const quarantined: Quarantined = { child, isFree: true, silentLooksLeft: SILENT_LOOKS_MAX.starting };
     this.#processes.add(quarantined);
     log.info({ pid: child.pid }, "a process begins to carry suspects");
@@ -96,7 +96,7 @@ export class Quarantine {
       onDeath();
     };
     child.once("exit", onEnd);
-    // It could not be started, or not be told.
+    // It could not be started, or did not receive the message.
     child.on("error", () => onEnd(null, null));
     child.send(order, () => {});
   }

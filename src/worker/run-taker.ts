@@ -10,46 +10,46 @@ import { shareSlots } from "./share-slots.ts";
 
 /** Accounts whose runs are taken at the same time. */
 const ACCOUNTS_AT_ONCE = 4;
-/** An account whose row somebody holds is asked again after this; all others go on. */
+/** An account whose row is locked is retried after this time; all others continue. */
 const LOCKED_AGAIN_MS = 250;
 
 export interface TakerOptions {
   readonly db: Database;
   readonly log: Log;
   readonly clock: Clock;
-  /** `suspect`: it takes those that must be carried in quarantine, and nothing else. */
+  /** `suspect`: it takes only quarantined runs. */
   readonly takes?: LeftKind;
-  /** Null: nothing may be taken now. */
+  /** null: nothing may be taken now. */
   readonly workerId: () => string | null;
-  /** How many more runs there is room for. */
+  /** Number of free slots. */
   readonly room: () => number;
-  /** Runs under way, by account. */
+  /** Runs in progress, by account. */
   readonly carried: () => ReadonlyMap<string, number>;
-  /** Begins a run. Nobody waits for it. */
+  /** Begins a run, without waiting for it. */
   readonly begin: (run: ClaimedRun, workerId: string) => void;
 }
 
 /**
- * The one way for a run to begin, and to go on: takes runs while there is room for them, of each account those that were begun and left
- * before those that wait. It is woken by whatever lets a run begin (a trigger, the end of another run, a run that was handed back, a
- * worker that was lost, the reconciler), and takes for every account that may have one; what comes while it takes is taken next. No
- * account waits for what another one waits for.
+ * The only way for a run to begin or continue. Takes runs while there are free slots, and from each account handed-back and abandoned
+ * runs before waiting ones. It is woken by every event that lets a run begin (a trigger, the end of another run, a handed-back run, a
+ * lost worker, the reconciler) and takes runs for every account that may have one; later events are handled in the next round. No
+ * account waits for another account's locks.
  */
 export class RunTaker {
   readonly #options: TakerOptions;
-  /** Accounts that may have runs to take, in the order of their turns. */
+  /** Accounts that may have runs to take, in round-robin order. */
   readonly #accounts = new Set<string>();
-  /** Those of them that have some, as far as is known. */
+  /** Accounts that are known to have some. */
   readonly #likely = new Set<string>();
-  /** Those of which a run was left, as far as is known. */
+  /** Accounts that are known to have handed-back or abandoned runs. */
   readonly #left = new Set<string>();
-  /** Those of which none waited at the last look: a place that gets free is nobody's there. */
+  /** Accounts without waiting runs at the last poll: a free slot is not for them. */
   readonly #idle = new Set<string>();
-  /** Accounts whose runs are being taken, each with the room that is kept for it. */
+  /** Accounts whose runs are being taken, with the slots reserved for them. */
   readonly #taking = new Map<string, { readonly share: number; readonly over: Promise<void> }>();
   readonly #later = new Set<() => void>();
   #turn: Promise<void> | null = null;
-  /** Who waits for a moment in which nothing is taken. */
+  /** Callbacks that wait until nothing is being taken. */
   #betweens = 0;
   #isStopped = false;
 
@@ -57,25 +57,25 @@ export class RunTaker {
     this.#options = options;
   }
 
-  /** These accounts may have runs that wait; `isLikely`: one was triggered just now. Gives whether there is room for one. */
+  /** These accounts may have waiting runs; `isLikely`: one was just triggered. Returns whether there is a free slot. */
   wake(accountIds: readonly string[], isLikely = false): boolean {
     for (const id of accountIds) this.#add(id, isLikely);
     this.#takeSoon();
     return !this.#isStopped && this.#betweens === 0 && this.#room() > 0;
   }
 
-  /** Runs of these accounts were left, and have their places. */
+  /** Runs of these accounts were handed back or abandoned, and are already admitted. */
   wakeForLeft(accountIds: readonly string[]): void {
     for (const id of accountIds) this.#left.add(id);
     this.wake(accountIds);
   }
 
-  /** As wakeForLeft, later. */
+  /** Like wakeForLeft, later. */
   wakeForLeftIn(delayMs: number, accountId: string): void {
     this.#in(delayMs, () => this.wakeForLeft([accountId]));
   }
 
-  /** A place of the account got free: whatever waits for one may begin. */
+  /** A slot of the account became free: a waiting run may begin. */
   freed(accountId: string): void {
     this.wake(this.#idle.has(accountId) ? [] : [accountId]);
   }
@@ -85,7 +85,7 @@ export class RunTaker {
     if (isLikely) this.#likely.add(accountId);
   }
 
-  /** Does something while nothing is being taken: what was taken is begun by then. It comes before the next turn. */
+  /** Runs a callback while nothing is being taken, before the next round: all taken runs have begun by then. */
   async between(task: () => Promise<void>): Promise<void> {
     this.#betweens++;
     try {
@@ -97,7 +97,7 @@ export class RunTaker {
     }
   }
 
-  /** Takes no more; what was being taken is begun when this is over. */
+  /** Stops taking runs. When it resolves, all taken runs have begun. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const callOff of this.#later) callOff();
@@ -109,7 +109,7 @@ export class RunTaker {
     await Promise.all([...this.#taking.values()].map(async ({ over }) => await over));
   }
 
-  /** The accounts that may have runs that wait. */
+  /** The accounts that may have waiting runs. */
   get accountIds(): readonly string[] {
     return [...this.#accounts];
   }
@@ -126,13 +126,13 @@ export class RunTaker {
     return !this.#isStopped && this.#betweens === 0 && this.#ready().length > 0 && this.#room() > 0;
   }
 
-  /** Accounts that have their turn now. Those that are being taken for come again after that. */
+  /** Accounts whose turn it is. Those being processed come again afterwards. */
   #ready(): readonly string[] {
     if (this.#taking.size >= ACCOUNTS_AT_ONCE) return [];
     return [...this.#accounts].filter((id) => !this.#taking.has(id));
   }
 
-  /** Room that is nobody's yet. */
+  /** Unreserved slots. */
   #room(): number {
     let room = this.#options.room();
     for (const { share } of this.#taking.values()) room -= share;
@@ -140,7 +140,7 @@ export class RunTaker {
   }
 
   async #take(): Promise<void> {
-    // With all that this turn of the event loop brings: runs that end together make room together.
+    // After this turn of the event loop: runs that end together free their slots together.
     await new Promise((resolve) => setImmediate(resolve));
     const workerId = this.#options.workerId();
     if (workerId === null) return this.#forgetAll();
@@ -165,7 +165,7 @@ export class RunTaker {
   }
 
   async #takeOf(accountId: string, share: number, workerId: string): Promise<void> {
-    // A caller that wakes it from here on may know of a run that this look does not see.
+    // A later wake-up may be for a run that this poll does not see.
     this.#accounts.delete(accountId);
     const isLikely = this.#likely.delete(accountId);
     const isLeft = this.#left.delete(accountId);
@@ -196,10 +196,10 @@ export class RunTaker {
 
   async #admit(accountId: string, share: number, workerId: string, isLikely: boolean): Promise<void> {
     const { runs, isMore, mayWait } = await admitRuns(this.#options.db, accountId, workerId, share, isLikely);
-    // Before they begin: the first of them may be over at once.
+    // Before they begin: the first one may end immediately.
     if (!mayWait) this.#idle.add(accountId);
     for (const run of runs) this.#options.begin(run, workerId);
-    // There may be more; it is the others' turn first.
+    // There may be more, but the other accounts come first.
     if (isMore || runs.length === share) this.#add(accountId, true);
   }
 

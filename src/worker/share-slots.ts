@@ -1,6 +1,6 @@
 /**
- * Gives free slots to the accounts that want some, each to the one that has the fewest by then: while several wait, none gets
- * more than its share (docs/decisions/0006). Equals take turns in the order given. Accounts without a slot are left out.
+ * Distributes free slots among accounts, each to the account with the fewest at that point: while several wait, none gets more than its
+ * share (docs/decisions/0006). Ties go in the given order. Accounts that get no slot are omitted.
  */
 export function shareSlots(
   free: number,
@@ -11,7 +11,7 @@ export function shareSlots(
   const [only] = accountIds;
   if (only === undefined || free <= 0) return shares;
   if (accountIds.length === 1) return shares.set(only, free);
-  // Level by level: all that have as few as the lowest get one, as long as there are any.
+  // Level by level: all accounts with the lowest number get one each, while slots are left.
   const waiting = accountIds.map((id) => ({ id, has: carried.get(id) ?? 0 }));
   waiting.sort((a, b) => a.has - b.has);
   let left = free;

@@ -1,6 +1,6 @@
 import { describeError, type Log } from "#lib/log.ts";
 
-/** Work that is done again soon anyway: a failure is logged and no more. */
+/** Work that is repeated soon anyway: a failure is only logged. */
 export async function logFailure(log: Log, task: () => Promise<unknown>): Promise<void> {
   try {
     await task();

@@ -34,9 +34,9 @@ const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const WAKE_POLLS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
-/** Looks in a row that find no suspect, after which a process in quarantine ends. */
+/** Consecutive polls without a quarantined run after which a quarantine process ends. */
 const IDLE_LOOKS_MAX = 3;
-/** A run that this worker carries. */
+/** A run that this worker executes. */
 interface ActiveRun {
   readonly accountId: string;
   readonly stop: AbortController;
@@ -44,7 +44,7 @@ interface ActiveRun {
 }
 
 export interface WorkerOptions {
-  /** Runs at once. */
+  /** Maximum number of concurrent runs. */
   readonly concurrency: number;
   readonly openSession: OpenLivenessSession;
   readonly chores: Pick<Chores, "poolIds" | "start" | "freeLeft" | "stop" | "close">;
@@ -56,15 +56,15 @@ export interface WorkerOptions {
 export type QuarantinedOptions = Pick<WorkerOptions, "openSession">;
 
 /**
- * Carries runs, and does chores. Runs are leased rows, which it takes itself while it has room: those that wait, and those that somebody
- * has begun and left. Chores (housekeeping, sign-ins that were handed over) are jobs of graphile-worker. In quarantine it carries one
- * suspect at a time, and does no chores.
+ * Executes runs and chores. Runs are leased rows, which the worker takes while it has free slots: waiting ones, and those that were handed
+ * back or abandoned. Chores (housekeeping, handed-over sign-ins) are jobs of graphile-worker. In quarantine it executes one run at a
+ * time and no chores.
  */
 export class Worker {
   readonly #services: EngineServices;
   readonly #openSession: OpenLivenessSession;
   readonly #concurrency: number;
-  /** Null: this one is in quarantine itself. */
+  /** null: this worker is itself in quarantine. */
   readonly #quarantine: WorkerOptions["quarantine"] | null;
   readonly #carried = new Map<string, ActiveRun>();
   readonly #taker: RunTaker;
@@ -99,20 +99,20 @@ export class Worker {
   static async start(services: EngineServices, options: WorkerOptions): Promise<Worker> {
     const worker = new Worker(services, options);
     await worker.#join();
-    // As later, too: what fails now is tried again. A start that broke off here would leave a member that carries nothing.
+    // Failures are retried here as later. A start that broke off would leave a member that executes nothing.
     await worker.#logFailure(() => worker.#takeOver());
     await options.chores.start(() => worker.#membership?.workerId ?? null);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wakePolls());
     await worker.#takeRuns();
-    // At the start and then seldom: the folder is this machine's, and a chore may be another's.
+    // At the start and then rarely, and not as a chore: the folder is local, but a chore may run on another machine.
     void worker.#logFailure(() => sweepScratch(services));
     worker.#every(SWEEP_SCRATCH_EVERY_MS, () => sweepScratch(services));
     return worker;
   }
 
-  /** The worker of a process in quarantine. What it leaves others look after. */
+  /** The worker of a quarantine process. Other workers clean up after it. */
   static async startQuarantined(services: EngineServices, options: QuarantinedOptions): Promise<Worker> {
     const worker = new Worker(services, options);
     await worker.#join();
@@ -120,12 +120,12 @@ export class Worker {
     return worker;
   }
 
-  /** Whether it carries nothing. */
+  /** Whether it has no runs. */
   isFree(): boolean {
     return this.#carried.size === 0;
   }
 
-  /** Ends in quarantine alone, when there is nothing left to carry. */
+  /** Only in quarantine: resolves when there is nothing left to execute. */
   get idle(): Promise<void> {
     return this.#idle.promise;
   }
@@ -133,7 +133,7 @@ export class Worker {
   async #takeRuns(): Promise<void> {
     this.#every(WATCH_EVERY_MS, () => this.#watch());
     this.#every(RECONCILE_EVERY_MS, () => this.#reconcile());
-    // Only hints, so that a run that was triggered or cancelled anywhere begins or stops at once; else the next look finds it.
+    // Only hints, so that a run that was triggered or cancelled anywhere begins or stops immediately; otherwise the next poll finds it.
     const stop = (runIds: readonly string[]): void => void this.#logFailure(() => this.#stopRuns(runIds));
     const ofRuns: NewsListener = {
       waiting: (accountIds) => this.#taker.wake(accountIds, true),
@@ -144,12 +144,12 @@ export class Worker {
     await this.#logFailure(() => this.#reconcile());
   }
 
-  /** Stops taking runs and chores, hands the runs under way back, and leaves. */
+  /** Stops taking runs and chores, hands back the runs in progress, and leaves. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
     for (const end of this.#timers) end();
-    // First, so that what is handed back is not given to this worker again.
+    // First, so that handed-back runs don't come back to this worker.
     const stopped = this.#chores?.stop();
     this.#stopCarried("drain");
     await this.#taker.stop();
@@ -159,12 +159,12 @@ export class Worker {
       ...[...this.#carried.values()].map(({ over }) => over),
     ]);
     await this.#membership?.leave();
-    // Other workers have room for them.
+    // Other workers may have free slots for them.
     this.#services.news.notifyRunnable(this.#taker.accountIds);
     this.#chores?.close();
   }
 
-  /** A run that was taken: it is leased to this worker already. */
+  /** A taken run, which is already leased to this worker. */
   #begin(run: ClaimedRun, workerId: string): void {
     if (this.#quarantine === null)
       this.#services.log.warn(
@@ -180,15 +180,15 @@ export class Worker {
     else if (this.#membership?.workerId !== workerId) stop.abort(new RunStopped("lease_lost"));
   }
 
-  /** What nobody has thought of, as an end that the database refuses: it is tried again, and not at once. */
+  /** An unexpected error, such as an end that the database rejects: the run is retried after a delay. */
   async #giveBack(run: ClaimedRun, workerId: string, error: unknown): Promise<RunOutcome> {
     this.#services.log.error({ runId: run.id, ...describeError(error) }, "a run could not be carried");
     const lease = { runId: run.id, owner: workerId, epoch: run.epoch };
-    // Else it stays leased until the reconciler finds that nobody carries it.
+    // Otherwise it stays leased until the reconciler finds that no worker has it.
     return await delayRun(this.#services, run, lease).catch((): RunOutcome => ({ kind: "connection_lost" }));
   }
 
-  /** After a run was carried: whatever waits for its place may begin. */
+  /** After a run has ended: a waiting run may begin. */
   #follow(runId: string, outcome: RunOutcome): void {
     this.#carried.delete(runId);
     if (outcome.kind === "released") this.#services.news.notifyLeft([outcome.accountId]);
@@ -219,7 +219,7 @@ export class Worker {
       },
       onInterrupted: () => this.#peers.disturb(this.#services.clock.now()),
     });
-    // Told to stop while it joined again: nobody else would leave.
+    // It was stopped while it joined again: nothing else would make it leave.
     if (this.#stopping) await this.#membership.leave();
   }
 
@@ -257,13 +257,13 @@ export class Worker {
     await this.#stopRuns([...this.#carried.keys()]);
   }
 
-  /** Stops those of these runs that this worker carries and that must not go on. */
+  /** Stops those of these runs that this worker executes and that must not continue. */
   async #stopRuns(runIds: readonly string[]): Promise<void> {
     const workerId = this.#membership?.workerId;
     const carried = runIds.filter((id) => this.#carried.has(id));
     if (workerId === undefined || carried.length === 0) return;
     for (const { runId, reason } of await listRunsToStop(this.#services.db, workerId, carried)) {
-      // One that is just ending has no lease any more, and one that was taken over learns it from its next write.
+      // A run that is just ending has no lease any more, and one that was taken over learns of it at its next write.
       if (reason !== "lease_lost") this.#carried.get(runId)?.stop.abort(new RunStopped(reason));
     }
   }
@@ -272,7 +272,7 @@ export class Worker {
     const { db } = this.#services;
     const workerId = this.#membership?.workerId;
     if (workerId === undefined) return;
-    // What is being taken is leased before it is carried.
+    // Runs being taken are leased before they are executed.
     await this.#taker.between(async () => {
       const leases = await listLeases(db, workerId);
       const orphans = leases.filter(({ runId }) => !this.#carried.has(runId));
@@ -290,7 +290,7 @@ export class Worker {
     this.#quarantine.look(isSuspectLeft, () => void this.#logFailure(() => this.#takeOver()));
   }
 
-  /** What lost workers have left. */
+  /** Frees the runs and chores of lost workers. */
   async #freeOthers(): Promise<void> {
     const { db } = this.#services;
     await freeRunsOfNobody(db);
@@ -298,7 +298,7 @@ export class Worker {
     await callOverdue(db);
   }
 
-  /** Runs whose time to ask a target again has come. */
+  /** Wakes runs whose next poll is due. */
   async #wakePolls(): Promise<void> {
     const accountIds = await wakePolls(this.#services.db);
     if (accountIds.length > 0) this.#services.news.notifyRunnable(accountIds);

@@ -1,11 +1,11 @@
 import pg from "pg";
 
-/** What the server says of a statement. */
+/** The server's error for a statement. */
 export function isDatabaseError(error: unknown): boolean {
   return error instanceof pg.DatabaseError;
 }
 
-/** Another transaction was in the way for too long, or in turn waited for this one: nothing was done, and it may work later. */
+/** A lock timeout or deadlock: nothing was done, and a retry may succeed. */
 export function isLockedOut(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === "55P03" || error.code === "40P01");
 }
@@ -20,7 +20,7 @@ const CONNECTION =
 
 function isOfConnection(error: Error): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;
-  // A file that is missing says ENOENT too: only the server's socket counts.
+  // A missing file is ENOENT too: only the server's socket counts.
   if (code === "ENOENT") return syscall === "connect";
   return code === undefined ? LOST.test(error.message) : CONNECTION.test(code);
 }

@@ -4,15 +4,14 @@ import { withMigrationLock } from "./migrate.ts";
 import type { Database } from "./pool.ts";
 
 /**
- * Grants the role of the service what it needs on everything that there is in the schemas `public` and `graphile_worker`, and by
- * default privileges on what the same owner makes there later: migrations need not think of it. Grants nothing anew that is
- * granted already, takes back what was granted beyond it, and leaves objects alone that the role owns. `owner` connects as the owner
- * of the objects (or a superuser). Any number of processes may do so at once.
+ * Grants the service's role its rights on all objects in the schemas `public` and `graphile_worker`, and by default privileges on objects
+ * that the owner creates later, so that migrations need no grants. Skips existing grants, revokes excess ones, and leaves objects alone
+ * that the role owns. `owner` connects as the owner of the objects (or a superuser). Safe to run concurrently.
  */
 export async function grantToService(owner: Database, role: string): Promise<void> {
   await failpoint("database.before_grants");
   await withMigrationLock(owner, async (tx) => {
-    // Names of objects come with their schema then.
+    // Then object names include their schema.
     await tx.query("set local search_path to pg_catalog");
     for (const list of [LIST_GRANTS, LIST_POLICIES, LIST_DEFAULTS]) {
       const statements = await tx.query<{ statement: string }>(list, [role]);
@@ -21,25 +20,25 @@ export async function grantToService(owner: Database, role: string): Promise<voi
   });
 }
 
-/** What the role of this connection lacks in a database that is up to date, as `table run of postgres`; empty when it can serve. */
+/** Objects on which this connection's role lacks rights, such as `table run of postgres`; empty: none. */
 export async function listMissingGrants(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ missing: string }>(LIST_MISSING);
   return rows.map(({ missing }) => missing);
 }
 
-/** The role of the connection may not do what it was asked to. */
+/** The connection's role lacks a right. */
 export function isRefusedRight(error: unknown): boolean {
   const { cause } = error as Error;
   return [error, cause].some((each) => each instanceof pg.DatabaseError && each.code === "42501");
 }
 
-/** The role that a connection acts as. */
+/** The role of a connection. */
 export async function readRole(db: Database): Promise<string> {
   const [row] = await db.query<{ role: string }>("select current_user as role");
   return row?.role ?? "";
 }
 
-/** Tables whose rows the service may not change in every way: it shall not forge what was migrated, nor delete what was audited. */
+/** Tables with restricted rights: the service must not forge migrations or delete audit entries. */
 const RELATIONS = `select c.oid, relowner as owner, coalesce(relacl, acldefault('r', relowner)) as acl,
     n.nspname as schema,
     case
@@ -84,7 +83,7 @@ const LIST_POLICIES = `select format('create policy %1$I on %2$s to %1$I using (
     and relowner <> (select oid from pg_roles where rolname = $1) and pg_has_role(relowner, 'USAGE')
     and not exists (select from pg_policy where polrelid = c.oid and polname = $1)`;
 
-/** One for each kind of object and schema that this owner has none for. */
+/** Missing default privileges, one per kind of object and schema. */
 const LIST_DEFAULTS = `select format('alter default privileges in schema %s grant %s on %s to %I', schema, rights, noun, $1::text) as statement
   from unnest(array['public', 'graphile_worker']) as schema,
     (values ('r', 'tables', 'select, insert, update, delete'), ('S', 'sequences', 'select, usage'), ('f', 'routines', 'execute'))
@@ -94,7 +93,7 @@ const LIST_DEFAULTS = `select format('alter default privileges in schema %s gran
     where defaclrole = current_user::regrole and defaclnamespace = schema::regnamespace and defaclobjtype = kind::"char"
       and entry.grantee = (select oid from pg_roles where rolname = $1))`;
 
-/** Only of tables with the owner of ours: the schema `public` may hold somebody else's as well. */
+/** Only tables of our owner: the schema `public` may have others as well. */
 const LIST_MISSING = `select object || ' of ' || pg_get_userbyid(owner) as missing from (${RELATIONS}) as relation
   where (schema = 'graphile_worker'
       or owner = (select relowner from pg_class where oid = to_regclass('public.schema_migration')))

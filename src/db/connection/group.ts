@@ -4,17 +4,17 @@ import type { Database } from "./pool.ts";
 
 const CALLS_MAX = 128;
 const BATCHES_MAX = 2;
-/** With the time that a statement may take, no request hangs longer than 10 s. docs/decisions/0026. */
+/** Together with the statement timeout, no request hangs longer than 10 s. docs/decisions/0026. */
 const WAIT_MAX_MS = 2_000;
 
 interface GroupedOptions<Call, Answer> {
-  /** Takes over a call of a batch that failed: by default the same, as a batch of its own. */
+  /** Handles a call of a failed batch: by default as a batch of its own. */
   readonly alone?: (db: Database, call: Call) => Promise<Answer>;
-  /** A call that could not be sent within this is refused: a request must be answered, a worker can wait. */
+  /** A call that could not be sent within this time is refused: requests need an answer, workers can wait. */
   readonly waitMaxMs?: number;
 }
 
-/** Concurrent calls of this process on one database as one statement. */
+/** Combines concurrent calls of this process on one database into one statement. */
 export function grouped<Call, Answer>(
   together: (db: Database, calls: readonly Call[]) => Promise<readonly Answer[]>,
   {

@@ -10,25 +10,25 @@ type Migration = {
   file: string;
   sql: string;
   sha256: string;
-  /** The index that it builds outside of a transaction, while the table is written to; null for every other migration. */
+  /** The index that it builds concurrently, outside a transaction; null: another kind of migration. */
   concurrentIndex: string | null;
 };
 type Applied = { version: number; name: string; sha256: string };
 
-/** Any number that is ours alone: every process that migrates this database, or grants rights in it, takes this advisory lock. */
+/** The advisory lock of every process that migrates this database or grants rights in it. */
 const lockKey = 7_203_155_419;
-/** A migration may rewrite a large table, or wait for the one of another process. */
+/** A migration may rewrite a large table, or wait for another process's migration. */
 const migrationTimeoutMs = 30 * 60_000;
-/** How long a migration waits for a table: whatever else wants the table, a status read included, waits behind it as long. */
+/** How long a migration waits for a table lock: all other access to the table, even reads, queues behind it. */
 const tableLockTimeoutMs = 2_000;
-/** Between two tries, when the others get on. */
+/** The pause between two attempts, in which others can proceed. */
 const backOffMs = { first: 1_000, most: 30_000 };
 const migrationLockPollMs = 50;
 
 export interface MigrateOptions {
-  /** Told, at each try that failed, why a migration waits and when it is tried again. */
+  /** Called after each failed attempt, with the reason and the time of the next one. */
   readonly onWait?: (message: string) => void;
-  /** Tables that stay in use for longer end it with an error. */
+  /** Throws if tables stay locked for longer. */
   readonly giveUpAfterMs?: number;
 }
 
@@ -71,7 +71,7 @@ export async function migrate(
   }
 }
 
-/** Somebody holds a table that a migration changes. */
+/** Another session has locked a table that a migration changes. */
 class TableInUse extends Error {
   override readonly name = "TableInUse";
   readonly file: string;
@@ -82,7 +82,7 @@ class TableInUse extends Error {
   }
 }
 
-/** Most likely the one that is waited for; its statement is not shown. */
+/** Most likely the blocking session; its statement is not shown. */
 async function describeOldestTransaction(db: Database): Promise<string> {
   const [oldest] = await db.query<{ pid: number; name: string; since: string }>(
     `select pid, application_name as name, to_char(xact_start at time zone 'UTC', 'HH24:MI:SS') as since from pg_stat_activity
@@ -93,7 +93,7 @@ async function describeOldestTransaction(db: Database): Promise<string> {
   return ` (the oldest transaction is that of ${oldest.name || "a client without a name"}, process ${oldest.pid}, since ${oldest.since} UTC)`;
 }
 
-/** What a database lacks of this program's schema. */
+/** The migrations that a database lacks. */
 export interface PendingMigrations {
   /** In the order in which they would be applied; empty: it is up to date. */
   readonly files: readonly string[];
@@ -184,7 +184,7 @@ export async function withMigrationLock<T>(db: Database, work: (tx: Database) =>
   );
 }
 
-/** Asks again and again until somebody else has given the lock back. */
+/** Polls until another process has released the lock. */
 async function untilLocked<T>(tryLock: () => Promise<{ readonly gave: T } | null>): Promise<T> {
   const giveUpAt = performance.now() + migrationTimeoutMs;
   for (;;) {
@@ -226,8 +226,8 @@ async function applyNext(
 }
 
 /**
- * On a connection of its own, under the same lock. A build that was broken off left an index that nobody uses: it is made anew.
- * False: another process was first.
+ * On a connection of its own, under the same lock. An interrupted build leaves an invalid index, which is rebuilt. False: another process
+ * was first.
  */
 async function buildIndex(db: Database, migration: Migration, index: string): Promise<boolean> {
   const client = await db.pool.connect();

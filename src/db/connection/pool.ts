@@ -27,7 +27,7 @@ export type Database = {
   /**
    * All or nothing, on one connection. Inside a transaction, a part of it that can fail alone (a savepoint).
    * `retry`: up to three tries when the server says it may work (40001, 40P01); only for a repeatable `fn`.
-   * `settle`: when the connection dies while COMMIT is under way, the server is asked on another one what became of it.
+   * `settle`: if the connection dies during COMMIT, a new connection asks the server for the outcome.
    * `lockTimeoutMs` replaces the pool's, in this transaction.
    */
   transaction<T>(fn: (tx: Database) => Promise<T>, options?: TransactionOptions): Promise<T>;
@@ -68,13 +68,13 @@ export type PoolOptions = {
   applicationName: string;
   /** A free connection (new or of the pool) must come within this. docs/decisions/0026. */
   connectTimeoutMs?: number | undefined;
-  /** The server gives a statement up after this. */
+  /** The server cancels a statement after this time. */
   statementTimeoutMs?: number | undefined;
-  /** We give up waiting for an answer after this: `pg` alone hangs forever on a half-open connection. */
+  /** The client stops waiting for an answer after this time: `pg` alone hangs forever on a half-open connection. */
   queryTimeoutMs?: number | undefined;
   lockTimeoutMs?: number | undefined;
   idleInTransactionTimeoutMs?: number | undefined;
-  /** Told of connections that were lost while idle; the pool replaces them. */
+  /** Called for idle connections that were lost; the pool replaces them. */
   log?: ((message: string) => void) | undefined;
 };
 
@@ -94,7 +94,7 @@ const triesMax = 3;
 export function openPool(source: DatabaseSource, options: PoolOptions): Database {
   const pool = new pg.Pool({ ...clientConfig(source, options), max: options.max ?? defaults.max });
   const log = options.log ?? (() => {});
-  // Without these listeners a connection that breaks, idle or in use, ends the process. docs/decisions/0026.
+  // Without these listeners a broken connection, idle or in use, ends the process. docs/decisions/0026.
   pool.on("error", (error) => log(`A database connection was lost: ${error.message}`));
   pool.on("connect", (client) => client.on("error", () => {}));
   let ended: Promise<void> | null = null;
@@ -114,7 +114,7 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
 
 /**
  * One connection, open now, for what lives exactly as long as it does (a session advisory lock).
- * Never reconnects: when it breaks, `onLost` is told once and every later query is an error.
+ * Never reconnects: when it breaks, `onLost` is called once and every later query fails.
  */
 export async function openSession(
   source: DatabaseSource,
@@ -211,7 +211,7 @@ async function send(client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.Q
   }
 }
 
-/** An ordinary error of a statement: not one of the line, of a time-out, or of a server that goes down. */
+/** An ordinary error of a statement: not of the connection, a timeout, or a server shutdown. */
 function leavesConnectionUsable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   return !/^(08|57P|XX)/.test(error.code ?? "XX") && error.code !== "25P03";
@@ -355,7 +355,7 @@ function transactionOn(pool: pg.Pool, client: pg.PoolClient): { tx: Database; cl
   return { tx, close: () => void (open = false) };
 }
 
-/** docs/decisions/0026: serialization failure (40001) and deadlock (40P01) are tried again. */
+/** docs/decisions/0026: serialization failures (40001) and deadlocks (40P01) are retried. */
 async function repeat<T>(retry: boolean, attempt: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

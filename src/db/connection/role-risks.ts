@@ -1,8 +1,7 @@
 import type { Database } from "./pool.ts";
 
 /**
- * What the role and the connection of the service can that they need not (finding M5), each with what to do. `hasOwner`: there is
- * another role that migrates.
+ * Excess rights of the service's role and risks of its connection, each with its remedy. `hasOwner`: another role runs the migrations.
  */
 export async function listRoleRisks(db: Database, hasOwner: boolean): Promise<readonly string[]> {
   const [found] = await db.query<Found>(
@@ -57,7 +56,7 @@ function risksOfRole(found: Found, hasOwner: boolean): readonly string[] {
   return risks;
 }
 
-/** By this end of the connection: where a pooler or a proxy is between, the server sees that one's. */
+/** Judged from the client's end: with a pooler or proxy in between, the server sees only that one's connection. */
 export async function risksOfConnection(db: Database): Promise<readonly string[]> {
   const client = await db.pool.connect();
   try {

@@ -1,6 +1,6 @@
 import type { Database } from "./pool.ts";
 
-/** Whether two connections lead to one database of one server. A server that was started anew between two looks counts as another one. */
+/** Whether two connections reach the same database of the same server. A server restarted between the two checks counts as another one. */
 export async function areSameDatabase(one: Database, other: Database): Promise<boolean> {
   const [first, second] = await Promise.all([look(one), look(other)]);
   return first === second;

@@ -1,13 +1,13 @@
 import type { Database } from "#db/connection/pool.ts";
 import type { SealedRow } from "./sealed-places.ts";
 
-/** That, and when, the credentials of before were bound to their origins. */
+/** The mark that existing credentials were bound to their origins, and when. */
 export interface BoundMark {
   readonly atMs: number;
   readonly mac: Buffer;
 }
 
-/** Undefined: they were not, as far as this row says. */
+/** Undefined: not yet, according to this row. */
 export async function findBoundMark(db: Database): Promise<BoundMark | undefined> {
   const rows = await db.query<BoundMark>(
     `select (extract(epoch from credentials_bound_at) * 1000)::float8 as "atMs", credentials_bound_mac as mac
@@ -16,7 +16,7 @@ export async function findBoundMark(db: Database): Promise<BoundMark | undefined
   return rows[0];
 }
 
-/** False: there is one already. */
+/** False: the mark already exists. */
 export async function insertBoundMark(tx: Database, mark: BoundMark): Promise<boolean> {
   const rows = await tx.query(
     `update installation set credentials_bound_at = timestamptz 'epoch' + $1::bigint * interval '1 ms', credentials_bound_mac = $2
@@ -26,7 +26,7 @@ export async function insertBoundMark(tx: Database, mark: BoundMark): Promise<bo
   return rows.length > 0;
 }
 
-/** The audit entry of the binding, which nobody but the owner of the tables can delete. */
+/** The audit entry of the binding, which only the owner of the tables can delete. */
 export async function findBindingEntry(db: Database): Promise<string | undefined> {
   const rows = await db.query<{ id: string }>(
     `select id from audit_entry where chain = 'installation' and action = 'credential.bind' order by id limit 1`,
@@ -34,7 +34,7 @@ export async function findBindingEntry(db: Database): Promise<string | undefined
   return rows[0]?.id;
 }
 
-/** What people are shown of where credentials may be sent: what their sealed values say decides. */
+/** The displayed origins of credentials; only the sealed values decide. */
 export async function noteOrigins(
   db: Database,
   notes: readonly { readonly credentialId: string; readonly origins: readonly string[] }[],
@@ -70,7 +70,7 @@ const FIND_SEALED = {
     where oauth_token.credential_id = $1 for no key update of oauth_token`,
 } as const;
 
-/** What is sealed of a credential, or of its tokens; locked until the transaction ends. */
+/** The sealed value of a credential or of its tokens, locked until the transaction ends. */
 export async function findSealedOf(
   db: Database,
   what: keyof typeof FIND_SEALED,

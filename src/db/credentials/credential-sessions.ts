@@ -5,11 +5,11 @@ export interface StoredSession extends CredentialSession {
   readonly accountId: string;
   readonly strategyVersion: number;
   readonly name: string | null;
-  /** The embedded flow that it collects a slot of; null: it has a link of its own. */
+  /** The embedded flow whose slot it collects; null: it has its own link. */
   readonly embeddedSessionId: string | null;
   readonly blueprintKey: string | null;
   readonly slot: string | null;
-  /** The browser that has first opened its link, as `actions/sessions/note-opening.ts` knows it; null: nobody has. */
+  /** The browser that first opened its link (`actions/sessions/note-opening.ts`); null: not opened yet. */
   readonly firstBrowser: Buffer | null;
 }
 
@@ -52,7 +52,7 @@ export async function insertSession(
   return rows[0] as StoredSession;
 }
 
-/** False: another one was first, or the session has ended. */
+/** False: another browser was first, or the session has ended. */
 export async function saveFirstBrowser(
   db: Database,
   session: Pick<StoredSession, "accountId" | "id">,
@@ -73,7 +73,7 @@ export async function findSession(
 ): Promise<StoredSession | undefined> {
   const rows = await db.query<StoredSession>({
     name: "find_session",
-    // A slot of an embedded flow is nobody's session but the flow's.
+    // A session of an embedded flow's slot is only visible to the flow.
     text: `select ${SESSION_COLUMNS} from credential_session
       where account_id = $1 and id = $2 and embedded_session_id is null`,
     values: [accountId, id],
@@ -81,7 +81,7 @@ export async function findSession(
   return rows[0];
 }
 
-/** Whatever it is for; its id must come from a row of ours. */
+/** A session of any purpose; the id must come from one of our rows. */
 export async function findSessionById(
   db: Database,
   accountId: string,
@@ -156,8 +156,7 @@ export async function completeSession(
 }
 
 /**
- * Of the sessions that have expired without a credential, those that are not on record as such: some of them, which are from here on.
- * Part of a transaction.
+ * Marks some expired sessions without a credential as recorded, and returns them. Part of a transaction.
  */
 export async function noteExpiredSessions(
   tx: Database,
@@ -176,7 +175,7 @@ export async function noteExpiredSessions(
 /** As the table's CHECK. */
 const FAILURE_CHARACTERS_MAX = 500;
 
-/** For operators, why a sign-in at the target's own pages came to nothing. `detail` holds no secret. */
+/** Records for operators why a sign-in on the target's own pages failed. `detail` contains no secret. */
 export async function noteSignInFailure(db: Database, sessionId: string, detail: string): Promise<void> {
   await db.query(
     `update credential_session set sign_in_failure = $2, sign_in_failed_at = app_now() where id = $1 and status = 'pending'`,

@@ -65,7 +65,7 @@ export async function credentialExists(db: Database, id: string): Promise<boolea
   return (await db.query(`select 1 from credential where id = $1`, [id])).length > 0;
 }
 
-/** Deletes again what a restore has brought back, of whatever account; gives that account. */
+/** Deletes a credential that a restore brought back, of any account; returns the account. */
 export async function deleteRestoredCredential(db: Database, id: string): Promise<string | undefined> {
   const rows = await db.query<{ accountId: string }>(
     `delete from credential where id = $1 returning account_id as "accountId"`,
@@ -95,7 +95,7 @@ export async function findLoginSession(
   return rows[0];
 }
 
-/** Keeps a login. Does nothing when the credential was deleted meanwhile: a delete leaves no secret behind. */
+/** Caches a login. Does nothing if the credential was deleted in the meantime: a delete leaves no secret behind. */
 export async function saveLoginSession(
   db: Database,
   login: {
@@ -130,7 +130,7 @@ export async function deleteLoginSession(db: Database, credentialId: string): Pr
   await db.query(`delete from login_session where credential_id = $1`, [credentialId]);
 }
 
-/** Takes one time step of a one-time code for oneself. False when it was taken before: that code must not be sent again. */
+/** Takes a time step of one-time codes. False if it was already taken: that code must not be sent again. */
 export async function takeTotpStep(
   db: Database,
   credentialId: string,
@@ -152,19 +152,19 @@ export async function takeTotpStep(
   return rows.length > 0;
 }
 
-/** A run, as the worker that claimed it knows it: another claim has another epoch. Null: a command, which nobody takes over. */
+/** A claimed run: each claim has its own epoch. null: a command, which nobody can take over. */
 interface LoginClaim {
   readonly runId: string;
   readonly epoch: number | null;
 }
 
-/** Of `$2` and `$3`: no other worker has claimed the run since. */
+/** For `$2` and `$3`: no other worker has claimed the run since. */
 const IS_CLAIM = `($3::int is null or exists (select from run where id = $2 and lease_epoch = $3::int))`;
 
 /**
- * Takes the right to log in with a credential, for a time. Taken again by the same run: a killed worker's run goes on, and one that was
- * called has it already. `line`: another one has it, and others stand in line for it. `lost`: another claim has the run, and nothing is
- * to be waited for.
+ * Takes the login lock of a credential for a limited time. The same run can take it again: a killed worker's run continues, and a called
+ * run already has it. `line`: another run has it, and others queue for it. `lost`: another claim has the run, so there is nothing to
+ * wait for.
  */
 export async function takeLogin(
   db: Database,
@@ -187,19 +187,19 @@ export async function takeLogin(
     values: [credentialId, runId, epoch],
   });
   if (now?.isClaim !== true) return "lost";
-  // A deleted credential has nothing to wait for: the caller finds it gone.
+  // With a deleted credential there is nothing to wait for: the caller finds it missing.
   if (!now.isThere) return "taken";
   return now.isLine ? "line" : "busy";
 }
 
-/** The right is for this one, which is no run, when it is given back the next time: those in line would leave no gap. */
+/** Reserves the lock for this caller, which is not a run, at its next release: queued runs would leave no gap. */
 export async function takeLoginNext(db: Database, credentialId: string, holder: string): Promise<void> {
   await db.query(`update credential set login_next = $2 where id = $1`, [credentialId, holder]);
 }
 
 /**
- * Gives it back, unless another worker has the run by now: then it is that one's. It goes to the next one, else to the first run in
- * line, which may be admitted again; gives the account of that one.
+ * Releases the lock, unless another worker has the run by now and thus the lock. It passes to the reserved caller or to the first queued
+ * run, which may be admitted again; returns the account of that run.
  */
 export async function releaseLogin(
   db: Database,

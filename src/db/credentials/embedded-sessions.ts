@@ -6,7 +6,7 @@ export interface StoredEmbeddedSession extends EmbeddedSession {
   readonly accountId: string;
   readonly name: string | null;
   readonly locale: string | null;
-  /** Until it expires; negative after it. */
+  /** Time until it expires; negative afterwards. */
   readonly remainingMs: number;
 }
 
@@ -60,7 +60,7 @@ export async function findEmbeddedSession(
   return rows[0];
 }
 
-/** Whosever it is: for the frame, whose client token says that it may know. */
+/** A session of any account: for the frame, which its client token authorises. */
 export async function findEmbeddedSessionById(
   db: Database,
   id: string,
@@ -81,8 +81,8 @@ export interface NewSlot {
 }
 
 /**
- * Chooses the Blueprint of a flow that is pending and in its time, and makes a session for each of its slots that has none.
- * A choice stands once a credential was made for it. False: it can't be chosen any more.
+ * Selects the Blueprint of a pending flow, and creates a session for each of its slots without one. The selection is final once a
+ * credential was created for it. False: it can no longer be selected.
  */
 export async function selectBlueprint(
   db: Database,
@@ -122,7 +122,7 @@ export async function selectBlueprint(
   return true;
 }
 
-/** Holds a flow for the credential of one of its slots. False: it is not pending, out of time, or another Blueprint's. */
+/** Locks a flow for the credential of one of its slots. False: it is not pending, has expired, or has another Blueprint. */
 export async function lockForSlot(db: Database, slot: StoredSession): Promise<boolean> {
   const rows = await db.query(
     `select 1 from embedded_credential_session
@@ -147,7 +147,7 @@ export async function completeEmbeddedSession(db: Database, slot: StoredSession)
   );
 }
 
-/** Counts a form that was sent. False: there were as many as there may be. */
+/** Counts a submitted form. False: the limit is reached. */
 export async function countSubmit(
   db: Database,
   flow: { readonly accountId: string; readonly id: string },
@@ -162,8 +162,7 @@ export async function countSubmit(
 }
 
 /**
- * Of the flows that have expired before they were complete, those that are not on record as such: some of them, which are from here on.
- * Part of a transaction.
+ * Marks some flows that expired before completion as recorded, and returns them. Part of a transaction.
  */
 export async function noteExpiredFlows(
   tx: Database,

@@ -1,6 +1,6 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** An end user who has left for a target's own login. */
+/** A pending sign-in of an end user on a target's own pages. */
 export interface OAuthAttempt {
   readonly stateHash: Uint8Array;
   readonly accountId: string;
@@ -10,7 +10,7 @@ export interface OAuthAttempt {
   readonly form: Uint8Array;
 }
 
-/** Only for a session that is pending and in its time. False: it is not. Attempts whose time is over go on the way. */
+/** Stores an attempt, for a pending session only, and removes expired attempts. False: the session is not pending. */
 export async function insertOAuthAttempt(
   db: Database,
   attempt: OAuthAttempt,
@@ -30,11 +30,11 @@ export async function insertOAuthAttempt(
 
 export interface FoundAttempt extends OAuthAttempt {
   readonly isUsed: boolean;
-  /** What the end user came back with, unless it was a connection. */
+  /** The callback's data, if there was one. */
   readonly outcome: "refused" | "failed" | null;
 }
 
-/** By the SHA-256 of its `state`, while its time is not over. Changes nothing. */
+/** Finds an unexpired attempt by the SHA-256 of its `state`. Changes nothing. */
 export async function findOAuthAttempt(
   db: Database,
   stateHash: Uint8Array,
@@ -48,7 +48,7 @@ export async function findOAuthAttempt(
   return rows[0];
 }
 
-/** A `state` counts once: of any number of callers exactly one gets true. */
+/** Consumes a `state`: of any number of callers exactly one gets true. */
 export async function useOAuthAttempt(db: Database, stateHash: Uint8Array): Promise<boolean> {
   const rows = await db.query(
     `update oauth_attempt set used_at = app_now()
@@ -66,7 +66,7 @@ export async function recordOutcome(
   await db.query(`update oauth_attempt set outcome = $2 where state_hash = $1`, [stateHash, outcome]);
 }
 
-/** Leaves what an end user came back with to a process that works on runs, and tells one of them. */
+/** Hands a callback over to a worker process, and notifies one. */
 export async function handOverAnswer(db: Database, stateHash: Uint8Array, answer: Uint8Array): Promise<void> {
   await db.query(
     `with handed as (
@@ -77,7 +77,7 @@ export async function handOverAnswer(db: Database, stateHash: Uint8Array, answer
   );
 }
 
-/** Of any number of callers one gets it, and nobody gets it again. Undefined: it was taken or given up. */
+/** Takes a handed-over callback: exactly one caller gets it. Undefined: it was taken or withdrawn. */
 export async function takeAnswer(
   db: Database,
   stateHash: Uint8Array,
@@ -95,7 +95,7 @@ export async function takeAnswer(
   return { attempt, answer };
 }
 
-/** What came of an answer that was handed over. `isClosed`: its session is completed, or its time is over. */
+/** The outcome of a handed-over callback. `isClosed`: its session is completed or has expired. */
 export async function findProgress(
   db: Database,
   stateHash: Uint8Array,
@@ -135,8 +135,7 @@ export async function findTokens(
 }
 
 /**
- * Version 1 is a new row, every later one stands in the place of the one before it. False: another version stands there, or
- * the credential was deleted.
+ * Version 1 is a new row; every later one replaces its predecessor. False: another version was stored, or the credential was deleted.
  */
 export async function saveTokens(db: Database, tokens: NewTokens): Promise<boolean> {
   const { accountId, credentialId, version, sealed, kid, expiresAtMs } = tokens;

@@ -1,11 +1,11 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** A sealed value, and what it is bound to. */
+/** A sealed value and its binding. */
 export interface SealedRow {
   readonly rowId: string;
   readonly accountId: string;
   readonly strategyId: string;
-  /** null: the row has one value forever. */
+  /** null: the row's value never changes. */
   readonly version: string | null;
   readonly sealed: Uint8Array;
   readonly kid: string;
@@ -15,7 +15,7 @@ export interface SealedRow {
 export interface SealedPlace {
   readonly table: string;
   readonly purpose: "credential" | "login_session" | "oauth_token" | "account_secret";
-  /** In the plural, for people. */
+  /** The plural noun for messages. */
   readonly noun: string;
   /** Rows as SealedRow after $1 in the order of their ids, $2 at most; with $3 only those not sealed with that key. */
   readonly list: string;
@@ -26,7 +26,7 @@ export interface SealedPlace {
 }
 
 /**
- * Everywhere that something sealed is kept. A rotation, `doctor` and the test of this list go by it: a table with a sealed
+ * All columns with sealed values. Rotation, `doctor` and the test of this list use it: a table with a sealed
  * column that is missing here fails `test/vault/sealed-places.pg.test.ts`.
  */
 export const SEALED_PLACES: readonly SealedPlace[] = [
@@ -84,7 +84,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   },
 ];
 
-/** A batch in the order of the ids, those after `afterId`; with `notKid` only those that another key seals. */
+/** A batch in the order of ids, after `afterId`; with `notKid` only values sealed with another key. */
 export async function listSealed(
   db: Database,
   place: SealedPlace,
@@ -94,8 +94,8 @@ export async function listSealed(
 }
 
 /**
- * Puts freshly sealed bytes in place of those that were read. A row that was written or deleted meanwhile stays as it is.
- * Gives how many were replaced.
+ * Replaces the bytes that were read with resealed ones. Rows written or deleted in the meantime stay unchanged. Returns the number of
+ * replaced values.
  */
 export async function replaceSealed(
   db: Database,
@@ -124,7 +124,7 @@ export interface KeyUse {
   readonly total: number;
 }
 
-/** How many values of each place each key holds. */
+/** The number of values per place and key. */
 export async function countSealed(db: Database): Promise<readonly KeyUse[]> {
   const use: KeyUse[] = [];
   for (const { noun, count } of SEALED_PLACES) {

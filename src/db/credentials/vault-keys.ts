@@ -14,12 +14,12 @@ export type NewVaultKey = Pick<VaultKey, "kid" | "publicJwk" | "sentinel">;
 
 const KEY_COLUMNS = `${signedColumns("vault_key")}, sentinel, created_at as "createdAt"`;
 
-/** Those that this installation has registered. Any other row raises an alarm, and is as if it were not there. */
+/** The keys that this installation registered. Any other row raises an alarm and is ignored. */
 export async function listVaultKeys(db: Database): Promise<readonly VaultKey[]> {
   return (await readVaultKeys(db)).genuine;
 }
 
-/** As listVaultKeys, and why the others are not used. */
+/** Like listVaultKeys, with the reasons why other rows are refused. */
 export async function readVaultKeys(db: Database): Promise<ReadRows<VaultKey>> {
   return await readGenuine(
     db,
@@ -29,13 +29,13 @@ export async function readVaultKeys(db: Database): Promise<ReadRows<VaultKey>> {
   );
 }
 
-/** Of any key, also one that does not verify: there is something that was sealed. Undefined: the database is new. */
+/** The id of any key, even an unverified one, which means that the database has sealed values. Undefined: it is new. */
 export async function findAnyVaultKeyId(db: Database): Promise<string | undefined> {
   const rows = await db.query<{ kid: string }>(`select kid from vault_key order by created_at, kid limit 1`);
   return rows[0]?.kid;
 }
 
-/** The first key of a database, which seals. When two processes start at once the second finds the first's. */
+/** Registers the first key of a database as the primary one. Of two concurrent processes, the second finds the first's key. */
 export async function insertFirstVaultKey(db: Database, key: NewVaultKey): Promise<void> {
   const mark = await signRow(db, "vault_key", { ...key, isPrimary: true });
   await db.query(
@@ -46,7 +46,7 @@ export async function insertFirstVaultKey(db: Database, key: NewVaultKey): Promi
   );
 }
 
-/** One more key, which opens and does not seal; in the place of a row that does not verify, if there is one. */
+/** Registers another key, which only decrypts; replaces a row that does not verify, if there is one. */
 export async function insertVaultKey(tx: Database, key: NewVaultKey): Promise<RowMark> {
   const mark = await signRow(tx, "vault_key", { ...key, isPrimary: false });
   await tx.query(
@@ -58,14 +58,14 @@ export async function insertVaultKey(tx: Database, key: NewVaultKey): Promise<Ro
   return mark;
 }
 
-/** Until the transaction ends nobody else changes the set of keys, here or in a key file. */
+/** Locks the set of keys, here and in key files, until the transaction ends. */
 export async function lockVaultKeys(tx: Database): Promise<void> {
   // A key service may take its time to answer.
   await tx.query(`set local idle_in_transaction_session_timeout = '60s'`);
   await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey vault_key'))`);
 }
 
-/** The key seals from now on. Gives the marks of all keys that changed, by their ids. */
+/** Makes the key primary. Returns the marks of all changed keys, by id. */
 export async function promoteVaultKey(
   tx: Database,
   { kid, publicJwk }: Pick<VaultKey, "kid" | "publicJwk">,
@@ -80,7 +80,7 @@ export async function promoteVaultKey(
     );
     marks.set(key.kid, mark);
   }
-  // A row that nobody of ours has written keeps its wrong signature.
+  // A forged row keeps its invalid signature.
   await tx.query(
     `update vault_key set is_primary = false, demoted_at = app_now() where is_primary and kid <> $1`,
     [kid],
@@ -93,7 +93,7 @@ export async function promoteVaultKey(
   return marks.set(kid, mark);
 }
 
-/** Until the transaction ends nothing can be sealed with the key. Whether it may just have been the primary one. */
+/** Prevents sealing with the key until the transaction ends. Returns whether it may have been primary until recently. */
 export async function lockVaultKey(
   tx: Database,
   kid: string,

@@ -10,50 +10,49 @@ import {
   type RunCredential,
 } from "./runs.ts";
 
-/** Waiting runs looked at, beyond those that are wanted, when some at the head can't run. */
+/** Waiting runs to consider beyond the wanted number, if some at the head can't run. */
 const LOOK_AHEAD = 200;
-/** An account whose row is held (by `apply`, or by another worker's admission that takes long) is looked at again later. */
+/** How long to wait for an account's row lock, which `apply` or another worker's admission may hold. */
 const LOCK_TIMEOUT_MS = 100;
-/** Looks in one go; with each, those that wait for a busy credential stand aside. */
+/** Rounds per admission; in each, runs that wait for a busy credential are set aside. */
 const LOOKS_MAX = 10;
-/** A run that found one of its credentials free and another one busy for so many times reserves its places. */
+/** After finding one credential free and another busy this many times, a run reserves its slots. */
 const PASSED_OVER_MAX = 3;
-/** In place of the credential that a run waits for: it waits for all of its own, and reserves them. */
+/** Marks a run that waits for all of its credentials and reserves them. */
 const RESERVES = "";
-/** Runs of an account that reserve places at a time, the oldest; the others have their turn after them. */
+/** The maximum number of an account's runs that reserve slots at a time, oldest first. */
 const RESERVING_MAX = 20;
 
 interface Waiting {
   readonly id: string;
-  /** -1: it reserves places. 0: a person has decided on it, and it goes before all others but those. */
+  /** -1: it reserves slots. 0: its review was decided, so it goes before all others except those. */
   readonly place: number;
   readonly at: Date;
-  /** What one of its credentials asks for; null: it has none. */
+  /** A slot of one of its credentials; null: it has none. */
   readonly slot: string | null;
   readonly credentialId: string | null;
   readonly strategyId: string | null;
   readonly strategyVersion: number | null;
-  /** The limit in force, whatever it was when the run was triggered; null: there is none. */
+  /** The current limit, whatever it was when the run was triggered; null: unlimited. */
   readonly concurrency: number | null;
 }
 
-/** Runs that a worker was given. */
+/** Runs given to a worker. */
 export interface Admitted {
   readonly runs: readonly ClaimedRun[];
-  /** Whether there may be more that it did not come to. */
+  /** Whether there may be more that were not considered. */
   readonly isMore: boolean;
-  /** Whether some are left that a place of the account or of a credential would let begin. False: none waits at all. */
+  /** Whether runs are still waiting for a slot of the account or of a credential. False: none waits. */
   readonly mayWait: boolean;
 }
 
 /**
- * Gives a worker that has room for `limit` more those of the account's waiting runs that may run now: the account is under its
- * concurrency, their credentials under theirs. Admitted and leased in one transaction, which holds the account's row so that two
- * admissions of one account follow each other. What is admitted is begun: nothing piles up before other accounts' runs. A run
- * whose credential is busy stands aside until that is free, and nobody looks at it again before. One that needs several, and each time
- * finds another one busy, reserves them after a while: else it would wait as long as others come that need less. A run whose row another transaction
- * holds is passed over until a later look; when the account's own row is held, this fails with `lock_not_available`. `isLikely`: some
- * wait, as far as the caller knows.
+ * Admits up to `limit` of the account's waiting runs to a worker, within the concurrency limits of the account and of the credentials.
+ * They are admitted and leased in one transaction that locks the account's row, so that admissions of one account are sequential.
+ * Admitted runs begin immediately: no backlog builds up before other accounts' runs. A run whose credential is busy is set aside until
+ * the credential is free. A run that needs several credentials and repeatedly finds one busy reserves them after a while; otherwise it
+ * would starve. Runs whose rows are locked are skipped until a later poll; if the account's row is locked, this fails with
+ * `lock_not_available`. `isLikely`: the caller expects waiting runs.
  */
 export async function admitRuns(
   db: Database,
@@ -62,7 +61,7 @@ export async function admitRuns(
   limit: number,
   isLikely = false,
 ): Promise<Admitted> {
-  // Most looks find nothing, or no room: that takes no lock. Whatever makes room or waits is looked at after that.
+  // Most polls find nothing, or no free slot, without a lock. Later events cause another poll.
   const seen = isLikely ? { waits: true, hasRoom: true } : await look(db, accountId);
   if (!seen.waits || !seen.hasRoom) return { runs: [], isMore: false, mayWait: seen.waits };
   const plain = await admitPlain(db, accountId, owner, limit);
@@ -73,8 +72,8 @@ export async function admitRuns(
 }
 
 /**
- * Those at the head that nothing keeps waiting but the account's concurrency (no credential of theirs has a limit, and no run of
- * the account stands aside), chosen by the server in one round trip. `isAll`: there is no room, or nothing else waits.
+ * The simple case, decided by the server in one round trip: runs at the head that only wait for the account's concurrency (their
+ * credentials are unlimited, and no run is set aside). `isAll`: there is no free slot, or nothing else waits.
  */
 async function admitPlain(
   db: Database,
@@ -82,7 +81,7 @@ async function admitPlain(
   owner: string,
   limit: number,
 ): Promise<{ readonly runs: readonly ClaimedRun[]; readonly isAll: boolean; readonly mayWait: boolean }> {
-  // The second sees what was committed before the lock was had.
+  // The second statement sees everything committed before the lock was acquired.
   const [, rows] = await db.transactAll(
     [
       { name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] },
@@ -95,7 +94,7 @@ async function admitPlain(
     { lockTimeoutMs: LOCK_TIMEOUT_MS },
   );
   const found = rows as readonly (ClaimedRun & { readonly mayBeMore: boolean; readonly free: number })[];
-  // Without any run there is one row all the same, for what it says of the others.
+  // Without any run there is still one row, with the facts about the others.
   const runs = found.flatMap(({ mayBeMore: _mayBeMore, free: _free, ...run }) =>
     run.id === null ? [] : [run],
   );
@@ -103,7 +102,7 @@ async function admitPlain(
   return { runs, isAll, mayWait: !isAll || runs.length >= Math.min(limit, found[0]?.free ?? 0) };
 }
 
-/** Any of those that wait, each with the places of its credentials. */
+/** The general case: waiting runs with the slots of their credentials. */
 async function admitByChoice(
   db: Database,
   accountId: string,
@@ -111,7 +110,7 @@ async function admitByChoice(
   limit: number,
 ): Promise<Omit<Admitted, "mayWait">> {
   const admit = async (tx: Database): Promise<Omit<Admitted, "mayWait">> => {
-    // Sent together, one after the other: the later see what was committed before the lock was had.
+    // Sent together and executed in order: later ones see everything committed before the lock was acquired.
     const [, [room], freed, first] = await Promise.all([
       tx.query({ name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] }),
       tx.query<{ free: number }>({ name: "read_account_room", text: ROOM, values: [accountId] }),
@@ -179,8 +178,7 @@ const ROOM = `select concurrency - (
   )::int as free from account where id = $1`;
 
 /**
- * The limit that a strategy has now, by its document: raised or lowered, it counts for what waits already. `strategies` gives their
- * ids; the account is `$1`.
+ * The current limit of each strategy, which also applies to runs already waiting. `strategies` has their ids; the account is `$1`.
  */
 const inForce = (
   strategies: string,
@@ -189,7 +187,7 @@ const inForce = (
     and version.strategy_id = strategy.id and version.version = strategy.current_version
   where strategy.account_id = $1 and strategy.id in (${strategies})`;
 
-/** Those that a person has decided on first, then in the order of their triggers. `$1` the account, the other how many of each. */
+/** Runs with a decided review first, then in the order of their triggers. `$1`: the account; the other parameter: how many of each. */
 const heads = (
   limit: string,
 ): string => `(select id, 0 as place, resumed_at as at from run where account_id = $1 and ${WAITS}
@@ -254,8 +252,8 @@ async function listWaiting(tx: Database, accountId: string, limit: number): Prom
 }
 
 /**
- * Those that stand aside for a credential which has places again: as many as it has, the first ones. And those that reserve places,
- * whatever is free: what comes after them is told of them here.
+ * The first runs that were set aside for a credential which has free slots again, as many as it has; and all runs that reserve slots, so
+ * that later runs respect them.
  */
 async function listFreed(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
   const aside = `account_id = $1 and ${WAITS} and waits_for is not null`;
@@ -314,13 +312,13 @@ function inTurn(waiting: readonly Waiting[]): readonly Waiting[] {
 
 interface Choice {
   readonly chosen: readonly string[];
-  /** Those that can't run, each with the busy credential that it waits for. */
+  /** Runs that can't run, each with the busy credential that it waits for. */
   readonly blocked: ReadonlyMap<string, string>;
 }
 
 /**
- * In the order given; a run waits while one of its credentials is at its limit. What one reserves that must wait counts as taken for all
- * that come after it.
+ * Chooses in the given order; a run waits while one of its credentials is at its limit. Slots reserved by a waiting run count as taken for
+ * all later ones.
  */
 async function chooseRuns(
   tx: Database,
@@ -374,13 +372,13 @@ export interface AccountToServe {
   readonly accountId: string;
   /** Whether some wait to be admitted. */
   readonly waits: boolean;
-  /** Whether some were begun and left, and may go on beside others. */
+  /** Whether some were handed back or abandoned, and may continue beside others. */
   readonly isLeft: boolean;
-  /** Whether some must go on in quarantine. */
+  /** Whether some must continue in quarantine. */
   readonly isSuspect: boolean;
 }
 
-/** For the reconciler: the process that was told of them may be lost, or have no room. Some steps an account, by index. */
+/** For the reconciler: the process that was notified of them may be lost or full. A few index steps per account. */
 export async function listAccountsToServe(db: Database): Promise<readonly AccountToServe[]> {
   return await db.query<AccountToServe>({
     name: "list_accounts_to_serve",

@@ -1,14 +1,14 @@
 import { grouped } from "#db/connection/group.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** What a worker holds: every write with it is refused once another has taken the run over. */
+/** A worker's lease: every write with it is refused once another worker has taken over the run. */
 export interface Lease {
   readonly runId: string;
   readonly owner: string;
   readonly epoch: number;
 }
 
-/** Of the run's own row: it is still this lease's. The one condition that every write of a worker carries. */
+/** The condition in every write of a worker: the run's row still has this lease. */
 const heldBy = (owner: string, epoch: string): string =>
   `lease_owner = ${owner} and lease_epoch = ${epoch} and ended_at is null`;
 
@@ -25,10 +25,10 @@ export const leaseValues = (lease: Lease): [string, string, number] => [
   lease.epoch,
 ];
 
-/** Of a row that another transaction holds: a batch leaves it out, a call that goes alone waits. */
+/** For a row that another transaction locks: a batch skips it, a single call waits. */
 type LockWait = "skip" | "wait";
 
-/** A statement under leases, as a batch and as a call that goes alone. */
+/** A statement under leases, as a batch and as a single call. */
 export type LeasedStatement = {
   readonly [form in LockWait]: { readonly name: string; readonly text: string };
 };
@@ -64,9 +64,9 @@ const leaseColumns = (calls: readonly LeasedCall[]): readonly (readonly unknown[
 
 /**
  * Concurrent writes of this process under its leases as one statement, which gives the ids of the runs that it changed:
- * true for those calls, false for those whose lease is lost. `values` are those from `$4` on. One lost lease changes nothing for
- * its neighbours, and no neighbour waits for a run whose row another transaction holds: that call goes alone, and waits. A run has
- * one call at a time; the calls are in the order of their runs, so that two batches never wait for each other.
+ * true for those calls, false for those whose lease is lost. `values`: the parameters from `$4` on. A lost lease does not affect other
+ * calls, and none waits for a run whose row is locked: that call is repeated alone and waits. Each run has one call at a time; calls are
+ * in the order of their runs, so that batches never deadlock.
  */
 export function groupedUnderLease<Call extends LeasedCall>(
   statement: LeasedStatement,

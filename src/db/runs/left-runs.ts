@@ -4,32 +4,32 @@ import type { Database } from "#db/connection/pool.ts";
 import { CLAIM, CLAIMED_COLUMNS, CREDENTIALS, type ClaimedRun } from "./runs.ts";
 
 /**
- * Left: begun, and held by nobody, because it was handed back or its worker is lost. It has its places still, so nothing but room in a
- * worker keeps it from going on. The index `run_active` finds it.
+ * Left: a begun run without a worker, because it was handed back or its worker was lost. It keeps its slots, so it only needs a worker with
+ * a free slot. The index `run_active` finds it.
  */
 const IS_LEFT = `admitted_at is not null and ended_at is null and lease_owner is null
   and (not_before is null or not_before <= app_now())`;
 
 /**
- * It has lost so many leases without getting further that the next loss ends it: it is carried in quarantine. docs/decisions/0009. One
- * whose time is over ends at once, wherever it is taken.
+ * A run that has lost so many leases without progress that the next loss fails it: it is executed in quarantine (docs/decisions/0009). A
+ * run that has timed out ends immediately, wherever it is taken.
  */
 const IS_SUSPECT = `lost_leases = ${limits.lostLeasesMax - 1} and coalesce(deadline_at > app_now(), true)`;
 
-/** Which of the left runs: those that may be carried beside others, or those that must be carried in quarantine. */
+/** Which left runs: those that may be executed beside others, or those that must be quarantined. */
 export type LeftKind = "plain" | "suspect";
 const IS_OF_KIND: Readonly<Record<LeftKind, string>> = {
   plain: `not (${IS_SUSPECT})`,
   suspect: IS_SUSPECT,
 };
 
-/** Of an account: whether such a run was left. */
+/** Whether an account has such a run. */
 export const hasLeft = (kind: LeftKind): string =>
   `exists (select from run where run.account_id = account.id and ${IS_LEFT} and ${IS_OF_KIND[kind]})`;
 
 /**
- * Leases up to `limit` of the account's left runs to a worker, the most urgent first. One whose row another transaction holds is passed
- * over until a later look.
+ * Leases up to `limit` of the account's left runs to a worker, most urgent first. Runs whose rows are locked are skipped until a later
+ * poll.
  */
 export async function claimLeftRuns(
   db: Database,

@@ -2,19 +2,19 @@ import { limits } from "#domain/limits.ts";
 import { HELD, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** Of a run: it stands in this line. The condition of the index run_line. */
+/** The run is in this queue. The condition of the index run_line. */
 export const STANDS_FOR = (line: string): string =>
   `line = ${line} and parked_at is not null and ended_at is null`;
 
-/** Of a credential: nobody has the right to log in with it. */
+/** Nobody holds the credential's login lock. */
 export const LOGIN_IS_FREE = "(login_run_id is null or login_until <= app_now())";
 
-/** Its time has stood still since it stood in line; of those that wait for a place, it has waited the longest. */
+/** Its timeout has been paused since it queued, and it goes before other runs that wait for a slot. */
 export const GOES_ON = `parked_at = null, resumed_at = app_now(), deadline_at = run.deadline_at + (app_now() - run.parked_at)`;
 
 /**
- * Of the credentials `free` (id), whose rows are locked: the first run in the line of each is called, and has the right to log in until it
- * is admitted, for so many milliseconds. A transaction that holds a run's row keeps only that run from being called now. Gives `called`.
+ * For the credentials `free` (id), whose rows are locked: calls the first queued run of each, which then holds the login lock until it is
+ * admitted, for a limited time. A locked run is skipped for now. Defines `called`.
  */
 export const CALL_TO_LOG_IN = (turnMs: string): string => `head as (
     select free.id as credential_id, first.id as run_id from free cross join lateral (
@@ -29,8 +29,8 @@ export const CALL_TO_LOG_IN = (turnMs: string): string => `head as (
   )`;
 
 /**
- * The run stands in line: it holds nothing, its place among those in line is by the time of its trigger, and its timeout stands still,
- * also for the time that it has waited already. A right to log in that it was given and has not used is free. False: the lease is lost.
+ * Puts the run into a queue: it holds nothing, is ordered by the time of its trigger, and its timeout is paused, including the time that it
+ * has already waited. An unused login lock is released. False: the lease is lost.
  */
 export async function standInLine(
   db: Database,
@@ -53,16 +53,16 @@ export async function standInLine(
   return rows.length > 0;
 }
 
-/** Calls the first run of each of these lines whose turn it is. Gives the accounts whose runs may be admitted. */
+/** Calls the first run of each of these queues if it is due. Returns the accounts whose runs may be admitted. */
 export async function callNext(db: Database, lines: readonly string[]): Promise<readonly string[]> {
   return [...(await callToLogIn(db, lines)), ...(await callToThrottles(db, lines))];
 }
 
-/** Calls those that were not called when it was their turn: the one that should have done it was killed, or never took its own turn. */
+/** Calls overdue runs: the caller that should have done so was killed, or never took its own turn. */
 export async function callOverdue(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ line: string }>({
     name: "list_lines",
-    // Line by line, by the index: how many stand in each costs nothing.
+    // Queue by queue, by the index: their lengths don't matter.
     text: `with recursive lines (line) as (
         (select line from run where line is not null and ended_at is null order by line limit 1)
         union all
@@ -93,7 +93,7 @@ async function callToLogIn(db: Database, lines: readonly string[]): Promise<read
   );
 }
 
-/** Runs that wait for a credential that was deleted meanwhile wait for nothing: each finds it gone. */
+/** Calls all runs that queue for a deleted credential: each will find it missing. */
 async function callOrphans(db: Database, lines: readonly string[]): Promise<readonly string[]> {
   return accountsOf(
     await db.query<Called>({
@@ -113,14 +113,14 @@ async function callOrphans(db: Database, lines: readonly string[]): Promise<read
 
 const ORPHANS_AT_ONCE = 100;
 
-/** How far ahead runs are called, by the spacing; and when the next slot must come, so that one is called at all. */
+/** How far ahead runs are called, by the spacing; and how soon the next slot must be due. */
 const CALLED_MS = 1_000;
 const CALLED_MAX = 20;
 const SOON_MS = 2_500;
-/** Of the account's places, a throttle's runs that were called take no more than this part. */
+/** The maximum share of the account's slots for called runs of one throttle. */
 const CALLED_SHARE = 4;
 
-/** Of each throttle whose next slot comes soon: so many as keep it busy, those included that were called and have not had theirs. */
+/** Calls enough runs for each throttle whose next slot is soon, counting those already called. */
 async function callToThrottles(db: Database, lines: readonly string[]): Promise<readonly string[]> {
   const throttles = lines.filter((line) => line.includes("/"));
   if (throttles.length === 0) return [];
@@ -156,7 +156,7 @@ async function callToThrottles(db: Database, lines: readonly string[]): Promise<
   );
 }
 
-/** A run that was called to a throttle has its first slot: it leaves the line, and its timeout goes on. False: the lease is lost. */
+/** A called run got its first throttle slot: it leaves the queue and its timeout continues. False: the lease is lost. */
 export async function leaveLine(db: Database, held: Lease, waitedMs: number): Promise<boolean> {
   const rows = await db.query({
     name: "leave_line",

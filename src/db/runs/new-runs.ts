@@ -7,12 +7,12 @@ export interface NewRun {
   readonly id: string;
   readonly runKey: string;
   readonly accountId: string;
-  /** Null: it only logs in, to see whether that works. */
+  /** null: a test login. */
   readonly blueprintId: string | null;
   readonly blueprintVersion: number | null;
-  /** The run that it repeats. */
+  /** The run that it reruns. */
   readonly againOf: string | null;
-  /** Who triggered it: an API key, or else an operator; the command line is neither. */
+  /** The API key or the operator that triggered it; both null: the command line. */
   readonly apiKeyId: string | null;
   readonly operatorId: string | null;
   readonly name: string | null;
@@ -51,20 +51,20 @@ interface Insert {
   readonly record: KeyRecord | null;
 }
 
-/** In a group, nobody waits for what one row waits for (another process's key, a credential that is being deleted). */
+/** A group does not wait for one row's locks (another process's key, a credential being deleted). */
 const GROUP_LOCK_TIMEOUT_MS = 100;
-/** Runs with larger inputs go alone: their neighbours would wait for their bytes. */
+/** Runs with larger inputs are inserted alone: others would wait for their bytes. */
 const GROUP_INPUT_BYTES_MAX = 65_536;
 
-/** The run and all that belongs to it, as part of the caller's transaction. False: one of its credentials is gone. */
+/** Inserts the run and its rows, as part of the caller's transaction. False: one of its credentials was deleted. */
 export async function insertRun(tx: Database, run: NewRun): Promise<boolean> {
   return (await tx.query(insertRuns([{ run, record: null }]))).length > 0;
 }
 
 /**
  * The run, and the record of its key if it has one, with those of concurrent requests in one transaction; true after COMMIT.
- * False: nothing was written, because the key is taken, a credential is gone, something is locked, or a neighbour was bad. Then
- * the run must go alone, which tells what is the matter.
+ * False: nothing was written, because the key is taken, a credential was deleted, something is locked, or another row failed. Then the run
+ * must be inserted alone, which reports the reason.
  */
 export async function insertRunTogether(
   db: Database,

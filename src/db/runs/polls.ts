@@ -2,23 +2,23 @@ import { HELD, leaseValues, RUN_HELD, type Lease } from "./lease.ts";
 import { GOES_ON } from "./lines.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** In place of a credential or a throttle, what a run waits for in `run.line`: a time. */
+/** The value of `run.line` for a run that waits for a time instead of a credential or throttle. */
 export const CLOCK = "clock";
 
-/** A read that asks until its answer will do; `ordinal` is 0 outside of a loop. */
+/** A poll; `ordinal` is 0 outside a loop. */
 export interface PollPlace {
   readonly nodeId: string;
   readonly ordinal: number;
 }
 
 export interface Poll {
-  /** Answers that would not do. */
+  /** Unsatisfying answers. */
   readonly asks: number;
   /** Since the first of them, in milliseconds. */
   readonly lastedMs: number;
 }
 
-/** An answer would not do. Undefined: the lease is lost. */
+/** Counts an unsatisfying answer. Undefined: the lease is lost. */
 export async function notePoll(
   db: Database,
   lease: Lease,
@@ -35,8 +35,8 @@ export async function notePoll(
 }
 
 /**
- * The run waits for so many milliseconds before it asks again: it holds nothing, and its timeout stands still. It has got further, by an
- * answer: that it lost leases before counts no more. False: the lease is lost.
+ * Hands the run back until its next poll, this many milliseconds later: it holds nothing, and its timeout is paused. An answer counts as
+ * progress, so earlier lost leases no longer count. False: the lease is lost.
  */
 export async function waitToAsk(
   db: Database,
@@ -59,7 +59,7 @@ export async function waitToAsk(
 
 const WOKEN_AT_ONCE = 1_000;
 
-/** Lets runs go on whose time to ask again has come, before all that were never begun. Gives the accounts whose runs may be admitted. */
+/** Wakes runs whose next poll is due, before runs that never began. Returns the accounts whose runs may be admitted. */
 export async function wakePolls(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ accountId: string }>({
     name: "wake_polls",

@@ -1,6 +1,6 @@
 import type { Database, Statement } from "#db/connection/pool.ts";
 
-/** A run whose data was taken away. */
+/** A purged run. */
 export interface PurgedRun {
   readonly id: string;
   readonly accountId: string;
@@ -10,14 +10,14 @@ export interface PurgedRun {
   readonly mayHaveMore: boolean;
 }
 
-/** When a run's retention is over. The index's own expression: nothing is looked at whose time is not over. */
+/** When a run's retention ends. It is the index's expression, so that only due runs are read. */
 const DUE_MS = `(extract(epoch from ended_at at time zone 'UTC') * 1000)::bigint + retention_ms`;
 const IS_DUE = `ended_at is not null and purged_at is null
   and ${DUE_MS} <= (extract(epoch from app_now()) * 1000)::bigint`;
 
 /**
- * Takes a run's data away: inputs, journal, reviews, results. The run row stays, with when and why (docs/decisions/0029). What
- * writes gave, and the operator's story of their doubts, goes as well. `due` chooses the runs and locks them.
+ * Purges a run's data: inputs, journal, reviews, results, and the outputs and details of its writes. The run's row stays, with the time and
+ * reason (docs/decisions/0029). `due` selects and locks the runs.
  */
 const purge = (due: string): string => `with due as (
     ${due}
@@ -73,7 +73,7 @@ export async function purgeRun(tx: Database, runId: string): Promise<PurgedRun |
   return (await purgeRuns(tx, PURGE_ONE, ["operator", runId]))[0];
 }
 
-/** For how long the run has been due that waits the longest, in milliseconds; 0: none is due. */
+/** How long the most overdue purge has been due, in milliseconds; 0: none is due. */
 export async function readPurgeLag(db: Database): Promise<number> {
   const [row] = await db.query<{ lagMs: number }>(
     `select coalesce(max((extract(epoch from app_now()) * 1000)::bigint - due), 0)::float8 as "lagMs"

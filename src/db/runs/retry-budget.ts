@@ -2,8 +2,7 @@ import { HELD, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
 /**
- * Takes one of a run's retries, which all its nodes share, also after it went on in another process. False: they are used up.
- * Undefined: the lease is lost.
+ * Takes one of a run's retries, which all its nodes and processes share. False: none is left. Undefined: the lease is lost.
  */
 export async function takeRetry(db: Database, held: Lease, retriesMax: number): Promise<boolean | undefined> {
   const rows = await db.query<{ isGranted: boolean }>({

@@ -49,7 +49,7 @@ export interface StoredReview {
   readonly expiresAt: Date | null;
   readonly onTimeout: "fail" | "approve" | null;
   readonly status: ReviewStatus;
-  /** By the database's clock: its time is over, whether anybody has noticed or not. */
+  /** Whether it has timed out by the database's clock, processed or not. */
   readonly isOver: boolean;
   readonly decidedBy: string | null;
   readonly decidedAt: Date | null;
@@ -89,7 +89,7 @@ export async function lockReview(tx: Database, id: string): Promise<StoredReview
   return await findReview(tx, id);
 }
 
-/** What waits for a person, oldest first. */
+/** Open reviews, oldest first. */
 export async function listOpenReviews(
   db: Database,
   filter: { readonly accountId: string | null; readonly runId: string | null },
@@ -103,7 +103,7 @@ export async function listOpenReviews(
   );
 }
 
-/** Reviews whose time is over and that nobody has noticed yet. */
+/** Reviews that have timed out and are not processed yet. */
 export async function listReviewsOver(db: Database, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>({
     name: "list_reviews_over",
@@ -131,7 +131,7 @@ export async function closeReview(
   return rows.length > 0;
 }
 
-/** The difference that a reviewer makes, as part of the decision's transaction. */
+/** The reviewer's changes, as part of the decision's transaction. */
 export async function insertChanges(
   tx: Database,
   review: { readonly id: string; readonly accountId: string },
@@ -153,11 +153,11 @@ export async function insertChanges(
 
 export interface StoredChange {
   readonly ordinal: number;
-  /** The record's new data as JSON; null: it is left out. */
+  /** The record's new data as JSON; null: excluded. */
   readonly data: Buffer | null;
 }
 
-/** The changes from a place on, in order. */
+/** The changes from an ordinal on, in order. */
 export async function listChanges(
   db: Database,
   reviewId: string,

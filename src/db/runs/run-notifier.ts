@@ -3,39 +3,39 @@ import { describeError, type Log } from "#lib/log.ts";
 import { openSession, type Database, type DatabaseSource } from "#db/connection/pool.ts";
 
 /**
- * `changed`: something that callers see. `stop`: its worker shall look whether it must stop. `waiting`: runs of these
- * accounts may begin. `left`: runs of these accounts that were begun may go on elsewhere.
+ * `changed`: a run's visible state changed. `stop`: its worker must check whether to stop. `waiting`: runs of these accounts may begin.
+ * `left`: handed-back or abandoned runs of these accounts may continue.
  */
 type NewsKind = "changed" | "stop" | "waiting" | "left";
-/** Of processes that listen, about themselves. `hello`: I have begun to. `here`: so do I, or still. */
+/** Presence messages of listening processes. `hello`: started listening. `here`: still listening. */
 type Presence = "hello" | "here";
 
-/** Hints only, some milliseconds after a COMMIT: a process that gets one looks at the rows, and looks now and then without one. */
+/** Only hints, some milliseconds after a COMMIT: the receiver reads the rows, and also polls without hints. */
 export interface NewsListener {
   readonly changed?: (runIds: readonly string[]) => void;
   readonly stop?: (runIds: readonly string[]) => void;
-  /** True: the process that hears it has room for them, and begins them now. */
+  /** True: the receiving process has free slots and begins them now. */
   readonly waiting?: (accountIds: readonly string[]) => boolean;
   readonly left?: (accountIds: readonly string[]) => void;
-  /** Listening has just begun, or begun again: anything may have happened before. */
+  /** Called when listening (re)starts: earlier notifications may have been missed. */
   readonly resumed?: () => void;
 }
 
 const CHANNEL = "latchkey_run";
 /**
- * What comes within this of the last goes in one go: NOTIFY takes a lock that all notifying transactions of the server share.
- * After a pause nothing waits: a run that was triggered elsewhere begins at once.
+ * Notifications within this time of the last are batched: NOTIFY takes a lock that all notifying transactions of the server share. After
+ * a pause there is no delay, so that a run triggered elsewhere begins immediately.
  */
 const BATCH_MS = 10;
 /** PostgreSQL takes payloads of less than 8,000 bytes. An id has about 32. */
 const IDS_PER_PAYLOAD = 200;
 /** A connection that only listens would not notice that the other end is gone (docs/decisions/0026). */
 const SELF_CHECK_MS = 10_000;
-/** How a process names itself to the others. */
+/** The process's name in notifications. */
 const PROCESS = /^[0-9a-f]{12}$/;
-/** A process that was heard of within this may listen still; one that was asleep for longer says so when it wakes up. */
+/** A process heard within this time counts as listening; one that slept longer announces itself again. */
 const PRESENT_MS = 3.5 * SELF_CHECK_MS;
-/** Everybody else that listens answers a hello within this. */
+/** Other listeners answer a hello within this time. */
 const ANSWERED_MS = 2_000;
 const RECONNECT_MS = 1_000;
 
@@ -46,9 +46,9 @@ export type RunNews = Pick<
 >;
 
 /**
- * Tells every process which runs have changed or may begin, and hears it from them: LISTEN and NOTIFY, one session a process, open only
- * while somebody listens. Never inside a transaction of work, where NOTIFY would make commits wait for each other. A process that listens
- * knows of the others that do, and tells nobody when there is none: a NOTIFY costs about as much as a checkpoint.
+ * Notifies all processes of changed or runnable runs, with LISTEN and NOTIFY over one session per process, which is only open while there
+ * are listeners. NOTIFY never runs inside a working transaction, where it would serialise commits. A listening process knows the other
+ * listeners, and sends nothing if there are none: a NOTIFY costs about as much as a commit.
  */
 export class RunNotifier {
   readonly #db: Database;
@@ -68,7 +68,7 @@ export class RunNotifier {
   #listening: AbortController | null = null;
   #session: Promise<void> = Promise.resolve();
   #closed = false;
-  /** Other processes that listen, until when they count; null: this one does not listen itself, and can't know. */
+  /** Other listening processes and when they expire; null: unknown, because this process does not listen. */
   #present: Map<string, number> | null = null;
   #answeredAtMs = 0;
 
@@ -78,33 +78,33 @@ export class RunNotifier {
     this.#log = log;
   }
 
-  /** After the COMMIT of a change that callers can see. Nobody waits for it. */
+  /** Call after the COMMIT of a visible change. Not awaited. */
   announce(runIds: readonly string[]): void {
     this.#tell("changed", runIds);
   }
 
-  /** After the COMMIT of what must end the work on a run. */
+  /** Call after the COMMIT of a change that must stop a run's execution. */
   notifyStop(runIds: readonly string[]): void {
     for (const listener of this.#listeners) listener.stop?.(runIds);
     this.#tell("stop", runIds);
   }
 
-  /** After the COMMIT of what lets a run of the account begin: its trigger, or the end of another. Nobody waits for it. */
+  /** Call after the COMMIT of a change that lets a run of the account begin: a trigger, or the end of another run. Not awaited. */
   notifyRunnable(accountIds: readonly string[]): void {
     if (accountIds.length === 0) return;
     let isTaken = false;
     for (const listener of this.#listeners) if (listener.waiting?.(accountIds) === true) isTaken = true;
-    // Begun here, they are news of no haste: they go with what follows, and not beside the claim on the same cores.
+    // This process begins them, so the notification is not urgent: it is batched with later ones.
     this.#tell("waiting", accountIds, isTaken ? BATCH_MS : 0);
   }
 
-  /** After the COMMIT of what leaves a run of the account to processes with room for it. Nobody waits for it. */
+  /** Call after the COMMIT that hands a run of the account back. Not awaited. */
   notifyLeft(accountIds: readonly string[]): void {
     for (const listener of this.#listeners) listener.left?.(accountIds);
     this.#tell("left", accountIds);
   }
 
-  /** Gives the way to end it. */
+  /** Returns a function that stops listening. */
   subscribe(listener: NewsListener): () => void {
     this.#listeners.add(listener);
     if (this.#listening === null && !this.#closed) {
@@ -119,7 +119,7 @@ export class RunNotifier {
     };
   }
 
-  /** Sends what waits, and stops listening. */
+  /** Sends pending notifications and stops listening. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#listeners.clear();
@@ -164,7 +164,7 @@ export class RunNotifier {
     return this.#present.size > 0;
   }
 
-  /** Listens until told otherwise, over as many sessions as it takes. */
+  /** Listens until stopped, reconnecting as needed. */
   async #listen(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
@@ -226,7 +226,7 @@ export class RunNotifier {
     // Whatever it says: a process of an earlier version listens as well. A command that tells something once does not.
     if (PROCESS.test(sender)) this.#present?.set(sender, performance.now() + PRESENT_MS);
     if (kind === "hello") answer();
-    // Until it knew of us, it may have told nobody.
+    // Before it knew of us, it may not have sent anything.
     if (kind === "here" && !isKnown) for (const listener of this.#listeners) listener.resumed?.();
     if (kind !== "changed" && kind !== "stop" && kind !== "waiting" && kind !== "left") return;
     for (const listener of this.#listeners) listener[kind]?.(ids);

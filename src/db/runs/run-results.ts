@@ -5,7 +5,7 @@ import { groupedUnderLease, underLease, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
 export interface NewResult extends Omit<StoredResult, "blobKey"> {
-  /** null: it is small, and all of it is `content`. */
+  /** null: it is small and completely in `content`. */
   readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array } | null;
 }
 
@@ -13,11 +13,11 @@ interface Completion {
   readonly lease: Lease;
   readonly accountId: string;
   readonly responseBytes: number;
-  /** In the order in which they are shown. */
+  /** In display order. */
   readonly results: readonly NewResult[];
 }
 
-/** The terminal state and the results are one: `completed` means that every result is there. False: the lease is lost. */
+/** Writes the results together with the terminal state: `completed` means that every result exists. False: the lease is lost. */
 export const completeRun = groupedUnderLease<Completion>(
   underLease(
     "complete_runs",
@@ -83,7 +83,7 @@ export const listResults = grouped<string, readonly StoredResult[]>(async (db, r
   return runIds.map((runId) => byRun.get(runId) ?? []);
 });
 
-/** What is behind one presigned URL: an object, or the JSON text itself. Undefined when the run was purged, or there is none. */
+/** The content of a presigned URL: an object, or the JSON text. Undefined if the run was purged or has no such result. */
 export async function findResultContent(
   db: Database,
   runId: string,

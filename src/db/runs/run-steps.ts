@@ -1,12 +1,12 @@
 import { groupedUnderLease, leaseValues, RUN_HELD, underLease, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** One journal entry: what a node that touches the outside has given. */
+/** One journal entry: the output of a node with external effects. */
 export interface RunStep {
   readonly nodeId: string;
   readonly status: "started" | "done" | "failed";
   readonly outputKind: "records" | "text" | "json" | "file" | "absent" | null;
-  /** All of it when it is small; else it is the object. Both null: there is nothing. */
+  /** The complete output if it is small; otherwise it is in the object. Both null: there is none. */
   readonly output: Buffer | null;
   readonly blobKey: string | null;
   readonly blobBytes: number | null;
@@ -28,8 +28,8 @@ export async function listSteps(db: Database, runId: string): Promise<readonly R
 }
 
 /**
- * The node is about to change something outside, or to keep what it works on. False: the lease is lost, and it must not. One that only
- * reads is noted when it has ended: begun again after a crash it does no harm, and its start would be a commit of its own.
+ * Records that the node is about to write or to store its input. False: the lease is lost, so it must not. A read-only node is only
+ * recorded at its end: repeating it after a crash is harmless, and recording its start would cost a commit.
  */
 export const startStep = groupedUnderLease<{
   readonly lease: Lease;
@@ -68,7 +68,7 @@ export interface FinishedStep {
   readonly recordsTotal: number | null;
   readonly recordsValid: number | null;
   readonly log: string;
-  /** How long it took: the start of one that was not begun. */
+  /** Its duration, from which the start of an unrecorded one is derived. */
   readonly tookMs: number;
 }
 
@@ -81,9 +81,9 @@ const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else 
           attempts = run_step.attempts + (not ${IS_BEGUN})::int, epoch = excluded.epoch, status = excluded.status,
           ended_at = excluded.ended_at`;
 
-/** The node's output is the run's from here on. False: the lease is lost, and the output is nobody's. */
+/** Stores the node's output. False: the lease is lost, and the output is discarded. */
 export const finishStep = groupedUnderLease<FinishedStep>(
-  // A run that gets somewhere is no poison: only leases lost without a finished step count (docs/decisions/0009).
+  // A run with progress is not poison: only leases lost without a finished step count (docs/decisions/0009).
   underLease(
     "finish_steps",
     "share",
@@ -179,7 +179,7 @@ export async function noteStep(db: Database, held: Lease, nodeId: string, log: s
   );
 }
 
-/** The object with the records that a node works through one by one; null before they were kept. */
+/** The object with the records that a node processes one by one; null: not stored yet. */
 export async function findStepSource(db: Database, runId: string, nodeId: string): Promise<string | null> {
   const rows = await db.query<{ key: string | null }>(
     `select source_blob_key as key from run_step where run_id = $1 and node_id = $2`,
@@ -188,7 +188,7 @@ export async function findStepSource(db: Database, runId: string, nodeId: string
   return rows[0]?.key ?? null;
 }
 
-/** False: the lease is lost, and the object is nobody's. */
+/** False: the lease is lost, and the object is an orphan. */
 export async function saveStepSource(
   db: Database,
   held: Lease,

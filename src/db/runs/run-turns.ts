@@ -2,7 +2,7 @@ import { HELD, leaseValues, RUN_HELD, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { RunStep } from "./run-steps.ts";
 
-/** What a step of a loop has given for one record. `nodeId` is `<loop>.<step>`. */
+/** The output of a loop's step for one record. `nodeId` is `<loop>.<step>`. */
 export interface StoredTurn extends Pick<
   RunStep,
   "nodeId" | "output" | "blobKey" | "blobBytes" | "filename" | "contentType"
@@ -11,7 +11,7 @@ export interface StoredTurn extends Pick<
   readonly outputKind: NonNullable<RunStep["outputKind"]>;
 }
 
-/** What these steps have given for the records at these places, as far as they were done. */
+/** The outputs of these steps for the records with these ordinals, as far as they are done. */
 export async function listTurns(
   db: Database,
   runId: string,
@@ -44,8 +44,8 @@ export interface FinishedTurn {
 const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
 
 /**
- * What a step gave for a record is the run's from here on, and the run has got further (docs/decisions/0009). False: the lease is lost, and
- * the output is nobody's.
+ * Stores a step's output for a record, which counts as progress (docs/decisions/0009). False: the lease is lost, and the output is
+ * discarded.
  */
 export async function keepTurn(
   db: Database,
@@ -89,7 +89,7 @@ export async function keepTurn(
   return rows.length > 0;
 }
 
-/** How many records a loop goes through, for the operator. */
+/** Number of records that a loop processes, for the operator. */
 export async function noteTurns(db: Database, lease: Lease, nodeId: string, total: number): Promise<void> {
   await db.query({
     name: "note_turns",

@@ -10,7 +10,7 @@ export interface StoredWrite {
   readonly outcome: Buffer | null;
 }
 
-/** The writes of a node with these places, as far as they were begun. */
+/** The begun writes of a node with these ordinals. */
 export async function listWrites(
   db: Database,
   runId: string,
@@ -27,8 +27,8 @@ export async function listWrites(
 }
 
 /**
- * The intent: committed before the request is sent. A write that was ruled out, or that this same lease has begun before (an
- * attempt that surely did nothing), may be begun again; any other not. False: it must not be sent.
+ * Stores the intent, which is committed before the request is sent. A write that was ruled out, or that this lease has begun before (an
+ * attempt that surely did nothing), may be begun again; no other. False: it must not be sent.
  */
 export async function beginWrite(
   db: Database,
@@ -62,11 +62,11 @@ export interface EndedWrite {
 }
 
 /**
- * What became of a write that this lease began, or that it found in doubt. Not fenced by the lease: it is true for any holder of the
- * run now; it is fenced by the write's own epoch, so that it never overwrites what another worker has found out since.
+ * Stores the outcome of a write that this lease began or found uncertain. It is not fenced by the lease, because it is true for any holder
+ * of the run; it is fenced by the write's own epoch, so that it never overwrites another worker's later finding.
  *
- * A run that gets somewhere is no poison: under the lease, a write that is done counts as progress like a finished step (docs/decisions/0009).
- * One that was ruled out does not: its process may die of sending it.
+ * Under the lease, a completed write counts as progress like a finished step (docs/decisions/0009). One that was ruled out does not:
+ * sending it may kill the process.
  */
 export async function endWrite(db: Database, lease: Lease, write: EndedWrite): Promise<boolean> {
   const rows = await db.query({
@@ -97,7 +97,7 @@ export async function endWrite(db: Database, lease: Lease, write: EndedWrite): P
   return rows.length > 0;
 }
 
-/** A write that may have happened, for the operator. */
+/** An uncertain write, for the operator. */
 export interface DoubtfulWrite {
   readonly accountId: string;
   readonly account: string;
@@ -106,17 +106,17 @@ export interface DoubtfulWrite {
   readonly nodeId: string;
   readonly ordinal: number;
   readonly detail: string | null;
-  /** The beginning of its request, redacted. Null: not known, as the run ended while it was under way. */
+  /** The beginning of its request, redacted. null: unknown, because the run ended while it was in progress. */
   readonly sent: string | null;
   readonly startedAt: Date;
-  /** Null: its run waits for the answer. Else the run has ended, and what the answer says is only noted. */
+  /** null: its run waits for the decision. Otherwise the run has ended, and the decision is only recorded. */
   readonly runEnded: "failed" | "cancelled" | null;
 }
 
-/** The answer to a write that was under way when its run ended may still come within this, and settles it. */
+/** The answer to a write in progress at its run's end may still arrive within this time and settle it. */
 const ASKED = `(run.ended_at is null or run.ended_at < app_now() - interval '10 seconds')`;
 
-/** Those that parked runs wait for, and those of runs that have ended; oldest first. */
+/** Uncertain writes of parked runs and of ended ones, oldest first. */
 export async function listDoubtfulWrites(
   db: Database,
   filter: {
@@ -140,7 +140,7 @@ export async function listDoubtfulWrites(
   );
 }
 
-/** What one node of a Blueprint has left open in all its runs: most often for one reason. */
+/** The uncertain writes of one node of a Blueprint in all its runs, usually with the same cause. */
 export interface DoubtfulGroup {
   readonly account: string;
   readonly blueprint: string;
@@ -174,7 +174,7 @@ export async function listDoubtfulGroups(
   );
 }
 
-/** The operator's decision on one write, once. False: nobody waits for it (any more). */
+/** Stores the operator's decision on one write, once. False: no decision is pending. */
 export async function decideWrite(
   db: Database,
   write: { readonly runId: string; readonly nodeId: string; readonly ordinal: number },

@@ -3,14 +3,14 @@ import { grouped, inOrder } from "#db/connection/group.ts";
 import { groupedUnderLease, HELD, leaseValues, underLease, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** A run as the public API may see it, with what decides whether the key may. */
+/** A run for the public API, with the data that decides whether a key may see it. */
 export interface VisibleRun extends RunProjection {
   readonly accountId: string;
   readonly blueprintKey: string;
   readonly metadata: Buffer;
   readonly responseBytes: number | null;
   readonly purgedAt: Date | null;
-  /** Rises with every change of `status` and `progressStep`; the database's trigger sees to it. */
+  /** Increases with every change of `status` and `progressStep`, by a database trigger. */
   readonly sequence: number;
 }
 
@@ -51,7 +51,7 @@ export async function findRun(
   return await findRunByKey(db, { accountId, reference: reference.runKey });
 }
 
-/** A run of whatever account: for operators. */
+/** A run of any account, for operators. */
 export async function findRunOfAnyAccount(
   db: Database,
   reference: { readonly id: string } | { readonly runKey: string },
@@ -64,7 +64,7 @@ export async function findRunOfAnyAccount(
   return rows[0];
 }
 
-/** Of runs that are watched, those that have changed since the state with the given sequence. */
+/** The watched runs that have changed since the given sequence. */
 export async function listChangedRuns(
   db: Database,
   watched: ReadonlyMap<string, number>,
@@ -79,8 +79,8 @@ export async function listChangedRuns(
 }
 
 /**
- * Cancels a run that is not terminal, no matter who holds it: its worker's writes are fenced from here on. Undefined: it is
- * terminal, or there is none.
+ * Cancels a run that is not terminal, whoever holds it: its worker's writes are fenced from then on. Undefined: it is terminal or does not
+ * exist.
  */
 export async function cancelRun(
   db: Database,
@@ -110,7 +110,7 @@ export interface ClaimedRun {
   readonly runKey: string;
   readonly accountId: string;
   readonly accountSlug: string;
-  /** Null: it only logs in. */
+  /** null: a test login. */
   readonly blueprintId: string | null;
   readonly blueprintVersion: number | null;
   readonly name: Buffer | null;
@@ -118,11 +118,11 @@ export interface ClaimedRun {
   /** `running` from its claim on, unless it logs in first. */
   readonly status: "queued" | "running";
   readonly progressStep: string;
-  /** 1: nobody has carried it before. */
+  /** 1: the first claim. */
   readonly epoch: number;
   readonly lostLeases: number;
   readonly remainingMs: number;
-  /** The throttle that it was called to, and has not had its first slot of. Null: none. */
+  /** The throttle to which it was called and whose first slot it has not had yet. null: none. */
   readonly line: string | null;
   readonly hasInputs: boolean;
   readonly credentials: readonly RunCredential[];
@@ -161,7 +161,7 @@ export const CREDENTIALS = `(select coalesce(json_agg(json_build_object('slot', 
     'strategyId', strategy_id, 'strategyVersion', strategy_version) order by slot), '[]')
   from run_credential where run_id = claimed.id)`;
 
-/** Shows a finer step inside the present status. False: the lease is lost. */
+/** Shows a progress step within the current status. False: the lease is lost. */
 export const moveStep = groupedUnderLease<{ readonly lease: Lease; readonly step: string }>(
   underLease(
     "move_steps",
@@ -189,7 +189,7 @@ export const startRun = groupedUnderLease<{ readonly lease: Lease }>(
   () => [[...runStatusesBefore("running"), "running"]],
 );
 
-/** `detail` is the operator's redacted story; the public message follows from `kind`. False: the lease is lost. */
+/** `detail` is the redacted message for operators; the public message depends on `kind`. False: the lease is lost. */
 export const failRun = groupedUnderLease<{
   readonly lease: Lease;
   readonly kind: RunErrorKind;
@@ -208,7 +208,7 @@ export const failRun = groupedUnderLease<{
   (calls) => [calls.map(({ kind }) => kind), calls.map(({ detail }) => detail), runStatusesBefore("failed")],
 );
 
-/** The run waits for a person (docs/blueprints.md#review): it got this far, holds nothing, and its timeout stands still. */
+/** Parks the run for a review (docs/blueprints.md#review): it counts as progress, holds nothing, and its timeout is paused. */
 export async function parkRun(db: Database, held: Lease): Promise<boolean> {
   const rows = await db.query(
     `update run set progress_step = 'awaiting_review', parked_at = app_now(), lease_owner = null, admitted_at = null,
@@ -219,7 +219,7 @@ export async function parkRun(db: Database, held: Lease): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** A person has decided: the run is admitted again, before all that were never begun. False: it is not parked. */
+/** After a decision: the run is admitted again, before all that never began. False: it is not parked. */
 export async function resumeRun(db: Database, runId: string): Promise<boolean> {
   const rows = await db.query(
     `update run set parked_at = null, resumed_at = app_now(), progress_step = 'running',
@@ -230,7 +230,7 @@ export async function resumeRun(db: Database, runId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** A run that waited for a person and that nobody shall carry any further. False: it is not parked. */
+/** Fails a parked run. False: it is not parked. */
 export async function failParkedRun(
   db: Database,
   runId: string,
@@ -246,7 +246,7 @@ export async function failParkedRun(
   return rows.length > 0;
 }
 
-/** Hands the run back: the worker that takes it, at once or not before `delayMs` are over, goes on from the journal. */
+/** Hands the run back: the next worker continues from the journal, immediately or after `delayMs`. */
 export async function releaseRun(db: Database, held: Lease, delayMs = 0): Promise<boolean> {
   const rows = await db.query(
     `update run set lease_owner = null, not_before = app_now() + nullif($4::float8, 0) * interval '1 ms'
@@ -275,7 +275,7 @@ export async function listRunInputs(db: Database, runId: string): Promise<readon
   );
 }
 
-/** Fails the queued runs that nobody works on and that need a credential which is gone; gives their ids. docs/decisions/0024. */
+/** Fails queued runs without a worker that need a deleted credential; returns their ids. docs/decisions/0024. */
 export async function failIdleRunsOf(db: Database, credentialId: string): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
     `update run set status = 'failed', progress_step = 'failed', ended_at = app_now(), error_kind = 'credential_deleted',

@@ -1,6 +1,6 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** Others that would start a test login of it, or delete it, wait until the transaction is over. */
+/** Locks the credential against concurrent test logins and deletes until the transaction ends. */
 export async function lockCredential(
   tx: Database,
   id: string,

@@ -1,6 +1,6 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** A node whose requests are spaced, for all runs and workers together. */
+/** A node whose requests are throttled, across all runs and workers. */
 export interface ThrottledNode {
   readonly accountId: string;
   readonly blueprintId: string;
@@ -8,15 +8,15 @@ export interface ThrottledNode {
 }
 
 export interface ThrottleSlot {
-  /** How long it is until then. */
+  /** Time until the slot. */
   readonly waitMs: number;
-  /** Names the slot, to give it back. */
+  /** Identifies the slot, to return it. */
   readonly at: string;
 }
 
 /**
- * Takes the node's next free moment, one every `spacingMs` for all runs and workers together, if it comes within `withinMs`.
- * Undefined: it comes later, and nothing was taken.
+ * Takes the node's next slot, one every `spacingMs` across all runs and workers, if it is within `withinMs`. Undefined: it is later, and
+ * nothing was taken.
  */
 export async function takeThrottleSlot(
   db: Database,
@@ -37,7 +37,7 @@ export async function takeThrottleSlot(
   return rows[0];
 }
 
-/** Nobody uses a slot that was taken: the next one has it, unless a later one is taken already. */
+/** Returns an unused slot, unless a later one is already taken. */
 export async function giveThrottleSlotBack(
   db: Database,
   node: ThrottledNode,

@@ -8,7 +8,7 @@ export interface NewWorker {
   readonly pid: number;
 }
 
-/** The server as it is since it was started or promoted: with another one all locks are gone. */
+/** Identifies the server since its last start or promotion: on another one all locks are gone. */
 const SERVER = `(extract(epoch from pg_postmaster_start_time())::text || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8))`;
 
 export async function insertWorker(db: Database, worker: NewWorker): Promise<void> {
@@ -18,7 +18,7 @@ export async function insertWorker(db: Database, worker: NewWorker): Promise<voi
   );
 }
 
-/** Whether a process works on runs: its heartbeat is not older than `staleMs`. */
+/** Whether any worker has a heartbeat younger than `staleMs`. */
 export async function isAnyWorkerAlive(db: Database, staleMs: number): Promise<boolean> {
   const rows = await db.query(
     `select 1 from worker where heartbeat_at > app_now() - $1::bigint * interval '1 ms' limit 1`,
@@ -32,7 +32,7 @@ export async function savePoolIds(db: Database, workerId: string, poolIds: reado
   await db.query(`update worker set pool_ids = $2 where id = $1`, [workerId, poolIds]);
 }
 
-/** False when the worker's row is gone: it was taken over, and must stop its runs before it joins again. */
+/** False: the worker's row is gone, because it was taken over; it must stop its runs before it joins again. */
 export async function beat(db: Database, workerId: string): Promise<boolean> {
   const rows = await db.query(
     `update worker set heartbeat_at = app_now(), beats = beats + 1 where id = $1 returning 1`,
@@ -41,7 +41,7 @@ export async function beat(db: Database, workerId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** As `beat`, of a worker that has taken another lock on another connection. */
+/** Like `beat`, for a worker with a new lock on a new connection. */
 export async function beatAnew(db: Database, workerId: string, lockKey: number): Promise<boolean> {
   const rows = await db.query(
     `update worker set heartbeat_at = app_now(), beats = beats + 1, lock_key = $2, server = ${SERVER} where id = $1 returning 1`,
@@ -50,7 +50,7 @@ export async function beatAnew(db: Database, workerId: string, lockKey: number):
   return rows.length > 0;
 }
 
-/** Takes the session advisory lock that says "alive" for as long as its connection lives. */
+/** Takes the session advisory lock that signals liveness as long as its connection lives. */
 export async function takeLivenessLock(connection: Database, lockKey: number): Promise<void> {
   await connection.query(`select pg_advisory_lock($1)`, [lockKey]);
 }
@@ -59,8 +59,7 @@ export async function takeLivenessLock(connection: Database, lockKey: number): P
 const LEASED = `lease_owner is not null and admitted_at is not null`;
 
 /**
- * Frees runs of workers that are not there any more: one that was frozen may have claimed a run after it had been taken over, and
- * before it noticed.
+ * Frees runs of workers that no longer exist: a frozen worker may have claimed a run after it was taken over, before noticing.
  */
 export async function freeRunsOfNobody(db: Database): Promise<void> {
   await db.query({
@@ -72,13 +71,13 @@ export async function freeRunsOfNobody(db: Database): Promise<void> {
   });
 }
 
-/** A worker, as one look at its row and its lock shows it. */
+/** A worker's row and lock, as observed by one poll. */
 export interface SeenWorker {
   readonly id: string;
-  /** Another one with each heartbeat, whatever the clock does. */
+  /** Changes with each heartbeat, independently of the clock. */
   readonly sign: string;
   readonly hasLock: boolean;
-  /** Whether it took its lock on this very server, so that its end alone can have freed it. */
+  /** Whether it took its lock on this server, so that only its end can have freed it. */
   readonly isOfServer: boolean;
 }
 
@@ -88,7 +87,7 @@ const IS_OF_SERVER = `(worker.server = ${SERVER} or worker.server = '' and worke
 
 /** All workers, the observer included. */
 export async function listWorkers(db: Database): Promise<readonly SeenWorker[]> {
-  // Looks into pg_locks and does not try the lock: trying would look like life to others (docs/decisions/0005).
+  // Reads pg_locks instead of trying the lock: an attempt would look like life to others (docs/decisions/0005).
   return await db.query<SeenWorker>({
     name: "look_at_workers",
     text: `select worker.id, ${SIGN} as sign, ${IS_OF_SERVER} as "isOfServer",
@@ -100,9 +99,9 @@ export async function listWorkers(db: Database): Promise<readonly SeenWorker[]> 
 }
 
 /**
- * Takes over from workers that are dead, unless one has given a sign of life since it was looked at: their runs' epochs rise, so that
- * nothing they still write counts, and their chores are free again. Gives the accounts of the runs, each as often as it has some, which
- * go on. What a worker lost with its server is no sign against its runs.
+ * Takes over from dead workers, unless they had a heartbeat since the poll: increments their runs' epochs, so that their late writes are
+ * refused, and frees their chores. Returns the accounts of the runs, once per run. Workers lost together with the database server don't
+ * count against their runs.
  */
 export async function takeOverDeadWorkers(
   db: Database,
@@ -118,7 +117,7 @@ export async function takeOverDeadWorkers(
     if (dead.length === 0) return [];
     await failpoint("worker.before_take_over");
     const ids = dead.map((worker) => worker.id);
-    // In the order of the batches that write under leases: they never wait for each other.
+    // In the order of the batches that write under leases, to avoid deadlocks.
     const runs = await tx.query<{ accountId: string }>(
       `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
          lost_leases = lost_leases + (${IS_OF_SERVER})::int
@@ -134,7 +133,7 @@ export async function takeOverDeadWorkers(
   });
 }
 
-/** A run that could not be handed back (the database was away just then) is freed here: without the row nobody would find it. */
+/** Frees a run that could not be handed back because the database was unreachable: nothing else would find it. */
 export async function deleteWorker(db: Database, workerId: string): Promise<void> {
   await db.query(
     `with freed as (update run set lease_owner = null, lease_epoch = lease_epoch + 1
@@ -144,7 +143,7 @@ export async function deleteWorker(db: Database, workerId: string): Promise<void
   );
 }
 
-/** Frees all chores of these pools. One that is worked on is done twice, which does no harm. */
+/** Frees all chores of these pools. A chore in progress is then done twice, which is harmless. */
 export async function freeJobs(db: Database, poolIds: readonly string[]): Promise<void> {
   await db.query(`select graphile_worker.force_unlock_workers($1::text[])`, [poolIds]);
 }
@@ -169,7 +168,7 @@ export async function freeJobsOfNobody(db: Database): Promise<void> {
 
 type RunToStop = "cancelled" | "lease_lost" | "credential_deleted";
 
-/** Of the runs that a worker carries, those it must stop, and why: cancelled, taken over, or a credential of theirs is gone. */
+/** The runs that a worker must stop, with the reason: cancelled, taken over, or a credential was deleted. */
 export async function listRunsToStop(
   db: Database,
   workerId: string,
@@ -199,7 +198,7 @@ export async function listLeases(db: Database, workerId: string): Promise<readon
   );
 }
 
-/** Frees runs that this worker's row holds and that it does not carry: the database was away when they were to be ended. */
+/** Frees runs that are leased to this worker but not executed by it: the database was unreachable when they ended. */
 export async function releaseOrphans(
   db: Database,
   workerId: string,

@@ -16,8 +16,8 @@ const BATCH = 500;
 const ALARMS_MAX = 10_000;
 
 /**
- * Verifies the rows of all kinds, also those that nobody has asked for, and raises alarms; what is in order again, or gone, is no
- * alarm any more. `versions`: also all documents, each of which is read.
+ * Verifies the rows of all kinds, used or not, and raises alarms; clears alarms of rows that verify again or are gone. `versions`: also
+ * reads and verifies all documents.
  */
 export async function checkSignedRows(
   db: Database,
@@ -79,7 +79,7 @@ async function checkKind(db: Database, kind: SignedKind): Promise<CheckedKind> {
   return { checked, refused: [...refused, ...(await listDeleted(db, kind))], refusedRows };
 }
 
-/** Of rows that nothing of the service deletes. */
+/** For rows that the service never deletes. */
 async function listDeleted(db: Database, kind: SignedKind): Promise<readonly RowRefused[]> {
   const { table, keptFor }: SignedTable = SIGNED_TABLES[kind];
   if (keptFor === undefined) return [];
@@ -99,8 +99,8 @@ const columnsOf = (kind: SignedKind): readonly string[] => {
 };
 
 /**
- * After a restore of some tables, by somebody's decision: rows that this installation has signed once and that the audit log has
- * later ones of are signed anew as they are, each with an entry. No other row is. Gives how many they were.
+ * After a restore, on an operator's command: signs genuine but outdated rows again, each with an audit entry. No other row is signed.
+ * Returns their number.
  */
 export async function acceptOutdatedRows(db: Database): Promise<number> {
   forgetFloors(db);
@@ -117,7 +117,7 @@ export async function acceptOutdatedRows(db: Database): Promise<number> {
   return accepted;
 }
 
-/** False: the row has changed meanwhile. */
+/** False: the row was changed in the meantime. */
 async function acceptRow(db: Database, kind: SignedKind, id: string, row: SignedRow): Promise<boolean> {
   const { table, key }: SignedTable = SIGNED_TABLES[kind];
   return await db.transaction(async (tx) => {

@@ -14,24 +14,24 @@ import { signRow } from "./signed-rows.ts";
 
 const BATCH = 200;
 
-/** Rows that are few and decide most are named one by one. */
+/** Kinds of few but important rows, which are listed one by one. */
 const NAMED_MAX = 50;
 
 export interface FirstSigning {
-  /** What was there when rows of these kinds were signed for the first time; empty: all were signed before. */
+  /** The existing rows when their kinds were first signed; empty: all were already signed. */
   readonly signed: readonly {
     readonly kind: SignedKind;
     readonly rows: number;
     readonly ids: readonly string[];
   }[];
-  /** Kinds whose mark was gone, although they were signed before. It was put back, and nothing was signed. */
+  /** Kinds whose mark was missing although they were signed before. It was restored, and nothing was signed. */
   readonly lostMarks: readonly SignedKind[];
 }
 
 /**
- * Signs what is in the tables of a kind that this database has never signed: after the upgrade to a program that knows the kind, or
- * in a new database. Once: a mark that only a process with the signing key can make, and an entry of the audit log, say that it is
- * done, and either of them is enough. Any number of processes may call this at once; the first one does it.
+ * Signs the existing rows of a kind that this database has never signed: after an upgrade to a program that knows the kind, or in a new
+ * database. It happens once: a mark that needs the signing key and an audit entry record it, and either suffices. Safe to call
+ * concurrently.
  */
 export async function signFirstRows(
   db: Database,
@@ -84,7 +84,7 @@ async function listUnmarked(db: Database, keys: RowKeys): Promise<readonly Signe
 const isMark = (keys: RowKeys, kind: string, mac: Buffer): boolean =>
   SIGNED_KINDS.some((each) => each === kind) && markOf(keys, kind as SignedKind).equals(mac);
 
-/** Kinds whose mark is gone: an entry of the audit log, a signed row, or a hole in the log says that there was one. */
+/** Kinds whose mark is missing, although an audit entry, a signed row, or a gap in the log shows that there was one. */
 async function listSignedBefore(
   tx: Database,
   audit: AuditKeys,
@@ -103,7 +103,7 @@ async function listSignedBefore(
   return before;
 }
 
-/** Whether entries are gone that would have told: the chain has a hole, or its end is not where it was. */
+/** Whether relevant entries may be missing: the chain has a gap, or was truncated. */
 async function isInstallationChainCut(db: Database): Promise<boolean> {
   const rows = await db.query<{ isCut: boolean }>(
     `select count(sequence) <> coalesce(max(sequence), 0)
@@ -113,7 +113,7 @@ async function isInstallationChainCut(db: Database): Promise<boolean> {
   return rows[0]?.isCut === true;
 }
 
-/** Signs every row of a kind that has no signature, whatever it says. */
+/** Signs every unsigned row of a kind, whatever its content. */
 export async function signUnsignedRows(
   tx: Database,
   kind: SignedKind,

@@ -2,7 +2,7 @@ import { DOCUMENT_KINDS, type DocumentKind } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { signRow, type RowMark } from "./signed-rows.ts";
 
-/** A version that was put in force. */
+/** A published version. */
 export interface SavedVersion {
   readonly version: number;
   /** For the detail of the audit entry. */

@@ -4,26 +4,26 @@ import { describeError, type Log } from "#lib/log.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** Where rows that do not verify are told. */
+/** Where rows that don't verify are reported. */
 export interface RowAlarms {
   /** The pool: an alarm stays when the transaction that found the row is rolled back. */
   readonly db: Database;
   readonly audit: AuditKeys;
-  /** null: a process whose alarms only the database hears. */
+  /** null: alarms only go to the database. */
   readonly log: Log | null;
-  /** Once a process. */
+  /** Once per process. */
   readonly told: Set<string>;
   readonly telling: Set<Promise<void>>;
 }
 
-/** Raises an alarm about a row: at once in the log, and soon in the table and, the first time, in the audit log. */
+/** Raises an alarm about a row: immediately in the log, soon in the table, and the first time in the audit log. */
 export function raiseRowAlarm(alarms: RowAlarms, { kind, id, fault }: RowRefused): void {
   const name = `${kind}/${id}/${fault}`;
   if (alarms.told.has(name)) return;
   alarms.told.add(name);
   alarms.log?.error({ alarm: "row_refused", kind, id, fault }, describeRefused({ kind, id, fault }));
   const telling = record(alarms, { kind, id, fault }).catch((error: unknown) => {
-    // The next process, or the next `doctor`, tells it.
+    // The next process, or the next `doctor`, reports it.
     alarms.told.delete(name);
     alarms.log?.error(describeError(error), "an alarm about a row could not be written down");
   });

@@ -8,12 +8,12 @@ import type { Database } from "#db/connection/pool.ts";
 import { raiseRowAlarm, settleRowAlarms, type RowAlarms } from "./row-alarms.ts";
 import { SIGNED_TABLES, type SignedKind, type SignedRow, type SignedTable } from "./signed-tables.ts";
 
-/** What signs and verifies the rows of a database. */
+/** Signs and verifies the rows of a database. */
 export interface RowGuard extends RowAlarms {
   readonly keys: RowKeys;
-  /** What the audit log says of rows, by their names. */
+  /** The newest serials in the audit log, by the rows' names. */
   readonly floors: Map<string, Floors>;
-  /** Rows as they were verified last, by their names: what is the same in every value need not be computed again. */
+  /** Cache of verified rows, by name: unchanged rows need no new computation. */
   readonly verified: Map<string, VerifiedRow>;
 }
 
@@ -26,11 +26,11 @@ interface VerifiedRow {
 interface Floors {
   readonly entries: readonly AuditedSerial[];
   atMs: number;
-  /** The serial for which it was asked: a higher one was audited since. */
+  /** The serial that was looked up; a higher one may have been audited since. */
   readonly serial: number;
 }
 
-/** What an audit entry says of a row. */
+/** A row in the detail of an audit entry. */
 export interface AuditedSerial {
   readonly serial: number;
   /** Of a document, where the entry is about its version as well. */
@@ -40,7 +40,7 @@ export interface AuditedSerial {
 /** By pool: a transaction has the one of its database. */
 const guards = new WeakMap<object, RowGuard>();
 
-/** From now on deciding rows can be written to this database, and read from it. `log` is told of those that do not verify. */
+/** Enables reading and writing signed rows in this database. `log` receives the alarms. */
 export function guardRows(
   db: Database,
   { rows: keys, audit }: { readonly rows: RowKeys; readonly audit: AuditKeys },
@@ -58,13 +58,13 @@ export function guardRows(
   });
 }
 
-/** Waits until what was found is on record. */
+/** Waits until all alarms are recorded. */
 export async function settleRows(db: Database): Promise<void> {
   const guard = guards.get(db.pool);
   if (guard) await settleRowAlarms(guard);
 }
 
-/** The row is in order again, or gone: if it is found wrong once more, that is another alarm. */
+/** The row verifies again or is gone: a later fault raises a new alarm. */
 export function forgetAlarm(
   db: Database,
   { kind, id, fault }: { readonly kind: string; readonly id: string; readonly fault: RowFault },
@@ -72,7 +72,7 @@ export function forgetAlarm(
   guards.get(db.pool)?.told.delete(`${kind}/${id}/${fault}`);
 }
 
-/** What the audit log says is read anew for the next rows. */
+/** Discards cached serials. */
 export function forgetFloors(db: Database): void {
   guardOf(db).floors.clear();
 }
@@ -86,7 +86,7 @@ export function guardOf(db: Database): RowGuard {
   );
 }
 
-/** What is stored with a row: its columns `row_serial` and `row_mac`. */
+/** The columns `row_serial` and `row_mac` of a row. */
 export interface RowMark {
   readonly serial: number;
   readonly mac: Buffer;
@@ -94,7 +94,7 @@ export interface RowMark {
   readonly audited: { readonly row: string; readonly serial: number };
 }
 
-/** Signs what a row is about to say, under a new serial. `row` has the names of the kind's `key` and `decides`. */
+/** Signs a row's new content under a new serial. `row` has the names of the kind's `key` and `decides`. */
 export async function signRow(
   tx: Database,
   kind: SignedKind,
@@ -107,7 +107,7 @@ export async function signRow(
   return { serial, mac, audited: { row: `${kind}/${idOf(kind, row)}`, serial } };
 }
 
-/** As signRow, under a serial above all that the audit log names: a restored sequence may be behind. */
+/** Like signRow, with a serial above all in the audit log: a restored sequence may be behind. */
 export async function signAbove(tx: Database, kind: SignedKind, row: SignedRow): Promise<RowMark> {
   const floor = floorOf(guardOf(tx), kind, row);
   await tx.query(
@@ -125,13 +125,13 @@ export interface Signed {
 export interface ReadRows<Row> {
   readonly genuine: readonly Row[];
   readonly refused: readonly RowRefused[];
-  /** What was read of those, in the same order. Nothing to go by. */
+  /** The unverified content of those, in the same order. Must not be relied on. */
   readonly refusedRows: readonly Row[];
 }
 
 /**
- * Reads rows that decide something, and verifies them: the one way to use them. `signedOf` says which signed rows one that was read
- * is made of; it is genuine when all of them are. Each that is not raises an alarm. `read` may be called twice.
+ * Reads and verifies signed rows: the only way to use them. `signedOf` returns the signed rows that a result consists of; it is genuine
+ * if all of them are. Each that is not raises an alarm. `read` may be called twice.
  */
 export async function readGenuine<Row>(
   db: Database,
@@ -188,7 +188,7 @@ export async function findDeleted(
   return deleted;
 }
 
-/** The first fault of each group of signed rows; null: all of it is genuine and in force. */
+/** The first fault of each group of signed rows; null: all genuine and current. */
 async function findFaults(
   guard: RowGuard,
   db: Database,
@@ -231,7 +231,7 @@ function isGenuine({ keys, verified }: RowGuard, row: DecidingRow, mac: Buffer):
   return true;
 }
 
-/** How long what the audit log said of a row is taken for what it says. A row that was put back counts for no longer. */
+/** How long serials from the audit log are cached. A restored old row is accepted for at most this long. */
 const FRESH_MS = 1_000;
 const FLOORS_MAX = 10_000;
 
@@ -244,7 +244,7 @@ async function readFloors(guard: RowGuard, db: Database, signed: readonly Signed
     for (const name of namesOf(kind, row)) {
       const known = guard.floors.get(name);
       if (known && nowMs - known.atMs < FRESH_MS && serial <= known.serial) continue;
-      // One of many concurrent callers asks; the others use what is known meanwhile.
+      // One of several concurrent callers reads; the others use the cached serials.
       if (known && serial <= known.serial) known.atMs = nowMs;
       asked.set(name, Math.max(serial, known?.serial ?? 0, asked.get(name) ?? 0));
     }
@@ -266,7 +266,7 @@ async function readFloors(guard: RowGuard, db: Database, signed: readonly Signed
   }
 }
 
-/** The newest serial of a row that is on record; 0: none is, and the row is what was signed first. */
+/** The newest audited serial of a row; 0: none, so the row is as first signed. */
 function floorOf(guard: RowGuard, kind: SignedKind, row: SignedRow): number {
   const [own, document] = namesOf(kind, row).map((name) => guard.floors.get(name)?.entries ?? []);
   const version = (row as { readonly version?: number }).version;

@@ -1,4 +1,4 @@
-/** A table whose rows decide where secrets go, or who may do what. */
+/** A table with signed rows: they decide where secrets go, or who may do what. */
 export interface SignedTable {
   readonly table: string;
   /** The names under which queries give the columns of the primary key, and the columns. `@` stands for the table. */
@@ -7,7 +7,7 @@ export interface SignedTable {
   readonly decides: Readonly<Record<string, string>>;
   /** The kind of the documents whose versions these rows are; the version is the last part of the key. */
   readonly versionOf?: string;
-  /** No audit entry names a serial of these rows: an older one is worth nothing by itself. */
+  /** No audit entry names serials of these rows: an old row is useless on its own. */
   readonly isUnaudited?: true;
   /** The table to whose ids the key refers, where nothing of the service deletes these rows: one on record that is not there is refused. */
   readonly keptFor?: string;
@@ -27,7 +27,7 @@ export const SIGNED_TABLES = {
     key: { kid: "@.kid" },
     decides: { publicJwk: "@.public_jwk", isPrimary: "@.is_primary" },
   },
-  // Which version is in force.
+  // The current version.
   strategy: {
     table: "strategy",
     key: { accountId: "@.account_id", id: "@.id" },
@@ -92,7 +92,7 @@ export const SIGNED_TABLES = {
       expiresMicros: micros("@.expires_at"),
     },
   },
-  // Whose it is, how long, and what was proven in it. A token is worth no more than its row says.
+  // The session's owner, expiry and proofs. A token grants only what its row says.
   operator_session: {
     table: "operator_session",
     key: { sessionId: "@.id" },

@@ -7,7 +7,7 @@ import { RunFailure, RunParked } from "#engine/run-ended.ts";
 import type { RunJournal } from "#engine/run-context.ts";
 import { encodeRecords, type RecordCounts } from "#engine/outputs/spool.ts";
 
-/** What an author is asked at a review: the records may be read as often as wanted. */
+/** A review that the author decides. The records can be read repeatedly. */
 export interface LocalReview extends ReviewQuestion {
   readonly nodeId: string;
   readonly counts: RecordCounts;
@@ -15,15 +15,15 @@ export interface LocalReview extends ReviewQuestion {
 }
 
 export interface LocalRules {
-  /** Whether the records go on as they are. False: the run stops there. */
+  /** Whether the records are approved unchanged. False: the run stops there. */
   approve(review: LocalReview): Promise<boolean>;
   /** Whether writes are sent. */
   readonly allowWrites: boolean;
-  /** Whether a recording answers: then nobody is spared by waiting. */
+  /** Whether a recording answers: then there is no reason to wait. */
   readonly isReplayed: boolean;
 }
 
-/** The journal of an author's own run: in memory, for as long as the run takes. */
+/** The journal of a local run, in memory. */
 export function localJournal(rules: LocalRules): RunJournal {
   const sources = new Map<string, string>();
   const writes = new Map<string, StoredWrite>();
@@ -47,7 +47,7 @@ export function localJournal(rules: LocalRules): RunJournal {
     listTurns: async () => [],
     keepTurn: async () => true,
     noteTurns: async () => {},
-    // Nobody else carries it.
+    // No other process executes it.
     mayWrite: () => {},
     beginWrite: async (nodeId, ordinal) => {
       if (!rules.allowWrites && !rules.isReplayed)

@@ -32,7 +32,7 @@ import { Scratch } from "#engine/outputs/spool.ts";
 import { openTarget, type TargetSession } from "#engine/login/target-session.ts";
 
 export interface LocalServices extends Omit<LocalLoginServices, "gate"> {
-  /** Null: nothing may be sent; `exchanges` answer. */
+  /** null: nothing is sent; `exchanges` answer. */
   readonly gate: LocalLoginServices["gate"] | null;
   readonly blobs: BlobStore;
   readonly expressions: Evaluator;
@@ -50,15 +50,15 @@ export interface LocalRun {
   readonly strategies: ReadonlyMap<string, Strategy>;
   readonly credentials: ReadonlyMap<string, LocalCredential>;
   readonly rules: LocalRules;
-  /** What is recorded goes here; of a replay, what is answered comes from here. */
+  /** Recorded exchanges are added here; a replay reads its answers from here. */
   readonly exchanges: Exchange[];
 }
 
-/** A node that has been carried, or has failed. */
+/** A node that has been executed or has failed. */
 export interface CarriedNode {
   readonly planned: PlannedNode;
   readonly durationMs: number;
-  /** Null: it gives results, or it failed. */
+  /** null: it is an output, or it failed. */
   readonly output: NodeOutput | null;
   readonly warnings: readonly string[];
   readonly failed: boolean;
@@ -67,13 +67,13 @@ export interface CarriedNode {
 export type LocalOutcome =
   | { readonly kind: "completed"; readonly results: ReadonlyMap<string, NewResult> }
   | { readonly kind: "failed"; readonly message: string; readonly answer: ShownAnswer | null }
-  /** At a review, or at a write that nobody knows the end of. */
+  /** The run stopped at a review or at an uncertain write. */
   | { readonly kind: "parked" };
 
 /**
- * Carries a Blueprint with the engine of the service, nodes and all, without a service and a database: the journal is in memory,
- * every node's records are kept so that they can be shown, and the run is gone with this call. `leaves` cleans what is to leave
- * the machine: of all values of the credentials, not only of the secret ones.
+ * Executes a Blueprint with the service's engine, but without a service or a database: the journal is in memory, and every node's
+ * records are kept so that they can be shown. Nothing of the run outlives the call. `leaves` redacts output that leaves the machine:
+ * all values of the credentials, not only the secret ones.
  */
 export async function runLocally(
   services: LocalServices,
@@ -151,13 +151,13 @@ function outcomeOf({ log }: LocalServices, error: unknown): LocalOutcome {
   return { kind: "failed", message, answer: null };
 }
 
-/** As in the service, but for this: what nodes give is kept, also where it would only flow. */
+/** As in the service, except that the records of streaming nodes are kept too. */
 function planKept(blueprint: Blueprint): RunPlan {
   const plan = planOnce(blueprint);
   return { ...plan, nodes: plan.nodes.map((planned) => ({ ...planned, kept: true })) };
 }
 
-/** A run as its row would say it. */
+/** The run in the form of its row. */
 function localRow({ id, key, blueprint, inputs, metadata }: LocalRun): ClaimedRun {
   return {
     id,
@@ -181,9 +181,9 @@ function localRow({ id, key, blueprint, inputs, metadata }: LocalRun): ClaimedRu
 
 interface OpenTargets {
   readonly targets: ReadonlyMap<string, TargetSession>;
-  /** For nodes without a credential. */
+  /** The target for nodes without a credential. */
   readonly publicTarget: TargetSession;
-  /** As in the service: of what is secret. */
+  /** As in the service: redacts secret values. */
   readonly redact: Redactor;
   readonly door: Door;
   readonly leaves: Redactor;
@@ -244,12 +244,12 @@ async function openTargets(
   };
 }
 
-/** Nobody logs in: a recording holds no login, and there is nothing to send with one. */
+/** Replays don't log in: a recording has no login, and nothing is sent. */
 function replayedTargets(
   { blueprint, strategies, exchanges }: LocalRun,
   hosts: readonly string[],
 ): OpenTargets {
-  // One queue for all targets: a request is its method, URL and body, whichever node sends it.
+  // One queue for all targets: method, URL and body identify a request, whichever node sends it.
   const send = replayTarget(exchanges);
   const replayed = (origins: readonly string[]): TargetSession => ({
     send: async (request) => await send(request, origins),

@@ -12,9 +12,9 @@ import { bytesWithoutHandles, type Redactor } from "#engine/redaction/redact.ts"
 import { streamOf } from "#engine/outputs/small-bytes.ts";
 import { absoluteUrl, type TargetSession } from "#engine/login/target-session.ts";
 
-/** Longer ones are compared by their hash. */
+/** Longer bodies are compared by their hash. */
 const SHOWN_BODY_BYTES_MAX = 65_536;
-/** What nodes look at. A list, so that no header that carries a secret gets in because nobody thought of it. */
+/** The headers that nodes read. An allowlist, so that no header with a secret is recorded by oversight. */
 const KEPT_HEADERS: ReadonlySet<string> = new Set(
   "content-type content-disposition content-location link location retry-after etag last-modified".split(" "),
 );
@@ -22,11 +22,11 @@ const KEPT_HEADERS: ReadonlySet<string> = new Set(
 interface RecordedRequest {
   readonly method: string;
   readonly url: string;
-  /** A text; of a long or binary one its hash. */
+  /** The text, or the hash of a long or binary body. */
   readonly body?: string;
 }
 
-/** One request of a node and what came of it. */
+/** One request of a node and its outcome. */
 export type Exchange =
   | {
       readonly request: RecordedRequest;
@@ -43,9 +43,9 @@ export type Exchange =
     };
 
 /**
- * A target whose exchanges are recorded. It stands above what a login gave: cookies, headers and parameters are added to a
- * request below it, and a login's own requests don't come this way at all, so that none of them can be in a recording.
- * `redact` knows every value of the credentials, for what the target echoes.
+ * A target that records its exchanges. The login's cookies, headers and parameters are added below it, and a login's own requests
+ * don't pass through it, so that a recording can't contain them. `redact` knows every value of the credentials, because targets may
+ * echo them.
  */
 export function recordTarget(
   target: TargetSession,
@@ -55,7 +55,7 @@ export function recordTarget(
 ): TargetSession {
   return {
     ...target,
-    // Nothing is kept in a file here: a recording holds every body, however long.
+    // No body is stored in a file here: a recording has every body, however long.
     send: async (request, signal) => {
       const asked = await describeRequest(request, origins);
       const recorded: RecordedRequest = {
@@ -105,7 +105,7 @@ export function replayTarget(
 const keyOf = ({ method, url, body }: RecordedRequest): string =>
   JSON.stringify([method, inOneSpelling(url), body === undefined ? null : inOneSpelling(body)]);
 
-/** `refused`: no other try helps. */
+/** `refused`: retrying does not help. */
 function notRecorded(asked: RecordedRequest, exchanges: readonly Exchange[]): OutboundError {
   const same = exchanges.filter(({ request }) => keyOf(request) === keyOf(asked)).length;
   const near = exchanges.some(({ request }) => request.method === asked.method && request.url === asked.url);
@@ -132,7 +132,7 @@ async function describeRequest(
   };
 }
 
-/** What stands for a secret in a link of a recording is sent as it stands there; a node that puts it into a URL or a form encodes it. */
+/** The placeholder of a secret in a recorded link may come back encoded, when a node puts it into a URL or a form. */
 const inOneSpelling = (text: string): string => text.replaceAll(REDACTED, encodeURIComponent(REDACTED));
 
 async function bodyBytes(body: OutboundRequest["body"]): Promise<Buffer | null> {
@@ -144,7 +144,7 @@ async function bodyBytes(body: OutboundRequest["body"]): Promise<Buffer | null> 
   return Buffer.concat(chunks);
 }
 
-/** A multipart body has another one each time it is made. */
+/** Every multipart body has a new boundary. */
 function withoutBoundary(bytes: Buffer, { headers = [] }: OutboundRequest): Buffer {
   const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
   const boundary = /^multipart\/.*;\s*boundary="?([^";\s]+)/i.exec(type)?.[1];
@@ -171,7 +171,7 @@ async function describeResponse(response: OutboundResponse, redact: Redactor) {
 const inUtf8 = (name: string, value: string): string =>
   name === "content-type" ? value.replace(/charset="?[^";\s]+"?/i, "charset=utf-8") : value;
 
-/** A text as one, in UTF-8 from here on; other bytes as they are, without what stands in them readably. */
+/** Text is converted to UTF-8; other bytes stay, except for readable secrets in them. */
 async function describeContent(
   response: OutboundResponse,
   redact: Redactor,
@@ -185,7 +185,7 @@ async function describeContent(
   return { base64: bytesWithoutHandles(Buffer.concat(clean)).toString("base64") };
 }
 
-/** What of a run a recording keeps besides its exchanges. */
+/** The parts of a run that a recording has besides its exchanges. */
 export interface Recording {
   readonly latchkey_recording: 1;
   readonly blueprint: string;

@@ -10,26 +10,26 @@ import {
 import { makeRedactor, type Redactor } from "#engine/redaction/redact.ts";
 import type { RunSecret } from "#engine/redaction/run-secrets.ts";
 
-/** Of each body as much is kept, in bytes. */
+/** The number of bytes kept of each body. */
 const BODY_BYTES_MAX = 262_144;
 
-/** One exchange as it is kept: its place in the order of the requests, whose it is, and all that was said, without secrets. */
+/** One traced exchange: its ordinal, the node or login step, and the complete exchange without secrets. */
 export interface TracedExchange {
   readonly number: number;
-  /** A node's id, or a login's step in the words of its document. */
+  /** A node's id, or the login step as the document names it. */
   readonly step: string;
   readonly text: string;
 }
 
-/** Writes down what is sent and answered, for the author of a run. Nothing of it leaves before the secrets are known that it may hold. */
+/** Traces requests and answers for the author of a run. An exchange is only written once all its possible secrets are known. */
 export interface Trace {
-  /** The requests from now on are of this step. */
+  /** Following requests belong to this step. */
   at(step: string): void;
-  /** The same way out. */
+  /** The same gate, traced. */
   watch(gate: Gate): Gate;
-  /** The requests of a login wait for this: its secrets are known now, those of its credential (`given`) of any length. */
+  /** A login's requests are held until this call: its secrets are now known, those of its credential (`given`) at any length. */
   endLogin(secrets: readonly RunSecret[], given: readonly string[]): Promise<void>;
-  /** From now on requests are those of nodes. `redact` knows the secrets of all logins. */
+  /** Following requests belong to nodes. `redact` knows the secrets of all logins. */
   beginNodes(redact: Redactor): void;
 }
 
@@ -39,7 +39,7 @@ interface Exchange {
   readonly request: GateRequest;
   /** Names of headers that a login adds, by hop. */
   readonly hops: { readonly url: URL; readonly added: readonly string[]; cookies: readonly string[] }[];
-  /** Of a body that goes to a file. */
+  /** For a body that is saved to a file. */
   readonly kept: { bytes: Buffer; total: number };
 }
 
@@ -126,7 +126,7 @@ async function* copied(bytes: AsyncIterable<Uint8Array>, kept: Exchange["kept"])
   }
 }
 
-/** How a text is cleaned: by what is known, and by what may be a secret besides. */
+/** How text is redacted: known secrets, and values that look like secrets. */
 interface Cleaning {
   readonly redact: Redactor;
   readonly of: AnswerOf;
@@ -176,7 +176,7 @@ function headerLine(cleaning: Cleaning, name: string, value: string): string {
   return `${name}: ${isSecretName(name) ? HIDDEN : cleanLine(cleaning, value)}`;
 }
 
-/** Name and attributes; never the value. */
+/** A cookie's name and attributes, never its value. */
 function cookieLine(line: string): string {
   const [pair = "", ...attributes] = line.split(";");
   return [`set-cookie: ${pair.split("=", 1)[0]}=${HIDDEN}`, ...attributes].join(";");
@@ -200,7 +200,7 @@ async function bodyLines(
   return await textLines(cleaning, kept.bytes, body.sizeBytes, type);
 }
 
-/** A blank line, the body, and what was cut of it. */
+/** A blank line, the body, and how much of it was cut. */
 async function textLines(
   cleaning: Cleaning,
   bytes: Uint8Array,
@@ -212,11 +212,11 @@ async function textLines(
   if (shown.includes(0)) return ["", `# ${total} bytes that are no text`];
   const { redact, of, short } = cleaning;
   const clean = withoutTokens(withoutShort(await redact.body(decodeText(shown, type)), short), of);
-  // Nothing that a cut has made unrecognisable.
+  // A cut could make a secret unrecognisable.
   const text = total > shown.length ? clean.slice(0, Math.max(0, clean.length - CUT_OFF_CHARACTERS)) : clean;
   const note = total > shown.length ? [`# cut here: the body has ${total} bytes`] : [];
   return ["", text, ...note];
 }
 
-/** At the end of a body that was cut half of a secret may stand. */
+/** A body that was cut may end with half of a secret. */
 const CUT_OFF_CHARACTERS = 8_192;

@@ -1,22 +1,22 @@
 import { isSameOrigins } from "#domain/destination.ts";
 import { OutboundError } from "#domain/http-exchange.ts";
 
-/** Where one credential of a run may be sent: the one place that decides it, for its login, its tokens and its nodes. */
+/** Decides where one credential of a run may be sent, for its login, its tokens and its nodes. */
 export interface Destination {
   /**
-   * Something was opened that may reach these origins and no others: of several, those that all of them may reach. Until then
-   * nothing may be reached.
+   * Restricts to these origins, because something was opened that may only reach them: after several calls, to the intersection. Until
+   * the first call nothing may be reached.
    */
   narrow(sealed: readonly string[]): void;
-  /** What is sealed from what was opened may reach these. */
+  /** Origins for values that are sealed from the opened ones. */
   sealed(): readonly string[];
-  /** Whether these are the very origins of what was opened. */
+  /** Whether these are exactly the origins of the opened values. */
   isSame(sealed: readonly string[]): boolean;
   /** Throws OutboundError before anything is sent to an origin that is not among them. */
   admit(hop: URL, isFirst: boolean): void;
 }
 
-/** `inForce`: what the strategy names, in the version that the run was triggered with as in the one that is in force. */
+/** `inForce`: origins that the strategy names both in the run's version and in the current one. */
 export function openDestination(credentialId: string, inForce: readonly string[]): Destination {
   let opened: readonly string[] | null = null;
   return {

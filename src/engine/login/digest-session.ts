@@ -9,31 +9,31 @@ import {
   type DigestUser,
 } from "#strategies/digest-auth.ts";
 
-/** One request with its repetitions: the target says how to prove the password, and is answered. */
+/** One request with its repetitions: the target sends a challenge, and the repetition answers it. */
 export interface DigestExchange {
-  /** The header `Authorization` of a hop to the request's own origin, or null: the target has not asked yet. */
+  /** The `Authorization` header for a hop to the request's own origin; null: there was no challenge yet. */
   authorize(url: URL, method: string): string | null;
   /**
-   * Whether the request has to be sent once more, with what the target has asked for: a 401 was not processed. Throws OutboundError for a
-   * question that can't be answered.
+   * Whether the request must be repeated with an answer to the challenge: a request that got 401 was not processed. Throws OutboundError
+   * for an unsupported challenge.
    */
   mustRepeat(response: OutboundResponse): boolean;
 }
 
-/** A nonce of one origin. No two requests use it at once: strict targets refuse a count that is not above the last one. */
+/** A nonce of one origin. Concurrent requests never share it: strict targets reject a count that does not increase. */
 interface Nonce {
   readonly challenge: DigestChallenge;
   readonly cnonce: string;
   count: number;
 }
 
-/** Sent with no nonce, with one that is over, and with one that is not. */
+/** Attempts: without a nonce, with an expired one, and with a fresh one. */
 const REPEATS_MAX = 2;
 
-/** RFC 7616 for all requests of a session. The password itself stays here. */
+/** RFC 7616 for all requests of a session. The password does not leave this class. */
 export function openDigest(user: DigestUser): (method: string) => DigestExchange {
   const idle = new Map<string, Nonce[]>();
-  /** Where the target has taken the password: a nonce that it refuses there is over, whether it says so or not. */
+  /** Origins that have accepted the password: if they reject a nonce, it has expired, whether or not they say so. */
   const taken = new Set<string>();
   const giveBack = (origin: string, nonce: Nonce): void => {
     idle.set(origin, [...(idle.get(origin) ?? []), nonce]);
@@ -59,7 +59,7 @@ export function openDigest(user: DigestUser): (method: string) => DigestExchange
       },
       mustRepeat(response) {
         const from = new URL(response.url);
-        // Another origin than the request's own is told nothing.
+        // Other origins than the request's own get no answer.
         if (origin === null || from.origin !== origin) return false;
         if (response.status !== 401) {
           if (nonce === null) return false;
@@ -67,7 +67,7 @@ export function openDigest(user: DigestUser): (method: string) => DigestExchange
           giveBack(origin, nextNonce(nonce, response.headers.get("authentication-info") ?? ""));
           return false;
         }
-        // The request itself was processed: it is the next page that asks.
+        // The request itself was processed: the challenge is for the next page.
         if (response.isRedirected && !isReadMethod(method)) return false;
         const challenge = readChallenge(response.headers.get("www-authenticate") ?? "");
         if (challenge === "none") return false;
@@ -80,7 +80,7 @@ export function openDigest(user: DigestUser): (method: string) => DigestExchange
   };
 }
 
-/** What the target wants to see next; of `-sess` the key would stay that of the first one, so that one is used until it is over. */
+/** The nonce to use next. With `-sess` the key depends on the first nonce, so that one is used until it expires. */
 function nextNonce(used: Nonce, header: string): Nonce {
   const next = used.challenge.algorithm.isSession ? null : readNextNonce(header);
   return next === null || next === "" || next === used.challenge.nonce

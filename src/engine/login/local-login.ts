@@ -29,10 +29,10 @@ import type { Trace } from "#engine/local/trace.ts";
 export interface LocalLoginServices {
   readonly gate: Gate;
   readonly loginExpressions: Evaluator;
-  /** Of the author's own file. */
+  /** From the author's own file. */
   readonly clientSecret: (account: string, reference: SecretReference) => FoundSecret;
   readonly nowMs: () => number;
-  /** Where the author wants every exchange kept. */
+  /** The trace of all exchanges, if the author wants one. */
   readonly trace?: Trace | undefined;
 }
 
@@ -40,13 +40,13 @@ export interface LocalLoginServices {
 export interface LocalCredential {
   readonly strategy: Strategy;
   readonly fields: Secret<CredentialFields>;
-  /** Of a login on the target's own pages. */
+  /** For a login on the target's own pages. */
   readonly accessToken: Secret | null;
 }
 
 /**
- * Logs in for an author's own run, with the same login type as the service and nothing kept: no cached login, no count of what
- * the target rejects. Throws RunFailure.
+ * Logs in for a local run, with the service's login types but without state: no cached login and no count of rejected logins. Throws
+ * RunFailure.
  */
 export async function logInLocally(
   services: LocalLoginServices,

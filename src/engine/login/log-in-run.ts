@@ -113,7 +113,7 @@ async function logInToAll(
     const handles = openHandles(services.handleMac, used);
     const door = openDoor(secrets, handles);
     const logInKnown = async (at: AbortSignal, refused?: Secret<LoginSession>) => {
-      // In the middle of a node the run would lose what that has read so far.
+      // In the middle of a node, waiting in line would lose the data read so far.
       const mayStand = refused === undefined && mayStandInLine(run);
       const {
         session,
@@ -128,7 +128,7 @@ async function logInToAll(
     const first = await logInKnown(signal);
     const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
       openTarget(services.gate, origins, session, jar, beforeHop, door);
-    // A login that sends a password again whenever a target says 401 would lock people out: only what renews by itself does.
+    // Sending a password again on every 401 would lock users out: only logins that renew without it do so.
     const target = loginTypes.get(strategy.login.type)?.keepsItsOwnSession
       ? openRenewingTarget(first, open, async (refused, at) => await logInKnown(at, refused))
       : open(first);
@@ -141,8 +141,8 @@ async function logInToAll(
 }
 
 /**
- * The hosts of the version that the run was triggered with (`origins`), and whatever else its login may send to (`inForce`, hosts
- * included); a list that was tightened since counts at once. What the credential says of itself is known when it is opened.
+ * The hosts of the run's version (`origins`), and all origins that its login may use (`inForce`, hosts included). If a list was
+ * narrowed since, that applies immediately. The credential's own origins are known once it is opened.
  */
 async function originsOf(
   services: EngineServices,

@@ -15,45 +15,45 @@ import { targetClockOffsetMs } from "#strategies/target-clock.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
-/** What the end user gave, by field key. */
+/** The end user's values, by field key. */
 export type CredentialFields = ReadonlyMap<string, string>;
 
-/** What differs between a login of the service and one of an author's own run. */
+/** The parts that differ between a login in the service and one in a local run. */
 export interface LoginMeans {
   readonly gate: Gate;
   readonly expressions: Evaluator;
   nowMs(): Promise<number>;
-  /** A one-time code of a field that was not used before. */
+  /** An unused one-time code of a field. */
   nextCode(fieldKey: string, stored: string, offsetMs: number, signal: AbortSignal): Promise<string>;
   readonly oauth: OAuthLogin;
 }
 
-/** Who looks on. */
+/** Observers of the login. */
 export type LoginWatch = Omit<LoginSteps, "read"> & { answered(status: number): void };
 
-/** With what strategy, and where to. */
+/** The strategy, and the target. */
 interface LoginPlace {
   readonly strategy: Pick<StrategyVersion, "strategy">;
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop | null;
   readonly mayLeave?: MayLeave;
-  /** What an earlier login of the run gave, and the target does not take any more. */
+  /** The session of an earlier login of the run, which the target no longer accepts. */
   readonly refused?: Secret<LoginSession> | undefined;
-  /** Told of its course: by a test login, and by a run whose author wants to see it. */
+  /** Receives the login's course: for a test login, or a local run with a trace. */
   readonly trace?: LoginWatch | undefined;
 }
 
-/** How far a login has come: what its failure is explained with. */
+/** How far a login has got: explains its failure. */
 export interface LoginCourse {
-  /** In the words of the document; null: it has not begun. */
+  /** The step as the document names it; null: not begun. */
   readonly step: string | null;
-  /** What was answered last: a failure is about it. */
+  /** The last answer, which a failure refers to. */
   readonly answer: OutboundResponse | null;
-  /** What it was given and has read so far, in the form of a session. */
+  /** The values that it has received so far, in the form of a session. */
   readonly session: LoginSession;
 }
 
-/** What a login type works with, and nothing else; the one-time codes that it was given; and its course. */
+/** The capabilities of a login type, the one-time codes that it used, and its course. */
 export function loginContext(
   means: LoginMeans,
   request: LoginPlace,
@@ -113,12 +113,12 @@ export function loginContext(
   return { ...context, codes, course: () => courseOf(watched, jar, codes) };
 }
 
-/** The same while it goes on. */
+/** The course while it is changing. */
 interface WatchedCourse {
   step: string | null;
   answer: OutboundResponse | null;
   readonly read: string[];
-  /** Sessions that requests were made with before the login was done. */
+  /** Sessions of requests made before the login was complete. */
   readonly within: LoginSession[];
   readonly steps: LoginSteps;
 }
@@ -159,12 +159,12 @@ function courseOf(
   return { step, answer, session };
 }
 
-/** What a login's answers have said of the target's clock so far. */
+/** The target's clock, according to the login's answers so far. */
 interface TargetClock {
   offsetMs: number;
 }
 
-/** Expressions with `$credential` in scope. A template that uses a one-time code takes a fresh one each time it is rendered. */
+/** Expressions with `$credential` in scope. Each rendering of a template that uses a one-time code takes a fresh one. */
 function credentialExpressions(
   means: LoginMeans,
   request: LoginPlace,
@@ -175,7 +175,7 @@ function credentialExpressions(
   const types = new Map(request.strategy.strategy.fields.map(({ key, type }) => [key, type]));
   const credential = async (template: Json): Promise<Json> => {
     const variable: Record<string, Json> = {};
-    // A field that this version of the strategy doesn't have any more was a text at least.
+    // A field that this version of the strategy no longer has is treated as text.
     for (const [key, value] of fields.reveal())
       variable[key] = fieldVariable(types.get(key) ?? "text", value);
     for (const key of usedCodes(template)) {

@@ -13,10 +13,10 @@ interface FailedCourse extends LoginCourse {
   readonly fields: Secret<CredentialFields>;
 }
 
-/** By the error of a login. It holds secrets, and goes with the error. */
+/** Courses by the error of their login. They contain secrets and are collected with the error. */
 const courses = new WeakMap<Error, FailedCourse>();
 
-/** The error, with how far its login had come. */
+/** Attaches to the error how far its login had got. */
 export function withCourse(
   error: unknown,
   strategy: Strategy,
@@ -28,7 +28,7 @@ export function withCourse(
   return error;
 }
 
-/** What operators see of a login that failed: its step, and what was answered there. */
+/** The parts of a failed login that operators see: the step and its answer. */
 export async function shownOf(
   error: LoginFailure | OutboundError,
 ): Promise<{ readonly loginStep: string | null; readonly answer: ShownAnswer | null }> {
@@ -40,7 +40,7 @@ export async function shownOf(
     const secrets = secretValues(strategy, fields, new Secret(session));
     return { loginStep, answer: await showAnswer(answer, makeRedactor(secrets), "login") };
   } catch (tooMany) {
-    // More values than are looked for: then nothing is shown.
+    // More values than the redactor looks for: nothing is shown.
     if (tooMany instanceof LoginFailure) return { loginStep, answer: null };
     throw tooMany;
   }

@@ -16,9 +16,9 @@ export interface LockoutRequest {
 }
 
 /**
- * The breaker of logins: a target locks its user out after some wrong passwords, and runs on a schedule would get there by
- * themselves. After a few rejected logins in a row none is tried, for a while. Called by who holds the right to log in, so
- * that runs that wait for it see what the one before them met. Throws RunFailure.
+ * The circuit breaker of logins: targets lock users out after some wrong passwords, which scheduled runs would soon reach. After a few
+ * rejected logins in a row, no login is attempted for a while. The caller holds the login lock, so that waiting runs see the outcome
+ * of the previous one. Throws RunFailure.
  */
 export async function refuseIfLocked(
   services: EngineServices,
@@ -34,7 +34,7 @@ export async function refuseIfLocked(
   );
 }
 
-/** Counts a rejection. Gives what the operator should know besides, or nothing while there are tries left. */
+/** Counts a rejection. Returns a note for the operator when the credential is now locked. */
 export async function countRejection(services: EngineServices, request: LockoutRequest): Promise<string> {
   const { lockout } = request.strategy.strategy;
   if (lockout === null) return "";

@@ -2,17 +2,16 @@ import type { Strategy } from "#domain/strategy.ts";
 import { findSecretUsesOf } from "#expressions/secret-use.ts";
 import { loginTypes } from "#strategies/registry.ts";
 
-/** What is said of a login that fails and whose expressions could make its failure tell something. */
+/** The message for a failed login whose expressions could leak something through the failure. */
 export const NOT_SHOWN =
   "the login failed; where and why is not shown, because its conditions use secret fields (`latchkey doctor` names it)";
 
-// The strategies of runs are kept, so each is looked at once.
+// Strategy objects are cached, so each is checked once.
 const looked = new WeakMap<Strategy, number | null>();
 
 /**
- * From which of its steps on (0 is the first) the course of a login must not be shown: `apply` refuses a login whose expressions tell
- * of a secret field, but one that was in force before goes on. What such a step extracts, and the cookies that it brings, decide what
- * comes after it. null: all may be shown.
+ * The index of the first step whose course must not be shown: `apply` refuses logins whose expressions depend on a secret field, but
+ * older ones keep working. The values and cookies of such a step influence all later steps. null: everything may be shown.
  */
 export function hiddenFrom(strategy: Strategy): number | null {
   const known = looked.get(strategy);

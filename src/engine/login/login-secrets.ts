@@ -28,8 +28,8 @@ export const loggedInWith = (
 });
 
 /**
- * Values that must not be stored if a target echoes them: the secret fields, and what the login gave. User names are not. Throws
- * LoginFailure when the target gave more of them than are looked for.
+ * Values that must not be stored if a target echoes them: the secret fields and the login's session, but not user names. Throws
+ * LoginFailure when the target gave more values than the redactor looks for.
  */
 export function secretValues(
   strategy: Strategy,
@@ -46,9 +46,9 @@ export function secretValues(
 }
 
 /**
- * What a login gave and later requests carry, and what it read to get there: headers and parameters whole and in their parts (the
- * token behind a scheme's name), cookies, extracted values, one-time codes. Not secret: what the strategy's document says
- * itself, what it extracts with `secret: false`, and fields that are not.
+ * The secret values of a login's session, and those that it read on the way: headers and parameters as a whole and in parts (the token
+ * after a scheme's name), cookies, extracted values, one-time codes. Not secret: values in the strategy's document, values extracted
+ * with `secret: false`, and non-secret fields.
  */
 export function sessionSecrets(
   strategy: Strategy,
@@ -68,7 +68,7 @@ export function sessionSecrets(
   ];
 }
 
-/** Those of them that the target gave by itself, so that it may get them back: what was extracted, and cookies. */
+/** The values that the target itself gave and may get back: extracted values and cookies. */
 function targetValues(
   strategy: Strategy,
   fields: Secret<CredentialFields>,
@@ -83,7 +83,7 @@ function targetValues(
   ];
 }
 
-/** What the strategy's document says itself is no secret: its hosts, too, which the target may name by a tenant's name. */
+/** Values in the strategy's document are not secret, nor are its hosts, which may contain a tenant's name. */
 function secrecyOf(
   strategy: Strategy,
   fields: Secret<CredentialFields>,
@@ -94,13 +94,13 @@ function secrecyOf(
   return (value) => !open.has(value) && !document.includes(JSON.stringify(value).slice(1, -1));
 }
 
-/** Shorter ones are not looked for (`secret-search.ts`), and count for nothing. */
+/** Shorter values are not looked for (`secret-search.ts`) and don't count. */
 const SECRET_CHARACTERS_MIN = 6;
 
-/** A number stands in many longer ones. */
+/** A short number occurs in many longer ones. */
 const asDigits = (value: string): RunSecret => (/^\d+$/.test(value) ? { value, alone: true } : value);
 
-/** The value of a header or parameter, and what stands in it: not the scheme's name (`Token …`), nor a parameter's (`realm=…`). */
+/** A header's or parameter's value and its parts, without the names of schemes (`Token …`) and parameters (`realm=…`). */
 function partsOf(value: string): readonly string[] {
   const parts = value
     .replace(/^[A-Za-z]+(?=\s)/, "")
@@ -127,7 +127,7 @@ function sessionCookies(session: Secret<LoginSession>): readonly string[] {
   return cookies.flatMap((cookie: Json) => (isJsonObject(cookie) ? texts([cookie["value"] ?? null]) : []));
 }
 
-/** Every value of a credential, secret or not: for what leaves the machine on purpose, as a recording does. */
+/** Every value of a credential, secret or not: for output that leaves the machine on purpose, such as a recording. */
 export function secretsOfAllFields(strategy: Strategy, fields: Secret<CredentialFields>): readonly string[] {
   return strategy.fields.flatMap((field) => secretTexts(field, fields.reveal().get(field.key) ?? ""));
 }

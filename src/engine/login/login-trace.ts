@@ -9,18 +9,18 @@ import type { EngineServices } from "#engine/services.ts";
 interface TracedStep {
   readonly name: string;
   readonly beganMs: number;
-  /** Author's words, origins and numbers alone: nothing of a credential, and nothing that a target answered; but of one that failed there is the answer. */
+  /** Only the author's texts, origins and numbers: no part of a credential and no answer of a target, except the answer that failed. */
   readonly lines: { message: string; origin?: string; status?: number }[];
 }
 
-/** What stands before a login's first step, and is all there is of a login without steps. */
+/** The entry before a login's first step; the only one for a login without steps. */
 const FIRST = "login";
-/** All there is of the steps that must not be shown. */
+/** The entry in place of steps that must not be shown. */
 const HIDDEN = "what is not shown";
 const WHY_HIDDEN =
   "Not shown: conditions of the login use secret fields. Change them; `latchkey validate` says how.";
 
-/** What a test login writes down: each step when it is over. They say what happened and decide nothing. */
+/** Logs each step of a test login when it ends. It only observes. */
 export class LoginTrace implements Omit<LoginSteps, "read"> {
   readonly #of: { readonly db: EngineServices["db"]; readonly lease: Lease; readonly accountId: string };
   #last: TracedStep | null = null;
@@ -28,14 +28,14 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
   /** Steps that have begun. */
   #begun = 0;
   #hiddenFrom = Infinity;
-  /** Those that are over, in their order. */
+  /** Finished steps, in order. */
   #saved: Promise<unknown> = Promise.resolve();
 
   constructor(db: EngineServices["db"], lease: Lease, accountId: string) {
     this.#of = { db, lease, accountId };
   }
 
-  /** From this step on, of those that begin, nothing is written down: neither what they do, nor how many they are. */
+  /** The first step that is not logged. Of it and later ones neither the course nor the number is recorded. */
   hideFrom(step: number): void {
     this.#hiddenFrom = step;
   }
@@ -51,7 +51,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     this.#write({ message: "left out: its `when` is not true" });
   }
 
-  /** A request is about to go there. */
+  /** A request is about to be sent there. */
   asks({ origin }: URL): void {
     this.#isAsking = true;
     this.#write({ message: "asked", origin });
@@ -63,7 +63,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     if (line) line.status = status;
   }
 
-  /** The last step is over, or has failed. */
+  /** The last step has ended or failed. */
   async end(failure: RunFailure | null): Promise<void> {
     const last = this.#current();
     if (!this.#isAsking && failure === null && !this.#isHidden)
@@ -81,7 +81,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
   }
 
   get #isHidden(): boolean {
-    // A login without steps is the first of them.
+    // A login without steps counts as its first step.
     return Math.max(this.#begun, 1) > this.#hiddenFrom;
   }
 
@@ -105,7 +105,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     ]
       .map((line) => `${line}\n`)
       .join("");
-    // How long it took would tell what was done.
+    // The duration would give away what was done.
     const tookMs = nodeId === HIDDEN ? 0 : performance.now() - beganMs;
     const step = { ...place, nodeId, tookMs, log };
     this.#saved = this.#saved.then(
@@ -116,7 +116,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
             : await failStep(db, { ...step, detail: failure.message }),
         ),
     );
-    // The code that ends the trace hears of it.
+    // The code that ends the trace receives the error.
     this.#saved.catch(() => {});
   }
 }

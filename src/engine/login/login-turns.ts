@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#domain/limits.ts";
 
-/** Ends a turn. `isOver`: it has logged in, or has tried to. */
+/** Ends a turn. `isOver`: the run has logged in or tried to. */
 export type EndTurn = (isOver: boolean) => void;
 
 interface Waiter {
@@ -11,20 +11,20 @@ interface Waiter {
 
 interface Turns {
   readonly waiters: Waiter[];
-  /** When the last login came to its end. */
+  /** When the last login ended. */
   movedAtMs: number;
 }
 
 /**
- * Runs of this process that want to log in with the same credential, one after the other in the order in which they came. The first
- * alone asks the database; a quick login is followed by the next one at once, without asking again and again.
+ * A FIFO queue, per credential, of this process's runs that want to log in. Only the first one polls the database; after a quick login
+ * the next run follows immediately, without polling.
  */
 export class LoginTurns {
   readonly #turns = new Map<string, Turns>();
 
   /**
-   * Waits as long as the logins before it come to an end, one after the other, without a pause longer than `patienceMs`. Undefined: a
-   * login takes longer than that. Throws an AbortError when `signal` aborts.
+   * Waits for the logins before it, as long as each ends within `patienceMs`. Undefined: one takes longer. Throws an AbortError when
+   * `signal` aborts.
    */
   async take(credentialId: string, patienceMs: number, signal: AbortSignal): Promise<EndTurn | undefined> {
     const end: EndTurn = (isOver) => this.#pass(credentialId, isOver);
@@ -66,7 +66,7 @@ export class LoginTurns {
   }
 }
 
-/** Leaves no timer behind: with no end to its patience it would last for weeks. */
+/** Leaves no timer behind, which could otherwise run for weeks. */
 async function wokenWithin(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
   const timer = sleep(ms, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });

@@ -30,20 +30,20 @@ export interface LoginRequest extends CredentialReference, LoginTurnRequest {
   readonly signal: AbortSignal;
   /** The version that the run was triggered with. */
   readonly strategy: Pick<StrategyVersion, "version" | "strategy">;
-  /** Origins that the credential may reach now: a host list that was tightened since counts at once. */
+  /** Origins that the credential may reach now: a host list that was narrowed since applies immediately. */
   readonly origins: readonly string[];
   readonly beforeHop: BeforeHop;
-  /** Throws when others may carry the run by now: a login counts at the target. */
+  /** Throws when another worker may have the run by now: logins count at the target. */
   readonly mayLeave: MayLeave;
-  /** What an earlier login of the run gave, and the target does not take any more. */
+  /** The session of an earlier login of the run, which the target no longer accepts. */
   readonly refused?: Secret<LoginSession> | undefined;
-  /** Of a test login: it is really done, whatever login is kept, and written down step by step. */
+  /** For a test login: it ignores the cached login and logs every step. */
   readonly trace?: LoginTrace | undefined;
 }
 
 /**
- * Logs in with a credential, or goes on with its cached login. Logins of one credential are one at a time, on all
- * processes. Throws RunFailure, or RunInLine when those before it take long.
+ * Logs in with a credential, or reuses its cached login. Across all processes, only one login per credential runs at a time. Throws
+ * RunFailure, or RunInLine when the logins before it take long.
  */
 export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
   const { services, signal } = request;
@@ -51,7 +51,7 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
   const hidden = hiddenFrom(request.strategy.strategy);
   if (hidden !== null) request.trace?.hideFrom(hidden);
   const endTurn = await takeLoginTurn(services, request, signal);
-  // Only now: the wait for others' logins is not this one's time.
+  // Only now, because waiting for other logins does not count.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(loginTimeoutMs)]);
   let clean = cleanerOf([]);
   try {
@@ -64,7 +64,7 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
     await clearRejections(services, request, lockout);
     return loggedIn;
   } catch (error) {
-    // The target has counted it, whatever becomes of the run.
+    // The target has counted it, whatever happens to the run.
     const more =
       error instanceof LoginFailure && error.rejected ? await countRejection(services, request) : "";
     signal.throwIfAborted();
@@ -82,7 +82,7 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
   }
 }
 
-/** A login works with what its target really says: both nets are here, for the one thing that is kept of it. */
+/** A login sees unredacted answers: both redaction nets apply here, to the only part of it that is stored. */
 function cleanerOf(secrets: readonly RunSecret[]): (message: string) => string {
   const known = openRunSecrets(secrets);
   const [door, redact] = [openDoor(known, null), redactorOf(known)];
@@ -107,15 +107,15 @@ async function openSession(
   const session = await type.login(context, config).catch((error: unknown) => {
     throw withCourse(error, strategy, fields, context.course());
   });
-  // One that gives too much is not kept either.
+  // A login with too many values is not cached either.
   secretValues(strategy, fields, new Secret(session));
-  // Of a cached login the codes were used long ago.
+  // The codes of a cached login are long used up.
   if (strategy.cacheMs > 0)
     await cacheLogin(services, request, version, new Secret(session), strategy.cacheMs);
   return new Secret({ ...session, codes: context.codes });
 }
 
-/** docs/strategies.md#http: `check` is also how a cached login is tested. Without one a cached login is good until its time is over. */
+/** docs/strategies.md#http: `check` also tests a cached login. Without a `check`, a cached login is used until it expires. */
 async function stillGood(
   request: LoginRequest,
   type: LoginType,
@@ -135,7 +135,7 @@ async function stillGood(
   }
 }
 
-/** In the service: the database's clock, codes that nobody has sent before, and tokens that are kept sealed. */
+/** In the service: the database's clock, unused codes, and tokens that are stored sealed. */
 function meansOf(request: LoginRequest): LoginMeans {
   const { services, credentialId } = request;
   const nowMs = async (): Promise<number> => await readClock(services.db);

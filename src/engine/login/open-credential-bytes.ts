@@ -5,8 +5,8 @@ import { RunFailure } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 
 /**
- * Opens a value and reads its plain text, whose bytes are zeroed. docs/decisions/0013: what was moved, changed or put back fails the
- * run before the target hears anything.
+ * Opens a value, reads its plain text and zeroes its bytes. docs/decisions/0013: a value that was moved, changed or restored fails the
+ * run before anything is sent to the target.
  */
 export async function openSealed<T>(
   services: EngineServices,
@@ -39,7 +39,7 @@ export async function openSealed<T>(
   }
 }
 
-/** Where something that was opened may be sent. What doesn't say so is sent nowhere: throws RunFailure. */
+/** The origins to which an opened value may be sent. Throws RunFailure if it has none. */
 export function mustBeBound(
   what: string,
   credentialId: string,

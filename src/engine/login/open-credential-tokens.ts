@@ -17,7 +17,7 @@ interface TokenReference {
   readonly accountId: string;
   readonly credentialId: string;
   readonly strategyId: string;
-  /** Who opens them. */
+  /** The actor, for the audit log. */
   readonly runId: string;
   readonly beforeHop: BeforeHop;
   readonly mayLeave: MayLeave;
@@ -25,8 +25,8 @@ interface TokenReference {
 }
 
 /**
- * Tokens of a credential, for its login and nothing else: as `open-credential.ts`, this module may be imported by
- * `engine/login/login.ts` alone. Its caller has the right to log in with the credential (`takeLogin`).
+ * A credential's tokens, for its login only: as with `open-credential.ts`, only `engine/login/login.ts` may import this module. The
+ * caller holds the login lock of the credential (`takeLogin`).
  */
 export function openOAuthLogin(services: EngineServices, reference: TokenReference): OAuthLogin {
   let version = 0;
@@ -54,7 +54,7 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
         binding(reference, version),
         readWithOrigins<TokenSet>,
       );
-      // Not the credential's alone: who can seal another credential into its row has not sealed these.
+      // Not only the credential's: an attacker who seals another credential into its row has not sealed these.
       reference.destination.narrow(mustBeBound("tokens", reference.credentialId, origins));
       return value;
     },
@@ -79,7 +79,7 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
   };
 }
 
-/** An older value in the place of a newer one does not open. */
+/** An older value that replaces a newer one can't be opened. */
 function binding(reference: TokenReference, version: number): SealBinding {
   return {
     purpose: "oauth_token",

@@ -11,21 +11,21 @@ import { recordOpening } from "./record-use.ts";
 import type { EngineServices } from "#engine/services.ts";
 
 /**
- * The one module that opens secrets. Who may import it is a rule of `scripts/layers.ts`: the login, and nothing else, so that no
- * node, expression or output can reach an opened credential.
+ * The only module that opens credentials. By a rule in `scripts/layers.ts` only the login may import it, so that no node, expression or
+ * output can reach an opened credential.
  */
 
 export interface CredentialReference {
   readonly accountId: string;
   readonly credentialId: string;
   readonly strategyId: string;
-  /** Who opens it. */
+  /** The actor, for the audit log. */
   readonly runId: string;
-  /** Learns from what is opened where it may be sent. */
+  /** Is restricted to the origins of the opened values. */
   readonly destination: Destination;
 }
 
-/** The fields that the end user gave. Undefined when the credential was deleted. Throws RunFailure when it does not open. */
+/** The end user's fields. Undefined when the credential was deleted. Throws RunFailure when it can't be opened. */
 export async function openCredential(
   services: EngineServices,
   reference: CredentialReference,
@@ -46,8 +46,8 @@ export async function openCredential(
 }
 
 /**
- * The cached login of a credential for this version of its strategy, if there is one that still counts. Throws RunFailure
- * when it does not open: bytes that were changed, moved or put back are no reason to go on.
+ * The valid cached login of a credential for this version of its strategy, if there is one. Throws RunFailure when it can't be opened,
+ * because its bytes were changed, moved or restored.
  */
 export async function openCachedLogin(
   services: EngineServices,
@@ -66,7 +66,7 @@ export async function openCachedLogin(
     { ...binding("login_session", reference), version },
     readWithOrigins<LoginSession>,
   );
-  // Made with this credential, and for no other place: of another one, or of an older process, there is a new login.
+  // It must belong to this credential and its origins; otherwise, or if an older process made it, there is a new login.
   return origins !== null && reference.destination.isSame(origins) ? new Secret(value) : undefined;
 }
 
@@ -93,8 +93,8 @@ export async function cacheLogin(
 }
 
 /**
- * Which login of the row it is, so that an earlier one does not open when its bytes are put back, and none longer than it was
- * made for. `SEALED_PLACES` writes the same in SQL.
+ * Identifies the login within its row, so that an earlier one can't be opened when its bytes are restored, and none beyond its
+ * lifetime. `SEALED_PLACES` has the same in SQL.
  */
 function loginVersion(
   strategyVersion: number,

@@ -4,8 +4,8 @@ import type { Destination } from "./destination.ts";
 import type { EngineServices } from "#engine/services.ts";
 
 /**
- * Reads what is about to be opened, and records the opening in the same transaction: it is committed before anything is
- * opened, and what is not recorded is not opened (docs/decisions/0023).
+ * Reads the sealed value and records its opening in the same transaction. The record is committed before the value is opened; without
+ * it nothing is opened (docs/decisions/0023).
  */
 export async function recordOpening<T>(
   services: EngineServices,
@@ -34,8 +34,8 @@ export async function recordOpening<T>(
 }
 
 /**
- * Told of every hop of a request before it is made, so that its receiver is on record before it receives anything. Throws for one
- * that must not be made. `isFirst`: no redirect has led there.
+ * Called before every hop of a request, so that its receiver is recorded before it receives anything. Throws if the hop is not
+ * allowed. `isFirst`: not a redirect.
  */
 export type BeforeHop = (hop: URL, isFirst: boolean) => Promise<void>;
 
@@ -46,9 +46,9 @@ interface CredentialUse {
 }
 
 /**
- * Lets a request leave for where its credential may go, and nowhere else, and records which origins a run contacts with it: one entry
- * for each, committed before the first request to it leaves. Without the entry there is no request (docs/decisions/0023). A run
- * that goes on in another process writes its own.
+ * Allows requests only to the credential's origins, and records each origin that a run contacts with it: one entry per origin,
+ * committed before the first request is sent. Without the entry there is no request (docs/decisions/0023). A run that continues in
+ * another process writes new entries.
  */
 export function guardReceivers(
   services: EngineServices,

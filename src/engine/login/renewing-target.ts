@@ -9,14 +9,14 @@ import type { TargetSession } from "./target-session.ts";
 interface Holding {
   readonly session: Secret<LoginSession>;
   readonly target: TargetSession;
-  /** What was renewed and never taken is not renewed again: another one would be refused as well. */
+  /** A renewed session that was never accepted is not renewed again: another one would be rejected as well. */
   mayRenew: boolean;
 }
 
 /**
- * A way to a target whose session may end before the run does, as access tokens do. A 401 asks for another session, and the
- * request is sent once more with it: the target has not processed it (RFC 9110, 15.5.2; RFC 6750, 3.1), so this is right for
- * a write as well. Requests at once share one renewal.
+ * A target whose session may expire before the run ends, as access tokens do. A 401 renews the session and the request is repeated: the
+ * target has not processed it (RFC 9110, 15.5.2; RFC 6750, 3.1), so this is safe for writes as well. Concurrent requests share one
+ * renewal.
  */
 export function openRenewingTarget(
   first: Secret<LoginSession>,
@@ -41,7 +41,7 @@ export function openRenewingTarget(
         used.mayRenew = true;
         return response;
       }
-      // A write that was redirected was processed: it is the next page that refuses.
+      // A redirected write was processed: the 401 is for the next page.
       if (response.isRedirected && !isReadMethod(request.method)) return response;
       if (used === holding) {
         if (!used.mayRenew) return response;
@@ -54,7 +54,7 @@ export function openRenewingTarget(
   };
 }
 
-/** Nothing was processed, and no other try will help: what a node makes of a refusal (for a write: it did not happen). */
+/** Nothing was processed and retrying does not help: nodes treat it as a refusal (a write did not happen). */
 function asOutbound(error: unknown): never {
   if (error instanceof RunFailure) throw new OutboundError("refused", error.message, { cause: error });
   throw error;

@@ -1,10 +1,10 @@
 /**
- * The query parameters of a login of type `query`: they are added to a request where it leaves the service, and taken out of
- * whatever comes back as an address, so that no node, message or record ever sees a URL that holds them.
+ * The query parameters of a login of type `query` are added to requests as they leave the service and removed from all returned
+ * addresses, so that no node, message or record ever sees them.
  */
 export type SessionQuery = readonly (readonly [name: string, value: string])[];
 
-/** A copy with the parameters; one of the same name that stands there already (a target that repeats ours) is replaced. */
+/** A copy with the parameters. Existing ones of the same name are replaced: targets may repeat ours. */
 export function withSessionQuery(url: URL, query: SessionQuery): URL {
   const sent = new URL(url);
   const kept = withoutParameters(url.search.slice(1), query);
@@ -21,7 +21,7 @@ export function withoutSessionQuery(address: string, query: SessionQuery): strin
   });
 }
 
-/** Headers of a response that hold addresses. */
+/** Response headers that contain addresses. */
 const ADDRESS_HEADERS: ReadonlySet<string> = new Set(["location", "content-location", "link", "refresh"]);
 
 export function withoutSessionQueryHeaders(
@@ -36,7 +36,7 @@ export function withoutSessionQueryHeaders(
   );
 }
 
-/** The other parameters, to the byte: a target may have signed them. */
+/** The other parameters, byte for byte, because a target may have signed them. */
 function withoutParameters(search: string, query: SessionQuery): string {
   const names = new Set(query.map(([name]) => name));
   const isOurs = (part: string): boolean => {

@@ -8,19 +8,20 @@ import type { EngineServices } from "#engine/services.ts";
 export interface LoginTurnRequest {
   readonly credentialId: string;
   readonly runId: string;
-  /** Of the claim under which the run is carried. */
+  /** The epoch of the run's claim. */
   readonly epoch: number;
   readonly clock: RunClock;
-  /** False: it waits in its place, however long that takes. */
+  /** False: the run keeps its slot while it waits, however long that takes. */
   readonly mayStandInLine: boolean;
 }
 
-/** A login takes from a few milliseconds (a header) to many seconds (a page): asked often at first, then less. */
+/** A login takes from a few milliseconds (a header) to many seconds (a page), so polling starts fast and slows down. */
 const POLL_MS = { first: 20, longest: 250 };
 
 /**
- * The right to log in with a credential, which one run has at a time, on all processes; gives what gives it back. The wait is not the
- * run's time. Throws RunInLine when the logins before it take long: then the run waits without holding anything, in its order.
+ * Takes the login lock of a credential, which one run holds at a time across all processes; returns its release function. Waiting does
+ * not count towards the run's timeout. Throws RunInLine when the logins before it take long: then the run queues without holding
+ * anything.
  */
 export async function takeLoginTurn(
   services: EngineServices,
@@ -34,7 +35,7 @@ export async function takeLoginTurn(
   };
   const patienceMs = mayStandInLine ? limits.loginPatienceMs : Infinity;
   return await clock.standStill(async () => {
-    // A run that has stood in line may have the right already: it doesn't wait for those that came later.
+    // A run that has queued may already hold the lock: it does not wait for runs that came later.
     const mayHaveIt = request.epoch > 1;
     const end = mayHaveIt ? () => {} : await services.loginTurns.take(credentialId, patienceMs, signal);
     if (end === undefined) return stand();
@@ -55,7 +56,7 @@ export async function takeLoginTurn(
   });
 }
 
-/** False: the login of another process takes long, or others stand in line. */
+/** False: a login in another process takes long, or other runs are queued. */
 async function takeSoon(
   { db, loginTimeoutMs }: EngineServices,
   request: LoginTurnRequest,

@@ -23,20 +23,19 @@ import type { BeforeHop } from "./record-use.ts";
 
 type SendRest = Parameters<SendOutbound> extends [OutboundRequest, ...infer Rest] ? Rest : never;
 
-/** A way to one target: its origins, and what a login gave (nothing for a node without a credential). */
+/** Access to one target: its origins and the login's session (empty for a node without a credential). */
 export interface TargetSession {
   readonly send: SendOutbound;
   readonly jar: SessionJar;
-  /** Closes connections that belong to this session alone. */
+  /** Closes connections that only this session uses. */
   close(): Promise<void>;
 }
 
 /**
- * Binds requests to a set of origins. Secrets are added here, behind the caller's back, to requests that the gate has
- * accepted for one of these origins: cookies by the jar's own rules, the login's headers and query parameters to the origin of
- * the request only, its certificate to any of them that asks for one. Of a target with a credential
- * `beforeHop` records each hop before it is made. What comes back passes `door` before anybody sees it, and so does what nodes send;
- * without one (of logins, which work with secrets) it stays as it is.
+ * Restricts requests to a set of origins. Secrets are added here, invisibly to the caller, to requests that the gate has accepted for
+ * one of these origins: cookies by the jar's rules, the login's headers and query parameters only for the origin of the request, its
+ * certificate for any of them that asks for one. With a credential, `beforeHop` records each hop before it is made. Requests of nodes
+ * and all responses pass through `door`; without a door (for logins, which work with secrets) they stay unchanged.
  */
 export function openTarget(
   gate: Gate,
@@ -68,7 +67,7 @@ export function openTarget(
   };
 }
 
-/** What all requests of a session share. */
+/** The state that all requests of a session share. */
 interface Way {
   readonly gate: Gate;
   readonly origins: readonly string[];
@@ -100,7 +99,7 @@ async function sendOnce(
       maxBytes: request.maxBytes ?? limits.responseBytesMax,
       timeoutMs: request.timeoutMs ?? limits.requestTimeoutMs,
       prepareHop: async (hop, { sameOriginAsFirst, method }) => {
-        // What is at another origin than the first, a redirect has led to.
+        // Another origin than the first was reached by a redirect.
         await beforeHop?.(hop, sameOriginAsFirst).catch((error: unknown) => {
           throw sameOriginAsFirst ? error : afterFirstHop(error);
         });
@@ -121,13 +120,13 @@ async function sendOnce(
     },
     signal,
   );
-  // The request was sent, whatever becomes of its answer.
+  // The request was sent, whatever happens to its response.
   if (jar.overflow !== null) throw new OutboundError("unreadable", jar.overflow);
   const kept = response.kept && keeping ? { ...response.kept, sizeBytes: keeping.sizeBytes } : response.kept;
   return { ...response, kept };
 }
 
-/** The request itself was sent before: that this hop is refused says nothing about it. */
+/** The request itself was already sent: the refusal of this hop says nothing about it. */
 const afterFirstHop = (error: unknown): unknown =>
   error instanceof OutboundError && error.failure === "refused"
     ? new OutboundError("redirect_outside", error.message, { cause: error })
@@ -170,7 +169,7 @@ function keepBehind(door: Door | null, keep: KeepBody, first: URL): Keeping {
   };
 }
 
-/** What the first origin repeats of our parameters in a redirect stays there. */
+/** Parameters that the first origin repeats in a redirect stay with that origin. */
 function hopUrl(hop: URL, sameOriginAsFirst: boolean, query: SessionQuery): URL {
   if (query.length === 0) return hop;
   return sameOriginAsFirst ? withSessionQuery(hop, query) : new URL(withoutSessionQuery(hop.href, query));
@@ -201,7 +200,7 @@ export function absoluteUrl(
   return url;
 }
 
-/** COPY and MOVE have the target send its data on: to a place within the hosts, as whatever else the data says where to. */
+/** COPY and MOVE make the target send its data on; the destination must be within the hosts as well. */
 function requireDestination(
   { method, headers = [] }: OutboundRequest,
   url: URL,
@@ -216,7 +215,7 @@ function requireDestination(
       );
 }
 
-/** The gate's errors in the words of the domain: it lives below it and can't know them. */
+/** Translates the gate's errors into the domain's: the gate is below the domain and can't know them. */
 async function mapGateErrors(
   response: Promise<OutboundResponse>,
   door: Door | null,

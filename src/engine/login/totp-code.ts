@@ -2,21 +2,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseTotpSecret, totpCode } from "#domain/totp.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 
-/** With less of a step left than this, the next one is waited for. docs/decisions/0021. */
+/** With less time than this left in a step, it waits for the next one. docs/decisions/0021. */
 const LEFT_MS_MIN = 5_000;
 const STEPS_WAITED_MAX = 4;
 
-/** A clock, and the time steps of which nobody has used a code before. */
+/** A clock, and the time steps whose codes are unused. */
 export interface TotpSteps {
   nowMs(): Promise<number>;
-  /** False: it was taken before. */
+  /** False: the step was already taken. */
   take(fieldKey: string, step: number): Promise<boolean>;
 }
 
 /**
- * A one-time code that nobody has sent before: its time step is taken in the database before it is used, so that parallel
- * runs of one credential never send the same code twice. By the database's clock, moved by at most one step to where the
- * target's own clock seems to stand. Waits for the next step when needed.
+ * Returns an unused one-time code: its time step is taken in the database first, so that parallel runs of one credential never send the
+ * same code twice. Uses the database's clock, adjusted by at most one step towards the target's clock. Waits for the next step when
+ * needed.
  */
 export async function nextTotpCode(
   steps: TotpSteps,

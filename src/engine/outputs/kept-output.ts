@@ -9,13 +9,13 @@ import type { NodeOutput, RunContext } from "#engine/run-context.ts";
 import { readSmall, streamOf } from "./small-bytes.ts";
 import { encodeRecords, type RecordCounts } from "./spool.ts";
 
-/** An output as it goes into its row. */
+/** An output in the form that its row stores. */
 export type KeptOutput = Pick<
   FinishedStep,
   "outputKind" | "output" | "blob" | "filename" | "contentType" | "recordsTotal" | "recordsValid"
 >;
 
-/** Keeps what a node or a step gives: small as it is, larger as an object. Secrets of the run are taken out of it. */
+/** Stores the output of a node or step: in the row if it is small, otherwise as an object. Secrets of the run are redacted. */
 export async function keepOutput(run: RunContext, flow: Flow | null): Promise<KeptOutput> {
   const counts: RecordCounts = { total: 0, valid: 0 };
   const isRecords = flow?.kind === "records";
@@ -35,7 +35,7 @@ export async function keepOutput(run: RunContext, flow: Flow | null): Promise<Ke
 
 const bytesOf = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
 
-/** The same that was kept, for those that read it. */
+/** The stored output, for its readers. */
 export async function reopenOutput(blobs: Blobs, { blob, ...kept }: KeptOutput): Promise<NodeOutput> {
   return await openOutput(blobs, {
     ...kept,
@@ -48,14 +48,14 @@ export async function reopenOutput(blobs: Blobs, { blob, ...kept }: KeptOutput):
 
 type Blobs = RunContext["services"]["blobs"];
 
-/** An output as its row has it. */
+/** An output in the form of its row. */
 type StoredOutput = Pick<
   RunStep,
   "outputKind" | "output" | "blobKey" | "blobBytes" | "filename" | "contentType"
 > &
   Partial<Pick<RunStep, "recordsTotal" | "recordsValid">>;
 
-/** What a node or a step gave, from its row or from the store. */
+/** Reads the output of a node or step, from its row or the object store. */
 export async function openOutput(blobs: Blobs, step: StoredOutput): Promise<NodeOutput> {
   const open = opener(blobs, step.output, step.blobKey);
   if (step.outputKind === "records") {
@@ -71,7 +71,7 @@ export async function openOutput(blobs: Blobs, step: StoredOutput): Promise<Node
   return { kind: "value", value };
 }
 
-/** What reads a stored output, from its row or from the store; null: there is none. */
+/** A reader of a stored output, from its row or the object store; null: there is none. */
 function opener(
   blobs: Blobs,
   output: Buffer | null,
@@ -98,7 +98,7 @@ function valueKind(flow: Flow | null): FinishedStep["outputKind"] {
   return flow?.kind === "value" ? flow.value.form : "absent";
 }
 
-/** What the target says of a file is its word, and cleaned of secrets like all that it says. */
+/** A file's name and type come from the target, so they are redacted like everything else. */
 function fileNames(
   flow: Flow | null,
   { redact }: RunContext,

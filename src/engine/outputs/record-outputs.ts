@@ -13,8 +13,8 @@ const COMMA = 0x2c;
 const NEWLINE = 0x0a;
 
 /**
- * Writes one result key: the JSON that `direct` shows, as a Brotli object, or as it is when it fits the row. Spec, Run results. Of an
- * object the count stands last: it is compressed while the records come, which nothing holds or writes down before.
+ * Writes one result key: the JSON that `direct` returns, as a Brotli object, or uncompressed if it fits the row. Spec, Run results. In
+ * an object the count comes last, because the records are compressed as they arrive and never held.
  */
 export async function writeResult(
   services: Pick<EngineServices, "blobs">,
@@ -44,7 +44,7 @@ export async function writeResult(
   return { key, totalRecords: counts.total, jsonBytes, content: null, blob };
 }
 
-/** `lines` are whole lines, as `encodeRecords` gives them. */
+/** `lines` are complete lines from `encodeRecords`. */
 async function* resultJson(lines: AsyncIterable<Uint8Array>, counts: RecordCounts): AsyncIterable<Buffer> {
   yield Buffer.from('{"records":[');
   let first = true;
@@ -56,14 +56,14 @@ async function* resultJson(lines: AsyncIterable<Uint8Array>, counts: RecordCount
   yield Buffer.from(`],"totalRecords":${counts.total}}`);
 }
 
-/** Lines of JSON as the items of a list, in place. */
+/** Turns lines of JSON into items of a list, in place. */
 function listOf(lines: Buffer): Buffer {
   const list = lines.at(-1) === NEWLINE ? lines.subarray(0, -1) : lines;
   for (let at = list.indexOf(NEWLINE); at !== -1; at = list.indexOf(NEWLINE, at + 1)) list[at] = COMMA;
   return list;
 }
 
-/** Chunk by chunk: no more of them are made than are compressed, so that none waits in memory. */
+/** Produces one chunk at a time, only as fast as they are compressed, so that none waits in memory. */
 async function* compressed(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const compress = createBrotliCompress(RESULT_COMPRESSION);
   const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => {

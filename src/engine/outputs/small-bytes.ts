@@ -1,11 +1,11 @@
 import { limits } from "#domain/limits.ts";
 
-/** Bytes that fit a row, or a stream of all of them. */
+/** Bytes that fit a row, or a stream of all bytes. */
 export type SmallBytes =
   | { readonly content: Buffer; readonly stream: null }
   | { readonly content: null; readonly stream: AsyncIterable<Uint8Array> };
 
-/** Reads no further than it takes to know whether the bytes fit a row. */
+/** Reads only far enough to know whether the bytes fit a row. */
 export async function readSmall(bytes: AsyncIterable<Uint8Array>): Promise<SmallBytes> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -31,7 +31,7 @@ async function* joined(
   }
 }
 
-/** The bytes of a row as a stream like any other. */
+/** The bytes of a row as a stream. */
 export async function* streamOf(content: Uint8Array): AsyncIterable<Uint8Array> {
   if (content.length > 0) yield content;
 }

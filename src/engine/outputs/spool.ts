@@ -6,13 +6,13 @@ import type { RecordBatches } from "#domain/record.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import type { Redactor } from "#engine/redaction/redact.ts";
 
-/** How many records went by. */
+/** Number of records written. */
 export interface RecordCounts {
   total: number;
   valid: number;
 }
 
-/** Record sets as newline-delimited JSON, one record a line. Counts as it goes. */
+/** Encodes records as newline-delimited JSON, one per line, and counts them. */
 export async function* encodeRecords(
   batches: RecordBatches,
   redact: Pick<Redactor, "lines">,
@@ -26,13 +26,13 @@ export async function* encodeRecords(
   }
 }
 
-/** Whose a scratch folder is; null for a name that we don't give. */
+/** The claim that a scratch folder belongs to; null: not one of our names. */
 export function readScratchName(name: string): { readonly runId: string; readonly epoch: number } | null {
   const match = /^(run_[0-9A-Za-z]+)-(\d{1,9})-[0-9A-Za-z]{6}$/.exec(name);
   return match && { runId: match[1] ?? "", epoch: Number(match[2]) };
 }
 
-/** Files of one run, gone with it. */
+/** Temporary files of one run. */
 export class Scratch {
   readonly #parent: string;
   readonly #folder: string;
@@ -43,7 +43,7 @@ export class Scratch {
     this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
   }
 
-  /** Removes what killed workers left of this run; only the holder of its lease may. */
+  /** Removes files that killed workers left of this run. Only the holder of its lease may call it. */
   static async sweep(parent: string, runId: string): Promise<void> {
     const left = await readdir(parent).catch(() => []);
     for (const name of left.filter((each) => each.startsWith(`${runId}-`))) {
@@ -51,7 +51,7 @@ export class Scratch {
     }
   }
 
-  /** Writes a stream to a new file and gives a reader of it. Throws StoreFailed when the disk is full. */
+  /** Writes a stream to a new file and returns a reader of it. Throws StoreFailed when the disk is full. */
   async keep(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
     try {
       return await this.#write(bytes);

@@ -6,8 +6,8 @@ import type { EngineServices } from "#engine/services.ts";
 import { readScratchName } from "./spool.ts";
 
 /**
- * Removes the scratch folders of claims that no worker holds any more: a killed worker's, when its run went on elsewhere or
- * never did. One that is held, by whatever process, stays: a folder is made after its run was claimed.
+ * Removes the scratch folders of claims that no worker holds any more, such as those of a killed worker. Folders of held claims stay:
+ * a folder is created after its run was claimed.
  */
 export async function sweepScratch(
   services: Pick<EngineServices, "db" | "scratchFolder" | "log">,
@@ -33,7 +33,7 @@ async function listAbandonedScratch(db: Database, scratchFolder: string): Promis
   return found.filter(({ claim }) => !kept.has(`${claim.runId}-${claim.epoch}`)).map(({ name }) => name);
 }
 
-/** Those of them that nobody has written to since `before`. */
+/** The folders that nobody has written to since `before`. */
 export async function listForgottenScratch(
   db: Database,
   scratchFolder: string,

@@ -7,25 +7,25 @@ import { merged, type Cut } from "./cuts.ts";
 import type { RunSecrets } from "./run-secrets.ts";
 import type { SecretSearch } from "./secret-search.ts";
 
-/** What is looked for, and what stands in its place. */
+/** The search, and the replacement of its matches. */
 export interface Cleaning {
   readonly secrets: RunSecrets;
   readonly place: Place;
 }
 
-/** Bytes that are looked at in one step, at first, at most and at least, and how long steps may take together before others have their turn. */
+/** Bytes per step (initial, maximum, minimum), and how long consecutive steps may take before yielding. */
 const FIRST_STEP_BYTES = 32_768;
 const STEP_BYTES = 131_072;
 const LEAST_STEP_BYTES = 8_192;
 const TURN_MS = 4;
-/** A text that begins before a step: its escapes are whole then. */
+/** Bytes before a step that are searched with it, so that its escapes are complete. */
 const OVERLAP_BYTES = 64;
-/** A longer text that is a number or a string as a whole is no JSON of anybody's. */
+/** A longer text that is a single number or string is not treated as JSON. */
 const SCALAR_BYTES_MAX = 65_536;
-/** What is parsed to be cleaned, where cutting can't do: in one step, before anybody has counted what is in it. */
+/** The largest text that is parsed for redaction where cutting is impossible: parsing is one uninterrupted step. */
 const PARSED_BYTES_MAX = 131_072;
 
-/** A short text, at once. */
+/** Redacts a short text in one step. */
 export function cleanText(
   text: string,
   { secrets, place }: Cleaning,
@@ -39,7 +39,7 @@ export function cleanText(
   return replaceCuts(bytes, cuts, 0, (found) => place(found, false)).toString("utf8");
 }
 
-/** A whole text: JSON stays JSON, also where a number of it is cut. Null: nothing was found. */
+/** Redacts a whole text: JSON stays JSON, even where part of a number is cut. null: nothing was found. */
 export function* cleanBytes(bytes: Buffer, cleaning: Cleaning): Generator<void, Buffer | null> {
   const { secrets, place } = cleaning;
   if (secrets.inTexts.size === 0) return null;
@@ -50,7 +50,7 @@ export function* cleanBytes(bytes: Buffer, cleaning: Cleaning): Generator<void, 
   return cut ?? cleanParsed(bytes, cleaning) ?? replaceCuts(bytes, cuts, 0, (found) => place(found, false));
 }
 
-/** The end of what has come is held back: a secret may begin there. JSON stays JSON. */
+/** Redacts a stream. Its current end is held back, because a secret may begin there. JSON stays JSON. */
 export async function* cleanStream(
   source: AsyncIterable<Uint8Array>,
   cleaning: Cleaning,
@@ -85,7 +85,7 @@ export async function* cleanStream(
   if (rest.length > 0) yield rest;
 }
 
-/** How far a stream may go on: no cut is cut in two, which may be longer when more has come. */
+/** How far a stream may be passed on: no match is split, as it may grow when more data arrives. */
 function pieceBefore(
   bytes: Buffer,
   end: number,
@@ -115,13 +115,13 @@ function* cleanPiece(
   return cut ?? replaceCuts(bytes.subarray(0, piece.end), inside, 0, (found) => place(found, false));
 }
 
-/** A short JSON value, at once: its strings, keys and numbers one by one. */
+/** Redacts a short JSON value in one step: its strings, keys and numbers one by one. */
 export function cleanJson(value: Json, cleaning: Cleaning): Json {
   if (typeof value === "string") return cleanText(value, cleaning);
   if (typeof value === "number") return cleanNumber(value, cleaning);
   if (Array.isArray(value)) return value.map((item: Json) => cleanJson(item, cleaning));
   if (!isJsonObject(value)) return value;
-  // `fromEntries` defines: a key `__proto__` stays a key.
+  // `fromEntries` defines properties: a key `__proto__` stays a key.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [cleanKey(key, cleaning), cleanJson(item, cleaning)]),
   );
@@ -141,13 +141,13 @@ function cleanNumber(value: number, cleaning: Cleaning): Json {
 const cleanKey = (key: string, cleaning: Cleaning): string =>
   cleaning.secrets.isKept(key) ? key : cleanText(key, cleaning);
 
-/** Records as newline-delimited JSON, in UTF-8, and which of them were touched: their new line, by their place. */
+/** Records as newline-delimited JSON in UTF-8, with the new lines of changed ones by index. */
 export interface CleanLines {
   readonly bytes: Buffer;
   readonly touched: ReadonlyMap<number, DataRecord>;
 }
 
-/** Only those records are taken apart in which something was found. */
+/** Only records with a match are parsed. */
 export function* cleanLines(records: readonly DataRecord[], cleaning: Cleaning): Generator<void, CleanLines> {
   const bytes = Buffer.from(linesOf(records), "utf8");
   const touched = new Map<number, DataRecord>();
@@ -176,7 +176,7 @@ export function* cleanLines(records: readonly DataRecord[], cleaning: Cleaning):
 const linesOf = (records: readonly DataRecord[]): string =>
   `${records.map((record) => JSON.stringify(record)).join("\n")}\n`;
 
-/** The record's own keys stay, also when somebody's password is `isValid`. */
+/** The record's own keys stay, even if someone's password is `isValid`. */
 function cleanRecord({ data, errors, isValid }: DataRecord, cleaning: Cleaning): DataRecord {
   return {
     data: cleanJson(data, cleaning) as JsonObject,
@@ -189,7 +189,7 @@ function cleanRecord({ data, errors, isValid }: DataRecord, cleaning: Cleaning):
   };
 }
 
-/** Null: it is no JSON, or too long or too deep to be written again. */
+/** null: not JSON, or too long or too deep to be serialised again. */
 function cleanParsed(bytes: Buffer, cleaning: Cleaning): Buffer | null {
   if (bytes.length > (beginsAsJson(bytes) ? PARSED_BYTES_MAX : SCALAR_BYTES_MAX) || !isUtf8(bytes))
     return null;
@@ -210,7 +210,7 @@ function beginsAsJson(bytes: Uint8Array): boolean {
   return bytes[at] === 0x5b || bytes[at] === 0x7b;
 }
 
-/** A text that is built to be slow is looked at in smaller steps. */
+/** A text crafted to be slow is searched in smaller steps. */
 export function* findInSteps(search: SecretSearch, bytes: Buffer): Generator<void, readonly Cut[]> {
   const { reach } = search;
   let step = Math.max(FIRST_STEP_BYTES, reach);
@@ -236,7 +236,7 @@ export function atOnce<T>(steps: Generator<void, T>): T {
   }
 }
 
-/** Others have their turn every few milliseconds. */
+/** Yields to the event loop every few milliseconds. */
 export async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
   let beganMs = performance.now();
   for (;;) {

@@ -1,22 +1,21 @@
 import { BACKSLASH, COLON, endOfString, isEscaped, QUOTE } from "#lib/scan-json.ts";
 import type { Cut } from "./cuts.ts";
 
-/** Bytes between two pauses. */
+/** Bytes between two yields. */
 const TURN_BYTES = 262_144;
 
-/** What stands in place of something that was found; `isNumber`: it is all of a number of JSON. */
+/** Returns the replacement of a match; `isNumber`: the match is a complete JSON number. */
 export type Place = (found: Uint8Array, isNumber: boolean) => string;
 
-/** A piece of a JSON text: up to where it goes, and whether it begins inside a string. A text that is whole is neither. */
+/** A piece of a JSON text: its end, and whether it begins inside a string. */
 export interface JsonPiece {
   readonly end: number;
   readonly inString: boolean;
 }
 
 /**
- * Replaces parts of a JSON text so that it stays JSON: inside its strings, and a number as a string with the part replaced. A key
- * that `isKept` says stays. Null: a part goes over the end of a string or a number, or the text is no JSON. Yields between steps of
- * bounded length.
+ * Replaces parts of a JSON text so that it stays JSON: inside strings, and in numbers, which become strings. Keys for which `isKept` is
+ * true stay. null: a part crosses the end of a string or number, or the text is not JSON. Yields between steps of bounded length.
  */
 export function* cutJson(
   bytes: Buffer,
@@ -65,7 +64,7 @@ export function* cutJson(
 const isAllOf = (cut: Cut | undefined, { first, end }: Token): boolean =>
   cut?.start === first && cut.end === end;
 
-/** The bytes with what `place` gives where the cuts are; `offset` is where the bytes begin in what the cuts were found in. */
+/** The bytes with the cuts replaced by `place`; `offset` is the position of the bytes in the text that has the cuts. */
 export function replaceCuts(
   bytes: Buffer,
   cuts: readonly Cut[],
@@ -84,12 +83,12 @@ export function replaceCuts(
   return Buffer.concat(parts);
 }
 
-/** A longer string, or one that began before, may be cut in two at any place. */
+/** A longer string, or one that began earlier, may be split anywhere. */
 const WHOLE_STRING_BYTES_MAX = 4_096;
 
 /**
- * A place at or before `end` where a JSON text may be cut in two without cutting a short string or a number, and whether it is
- * inside a string; `inString` says that of the beginning.
+ * A position at or before `end` where a JSON text may be split without splitting a short string or a number, and whether it is inside a
+ * string; `inString`: whether the beginning is.
  */
 export function jsonBreak(bytes: Uint8Array, end: number, inString: boolean): JsonPiece {
   let isInside = inString;
@@ -115,7 +114,7 @@ export function jsonBreak(bytes: Uint8Array, end: number, inString: boolean): Js
 
 interface Token {
   readonly isString: boolean;
-  /** Without its quotes. */
+  /** A string without its quotes. */
   readonly first: number;
   readonly end: number;
 }
@@ -130,13 +129,13 @@ function readToken(bytes: Buffer, at: number, piece: JsonPiece | null): Token | 
   return end === at ? null : { isString: false, first: at, end };
 }
 
-/** Up to its closing quote, or to `last` without one. */
+/** The end of a string: its closing quote, or `last` if there is none. */
 function restOfString(bytes: Buffer, first: number, last: number): Token {
   const end = endOfString(bytes, first, last);
   return { isString: true, first, end: end === -1 ? last : end };
 }
 
-/** The letters of `e` only inside: `true` and `else` are no numbers. */
+/** `e` only inside: `true` and `else` are not numbers. */
 const isOfNumber = (byte: number | undefined): boolean =>
   byte !== undefined &&
   ((byte >= 0x30 && byte <= 0x39) ||

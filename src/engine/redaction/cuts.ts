@@ -4,7 +4,7 @@ export interface Cut {
   readonly end: number;
 }
 
-/** In order, and what overlaps or touches as one. */
+/** Sorts cuts, and merges those that overlap or touch. */
 export function merged(cuts: readonly Cut[]): readonly Cut[] {
   if (cuts.length < 2) return cuts;
   const all: { start: number; end: number }[] = [];

@@ -1,19 +1,19 @@
-/** A text with its escapes taken away. */
+/** A text with its escapes decoded. */
 export interface Decoded {
   readonly bytes: Uint8Array;
-  /** Where in the text it was made of the character at a place began; of its length: that text's length. */
+  /** The position in the source where the character at an index began; for the length: the source's length. */
   origin(at: number): number;
 }
 
-/** What one escape stands for, and where it ends. */
+/** The meaning of one escape, and its end. */
 interface Escape {
   readonly end: number;
-  /** A code point, or one byte as it is. */
+  /** A code point, or one raw byte. */
   readonly code: number;
   readonly isByte: boolean;
 }
 
-/** Two writers over another, and what the text itself may look like an escape of. */
+/** Passes: for two nested encodings, and one for text that merely looks escaped. */
 const PASSES_MAX = 6;
 
 const BACKSLASH = 0x5c;
@@ -22,9 +22,9 @@ const AMPERSAND = 0x26;
 const SEMICOLON = 0x3b;
 
 /**
- * Takes away the escapes of JSON, JavaScript (`\x`, `\u`, octal), URLs and HTML, again and again until there are none: what two
- * writers escaped over another comes out the same, and so does a text that only looks escaped, when it is decoded as well. Bytes
- * are UTF-8. Null: there are no escapes.
+ * Decodes the escapes of JSON, JavaScript (`\x`, `\u`, octal), URLs and HTML repeatedly until there are none. Text that was escaped
+ * twice gives the same result, and so does text that only looks escaped, if it is decoded as well. Bytes are UTF-8. null: there are no
+ * escapes.
  */
 export function decodeEscapes(bytes: Uint8Array): Decoded | null {
   let decoded: Decoded | null = null;
@@ -42,14 +42,14 @@ const through = (before: Decoded, next: Decoded): Decoded => ({
   origin: (at) => before.origin(next.origin(at)),
 });
 
-/** Shorter stretches are copied byte by byte. */
+/** Shorter runs are copied byte by byte. */
 const STRETCH_BYTES = 64;
 
 function decodeOnce(source: Uint8Array): Decoded | null {
   let at = nextIntroducer(source, 0);
   if (at === source.length) return null;
   const bytes = new Uint8Array(source.length);
-  // Where stretches without escapes begin: here, and in the source.
+  // Where runs without escapes begin: in the output, and in the source.
   const begins: number[] = [0];
   const origins: number[] = [0];
   let [length, done] = [0, 0];
@@ -107,7 +107,7 @@ const CONTROLS: ReadonlyMap<number, number> = new Map(
   Object.entries({ n: 10, r: 13, t: 9, b: 8, f: 12 }).map(([letter, code]) => [letter.charCodeAt(0), code]),
 );
 
-/** All backslashes that stand together are one: a text inside a text inside a text doubles them each time. */
+/** Consecutive backslashes count as one: each level of nesting doubles them. */
 function readBackslashes(source: Uint8Array, at: number): Escape | null {
   let next = at;
   while (source[next] === BACKSLASH) next++;
@@ -125,7 +125,7 @@ function readBackslashes(source: Uint8Array, at: number): Escape | null {
 
 const asItIs = (at: number, byte: number): Escape => ({ end: at + 1, code: byte, isByte: true });
 
-/** `0026`, `{26}`, or two halves of a code point; `at` is behind the `u`. */
+/** `0026`, `{26}`, or a surrogate pair; `at` is after the `u`. */
 function readUnicode(source: Uint8Array, at: number): Escape | null {
   if (source[at] === 0x7b) {
     let end = at + 1;
@@ -147,7 +147,7 @@ function readUnicode(source: Uint8Array, at: number): Escape | null {
   return { end: at + 4, code, isByte: false };
 }
 
-/** `%26`, or `%u0026` as old scripts write it. */
+/** `%26`, or `%u0026` from old scripts. */
 function readPercent(source: Uint8Array, at: number): Escape | null {
   if (source[at + 1] === 0x75) {
     const code = hexNumber(source, at + 2, 4);
@@ -168,7 +168,7 @@ function readEntity(source: Uint8Array, at: number): Escape | null {
   return code === undefined ? null : { end: end + 1, code, isByte: false };
 }
 
-/** `38`, `x26`, with or without a semicolon; `at` is behind the `#`. */
+/** `38` or `x26`, with or without a semicolon; `at` is after the `#`. */
 function readNumbered(source: Uint8Array, at: number): Escape | null {
   const isHex = source[at] === 0x78 || source[at] === 0x58;
   const first = isHex ? at + 1 : at;
@@ -233,7 +233,7 @@ function writeUtf8(bytes: Uint8Array, at: number, code: number): number {
   return at + 4;
 }
 
-/** HTML, named character references: those of ASCII, and of Latin-1 from U+00A0 on in their order. */
+/** Named character references of HTML: those for ASCII, and for Latin-1 from U+00A0 in order. */
 const LATIN_1 =
   "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml";
 

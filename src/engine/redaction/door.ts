@@ -18,26 +18,26 @@ import { mayHoldHandle, putBack } from "./put-back.ts";
 import { cookieSecrets, type RunSecrets } from "./run-secrets.ts";
 
 /**
- * What stands between a target and the nodes of a Blueprint: nothing that a target gives reaches a node, an expectation or an
- * expression with a secret of the run in it, so that no author's expression can turn one into something that is not found any more.
- * What the target gave itself comes in as a handle, and goes back to it.
+ * The redaction between a target and the nodes of a Blueprint. No response reaches a node, expectation or expression with a secret of
+ * the run in it, so that no author's expression can transform a secret into a form that the search misses. Values that the target
+ * itself gave become handles, which are replaced by the values in requests to it.
  */
 export interface Door {
-  /** The values of cookies that a response sets, before anybody sees the response. */
+  /** Registers the cookies that a response sets, before anything else sees the response. */
   learn(cookies: readonly string[]): void;
-  /** A response as nodes see it. */
+  /** The response that nodes see. */
   enter(response: OutboundResponse): Promise<OutboundResponse>;
-  /** A body of this origin that is kept in a file, while it comes. */
+  /** A body from this origin, redacted while it is saved to a file. */
   enterFile(bytes: AsyncIterable<Uint8Array>, origin: string): AsyncIterable<Uint8Array>;
-  /** Records of what was packed when it came in (a sheet, a PDF, a page in its own charset). */
+  /** Records from content that was packed on arrival (a spreadsheet, a PDF, a page in another charset). */
   enterRecords(batches: RecordBatches): RecordBatches;
-  /** What is said of a request that failed. */
+  /** The message of a failed request. */
   message(text: string): string;
-  /** A node's request to `url` as it is sent. Throws OutboundError. */
+  /** A node's request to `url` in the form in which it is sent. Throws OutboundError. */
   leave(request: OutboundRequest, url: URL): OutboundRequest;
 }
 
-/** `handles`: of the credential with which the requests are made; null: they are made without one. */
+/** `handles`: those of the requests' credential; null: the requests have none. */
 export function openDoor(secrets: RunSecrets, handles: Handles | null): Door {
   const plain: Cleaning = { secrets, place: () => REDACTED };
   const cleaningOf = (origin: string): Cleaning =>
@@ -93,7 +93,7 @@ async function cleanResponse(response: OutboundResponse, cleaning: Cleaning): Pr
   return { ...response, url: address, headers: shown, body: bytes, text };
 }
 
-/** Values come as bytes, one a character. */
+/** Values are byte strings, one byte per character. */
 async function cleanHeaders(
   headers: ReadonlyMap<string, string>,
   { secrets, place }: Cleaning,
@@ -117,11 +117,11 @@ async function cleanHeaders(
 
 interface CleanBody {
   readonly bytes: Buffer;
-  /** It was written anew, in another charset than its own. */
+  /** The body was re-encoded, in another charset than its own. */
   readonly isUtf8: boolean;
 }
 
-/** Null: nothing was found. */
+/** null: nothing was found. */
 async function cleanBody(response: OutboundResponse, cleaning: Cleaning): Promise<CleanBody | null> {
   const { body } = response;
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

@@ -1,11 +1,11 @@
 import type { Cut } from "./cuts.ts";
 import { BASE64, BETWEEN, lookAround, NO_CHARACTER, type Wanted } from "./find-encoded.ts";
 
-/** Windows of four characters: 24 bits. */
+/** A window is four characters: 24 bits. */
 const WINDOW = 4;
-/** Characters of the shortest thing that is looked for. */
+/** Characters of the shortest pattern. */
 const SHORTEST = 8;
-/** Five bytes hold six whole characters, so that of three windows one after the other one lies within them. */
+/** Five bytes contain six whole characters, so that one of three consecutive windows lies within them. */
 const STRIDE = 3;
 const BYTES = 5;
 const LINE_FEED = 0x0a;
@@ -13,11 +13,11 @@ const CARRIAGE_RETURN = 0x0d;
 const HASH_BITS = 18;
 const hashOf = (bits: number): number => Math.imul(bits, 0x9e37_79b1) >>> (32 - HASH_BITS);
 
-/** What four characters of base64 can be of the beginnings of what is looked for, however the bytes are grouped by three. */
+/** All four-character windows of base64 that the beginnings of patterns can produce, for any grouping of bytes by three. */
 export interface Base64Windows {
-  /** Of five bytes or more. */
+  /** Patterns of five bytes or more. */
   add(form: Uint8Array): void;
-  /** How many characters before the window a byte and a character begin together, a bit for each way; 0: these are no such bits. */
+  /** A bit for each number of characters before the window at which a byte and a character begin together; 0: no pattern has this window. */
   find(bits: number): number;
 }
 
@@ -31,7 +31,7 @@ export function base64Windows(): Base64Windows {
         const [a = 0, b = 0, c = 0, d = 0] = form.subarray(first, first + 4);
         const four = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;
         const bits = (four >>> (8 - (offset & 7))) & 0xff_ffff;
-        // Six bits a character, eight a byte: three characters back for each two bits.
+        // Six bits per character, eight per byte: three characters back for each two bits.
         const back = (3 * (offset >> 1)) & 3;
         ways.set(bits, (ways.get(bits) ?? 0) | (1 << back));
         const hash = hashOf(bits);
@@ -46,8 +46,8 @@ export function base64Windows(): Base64Windows {
 }
 
 /**
- * Base64, also in lines and anywhere inside a longer text. Every third window is looked at; one with the bits of something that is
- * looked for leads to decoding what is around it. Across the ends of lines, where windows would be cut in two, every window is.
+ * Finds patterns in base64, in lines and anywhere inside a longer text. It checks every third window; if one has the bits of a pattern,
+ * its surroundings are decoded. Across line ends, which would split windows, it checks every window.
  */
 export function findBase64(text: Uint8Array, windows: Base64Windows, wanted: Wanted, found: Cut[]): void {
   const { values } = BASE64;
@@ -72,7 +72,7 @@ export function findBase64(text: Uint8Array, windows: Base64Windows, wanted: Wan
     at = nextLineEnd(text, acrossLines(text, at, windows, lookAcross));
 }
 
-/** Where the next characters stand that are enough for the shortest thing; looked for from their end, so that words are passed over. */
+/** The next run of characters that is long enough for the shortest pattern. Searches backwards from its end to skip words. */
 function nextRun(text: Uint8Array, first: number): number {
   const { values } = BASE64;
   for (let start = first; start + SHORTEST <= text.length;) {
@@ -84,11 +84,11 @@ function nextRun(text: Uint8Array, first: number): number {
   return text.length;
 }
 
-/** `last`: where a group ends. What was decoded once with the same grouping is not decoded again. */
+/** `last`: the end of a group. Nothing is decoded twice with the same grouping. */
 function lookOnce(text: Uint8Array, wanted: Wanted, found: Cut[]): (last: number) => void {
   const { values } = BASE64;
   const doneTo = [-1, -1, -1, -1];
-  // Those between are counted as far as this, which makes a grouping go on over the end of a line.
+  // Separators are skipped up to here, so that a grouping continues across a line end.
   let counted = 0;
   let between = 0;
   return (last) => {
@@ -106,7 +106,7 @@ function nextLineEnd(text: Uint8Array, first: number): number {
   return lone < 0 ? feed : lone;
 }
 
-/** Every window with characters within seven of the end of a line at `lineEnd`, and of those that follow so near. Gives where it ended. */
+/** Checks every window within seven characters of the line end at `lineEnd`, and of following line ends as near. Returns its end. */
 function acrossLines(
   text: Uint8Array,
   lineEnd: number,
@@ -141,5 +141,5 @@ function acrossLines(
   return Math.max(at, lineEnd + 1);
 }
 
-/** Two windows but one character. */
+/** Two windows less one character. */
 const NEAR = 7;

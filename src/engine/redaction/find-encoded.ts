@@ -1,22 +1,22 @@
 import type { Cut } from "./cuts.ts";
 
-/** Of what is looked for in an encoding: all that 24 bits of it can be. */
+/** All 24-bit windows that patterns can have in an encoding. */
 export const BLOCK = 3;
 export const BLOCK_BITS = 17;
 export const placeOf = (block: number): number => Math.imul(block, 0x9e37_79b1) >>> (32 - BLOCK_BITS);
 
-/** The bytes of the shortest thing that is looked for. */
+/** Bytes of the shortest pattern. */
 const SHORTEST = 6;
 
 export const NO_CHARACTER = 0xff;
-/** Between two characters of an encoding, and none of it. All other values are lower. */
+/** A separator between characters of an encoding. All other values are lower. */
 export const BETWEEN = 0xfe;
 
-/** A way to write bytes in characters that stand for so many bits each. */
+/** An encoding of bytes as characters of a fixed number of bits. */
 export interface Encoding {
   readonly values: Uint8Array;
   readonly bits: number;
-  /** After so many characters a byte begins where a character does. */
+  /** Number of characters after which a byte and a character begin together. */
   readonly group: number;
 }
 
@@ -34,20 +34,20 @@ export const BASE64 = encoding(6, 4, [`${LETTERS}+/`, `${LETTERS}-_`], "\r\n");
 export const HEX = encoding(4, 2, ["0123456789abcdef", "0123456789ABCDEF"], ": -\r\n");
 const PADDING = 0x3d;
 
-/** What decoding is for. */
+/** The purpose of decoding. */
 export interface Wanted {
-  /** The longest that is looked for. */
+  /** The longest pattern. */
   readonly formBytes: number;
   find(bytes: Uint8Array): readonly Cut[];
 }
 
-/** Three bytes that stand in something that is looked for; and by their hash. */
+/** Three-byte pieces of patterns, also by hash. */
 export interface Blocks {
   readonly blocks: ReadonlySet<number>;
   readonly mayBlock: Uint8Array;
 }
 
-/** Wherever the first character is, the groups may begin at any: each such grouping is a text of its own. */
+/** Groups may begin at any character: each grouping is decoded separately. */
 export function findEncoded(
   text: Uint8Array,
   encoded: Encoding,
@@ -76,7 +76,7 @@ export function findEncoded(
   }
 }
 
-/** Decodes what is around a group that ends at `at`, and looks there. Gives up to where no other look is needed. */
+/** Decodes the surroundings of a group that ends at `at` and searches them. Returns the position up to which nothing more is needed. */
 export function lookAround(
   text: Uint8Array,
   at: number,
@@ -108,7 +108,7 @@ function nextRun(text: Uint8Array, first: number, { values, bits }: Encoding): n
   return text.length;
 }
 
-/** Where the characters are around a group that ends at `last`; and up to where no other look is needed. */
+/** The characters around a group that ends at `last`, and the position up to which nothing more is needed. */
 function placesAround(
   text: Uint8Array,
   last: number,

@@ -1,28 +1,28 @@
 import type { Cut } from "./cuts.ts";
 
-/** Looks for many patterns at once. */
+/** Searches for many patterns at once. */
 export interface PatternSearch {
-  /** Shorter ones than six bytes are left out. `alone`: only where no letter or digit stands next to it. */
+  /** Patterns shorter than six bytes are ignored. `alone`: matches only without an adjacent letter or digit. */
   add(bytes: Uint8Array, alone: boolean): void;
-  /** Adds to `found` where the longest pattern at each place stands. */
+  /** Adds the longest match at each position to `found`. */
   scan(text: Uint8Array, found: Cut[]): void;
 }
 
 const WINDOW = 6;
 const BLOCK = 3;
-/** Steps of walks for each byte of a text before a beginning counts as the whole. */
+/** Tree steps per byte of text before a beginning counts as a full match. */
 const STEPS_PER_BYTE = 16;
 const ENOUGH_BYTES = 32;
 
-/** A piece of one or more secrets that begin alike, and what may follow it. */
+/** A common piece of one or more secrets, and its continuations. */
 interface Branch {
   label: Uint8Array;
-  /** A secret ends here: `alone` if all that do must stand alone. */
+  /** A secret ends here: `alone` if all such secrets must stand alone. */
   end: "no" | "alone" | "yes";
   readonly next: Map<number, Branch>;
 }
 
-/** The window's last block says how far it may move (Wu and Manber, 1994); where it may not, the tree of its six bytes is walked. */
+/** The window's last block determines its shift (Wu and Manber, 1994); if the shift is 0, the tree of its six bytes is walked. */
 export function makePatternSearch(ignoreCase: boolean): PatternSearch {
   const fold = foldTable(ignoreCase);
   const shift = new Uint8Array(65_536).fill(WINDOW - BLOCK + 1);
@@ -76,7 +76,7 @@ const blockHash = (first: number, second: number, third: number): number =>
 
 const IDENTITY = Uint8Array.from({ length: 256 }, (_each, byte) => byte);
 
-/** A space and a plus are one: a form writes the one as the other. */
+/** A space and a plus are equal: forms encode one as the other. */
 function foldTable(ignoreCase: boolean): Uint8Array {
   const fold = Uint8Array.from(IDENTITY);
   fold[0x20] = 0x2b;
@@ -117,7 +117,7 @@ function grow(root: Branch, rest: Uint8Array, alone: boolean): void {
   if (branch.end !== "yes") branch.end = alone ? "alone" : "yes";
 }
 
-/** The longest secret that stands at a place; without one, `end` is how far anything agreed. `!isExact`: 32 bytes are enough. */
+/** The longest secret at a position; without one, `end` is how far anything matched. `!isExact`: 32 bytes are enough. */
 function walk(
   root: Branch,
   text: Uint8Array,

@@ -6,36 +6,36 @@ import {
 } from "#domain/handle-text.ts";
 import { passingValues } from "./run-secrets.ts";
 
-/** A keyed hash of texts: 64 hexadecimal digits, which nobody can make without the key. */
+/** A keyed hash of texts: 64 hexadecimal digits. */
 export type HandleMac = (parts: readonly string[]) => string;
 
-/** Whose values they are: handles of one run and credential are nothing to another. */
+/** The owner of the values: handles are only valid for their run and credential. */
 export interface HandleOwner {
   readonly runId: string;
   readonly credentialId: string;
 }
 
-/** What a handle stands for; a number of JSON goes back as one. */
+/** The value of a handle; a JSON number is put back as one. */
 export interface HandleValue {
   readonly text: string;
   readonly isNumber: boolean;
 }
 
 /**
- * The values that the target of one credential gave. A handle is made of run, credential, origin and value under a key of the
- * installation, so that a process that goes on with the run after a crash makes the same ones of the same session, and nothing of
- * them has to be kept. The origin is the one whose response held the value: to give it back there tells nobody anything.
+ * The values that the target of one credential gave. A handle is a keyed hash of run, credential, origin and value, so that a process
+ * that continues the run after a crash derives the same handles from the same session, and none has to be stored. The origin is the
+ * one whose response had the value: sending it back there reveals nothing.
  */
 export interface Handles {
-  /** What a login gave. `never`: what no handle is made of, as the target has it from the end user. */
+  /** Adds a login's values. `never`: values that get no handle, because the target has them from the end user. */
   add(values: readonly string[], never: readonly string[]): void;
-  /** Cookies that came later; of many the newest count. */
+  /** Adds later cookies; if there are many, the newest count. */
   addPassing(values: readonly string[]): void;
-  /** The handle of what was found in a response of this origin; null: it is no value in any of its usual spellings. */
+  /** The handle for a match in a response of this origin; null: it is not a value in any usual spelling. */
   find(found: string, isNumber: boolean, origin: string): string | null;
   /**
-   * What goes to this origin in place of a handle. `foreign`: it is of another run, credential or origin. `replaced`: of this one, but of a
-   * session that is no more.
+   * The value to send to this origin in place of a handle. `foreign`: it belongs to another run, credential or origin. `replaced`: it
+   * belongs to this one, but its session has been replaced.
    */
   read(handle: string, origin: string): HandleValue | "foreign" | "replaced";
 }
@@ -46,11 +46,11 @@ export function openHandles(mac: HandleMac, owner: HandleOwner): Handles {
   const lasting: string[] = [];
   const never = new Set<string>();
   const passing = passingValues();
-  // All texts that a handle may stand for.
+  // All values that a handle may have.
   let texts = new Set<string>();
   const { make, made, scopeOf } = handleMaker(mac, owner);
   let complete = new Set<string>();
-  // A tenant's id may stand in every record.
+  // A tenant's id may occur in every record.
   const looked = new Map<string, string | null>();
 
   const collect = (values: readonly string[]): void => {
@@ -59,7 +59,7 @@ export function openHandles(mac: HandleMac, owner: HandleOwner): Handles {
     for (const value of values)
       if (!never.has(value)) for (const text of spellingsOf(value)) if (!never.has(text)) texts.add(text);
   };
-  /** After a crash the handles of a journal were made by another process. */
+  /** After a crash, the journal's handles come from another process. */
   const makeAll = (origin: string): void => {
     if (complete.has(origin)) return;
     complete.add(origin);
@@ -106,7 +106,7 @@ interface HandleMaker {
   readonly make: (value: HandleValue, origin: string) => string;
   /** By handle. */
   readonly made: Map<string, HandleValue>;
-  /** The digits that say whose handle it is. */
+  /** The digits that identify the owner. */
   readonly scopeOf: (origin: string) => string;
 }
 
@@ -135,7 +135,7 @@ function handleMaker(mac: HandleMac, { runId, credentialId }: HandleOwner): Hand
 
 const isNumeral = (text: string): boolean => /^-?(?:0|[1-9]\d*)$/.test(text);
 
-/** A value as it is, as a cookie that was encoded is meant, and as it stands in a link. */
+/** A value unchanged, as a decoded cookie, and as in a link. */
 function spellingsOf(value: string): readonly string[] {
   const meant = unescapePercent(value);
   return [
@@ -143,7 +143,7 @@ function spellingsOf(value: string): readonly string[] {
   ];
 }
 
-/** What may be meant by what stands in a text: as it is, in JSON or a script, in HTML, and with other percent-encodings. */
+/** Possible meanings of a text: unchanged, in JSON or a script, in HTML, and with other percent-encodings. */
 function readingsOf(found: string): readonly string[] {
   const unescaped = unescapeJson(found);
   const readings = [found, unescaped, unescapeHtml(found), unescapeHtml(unescaped)];

@@ -1,7 +1,7 @@
-/** Stands where a value is not shown that may be a secret. */
+/** Replaces a value that may be a secret. */
 export const HIDDEN = "…";
 
-/** Whose exchange it is: one of a login may hold tokens that nobody has read yet. */
+/** The origin of the exchange: a login's may contain tokens that were not extracted yet. */
 export type AnswerOf = "node" | "login";
 
 const SECRET_NAME =
@@ -13,11 +13,11 @@ const NAMED_SECRET = new RegExp(
 );
 const IS_SECRET_NAME = new RegExp(`^${SECRET_NAME}$`, "i");
 const JWT = /\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}/g;
-/** What no person writes: letters with digits, long and without a space. */
+/** A token-like value: long, letters with digits, no space. */
 const RANDOM = /[A-Za-z0-9+/_=-]{16,}/g;
 const INPUT = /<input\b[^>]{0,4000}>/gi;
 
-/** A text without what may be a secret, though nobody knows it for one: by its name, and in a login also by its look. */
+/** Hides values that may be unknown secrets: by their names and, in a login, also by their appearance. */
 export function withoutTokens(text: string, of: AnswerOf): string {
   const named = text.replace(NAMED_SECRET, `$1${HIDDEN}`).replace(JWT, HIDDEN);
   if (of === "node") return named;
@@ -31,13 +31,13 @@ function withoutHiddenValue(input: string): string {
   return input.replace(/(\bvalue\s{0,5}=\s{0,5})("[^"]*"|'[^']*'|[^\s>]+)/gi, `$1"${HIDDEN}"`);
 }
 
-/** Whether a header's or a parameter's name says that its value is a secret. */
+/** Whether the name of a header or parameter suggests a secret value. */
 export const isSecretName = (name: string): boolean => IS_SECRET_NAME.test(name);
 
-/** The redactor does not look for values that short, because they stand in ordinary text; here that does no harm. */
+/** The redactor does not look for such short values, because they occur in ordinary text; here that does no harm. */
 const SHORT_CHARACTERS = { min: 2, max: 5 } as const;
 
-/** A text without short values of a credential, in the forms in which requests carry them. */
+/** Hides short values of a credential, in the forms that requests use. */
 export function withoutShort(text: string, values: readonly string[]): string {
   let clean = text;
   for (const value of values) {

@@ -11,12 +11,12 @@ import { OutboundError, type OutboundRequest, type StreamedBody } from "#domain/
 import type { HandleValue } from "./handles.ts";
 import { bytesWithoutHandles } from "./redact.ts";
 
-/** What a handle stands for in this request; null: nothing. */
+/** The value of a handle in this request; null: none. */
 export type ReadHandle = (handle: string) => HandleValue | null;
 
 /**
- * A request as it is sent: where a handle stands whole, as a value of the query, a part of the path, a header or a field of the body, its
- * value is put back in the spelling of the place. Anywhere else `[REDACTED]` is sent. `url` is that of the request, absolute.
+ * Replaces the handles in a request with their values, encoded for the place, where a handle is a complete query value, path segment,
+ * header or body field. Elsewhere `[REDACTED]` is sent. `url` is the request's absolute URL.
  */
 export function putBack(request: OutboundRequest, url: URL, read: ReadHandle): OutboundRequest {
   const text = (value: string): string => wholeOr(value, read, ({ text }) => text) ?? withoutHandles(value);
@@ -33,7 +33,7 @@ export function putBack(request: OutboundRequest, url: URL, read: ReadHandle): O
   };
 }
 
-/** Whether anything of a request may hold a handle. What is streamed is looked at while it is sent. */
+/** Whether a request may contain a handle. Streamed bodies are checked while they are sent. */
 export function mayHoldHandle({ url, query = [], headers = [], body }: OutboundRequest): boolean {
   if (body !== undefined && typeof body !== "string") return true;
   return [url, body ?? "", ...query.flat(), ...headers.flat()].some((text) => text.includes(HANDLE_PREFIX));
@@ -44,7 +44,7 @@ function wholeOr(text: string, read: ReadHandle, write: (value: HandleValue) => 
   return value === null ? null : write(value);
 }
 
-/** As `headerPairs` of nodes asks it of what it sees. */
+/** The same rule as in `headerPairs` of nodes. */
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
 function headerText(name: string, value: string, text: (value: string) => string): string {
@@ -72,11 +72,11 @@ function addressWith(url: URL, read: ReadHandle): string {
   return address.href;
 }
 
-/** What is written in a URL's way already stays: it stood in a link. */
+/** Already percent-encoded text stays: it comes from a link. */
 const inAddress = (text: string): string =>
   /^(?:[\w.~-]|%[0-9A-Fa-f]{2})*$/.test(text) ? text : encodeURIComponent(text.toWellFormed());
 
-/** `whole` has two groups: what stands before, and the handle. What is read as nothing stays. */
+/** `whole` has two groups: the text before, and the handle. */
 function replaceWhole(
   text: string,
   whole: RegExp,
@@ -135,7 +135,7 @@ const inMarkup = (text: string): string =>
 
 const PART = new RegExp(`^((?:[^\\r\\n]+\\r\\n)+\\r\\n)(${HANDLE_SOURCE})(?=\\r\\n$)`, "g");
 
-/** A part of a form is filled in; a file keeps its size, which was said already. */
+/** Form fields are replaced; a file keeps its announced size. */
 function streamedBody(body: StreamedBody, read: ReadHandle): StreamedBody {
   if (body.sections === undefined)
     return { sizeBytes: body.sizeBytes, open: () => withoutHandlesOfSize(body.open()) };
@@ -148,7 +148,7 @@ function streamedBody(body: StreamedBody, read: ReadHandle): StreamedBody {
   return sectionsBody(sections);
 }
 
-/** A body that is sent section by section. */
+/** A body that is sent in sections. */
 function sectionsBody(sections: readonly (Uint8Array | StreamedBody)[]): StreamedBody {
   return {
     sections,

@@ -7,8 +7,8 @@ import { streamOf } from "#engine/outputs/small-bytes.ts";
 type File = Pick<FileValue, "open" | "sizeBytes">;
 
 /**
- * A file that a target gave, without the run's secrets. A text that fits memory is cleaned as a whole: JSON stays JSON. Other bytes
- * are cleaned as they come, and what is packed (a ZIP, most PDF streams) when a node reads it.
+ * Redacts a target's file. Text that fits into memory is redacted as a whole: JSON stays JSON. Other bytes are redacted as a stream, and
+ * packed content (a ZIP, most PDF streams) when a node reads it.
  */
 export function redactFile(file: File, { redact }: Pick<RunContext, "redact">): AsyncIterable<Uint8Array> {
   if (redact.isIdle) return file.open();

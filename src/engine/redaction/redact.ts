@@ -17,35 +17,35 @@ import { openRunSecrets, type RunSecret, type RunSecrets } from "./run-secrets.t
 export type { RunSecret };
 
 /**
- * Takes a run's secrets out of what the run stores: the second net, behind the one at the door (`door.ts`). What later nodes read again
- * (`lines`, `body`, `stream`) keeps its handles; what is shown or kept for good has none.
+ * Redacts a run's secrets from everything that it stores: the second net, after the door (`door.ts`). Data that later nodes read
+ * (`lines`, `body`, `stream`) keeps its handles; data that is shown or kept permanently has none.
  */
 export interface Redactor {
   /** A short text that is shown: a header, an address, a name. */
   text(text: string): string;
-  /** A message for the log or the operator: also where letters lost their case, as in a host name. */
+  /** A message for the log or the operator: also finds secrets in another letter case, as in host names. */
   message(text: string): string;
-  /** A short JSON value that is shown, as text. Its strings, keys and numbers are looked at one by one: what is stored stays JSON. */
+  /** A short JSON value that is shown, as text. Its strings, keys and numbers are redacted one by one, so that it stays JSON. */
   json(value: Json): string;
-  /** A whole body that a target gave: JSON stays JSON, also where the secret is a number in it. Other work goes on meanwhile. */
+  /** A target's whole body: JSON stays JSON, even where the secret is a number. Yields to other work. */
   body(text: string): Promise<string>;
-  /** Records as newline-delimited JSON, in UTF-8. Other work goes on meanwhile. */
+  /** Records as newline-delimited JSON in UTF-8. Yields to other work. */
   lines(records: readonly DataRecord[]): Promise<Buffer>;
   /** The same for records that are shown. */
   readonly shown: Pick<Redactor, "lines">;
-  /** Bytes of any kind, as they come. Other work goes on meanwhile. */
+  /** A stream of any bytes. Yields to other work. */
   stream(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
-  /** Looks for these too from now on: what the run was given while it ran. */
+  /** Adds secrets that the run received while it was executing. */
   add(secrets: readonly RunSecret[]): void;
-  /** The same for values that replace each other, as the cookies of an idle session do: of many the newest count. */
+  /** Adds values that replace each other, such as session cookies: if there are many, the newest count. */
   addPassing(values: readonly string[]): void;
-  /** There is nothing to look for. */
+  /** Whether there are no secrets. */
   readonly isIdle: boolean;
-  /** How many texts were changed so far, here and at the door. */
+  /** Number of texts changed so far, here and at the door. */
   readonly changes: number;
 }
 
-/** docs/decisions/0014. `names` are words that the Blueprint's document holds: a key of JSON that is one of them stays. */
+/** docs/decisions/0014. `names`: words of the Blueprint's document; JSON keys among them stay. */
 export function makeRedactor(
   secrets: readonly RunSecret[],
   names: ReadonlySet<string> = new Set(),
@@ -87,7 +87,7 @@ export function redactorOf(secrets: RunSecrets): Redactor {
   };
 }
 
-/** Handles are ASCII, and so is what stands in their place: the other bytes stay as they are. */
+/** Handles and their replacements are ASCII, so that the other bytes stay unchanged. */
 export function bytesWithoutHandles(bytes: Buffer): Buffer {
   return bytes.includes(HANDLE_PREFIX, 0, "latin1")
     ? Buffer.from(withoutHandles(bytes.toString("latin1")), "latin1")

@@ -1,35 +1,34 @@
 import { limits } from "#domain/limits.ts";
 import { makeSecretSearch, type SecretSearch } from "./secret-search.ts";
 
-/** A value, and whether it is one only where it stands alone, as six digits do. */
+/** A value, and whether it only matches on its own, like six digits. */
 export type RunSecret = string | { readonly value: string; readonly alone: true };
 
-/** What is looked for in all that the targets of a run give. */
+/** The secrets to find in everything that a run's targets send. */
 export interface RunSecrets {
   readonly inTexts: SecretSearch;
-  /** Also where letters lost their case, as in a host name. */
+  /** Also in another letter case, as in host names. */
   readonly inMessages: SecretSearch;
-  /** Looks for these too from now on: what the run was given while it ran. */
+  /** Adds secrets that the run received while it was executing. */
   add(secrets: readonly RunSecret[]): void;
-  /** The same for values that replace each other, as the cookies of an idle session do: of many the newest count. */
+  /** Adds values that replace each other, such as session cookies: if there are many, the newest count. */
   addPassing(values: readonly string[]): void;
-  /** A key of JSON that stays as it is. */
+  /** Whether a JSON key stays unchanged. */
   isKept(key: string): boolean;
-  /** How many texts were changed so far. */
+  /** Number of texts changed so far. */
   readonly changes: number;
   countChange(): void;
 }
 
 /**
- * `names` are words that the Blueprint's document holds: a key of JSON that is one of them says nothing that its author did not
- * know, and stays.
+ * `names`: words of the Blueprint's document. JSON keys among them reveal nothing that the author did not know, and stay.
  */
 export function openRunSecrets(
   secrets: readonly RunSecret[],
   names: ReadonlySet<string> = new Set(),
 ): RunSecrets {
   let inTexts = makeSecretSearch();
-  // Few runs have a message: made when there is one.
+  // Few runs have a message, so this is created on demand.
   let inMessages: SecretSearch | null = null;
   let changes = 0;
   const lasting: RunSecret[] = [];
@@ -61,7 +60,7 @@ export function openRunSecrets(
         for (const search of [inTexts, inMessages]) look(added, search);
         return;
       }
-      // To forget is to begin anew.
+      // Forgetting means rebuilding.
       inMessages = null;
       look([...lasting, ...passing.values], (inTexts = makeSecretSearch()));
     },
@@ -73,10 +72,10 @@ export function openRunSecrets(
   };
 }
 
-/** Values of which the newest count. */
+/** Values of which only the newest are kept. */
 export interface PassingValues {
   readonly values: readonly string[];
-  /** `forgot`: there were too many, and half of them went at once. */
+  /** `forgot`: there were too many, and half of them were dropped at once. */
   add(more: readonly string[]): { readonly added: readonly string[]; readonly forgot: boolean };
 }
 
@@ -96,7 +95,7 @@ export function passingValues(): PassingValues {
   };
 }
 
-/** Shorter ones (`lang=english`) are no secret, and would be found in ordinary text. */
+/** Shorter ones (`lang=english`) are not secret, and occur in ordinary text. */
 const COOKIE_CHARACTERS_MIN = 16;
 
 /** The values of cookies that are secret. */

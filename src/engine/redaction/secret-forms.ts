@@ -1,17 +1,17 @@
 import { decodeEscapes } from "./decode-escapes.ts";
 
-/** What `secret-search.ts` looks for: in a text and in one without escapes; and the beginnings of what stands in base64 and hex. */
+/** The patterns of `secret-search.ts`: for text and for decoded text, and the beginnings for base64 and hex. */
 export interface SecretForms {
   readonly patterns: readonly Uint8Array[];
   readonly forms: readonly Uint8Array[];
 }
 
-/** Shorter ones are no beginning of a search. */
+/** Shorter ones can't start a search. */
 const PATTERN_BYTES_MIN = 6;
 const HEAD_CHARACTERS = 8;
 const BACKSLASH = 0x5c;
 const LOOSE_BYTES_MAX = 10;
-/** Five bytes hold three that stand together in whatever way they are grouped by three. */
+/** Five bytes contain three that are a group, whatever the grouping by three. */
 const PLAIN = /[0-9A-Za-z]{5,}/;
 
 export function formsWithin(secret: string): SecretForms {
@@ -20,14 +20,14 @@ export function formsWithin(secret: string): SecretForms {
   const decoded = [...written, ...written.map(withoutLooseEnd)].map((bytes) =>
     withoutLooseEnd(decodeEscapes(bytes)?.bytes ?? bytes),
   );
-  // Five bytes of each are enough to begin at.
+  // Five bytes of each are enough to start from.
   const head = Array.from(secret.slice(0, 2 * HEAD_CHARACTERS))
     .slice(0, HEAD_CHARACTERS)
     .join("");
-  // Too little is left of a secret that is all escapes: it is found as it is, and as the usual writers escape it.
+  // A secret that is all escapes decodes to too little: it is found unchanged, and as common encoders escape it.
   const isLost = decoded.some((bytes) => bytes.length < PATTERN_BYTES_MIN);
   return {
-    // A piece of base64 that has neither the beginning nor the end can't be decoded to all of the secret.
+    // A piece of base64 without beginning or end can't be decoded to the whole secret.
     patterns: different([
       ...written,
       ...decoded,
@@ -43,7 +43,7 @@ export function formsWithin(secret: string): SecretForms {
   };
 }
 
-/** Latin-1 where it can be written in it, and UTF-16 in both orders. */
+/** In Latin-1 if possible, and in UTF-16 in both byte orders. */
 function inOtherAlphabets(secret: string): readonly Buffer[] {
   const utf16 = Buffer.from(secret, "utf16le");
   const swapped = Buffer.from(utf16).swap16();
@@ -52,7 +52,7 @@ function inOtherAlphabets(secret: string): readonly Buffer[] {
     : [utf16, swapped];
 }
 
-/** An escape that begins at a secret's end would go on in what follows it. */
+/** An escape that begins at a secret's end would extend into the following text. */
 function withoutLooseEnd(bytes: Uint8Array): Uint8Array {
   let end = bytes.length;
   while (bytes[end - 1] === BACKSLASH) end--;
@@ -68,7 +68,7 @@ const plainPart = (secret: string): readonly Buffer[] => {
   return plain === undefined ? [] : [Buffer.from(plain.slice(0, 5), "latin1")];
 };
 
-/** As the usual writers escape it, and with each character escaped. */
+/** As common encoders escape it, and with each character escaped. */
 function escapedForms(secret: string): readonly Buffer[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const url = encodeURIComponent(secret.toWellFormed());
@@ -120,7 +120,7 @@ function encodedForms(bytes: Buffer): readonly Buffer[] {
   ];
 }
 
-/** What base64 has for these bytes wherever they stand in a longer text, as the password does in `user:password`. */
+/** The base64 of these bytes at any offset in a longer text, like the password in `user:password`. */
 function base64Within(bytes: Buffer, offset: number): string {
   const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
   return padded.toString("base64").slice(Math.ceil((offset * 8) / 6), Math.floor((padded.length * 8) / 6));

@@ -6,24 +6,23 @@ import { merged, type Cut } from "./cuts.ts";
 import { formsWithin } from "./secret-forms.ts";
 
 /**
- * Finds the secrets of a run in what a target wrote, however it wrote them. A text is not compared with the forms that a secret may
- * take: it is decoded, and the secrets are looked for in what comes out. One pass over the text finds them as they are: the last
- * three bytes of a window of six say how far it may move without passing a secret's beginning (Wu and Manber's shift table), so most
- * bytes are never looked at, however many secrets there are; only where they may be a beginning, a tree of the secrets with the same
- * six bytes is walked. The same pass over the text without its escapes (`decode-escapes.ts`, which knows where each byte came from)
- * finds them in JSON, URLs, HTML and scripts. Base64 and hexadecimal are decoded only where it can matter: while their characters
- * go by, 24 bits of them are compared with the beginnings of secrets (and of escaped and encoded ones), and only where they are the
- * same, what is around them is decoded, in which all of this is done again. A text that is built to make
- * the walks long gets shorter walks: then the first 32 bytes of a secret count as all of it.
+ * Finds the secrets of a run in a target's text, however the target encoded them. The text is not compared with all forms of a secret;
+ * it is decoded, and the secrets are searched in the result. One pass finds them unencoded: the last three bytes of a six-byte window
+ * determine how far it can move without skipping a secret's beginning (Wu and Manber's shift table), so most bytes are never read,
+ * however many secrets there are. Only at a possible beginning, a tree of the secrets with the same six bytes is walked. The same pass
+ * over the text with its escapes decoded (`decode-escapes.ts`, which maps positions back) finds secrets in JSON, URLs, HTML and
+ * scripts. Base64 and hexadecimal are decoded only where necessary: 24 bits of their characters are compared with the beginnings of
+ * secrets (also escaped and encoded ones), and only on a match are the surroundings decoded and searched in the same way. For text
+ * crafted to make the walks long, the first 32 bytes of a secret count as all of it.
  */
 export interface SecretSearch {
-  /** Values under six characters are left out. `alone`: only where no letter or digit stands next to it. */
+  /** Values under six characters are ignored. `alone`: matches only without an adjacent letter or digit. */
   add(secret: string, alone?: boolean): void;
-  /** How many are looked for. */
+  /** Number of secrets. */
   readonly size: number;
-  /** The bytes that one finding may take up in a text, in whatever form. */
+  /** The maximum length of a match in a text, in any encoding, in bytes. */
   readonly reach: number;
-  /** The places in a text in UTF-8 (or in bytes of any kind), in order and apart. */
+  /** The matches in a UTF-8 text or any bytes, in order and without overlap. */
   find(bytes: Uint8Array): readonly Cut[];
 }
 
@@ -32,13 +31,13 @@ const SECRET_CHARACTERS_MIN = 6;
 
 /** Encodings that are decoded inside another. */
 const DEPTH = 2;
-/** Bytes of the longest way to write a byte, and of two such ways over another. */
+/** Bytes of the longest encoding of one byte, and of two nested ones. */
 const ESCAPE_FACTOR = 6;
 const REACH_FACTOR = 12;
 const REACH_BYTES_MAX = 1_048_576;
 
 export function makeSecretSearch({ ignoreCase = false } = {}): SecretSearch {
-  // Most runs have no secret, and what a search needs is some hundred kilobytes of tables.
+  // Most runs have no secret, and a search needs some hundred kilobytes of tables.
   let search: SecretSearch | null = null;
   return {
     add(secret, alone) {

@@ -5,7 +5,7 @@ import { decodeText } from "#outbound/read-body.ts";
 import { HIDDEN, withoutTokens, type AnswerOf } from "./hide-tokens.ts";
 import type { Redactor } from "./redact.ts";
 
-/** What is looked at of an answer, and what is shown of it. */
+/** How much of an answer is read, and how much is shown. */
 const READ_BYTES = 65_536;
 const LOOKED_AT_CHARACTERS = 4_000;
 const SHOWN_CHARACTERS = 500;
@@ -13,7 +13,7 @@ const TITLE_CHARACTERS = 200;
 const NAMES_SHOWN = 20;
 const READ_PAGE_MS = 10_000;
 
-/** The beginning of an answer for operators. `redact` knows the secrets; what may be one besides is hidden. */
+/** The beginning of an answer, for operators. `redact` removes known secrets; other likely secrets are hidden. */
 export async function showAnswer(
   response: OutboundResponse,
   redact: Redactor,
@@ -21,7 +21,7 @@ export async function showAnswer(
 ): Promise<ShownAnswer> {
   const type = response.headers.get("content-type");
   const bytes = await firstBytes(response);
-  // Whole before it is cut: what the redactor looks for must not be cut in two.
+  // Redact before cutting, so that no secret is split.
   const text = isText(bytes) ? await redact.body(decodeText(bytes, type)) : "";
   const isPage = /\bx?html\b/i.test(type ?? "") || /^\s*<(!doctype html|html)\b/i.test(text);
   const page = isPage ? await readTitleAndText(text) : null;
@@ -39,10 +39,10 @@ export async function showAnswer(
   };
 }
 
-/** As people read it: no markup, no hidden value, no script. Of a page that can't be read in time, nothing. */
+/** The visible text: no markup, hidden values or scripts. Empty if the page can't be read in time. */
 async function readTitleAndText(html: string): Promise<{ readonly title: string; readonly text: string }> {
   const queries = [{ kind: "css", css: "title", attr: null }, { kind: "visible" }] as const;
-  // The run may be over: what it was answered is shown all the same.
+  // The run may have been aborted: its answer is shown anyway.
   const answers = await readPage(html, queries, AbortSignal.timeout(READ_PAGE_MS)).catch(() => null);
   const [title, text] = answers ?? [];
   return { title: (title ?? "").replace(/\s+/g, " "), text: text ?? "" };
@@ -62,7 +62,7 @@ async function firstBytes({ body, kept }: OutboundResponse): Promise<Uint8Array>
 
 const isText = (bytes: Uint8Array): boolean => !bytes.subarray(0, LOOKED_AT_CHARACTERS).includes(0);
 
-/** A query's values are left out: they may be anything. */
+/** Query values are omitted: they may be anything. */
 function shownAddress(address: string, base: string, redact: Redactor, of: AnswerOf): string {
   const url = URL.parse(address, base);
   if (url === null) return "(no address)";
@@ -73,7 +73,7 @@ function shownAddress(address: string, base: string, redact: Redactor, of: Answe
   return cut(redact.message(url.origin) + segments.join("/") + redact.message(query), SHOWN_CHARACTERS);
 }
 
-/** By characters, not in the middle of one. */
+/** Cuts between characters, never inside one. */
 function cut(text: string, characters: number): string {
   const all = Array.from(text);
   return all.length <= characters ? text : `${all.slice(0, characters).join("")}${HIDDEN}`;

@@ -12,8 +12,8 @@ import { mayStandInLine } from "./stand-in-line.ts";
 type AskAgain = (place: PollPlace, times: PollTimes, signal: AbortSignal) => Promise<boolean>;
 
 /**
- * How one run waits before a read asks again. How long it has asked is counted by the database's clock from the first answer that would not
- * do, whichever worker got it. For the first half a minute it waits in place; after that the run is handed back between two asks.
+ * How a run waits between two polls. The duration is measured by the database's clock from the first unsatisfying answer, whichever
+ * worker got it. For the first half minute the run waits in its slot; after that it is handed back between two polls.
  */
 export function askAgainOf(
   { db, clock }: Pick<EngineServices, "db" | "clock">,
@@ -30,14 +30,14 @@ export function askAgainOf(
     const waitMs = Math.min(everyMs, leftMs);
     const wait = async (): Promise<void> => await clock.sleep(waitMs, signal);
     if (poll.lastedMs + waitMs <= limits.pollInPlaceMs) await wait();
-    // One in quarantine must not come back beside others; its time stands still here as it would there.
+    // A quarantined run must not come back beside others; its timeout is paused here as it would be there.
     else if (!mayStandInLine(run)) await runClock.standStill(wait);
     else throw new RunAsksLater(place, Math.min(Math.max(waitMs, limits.pollApartMs), leftMs));
     return true;
   };
 }
 
-/** The run holds nothing from here on, until it is time to ask. False: it is another's by now. */
+/** Hands the run back until its next poll. False: another worker has it by now. */
 export async function waitOutside(
   { db }: Pick<EngineServices, "db">,
   lease: Lease,

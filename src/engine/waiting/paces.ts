@@ -9,14 +9,14 @@ import { limits } from "#domain/limits.ts";
 import type { Clock } from "#lib/clock.ts";
 import { retryWhileLocked } from "./retry-while-locked.ts";
 
-/** No slot comes in time: none was taken. */
+/** No slot is available in time; none was taken. */
 export class SlotTooFar extends Error {
   override readonly name = "SlotTooFar";
   override readonly message = "the throttle has no free moment in time";
 }
 
 export interface SlotRequest {
-  /** The lower, the sooner: a run that has begun its node ends it before another one begins. */
+  /** Lower ranks go first: a run that has begun its node finishes before another one begins. */
   readonly rank: number;
   /** How long the request may wait, in milliseconds. */
   readonly withinMs: number;
@@ -30,8 +30,8 @@ interface Waiter extends SlotRequest {
 }
 
 /**
- * The requests of this process that a node's throttle spaces. It takes one slot at a time from those that all processes share, and the
- * request has it that comes first when its moment has come: a run that ends meanwhile loses no slot.
+ * Schedules this process's requests under a node's throttle. It takes one slot at a time from those that all processes share; the first
+ * request in the queue at the slot's time gets it, so that a run that ends in the meantime wastes no slot.
  */
 class Pace {
   readonly #db: Database;
@@ -39,7 +39,7 @@ class Pace {
   readonly #node: ThrottledNode;
   readonly #waiters: Waiter[] = [];
   #spacingMs = 1;
-  /** When the slot comes that was taken; null: none is. */
+  /** The time of the taken slot; null: none is taken. */
   #slotAtMs: number | null = null;
   /** Wakes it while it waits for its slot. */
   #wake: () => void = () => {};
@@ -55,7 +55,7 @@ class Pace {
     return !this.#isServing;
   }
 
-  /** Throws SlotTooFar: at once when those before it take too many slots, or when its time is over. */
+  /** Throws SlotTooFar: immediately if the queue is too long, or when the deadline passes. */
   async take(spacingMs: number, given: SlotRequest): Promise<void> {
     const request = { ...given, withinMs: Math.min(given.withinMs, limits.timerMsMax) };
     this.#spacingMs = spacingMs;
@@ -81,7 +81,7 @@ class Pace {
     }
   }
 
-  /** What is known here: those before it, and the slot that is taken. */
+  /** The local estimate: the queue before it, and the taken slot. */
   #waitMs(rank: number): number {
     const before = this.#waiters.filter((waiter) => waiter.rank <= rank).length;
     const slotMs = this.#slotAtMs === null ? 0 : Math.max(this.#slotAtMs - this.#clock.now(), 0);
@@ -94,7 +94,7 @@ class Pace {
     if (this.#waiters.length === 0) this.#wake();
   }
 
-  /** Takes slots for as long as somebody waits for one. */
+  /** Takes slots while requests wait. */
   async #serve(): Promise<void> {
     if (this.#isServing) return;
     this.#isServing = true;
@@ -128,11 +128,11 @@ class Pace {
       next.resolve();
       return;
     }
-    // It is only later that the next one comes.
+    // The next slot only comes later.
     await giveThrottleSlotBack(this.#db, this.#node, spacingMs, slot).catch(() => {});
   }
 
-  /** Sooner when nobody waits for the slot any more. */
+  /** Ends earlier when no request waits any more. */
   async #untilMs(atMs: number): Promise<void> {
     this.#slotAtMs = atMs;
     for (let leftMs = atMs - this.#clock.now(); leftMs > 0; leftMs = atMs - this.#clock.now()) {
@@ -158,7 +158,7 @@ class Pace {
   }
 }
 
-/** The paces of all nodes that this process carries. */
+/** The schedules of all throttled nodes in this process. */
 export class Paces {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -170,12 +170,12 @@ export class Paces {
     this.#clock = clock;
   }
 
-  /** Of a run that begins a node now: behind all that have begun. */
+  /** The rank of a run that begins a node now: after all that have begun. */
   newRank(): number {
     return ++this.#ranks;
   }
 
-  /** Waits for a slot of the node, of which there is one every `spacingMs`. Throws SlotTooFar, or what aborts the signal. */
+  /** Waits for a slot of the node, one every `spacingMs`. Throws SlotTooFar, or the signal's reason. */
   async take(node: ThrottledNode, spacingMs: number, request: SlotRequest): Promise<void> {
     const key = lineOf(node);
     let pace = this.#paces.get(key);
@@ -188,5 +188,5 @@ export class Paces {
   }
 }
 
-/** The line that runs stand in for a node's throttle, as in their rows. */
+/** The queue's name for a node's throttle, as in the rows of runs. */
 export const lineOf = ({ blueprintId, nodeId }: ThrottledNode): string => `${blueprintId}/${nodeId}`;

@@ -1,11 +1,11 @@
 import { isLockedOut } from "#db/connection/database-errors.ts";
 
-/** With the wait of each, over a minute: no transaction of ours takes so long. */
+/** Including the lock timeouts, over a minute in total: none of our transactions takes so long. */
 const TRIES_MAX = 15;
 
 /**
- * What a run writes down while another transaction has its rows or tables (a review, a purge, a migration) is tried again: nothing of
- * it was done, and the run is none the worse.
+ * Retries a run's writes while another transaction (a review, a purge, a migration) locks its rows or tables: nothing was written, so
+ * the retry is safe.
  */
 export async function retryWhileLocked<T>(write: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {

@@ -1,7 +1,7 @@
 import { limits } from "#domain/limits.ts";
 import type { Clock } from "#lib/clock.ts";
 
-/** A run's timeout, in this process: it stands still while the run waits for others to let it go on. */
+/** A run's timeout in this process. It is paused while the run waits for others. */
 export class RunClock {
   readonly #clock: Clock;
   readonly #onOver: () => void;
@@ -17,7 +17,7 @@ export class RunClock {
     this.#goOn();
   }
 
-  /** What is left of the timeout, in milliseconds. */
+  /** The remaining timeout, in milliseconds. */
   get leftMs(): number {
     return this.#waits > 0 ? this.#leftMs : this.#leftMs - (this.#clock.now() - this.#runningSinceMs);
   }

@@ -6,11 +6,11 @@ import { retryWhileLocked } from "./retry-while-locked.ts";
 import type { RunInLine } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 
-/** One that is to be carried alone must not come back beside others: it waits in its place. */
+/** A quarantined run must not come back beside others: it waits in its slot. */
 export const mayStandInLine = ({ lostLeases }: Pick<ClaimedRun, "lostLeases">): boolean =>
   lostLeases < limits.lostLeasesMax - 1;
 
-/** The run holds nothing from here on, until it is called. False: it is another's by now. */
+/** Puts the run into the queue; it holds nothing until it is called. False: another worker has it by now. */
 export async function stand(
   { db, news }: Pick<EngineServices, "db" | "news">,
   run: ClaimedRun,
@@ -18,7 +18,7 @@ export async function stand(
   { line, waitedMs }: RunInLine,
 ): Promise<boolean> {
   const stands = await retryWhileLocked(async () => await standInLine(db, lease, { line, waitedMs }));
-  // A run that ended its turn just before has not seen it there; nor has one that waits for what it had been given.
+  // A run that ended its turn just before did not see this one in the queue, so call the next one again.
   const lines = [line, ...run.credentials.map(({ credentialId }) => credentialId)];
   news.notifyRunnable(await callNext(db, [...new Set(lines)]));
   return stands;

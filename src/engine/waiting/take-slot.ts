@@ -13,9 +13,9 @@ import { mayStandInLine } from "./stand-in-line.ts";
 type TakeSlot = (nodeId: string, spacingMs: number, signal: AbortSignal) => Promise<void>;
 
 /**
- * How one run waits for the slots of its nodes. Before its first request of a node it has nothing to lose: the wait is not its time, and
- * when it would be long, the run stands in line and holds nothing. Once it has begun, it goes before those that have not, and a slot
- * that would come after its timeout is not taken: the run fails at once.
+ * How a run waits for the throttle slots of its nodes. Before a node's first request the wait does not count towards the timeout, and if
+ * it would be long, the run queues and holds nothing. Once it has begun, it goes before runs that have not, and if the slot would come
+ * after its timeout, the run fails immediately.
  */
 export function slotTaker(
   { db, news, paces, clock }: Pick<EngineServices, "db" | "news" | "paces" | "clock">,
@@ -30,7 +30,7 @@ export function slotTaker(
     const beganMs = clock.now();
     const patienceMs = isCalled ? limits.calledPatienceMs : limits.slotPatienceMs;
     const withinMs = mayStandInLine(run) ? patienceMs : Infinity;
-    // Those that were called wait longer than all that come now.
+    // Runs that were called have waited longer than any that arrive now.
     const rank = isCalled ? CALLED : NEW;
     try {
       await runClock.standStill(async () => await paces.take(node, spacingMs, { rank, withinMs, signal }));
@@ -68,7 +68,7 @@ export function slotTaker(
   };
 }
 
-/** Ranks of runs that have not begun the node; all that have begun are before them. */
+/** Ranks of runs that have not begun the node; runs that have begun come before them. */
 const CALLED = Number.MAX_SAFE_INTEGER - 1;
 const NEW = Number.MAX_SAFE_INTEGER;
 
