@@ -1,30 +1,49 @@
-// docs/decisions/0032: commands, options and `--json` that scripts use keep their names.
+// docs/decisions/0032: commands, options, exit codes, routes and settings that scripts use keep their names.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { foreignEnvironment, runCommand } from "../service-process.ts";
+import {
+  answerFields,
+  answersOf,
+  COMMANDS,
+  expectHeld,
+  programSurface,
+  readHeldSurface,
+} from "./held-surface.ts";
 
 const page = readFileSync(new URL("../../docs/decisions/0032-the-held-surface.md", import.meta.url), "utf8");
-const rows = [...page.matchAll(/^\| `([a-z -]+)` \|(.*)\|$/gm)].map(([, command = "", cells = ""]) => {
-  const [options = "", prints = ""] = cells.split("|");
-  return {
-    command: command.split(" "),
-    options: [...options.matchAll(/--[a-z-]+/g)].map(([option]) => option),
-    isJson: prints.trim() !== "" && !prints.includes("exit code"),
-  };
+const held = readHeldSurface();
+
+test("the program has the commands, options, exit codes, routes and settings of the list, and no others", () => {
+  expectHeld(
+    programSurface(),
+    held.filter((line) => !line.startsWith("json ")),
+  );
 });
 
-test("every command of the held surface is there, with the options that scripts use", async () => {
-  assert.ok(rows.length >= 45, `${rows.length} rows`);
-  for (const { command, options, isJson } of rows) {
-    const { code, stdout } = await runCommand([...command, "--help"], foreignEnvironment());
-    const name = command.join(" ");
-    assert.equal(code, 0, name);
-    assert.ok(stdout.startsWith(`Usage: latchkey ${name}`), name);
-    const has = (option: string): boolean => new RegExp(`^ +(?:-\\w, )?${option}\\b`, "m").test(stdout);
-    const missing = [...options, ...(isJson ? ["--json"] : [])].filter((option) => !has(option));
-    assert.deepEqual(missing, [], name);
-  }
+test("commands that print what the operator API answers have the fields of the list", () => {
+  expectHeld(answerFields(), held.filter(answersOf));
+});
+
+test("a name that goes away, and one that is new, are told with what to do", () => {
+  const [first = ""] = held;
+  assert.throws(
+    () => expectHeld(held.slice(1), held),
+    (error: Error) => error.message.includes(`- ${first}`) && /CHANGELOG/.test(error.message),
+  );
+  assert.throws(() => expectHeld([...held, "command novel"], held), /\+ command novel/);
+});
+
+test("the record's table names every command, and the list has the fields of each `--json`", () => {
+  const listed = [...page.matchAll(/^\| `([a-z -]+)` \|/gm)].map(([, command]) => command);
+  assert.deepEqual(listed.toSorted(), COMMANDS.map(([name]) => name).toSorted());
+  const printing = COMMANDS.filter(([, { options }]) => options.some(({ long }) => long === "--json"));
+  const missing = printing.filter(([name]) => !held.some((line) => line.startsWith(`json ${name} `)));
+  assert.deepEqual(
+    missing.map(([name]) => name),
+    [],
+  );
 });
 
 test("a wrong command line ends with exit code 2", async () => {

@@ -1,8 +1,10 @@
 // docs/decisions/0032: Blueprints, credentials and sessions on the command line: tables for people, `--json` as the operator API has it.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { connect, openCaller } from "../caller.ts";
 import { install } from "../service.ts";
+import { expectHeldJson } from "./held-surface.ts";
 
 let installation: Awaited<ReturnType<typeof install>>;
 let credential: string;
@@ -133,4 +135,37 @@ test("every list has one form as JSON: `{items, next_cursor}`, with names as the
   const { items } = await json("keys", "list");
   assert.equal(items[0].account, "acme");
   assert.match(items[0].created_at, /^\d{4}-.*Z$/);
+});
+
+test("what `--json` prints has the fields of the held surface", async () => {
+  const file = `${installation.dataFolder}/held.yaml`;
+  writeFileSync(file, blueprint("Held"));
+  const { code, stdout } = await installation.command("plan", "-f", file, "--json");
+  assert.equal(code, 3);
+  expectHeldJson("plan", JSON.parse(stdout));
+  expectHeldJson("apply", await json("apply", "-f", file));
+  expectHeldJson("blueprints publish", await json("blueprints", "publish", "acme", "copy", "1"));
+  const made = await json("keys", "create", "--account", "acme");
+  expectHeldJson("keys create", made);
+  expectHeldJson("keys rotate", await json("keys", "rotate", made.id));
+  expectHeldJson("operators create", await json("operators", "create", "a@b.example", "--role", "viewer"));
+  const value = `${installation.dataFolder}/value`;
+  writeFileSync(value, "the-value");
+  await run("secrets", "set", "--account", "acme", "HELD", "--for", "https://held.example", "--file", value);
+  const caller = openCaller((await installation.serve()).url, await installation.createKey("acme"));
+  await connect(caller, "strat_acme", { token: "another-value" });
+  for (const command of [
+    "keys list",
+    "operators list",
+    "secrets list",
+    "credentials list",
+    "master-key status",
+  ])
+    expectHeldJson(command, await json(...command.split(" ")));
+  expectHeldJson("audit verify", await json("audit", "verify"));
+  const [, entry = ""] = (await run("audit", "export", "--json")).split("\n");
+  expectHeldJson("audit export", JSON.parse(entry));
+  const tombstones = `${installation.dataFolder}/none.ndjson`;
+  writeFileSync(tombstones, "");
+  expectHeldJson("restore-reconcile", await json("restore-reconcile", "--tombstones", tombstones));
 });

@@ -8,6 +8,7 @@ import { formsOf, search } from "../flow/canary-search.ts";
 import { freePort } from "../free-port.ts";
 import { runCommand, type CommandResult } from "../service-process.ts";
 import { newFolder } from "./program.ts";
+import { expectHeldJson } from "./held-surface.ts";
 
 const USERNAME = 'canary-user "&<ö>';
 const PASSWORD = "canary p&ss/word+=?ÿ";
@@ -195,6 +196,7 @@ test("what is recorded holds no value of the credential, in no form; replayed, i
   const replayed = await run(0, "--replay", recording(), "--approve", "--check", "--json", "--rows", "9");
   assert.match(replayed.stderr, /The results match the recording\./);
   assert.deepEqual(JSON.parse(replayed.stdout).results, results);
+  expectHeldJson("run", JSON.parse(replayed.stdout));
   assert.equal(target.all.length, before);
 });
 

@@ -8,6 +8,7 @@ import { eventually } from "../eventually.ts";
 import { runHousekeeping } from "../flow/run-history.ts";
 import { dataOf, type Bench, type ResultRecord } from "./bench.ts";
 import { edit, leaveOut, openReviewStage, ROWS, type ReviewStage } from "./review-stage.ts";
+import { expectHeldJson } from "../cli/held-surface.ts";
 
 // docs/blueprints.md#review: records as the reviewer left them; a rejected run becomes `cancelled`.
 
@@ -188,6 +189,7 @@ test("the command line lists, shows, edits and excludes, and rejects", async () 
   assert.match(shown, /3 records, 2 invalid; they can be edited or excluded/);
   assert.match(shown, /^1 +no +-2 +n: must be >= 0$/m);
   const lines = (await stage.latchkey("show", one.review, "--json")).stdout.trim().split("\n");
+  expectHeldJson("reviews show", JSON.parse(lines[0] ?? ""));
   assert.deepEqual(
     lines.map((line) => JSON.parse(line)).map(({ ordinal, data, isValid }) => [ordinal, data.n, isValid]),
     [

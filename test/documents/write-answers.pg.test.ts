@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 import { to, type Answer } from "./target.ts";
+import { expectHeldJson } from "../cli/held-surface.ts";
 
 let bench: Bench;
 before(async () => {
@@ -192,6 +193,7 @@ test("doubts of one node in many runs are listed as one, and decided together", 
     grouped.stdout,
     /acme +many +sent +3 +3 +\S+Z +expected text `filed` is not in the response +POST http\S+\/tickets$/m,
   );
+  expectHeldJson("reviews writes", JSON.parse((await command("reviews", "writes", "--json")).stdout));
   const asked = ["reviews", "decide", "acme", "many", "sent"];
   const unsure = await command(...asked);
   assert.match(unsure.stderr, /Give either --happened or --not-happened/);

@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { until } from "../eventually.ts";
 import { blueprint, dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
 import type { Seen } from "./target.ts";
+import { expectHeldJson } from "../cli/held-surface.ts";
 
 // docs/blueprints.md#writes: one request per record, an intent before it and its outcome after it.
 
@@ -226,6 +227,7 @@ for (const happened of [true, false]) {
     );
     assert.deepEqual(row, { status: "running", lease_owner: null, admitted_at: null });
     const listed = await bench.installation.command("reviews", "list", "--run", body.id, "--json");
+    expectHeldJson("reviews list", JSON.parse(listed.stdout));
     assert.deepEqual(
       JSON.parse(listed.stdout).items.map(({ node_id, ordinal }: any) => [node_id, ordinal]),
       [["sent", 1]],

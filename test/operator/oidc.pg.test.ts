@@ -52,6 +52,7 @@ describe("the way in", () => {
     const browser = stage.browser();
     const ways = await browser.send("GET", "/session/methods");
     assert.deepEqual(ways.body, { password: true, oidc: { label: "Example ID" } });
+    assert.deepEqual((await browser.send("GET", "/session/ways")).body, ways.body, "the former path");
     const answer = await browser.send("POST", "/session/oidc/begin", { return_to: "/runs?status=failed" });
     assert.equal(answer.status, 201, answer.text);
     const [cookie = ""] = answer.headers["set-cookie"] ?? [];

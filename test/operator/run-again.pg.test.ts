@@ -9,6 +9,7 @@ import { assertInvariants } from "../invariants.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
 import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
+import { expectHeldJson } from "../cli/held-surface.ts";
 
 const strategy =
   "strategy: strat_acme\naccount: acme\nfields: [{ key: token, type: password }]\nlogin: { type: none }";
@@ -182,6 +183,7 @@ test("the version in force is executed, and said; what it writes must be meant, 
   const meant = await stage.installation.command("runs", "again", first, "--may-write", "--json");
   assert.equal(meant.code, 0, meant.stderr);
   const made = JSON.parse(meant.stdout);
+  expectHeldJson("runs again", made);
   assert.equal(made.blueprint_version, 2);
   assert.equal((await caller.waitForRun(made.id, 100_000)).body.status, "completed");
   assert.equal(target.requests.length, 1);

@@ -9,6 +9,7 @@ import { assertInvariants } from "../invariants.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
 import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage } from "./stage.ts";
+import { expectHeldJson } from "../cli/held-surface.ts";
 
 let stage: OperatorStage;
 let target: Target;
@@ -242,6 +243,7 @@ test("what sends nothing by itself says so; the command line starts one as well"
   const credential = await connect(caller, "strat_token", { token: "value" });
   const tell = await stage.installation.command("credentials", "test-login", credential, "--json");
   assert.equal(tell.code, 0, tell.stderr);
+  expectHeldJson("credentials test-login", JSON.parse(tell.stdout));
   const run = await over(JSON.parse(tell.stdout).id);
   assert.equal(run.status, "completed");
   assert.match(run.steps[0].log[0].message, /^Nothing was sent, .* no `check`/);

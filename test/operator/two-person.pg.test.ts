@@ -18,6 +18,7 @@ import {
   typed,
   type TwoPersonStage,
 } from "./two-person-stage.ts";
+import { expectHeldJson } from "../cli/held-surface.ts";
 
 let two: TwoPersonStage;
 
@@ -61,6 +62,7 @@ for (const [what, documentOf, reason] of CHANGES) {
     assert.equal(await two.inForce(), was);
     const discarded = await two.latchkey("proposals", "discard", pushed.id, "--json");
     assert.equal(discarded.code, 0);
+    expectHeldJson("proposals discard", JSON.parse(discarded.stdout));
     assert.equal((await two.confirm(two.ben, pushed.id)).status, 409);
     assert.equal(await two.inForce(), was);
   });
