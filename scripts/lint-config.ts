@@ -155,9 +155,10 @@ const DASHBOARD: Rules = {
     {
       patterns: [
         {
-          regex: "^#(contract|domain)/",
+          regex: "^#contract/|^#domain/[^/]+$",
           allowTypeImports: true,
-          message: "ui/ may import types of contract/ and domain/, and nothing else of the service",
+          message:
+            "ui/ may import types of contract/ and domain/, the words of domain/labels/, and nothing else of the service",
         },
         {
           regex: `^#(${FOLDERS.filter((folder) => folder !== "contract" && folder !== "domain").join("|")})/`,

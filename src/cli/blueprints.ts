@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from "commander";
-import { CURRENT_VERSION_NAME } from "#domain/state-names.ts";
+import { CURRENT_VERSION_NAME } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { refusal } from "./apply.ts";
 import { paint, print, table, tell } from "./output.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import type { ListedCredential } from "#db/credentials/login-lockouts.ts";
 import { Problem } from "#domain/problem.ts";
-import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/state-names.ts";
+import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { KEY_SCOPES, readScopes, type KeyScope } from "#domain/key-scope.ts";
-import { KEY_STATE_NAMES as names } from "#domain/state-names.ts";
+import { KEY_STATE_NAMES as names } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";

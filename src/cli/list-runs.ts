@@ -4,7 +4,7 @@ import type { getRun, listRuns } from "#actions/operators/list-runs.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
-import { runStateName, STEP_STATE_NAMES } from "#domain/state-names.ts";
+import { runStateName, STEP_STATE_NAMES } from "#domain/labels/states.ts";
 import { CommandFailed, paint, print, table, tell } from "./output.ts";
 import { addPageOptions, printMore, type PageOptions } from "./pages.ts";
 import { plain } from "./review-records.ts";

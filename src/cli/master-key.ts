@@ -1,7 +1,7 @@
 import { constants, setPriority } from "node:os";
 import { InvalidArgumentError, type Command } from "commander";
 import type { KeyStatus } from "#actions/vault/master-keys.ts";
-import { MASTER_KEY_STATE_NAMES as names } from "#domain/state-names.ts";
+import { MASTER_KEY_STATE_NAMES as names } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";

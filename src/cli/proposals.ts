@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { getProposal, listProposals } from "#actions/config/list-proposals.ts";
-import { PROPOSAL_STATE_NAMES } from "#domain/state-names.ts";
+import { PROPOSAL_STATE_NAMES } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { paint, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";

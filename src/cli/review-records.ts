@@ -7,7 +7,7 @@ import { BlobMissing } from "#blobs/store.ts";
 import type { StoredReview } from "#db/runs/reviews.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
-import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/state-names.ts";
+import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, paint, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";

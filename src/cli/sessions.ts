@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SESSION_STATE_NAMES } from "#domain/state-names.ts";
+import { SESSION_STATE_NAMES } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { print, table, tell } from "./output.ts";
 import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";

@@ -1,6 +1,6 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { RETIRED_NAME } from "#domain/state-names.ts";
+import { RETIRED_NAME } from "#domain/labels/states.ts";
 import { listBlueprints } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";

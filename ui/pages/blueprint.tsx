@@ -1,7 +1,7 @@
 import { Anchor, Code, Stack, Tabs, Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { Link, useParams, useSearchParams } from "wouter";
-import { RETIRED_NAME } from "#domain/state-names.ts";
+import { RETIRED_NAME } from "#domain/labels/states.ts";
 import {
   listBlueprintVersions,
   publishBlueprintVersion,

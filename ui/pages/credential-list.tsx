@@ -1,6 +1,6 @@
 import { Anchor, Group, Text } from "@mantine/core";
 import { Link, useLocation } from "wouter";
-import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/state-names.ts";
+import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/labels/states.ts";
 import { deleteCredential, listCredentials, unlockCredential } from "../api/operations.ts";
 import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";

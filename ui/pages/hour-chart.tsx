@@ -1,5 +1,5 @@
 import { Group, Text } from "@mantine/core";
-import { RUN_STATUS_NAMES } from "#domain/state-names.ts";
+import { RUN_STATUS_NAMES } from "#domain/labels/states.ts";
 import type { Overview } from "../parts/answers.ts";
 import styles from "./hour-chart.module.css";
 

@@ -1,6 +1,6 @@
 import { Button, Checkbox, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
-import { KEY_STATE_NAMES as names } from "#domain/state-names.ts";
+import { KEY_STATE_NAMES as names } from "#domain/labels/states.ts";
 import { createKey, listAccounts, listKeys, revokeKey } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";

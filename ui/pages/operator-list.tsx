@@ -1,7 +1,7 @@
 import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import type { OperatorRole } from "#domain/operator.ts";
-import { DISABLED_NAME } from "#domain/state-names.ts";
+import { DISABLED_NAME } from "#domain/labels/states.ts";
 import {
   changeRole,
   createOperator,

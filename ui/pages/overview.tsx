@@ -1,6 +1,6 @@
 import { Anchor, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { WAIT_NAMES } from "#domain/state-names.ts";
+import { WAIT_NAMES } from "#domain/labels/states.ts";
 import { listReviews, listRuns, readOverview } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";

@@ -1,6 +1,6 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import { PROPOSAL_STATE_NAMES as names } from "#domain/state-names.ts";
+import { PROPOSAL_STATE_NAMES as names } from "#domain/labels/states.ts";
 import { listProposals } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";

@@ -1,6 +1,6 @@
 import { Anchor, Group, Paper, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { onTimeoutName } from "#domain/state-names.ts";
+import { onTimeoutName } from "#domain/labels/states.ts";
 
 import type { Review } from "../parts/answers.ts";
 import { listReviews } from "../api/operations.ts";

@@ -1,6 +1,6 @@
 import { Anchor, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "wouter";
-import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/state-names.ts";
+import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/labels/states.ts";
 import { readReview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";

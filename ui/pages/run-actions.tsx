@@ -48,8 +48,8 @@ function PurgeButton({ run }: { readonly run: Run }) {
       action="Purge permanently"
       done="The run's data was purged."
     >
-      Inputs, results, reviews and step outputs are deleted now, before the retention period ends, and can&apos;t be
-      brought back. The run stays in the list.
+      Inputs, results, reviews and step outputs are deleted now, before the retention period ends, and
+      can&apos;t be brought back. The run stays in the list.
     </AskButton>
   );
 }

@@ -2,7 +2,7 @@ import { Button, NativeSelect, Paper, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { useSearchParams } from "wouter";
 import type { RunStatus } from "#domain/run.ts";
-import { RUN_STATUS_NAMES } from "#domain/state-names.ts";
+import { RUN_STATUS_NAMES } from "#domain/labels/states.ts";
 
 /** As the address has them; those of the API. */
 const TEXTS = ["account", "blueprint", "run_name", "metadata"] as const;

@@ -1,5 +1,5 @@
 import { Text } from "@mantine/core";
-import { SESSION_STATE_NAMES as names } from "#domain/state-names.ts";
+import { SESSION_STATE_NAMES as names } from "#domain/labels/states.ts";
 import { listCredentialSessions } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";

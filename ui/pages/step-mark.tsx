@@ -1,4 +1,4 @@
-import { STEP_STATE_NAMES } from "#domain/state-names.ts";
+import { STEP_STATE_NAMES } from "#domain/labels/states.ts";
 import type { RunStep } from "../parts/answers.ts";
 import { Mark } from "../parts/run-status.tsx";
 

@@ -1,6 +1,6 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { RETIRED_NAME } from "#domain/state-names.ts";
+import { RETIRED_NAME } from "#domain/labels/states.ts";
 import { listStrategies } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";

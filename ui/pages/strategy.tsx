@@ -1,6 +1,6 @@
 import { Code, Stack, Tabs } from "@mantine/core";
 import { useParams, useSearchParams } from "wouter";
-import { RETIRED_NAME } from "#domain/state-names.ts";
+import { RETIRED_NAME } from "#domain/labels/states.ts";
 import {
   listCredentials,
   listStrategyVersions,

@@ -1,5 +1,9 @@
 import { Stack, Text } from "@mantine/core";
-import { MASTER_KEY_STATE_NAMES as KEY_NAMES, WAIT_NAMES, WORKER_STATE_NAMES } from "#domain/state-names.ts";
+import {
+  MASTER_KEY_STATE_NAMES as KEY_NAMES,
+  WAIT_NAMES,
+  WORKER_STATE_NAMES,
+} from "#domain/labels/states.ts";
 import { readSystem } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";

@@ -1,6 +1,6 @@
 import { Loader } from "@mantine/core";
 import type { RunStatus } from "#domain/run.ts";
-import { runStateName } from "#domain/state-names.ts";
+import { runStateName } from "#domain/labels/states.ts";
 import styles from "./status.module.css";
 
 /** A run's state, as a word and a colour. */

@@ -2,7 +2,7 @@ import { Button, Code, Group, Stack, Tabs, Text } from "@mantine/core";
 import { useState } from "react";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import type { listBlueprintVersions, readBlueprintVersion } from "../api/operations.ts";
-import { CURRENT_VERSION_NAME } from "#domain/state-names.ts";
+import { CURRENT_VERSION_NAME } from "#domain/labels/states.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf, Endpoint, InputOf } from "../api/request.ts";
 import { Applied } from "./applied.tsx";

@@ -131,9 +131,7 @@ export async function retireKey(db: Database, audit: AuditKeys, kid: string): Pr
     const use = (await countSealed(tx)).filter((each) => each.kid === kid);
     if (use.length > 0) {
       const counts = use.map(({ noun, total }) => `${total} ${noun}`).join(" and ");
-      throw new OperatorError(
-        `${kid} still seals ${counts}. Reseal them first: latchkey master-key rewrap`,
-      );
+      throw new OperatorError(`${kid} still seals ${counts}. Reseal them first: latchkey master-key rewrap`);
     }
     if (!key.isSettled) {
       throw new OperatorError(

@@ -24,5 +24,8 @@ export function findExamples(name: string): readonly Example[] {
   const found = EXAMPLES.find((example) => example.name === name);
   if (found) return [found];
   const names = [...EXAMPLES.map((example) => example.name), ALL];
-  throw new CommandFailed(`There is no example "${name}"${suggestion(name, names, "there are")}`, EXIT_CODES.usage);
+  throw new CommandFailed(
+    `There is no example "${name}"${suggestion(name, names, "there are")}`,
+    EXIT_CODES.usage,
+  );
 }

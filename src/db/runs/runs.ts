@@ -79,8 +79,8 @@ export async function listChangedRuns(
 }
 
 /**
- * Cancels a run that is not terminal, whoever holds it: its worker's writes are fenced from then on. Undefined: it is terminal or does not
- * exist.
+ * Cancels a run that is not terminal, also one that a worker holds: the worker's writes are fenced from then on. Undefined: it is
+ * terminal or does not exist.
  */
 export async function cancelRun(
   db: Database,

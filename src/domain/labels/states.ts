@@ -1,6 +1,6 @@
 /** The word for each state, the same in the dashboard and on the command line. `--json` and the API have the keys. */
-import type { ProposalStatus } from "./proposal.ts";
-import type { RunStatus } from "./run.ts";
+import type { ProposalStatus } from "#domain/proposal.ts";
+import type { RunStatus } from "#domain/run.ts";
 
 export const RUN_STATUS_NAMES: Readonly<Record<RunStatus, string>> = {
   queued: "Queued",
