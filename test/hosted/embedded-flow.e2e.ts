@@ -317,7 +317,7 @@ test("double click, two tabs, reload, back, and a browser closed and opened agai
   await second.goto("about:blank");
   await second.goBack();
   const again = await openFlow(second, session);
-  await again.getByRole("heading", { name: "This is done already" }).waitFor();
+  await again.getByRole("heading", { name: "This is already done" }).waitFor();
   assert.equal((await toldOf(second, "error")).code, "session_used");
 });
 
@@ -331,7 +331,7 @@ test("the time is over while somebody types: nothing is saved, and the text is g
   await embedded.setClock(`timestamptz '${session.expires_at}'`);
   try {
     await frame.getByRole("button", { name: "Connect" }).click();
-    await frame.getByRole("heading", { name: "The time for this is over" }).waitFor();
+    await frame.getByRole("heading", { name: "Your time to complete this has run out" }).waitFor();
     await frame.getByText(GOOD.email).waitFor();
     assert.ok(!(await frame.locator("body").innerHTML()).includes(GOOD.password));
     assert.equal((await toldOf(page, "error")).code, "session_expired");
@@ -347,7 +347,7 @@ test("the time is over while somebody types: nothing is saved, and the text is g
     const own = await openFlow(page, short);
     await own.getByLabel("Email address").fill("slow@acme.example");
     await embedded.setClock(`timestamptz '${short.expires_at}'`);
-    await own.getByRole("heading", { name: "The time for this is over" }).waitFor();
+    await own.getByRole("heading", { name: "Your time to complete this has run out" }).waitFor();
   } finally {
     await embedded.setClock();
   }

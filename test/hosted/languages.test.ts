@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { explainIssue, ISSUES, type IssueCode, type Sentence } from "#domain/form-issue.ts";
 import { LANGUAGES, textIn } from "#domain/language.ts";
-import { say, sayPlain, type TextKey } from "#hosted/texts/texts.ts";
+import { say, plainText, type TextKey } from "#hosted/texts/texts.ts";
 import { chosenLanguage, LANGUAGE_NAMES, negotiateLanguage, TEXTS, tongueOf } from "#hosted/texts/tongues.ts";
 
 suite("Accept-Language", () => {
@@ -90,8 +90,8 @@ test("what stands in a place is text, of its own direction, and no place itself"
     String([say(tongueOf("en"), "connect_title", { system, account: "x" })].flat(9).map(String).join("")),
     "Connect <bdi>&lt;b&gt;{account}&lt;/b&gt;</bdi>",
   );
-  assert.equal(sayPlain(tongueOf("en"), "connect_title", { system }), `Connect ${system}`);
-  assert.equal(sayPlain(tongueOf("ar"), "connect_title", { system: "X" }), "ربط \u2068X\u2069");
+  assert.equal(plainText(tongueOf("en"), "connect_title", { system }), `Connect ${system}`);
+  assert.equal(plainText(tongueOf("ar"), "connect_title", { system: "X" }), "ربط \u2068X\u2069");
   const sentences = { language: "en", sentences: TEXTS.en.issues };
   assert.equal(
     explainIssue({ code: "required" }, "{count} {field}", sentences),

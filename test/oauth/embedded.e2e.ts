@@ -129,7 +129,7 @@ test("a browser that opens no window by script: a button does it, and the flow g
   await page.reload();
   const frame = await openFlow(page, session);
   await frame.getByRole("button", { name: /^Continue to / }).click();
-  await frame.getByRole("alert").getByText("Your browser kept the window from opening").waitFor();
+  await frame.getByRole("alert").getByText("Your browser blocked the window").waitFor();
   assert.deepEqual(await toldOf(page, "popup_blocked"), {});
   const opened = await leave(page, frame, /^Open /);
   await signIn(opened);

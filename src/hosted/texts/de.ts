@@ -20,7 +20,7 @@ export const de: Texts = {
   afterwards: "Danach",
   can_close: "Sie können diese Seite schließen",
   goes_back: "Es geht zurück zu {host}",
-  optional: "(freiwillig)",
+  optional: "(optional)",
   please_choose: "Bitte wählen",
   error: "Fehler:",
   connect: "Verbinden",
@@ -40,7 +40,7 @@ export const de: Texts = {
     "Die Anmeldung konnte nicht abgeschlossen werden. Es wurde nichts gespeichert. Bitte versuchen Sie es unten erneut.",
   stale_heading: "Diese Seite war lange geöffnet",
   stale:
-    "Zu Ihrer Sicherheit wurde nichts gespeichert. Bitte sehen Sie das Formular durch und senden Sie es noch einmal.",
+    "Zu Ihrer Sicherheit wurde nichts gespeichert. Bitte prüfen Sie das Formular und senden Sie es noch einmal.",
 
   header_name: "Name",
   header_value: "Wert",
@@ -54,31 +54,31 @@ export const de: Texts = {
   sending: "Wird gesendet …",
   totp_help:
     "Der geheime Schlüssel, mit dem Ihre Authenticator-App eingerichtet wurde, oder der ganze otpauth://-Link. Er steht neben dem QR-Code.",
-  qr_choose: "Aus einem Bild des QR-Codes lesen",
+  qr_choose: "Bild des QR-Codes einlesen",
   qr_local: "Das Bild bleibt auf Ihrem Gerät.",
   qr_reading: "Das Bild wird gelesen …",
   qr_found: "Der Schlüssel wurde aus dem Bild gelesen.",
   qr_none:
-    "In diesem Bild wurde kein QR-Code eines Authenticators gefunden. Versuchen Sie ein schärferes, oder tippen Sie den Schlüssel ein.",
+    "In diesem Bild wurde kein QR-Code eines Authenticators gefunden. Versuchen Sie es mit einem schärferen Bild, oder geben Sie den Schlüssel ein.",
 
   success_heading: "Alles erledigt",
   success:
     "Ihre Zugangsdaten für {system} sind angekommen und sicher gespeichert. {account} kann die Verbindung jetzt nutzen.",
   close_now: "Sie können diese Seite schließen.",
   used_heading: "Dieser Link wurde bereits benutzt",
-  used: "Das Formular dahinter wurde ausgefüllt und gesendet. Wenn Sie das waren, ist nichts mehr zu tun: Sie können diese Seite schließen.",
+  used: "Das zugehörige Formular wurde bereits ausgefüllt und gesendet. Wenn Sie das waren, ist nichts mehr zu tun: Sie können diese Seite schließen.",
   used_other: "Wenn nicht, sagen Sie bitte denen Bescheid, die Ihnen den Link geschickt haben.",
   expired_heading: "Dieser Link ist abgelaufen",
   ask_again:
     "Gehen Sie zurück zu der Anwendung, die Sie hierher geschickt hat, und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
-  typed_heading: "Was Sie eingegeben hatten",
+  typed_heading: "Ihre Eingaben",
   typed:
     "Es wurde nichts gespeichert. Sie können es von hier kopieren; geheime Angaben werden nicht gezeigt.",
   unknown_heading: "Dieser Link funktioniert nicht",
   unknown: "Bitte prüfen Sie, ob die ganze Adresse kopiert wurde.",
   return_heading: "Diese Anmeldung kann nicht fortgesetzt werden",
   return_unknown:
-    "Sie wurde in einem anderen Browser begonnen, hat zu lange gedauert oder ist bereits abgeschlossen. Gerade wurde dadurch nichts verbunden.",
+    "Sie wurde in einem anderen Browser begonnen, hat zu lange gedauert oder ist bereits abgeschlossen. Es wurde diesmal nichts verbunden.",
   return_next: "Bitte öffnen Sie Ihren Link erneut und beginnen Sie dort.",
   forbidden_heading: "Das Formular wurde nicht angenommen",
   forbidden:
@@ -152,18 +152,18 @@ export const de: Texts = {
     header_twice: "{field}: Ein Header kommt zweimal vor.",
     totp_migration: `Das ist ein Link, mit dem Konten auf ein anderes Telefon umziehen; er enthält keinen einzelnen Schlüssel. ${HOW}`,
     totp_other_link: `Das ist ein Link, aber keiner, der mit otpauth://totp/ beginnt. ${HOW}`,
-    totp_code: `Das sieht nach einem Code aus einer Authenticator-App aus. Gebraucht wird der geheime Schlüssel, aus dem die Codes entstehen. ${HOW}`,
+    totp_code: `Das sieht nach einem Code aus einer Authenticator-App aus. Bitte geben Sie stattdessen den Einrichtungsschlüssel ein, aus dem die Codes erzeugt werden. ${HOW}`,
     totp_counter:
-      "Dieser Schlüssel erzeugt Codes durch Zählen, was nicht unterstützt wird. Gebraucht wird ein Schlüssel für zeitabhängige Codes.",
+      "Dieser Schlüssel ist für zählerbasierte Codes, die nicht unterstützt werden. Bitte verwenden Sie einen Schlüssel für zeitbasierte Codes.",
     totp_kind: `Der Link muss mit otpauth://totp/ beginnen. ${HOW}`,
     totp_twice: `Der Link nennt eine seiner Einstellungen zweimal. ${HOW}`,
-    totp_encoder: "Der Link verlangt Codes einer besonderen Art, die nicht unterstützt wird.",
+    totp_encoder: "Der Link ist für eine besondere Art von Codes, die nicht unterstützt wird.",
     totp_algorithm: "Der Link verlangt ein anderes Verfahren als SHA1, SHA256 und SHA512.",
     totp_digits: "Der Link verlangt Codes, die nicht {min} bis {max} Ziffern haben.",
     totp_period: "Der Link verlangt Codes, die nicht alle {min} bis {max} Sekunden wechseln.",
     totp_no_key: `Der Link enthält keinen geheimen Schlüssel. ${HOW}`,
     totp_empty: `Der geheime Schlüssel ist leer. ${HOW}`,
-    totp_letters: `Ein geheimer Schlüssel besteht nur aus den Buchstaben A bis Z und den Ziffern 2 bis 7. In diesem steht noch etwas anderes. ${HOW}`,
+    totp_letters: `Ein geheimer Schlüssel besteht nur aus den Buchstaben A bis Z und den Ziffern 2 bis 7. Dieser enthält andere Zeichen. ${HOW}`,
     totp_length: `Im geheimen Schlüssel scheint ein Zeichen zu fehlen oder zu viel zu sein. ${HOW}`,
     totp_short: `Der geheime Schlüssel ist zu kurz, um vollständig zu sein. ${HOW}`,
     certificate_none:

@@ -51,7 +51,7 @@ export const es: Texts = {
   sending: "Enviando…",
   totp_help:
     "La clave secreta con la que se configuró su aplicación de autenticación, o el enlace otpauth:// completo. Aparece junto al código QR.",
-  qr_choose: "Leerla de una imagen del código QR",
+  qr_choose: "Escanear una imagen del código QR",
   qr_local: "La imagen no sale de su dispositivo.",
   qr_reading: "Leyendo la imagen…",
   qr_found: "Se ha leído la clave de la imagen.",
@@ -73,20 +73,20 @@ export const es: Texts = {
   unknown: "Compruebe que se ha copiado la dirección completa.",
   return_heading: "Este inicio de sesión no puede continuar",
   return_unknown:
-    "Se empezó en otro navegador, tardó demasiado o ya se había terminado. Ahora mismo no se ha conectado nada con él.",
+    "Se empezó en otro navegador, tardó demasiado o ya se había terminado. Esta vez no se ha conectado nada.",
   return_next: "Abra de nuevo su enlace y empiece desde ahí.",
   forbidden_heading: "El formulario no se ha aceptado",
   forbidden:
     "Por su seguridad, un formulario solo se acepta desde la página que lo mostró y durante un tiempo limitado. No se ha guardado nada.",
   forbidden_next: "Abra de nuevo su enlace y rellene allí el formulario.",
-  too_large_heading: "Es demasiado para enviarlo",
+  too_large_heading: "Los datos son demasiado grandes",
   too_large: "Lo que ha introducido es más grande de lo que admite este formulario. No se ha guardado nada.",
   too_large_next: "Vuelva atrás y compruebe que ha pegado lo correcto.",
   problem_heading: "Algo ha fallado por nuestra parte",
   problem: "Espere un minuto y abra de nuevo su enlace.",
 
   picker_heading: "¿Qué quiere conectar?",
-  picker_lead: "{account} puede trabajar con esto por usted. Elija por dónde empezar.",
+  picker_lead: "{account} puede usar estos servicios en su nombre. Elija con cuál empezar.",
   choose_other: "Elegir otra cosa",
   step_of: "Paso {number} de {count}",
   cancel: "Cancelar",
@@ -117,7 +117,7 @@ export const es: Texts = {
   try_again: "Intentar de nuevo",
 
   issues: {
-    required: "{field}: falta este dato.",
+    required: "{field}: este dato es obligatorio.",
     must_tick: "{field}: hay que marcar esta casilla.",
     too_long: "{field}: es demasiado largo.",
     file_too_large: "{field}: el archivo es demasiado grande; puede tener {size} KB como máximo.",
@@ -143,9 +143,9 @@ export const es: Texts = {
     header_twice: "{field}: una cabecera está repetida.",
     totp_migration: `Es un enlace para pasar cuentas de un teléfono a otro y no contiene una sola clave. ${HOW}`,
     totp_other_link: `Es un enlace, pero no empieza por otpauth://totp/. ${HOW}`,
-    totp_code: `Parece un código de una aplicación de autenticación. Hace falta la clave secreta que genera los códigos. ${HOW}`,
+    totp_code: `Parece un código de una aplicación de autenticación. Introduzca en su lugar la clave de configuración con la que se generan los códigos. ${HOW}`,
     totp_counter:
-      "Esa clave genera códigos por recuento, lo que no se admite. Hace falta una clave para códigos por tiempo.",
+      "Esa clave es para códigos basados en un contador, que no se admiten. Use una clave para códigos basados en la hora.",
     totp_kind: `El enlace debe empezar por otpauth://totp/. ${HOW}`,
     totp_twice: `El enlace indica dos veces uno de sus ajustes. ${HOW}`,
     totp_encoder: "El enlace pide códigos de un tipo especial que no se admite.",
@@ -154,7 +154,7 @@ export const es: Texts = {
     totp_period: "El enlace pide códigos que no cambian cada {min} a {max} segundos.",
     totp_no_key: `El enlace no contiene ninguna clave secreta. ${HOW}`,
     totp_empty: `La clave secreta está vacía. ${HOW}`,
-    totp_letters: `Una clave secreta solo tiene las letras de la A a la Z y las cifras del 2 al 7. En esta hay algo distinto. ${HOW}`,
+    totp_letters: `Una clave secreta solo tiene las letras de la A a la Z y las cifras del 2 al 7. Esta contiene otros caracteres. ${HOW}`,
     totp_length: `Parece que a la clave secreta le falta o le sobra un carácter. ${HOW}`,
     totp_short: `La clave secreta es demasiado corta para estar completa. ${HOW}`,
     certificate_none:

@@ -50,7 +50,7 @@ export const nl: Texts = {
   sending: "Bezig met versturen…",
   totp_help:
     "De geheime sleutel waarmee uw authenticator-app is ingesteld, of de volledige otpauth://-link. Deze staat naast de QR-code.",
-  qr_choose: "Lezen uit een afbeelding van de QR-code",
+  qr_choose: "Een afbeelding van de QR-code scannen",
   qr_local: "De afbeelding blijft op uw apparaat.",
   qr_reading: "De afbeelding wordt gelezen…",
   qr_found: "De sleutel is uit de afbeelding gelezen.",
@@ -63,7 +63,7 @@ export const nl: Texts = {
   close_now: "U kunt deze pagina sluiten.",
   used_heading: "Deze link is al gebruikt",
   used: "Het formulier erachter is ingevuld en verstuurd. Was u dat, dan hoeft u niets meer te doen: u kunt deze pagina sluiten.",
-  used_other: "Was u dat niet, laat het dan weten aan wie u de link heeft gestuurd.",
+  used_other: "Was u dat niet, laat het dan weten aan degene die u de link heeft gestuurd.",
   expired_heading: "Deze link is verlopen",
   ask_again:
     "Ga terug naar de toepassing die u hierheen heeft gestuurd en begin opnieuw om een nieuwe link te krijgen.",
@@ -71,9 +71,9 @@ export const nl: Texts = {
   typed: "Er is niets opgeslagen. U kunt het hier kopiëren; geheime gegevens worden niet getoond.",
   unknown_heading: "Deze link werkt niet",
   unknown: "Controleer of het hele adres is gekopieerd.",
-  return_heading: "Dit inloggen kan niet verdergaan",
+  return_heading: "Het inloggen kan niet worden voortgezet",
   return_unknown:
-    "Het is in een andere browser begonnen, duurde te lang of was al voltooid. Er is zojuist niets door gekoppeld.",
+    "Het is in een andere browser begonnen, duurde te lang of was al voltooid. Er is deze keer niets gekoppeld.",
   return_next: "Open uw link opnieuw en begin vanaf daar.",
   forbidden_heading: "Het formulier is niet geaccepteerd",
   forbidden:
@@ -85,7 +85,7 @@ export const nl: Texts = {
   problem_heading: "Er is bij ons iets misgegaan",
   problem: "Wacht een minuut en open uw link dan opnieuw.",
 
-  picker_heading: "Wat wilt u verbinden?",
+  picker_heading: "Wat wilt u koppelen?",
   picker_lead: "{account} kan hiermee voor u werken. Kies waarmee u begint.",
   choose_other: "Iets anders kiezen",
   step_of: "Stap {number} van {count}",
@@ -95,14 +95,14 @@ export const nl: Texts = {
     "Dit formulier heeft JavaScript nodig. Sta het toe voor deze pagina en laad de pagina opnieuw.",
   loading: "Laden…",
   window_heading: "Ga verder in het andere venster",
-  window_lead: "Meld u aan bij {host} in het venster dat is geopend. Daarna gaat deze pagina vanzelf verder.",
+  window_lead: "Log in bij {host} in het venster dat is geopend. Daarna gaat deze pagina vanzelf verder.",
   window_blocked: "Uw browser heeft het venster niet geopend. Open het met de knop hieronder.",
   window_open: "{host} openen",
   window_again: "Venster opnieuw openen",
   start_over: "Opnieuw beginnen",
   window_back: "U kunt dit venster sluiten en verdergaan op de pagina waar u vandaan kwam.",
   window_refused:
-    "De aanmelding is geannuleerd of kon niet worden afgerond. Er is niets opgeslagen. Sluit dit venster en probeer het opnieuw op de pagina waar u vandaan kwam.",
+    "Het inloggen is geannuleerd of kon niet worden voltooid. Er is niets opgeslagen. Sluit dit venster en probeer het opnieuw op de pagina waar u vandaan kwam.",
   frame_expired_heading: "De tijd is om",
   frame_expired: "Hier kan niets meer worden ingevuld. Sluit dit en begin opnieuw.",
   frame_used_heading: "Dit is al gedaan",
@@ -117,7 +117,7 @@ export const nl: Texts = {
   try_again: "Opnieuw proberen",
 
   issues: {
-    required: "{field}: dit ontbreekt nog.",
+    required: "{field}: dit veld is verplicht.",
     must_tick: "{field}: dit vakje moet worden aangevinkt.",
     too_long: "{field}: dit is te lang.",
     file_too_large: "{field}: het bestand is te groot; het mag hoogstens {size} kB zijn.",
@@ -144,9 +144,9 @@ export const nl: Texts = {
     header_twice: "{field}: een header staat er twee keer.",
     totp_migration: `Dat is een link om accounts tussen telefoons over te zetten; er staat geen afzonderlijke sleutel in. ${HOW}`,
     totp_other_link: `Dat is een link, maar niet een die met otpauth://totp/ begint. ${HOW}`,
-    totp_code: `Dat lijkt op een code uit een authenticator-app. Nodig is de geheime sleutel die de codes maakt. ${HOW}`,
+    totp_code: `Dat lijkt op een code uit een authenticator-app. Vul in plaats daarvan de instelsleutel in waarmee de codes worden gemaakt. ${HOW}`,
     totp_counter:
-      "Die sleutel maakt codes door te tellen, wat niet wordt ondersteund. Nodig is een sleutel voor codes op basis van tijd.",
+      "Die sleutel is voor codes op basis van een teller, die niet worden ondersteund. Gebruik een sleutel voor codes op basis van tijd.",
     totp_kind: `De link moet met otpauth://totp/ beginnen. ${HOW}`,
     totp_twice: `De link noemt een van zijn instellingen twee keer. ${HOW}`,
     totp_encoder: "De link vraagt om codes van een bijzondere soort, die niet wordt ondersteund.",
@@ -155,7 +155,7 @@ export const nl: Texts = {
     totp_period: "De link vraagt om codes die niet om de {min} tot {max} seconden veranderen.",
     totp_no_key: `De link bevat geen geheime sleutel. ${HOW}`,
     totp_empty: `De geheime sleutel is leeg. ${HOW}`,
-    totp_letters: `Een geheime sleutel bestaat alleen uit de letters A tot en met Z en de cijfers 2 tot en met 7. In deze staat iets anders. ${HOW}`,
+    totp_letters: `Een geheime sleutel bestaat alleen uit de letters A tot en met Z en de cijfers 2 tot en met 7. Deze bevat andere tekens. ${HOW}`,
     totp_length: `De geheime sleutel lijkt een teken te weinig of te veel te hebben. ${HOW}`,
     totp_short: `De geheime sleutel is te kort om volledig te zijn. ${HOW}`,
     certificate_none:

@@ -34,7 +34,7 @@ export function say(
 }
 
 /** The same for places where no element can stand: a title, an attribute. */
-export function sayPlain(
+export function plainText(
   { language, texts }: Tongue,
   key: TextKey,
   places: Readonly<Record<string, string | number>>,
