@@ -40,6 +40,45 @@ const ODD_WORDS: readonly OddWord[] = [
   { pattern: /\bmend(?:s|ed|ing)?\b/gi, better: "`fix`, `repair`" },
   { pattern: /\bgets? to know\b/gi, better: "`learns`, `is told`" },
   { pattern: /(?:"|\*\* |\. )Since when\b/g, better: "`When it began to …`" },
+  {
+    pattern: /\bsign-in names?\b/gi,
+    better: "`email`",
+    where: /^ui\/|^src\/(?:cli|contract|actions|domain)\//,
+  },
+  {
+    pattern:
+      /\bis no (?:URL|JSON|RE2|CSS|PDF|spreadsheet|origin|network|setting|picture|certificate|number)\b/g,
+    better: "`is not a …`",
+    where: /^src\/.*(?<!test)\.ts$/,
+  },
+  { pattern: /\bstands here twice\b/gi, better: "`is listed twice`, `occurs twice`", where: /^src\// },
+  { pattern: /\b(?:nobody|who) waits for it\b/gi, better: "`not awaited`", where: /^src\// },
+  {
+    pattern: /\b(?:seal|bind|bound|sealed|sealing) (?:\w+ )?anew\b/gi,
+    better: "`reseal`, `rebind`",
+    where: /^src\/|^ui\//,
+  },
+  { pattern: /\bstand(?:s|ing)? in line\b/gi, better: "`queue`, `be queued`", where: /^src\/|^docs\// },
+  { pattern: /\bof whatever account\b/gi, better: "`of any account`", where: /^src\// },
+  {
+    pattern: /\btak(?:e|es|en|ing) (?:\w+ ){0,4}second factor away\b/gi,
+    better: "`reset the second factor`",
+  },
+  { pattern: /\bleave it out of the files\b/gi, better: "`remove it from the files`" },
+  {
+    pattern: /\bwants? (?:a second admin|two admins)\b/gi,
+    better: "`requires a second admin`",
+    where: /^src\/|^ui\//,
+  },
+  { pattern: /\bmay do once more\b|\bworth nothing any more\b/gi, better: "`allow it again`, `invalidated`" },
+  { pattern: /\bby another way than\b/gi, better: "`over a channel other than`" },
+  { pattern: /\b[Ss]hown this once\b/g, better: "`shown only once`" },
+  { pattern: /\b(?:the youngest|youngest) first\b/gi, better: "`newest first`" },
+  {
+    pattern: /\bJSON a line\b|\bone a line\b|\ba line each\b|\bobjects? a line\b/gi,
+    better: "`one per line`",
+    where: /^src\/|^ui\//,
+  },
 ];
 
 /** Places where a word may stand: these are checked as the others once nobody works on them any more. */
