@@ -2,7 +2,7 @@ import { Type, type Static } from "typebox";
 import { shorten } from "#domain/config-problem.ts";
 import { EXPRESSION, NoJson, type ExpressionScopeKind, type Scope } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
-import { takeJsonRoom } from "#domain/json-room.ts";
+import { reserveJsonMemory } from "#domain/json-room.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { readPage } from "./page-reader.ts";
 
@@ -133,7 +133,7 @@ export async function withJsonBody<T>(
   response: OutboundResponse,
   work: (root: Pick<Scope, "root" | "rootText"> | undefined) => Promise<T>,
 ): Promise<T> {
-  const release = await takeJsonRoom(response.body, signal);
+  const release = await reserveJsonMemory(response.body, signal);
   try {
     const read = readRoot(response.text());
     if (!read.ok && read.isTooMuch) throw fail(`${place}: the response ${read.problem}`);

@@ -3,7 +3,7 @@ import type { Worker } from "node:worker_threads";
 import { OutboundError } from "#domain/http-exchange.ts";
 import { startThread } from "#lib/start-thread.ts";
 import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
-import { standBack } from "#lib/thread-priority.ts";
+import { lowerPriority } from "#lib/thread-priority.ts";
 
 /** What to look for in a page. */
 export type PageQuery =
@@ -133,7 +133,7 @@ async function runJob(
     const usedMs = cpuMs - (cpuBeforeMs ??= cpuMs);
     if (usedMs > PAGE_MS) resolve(null);
     else if (usedMs > QUICK_MS && !place.becomeSlow()) resolve("later");
-    else if (place.lane === "slow") standBack(threadId);
+    else if (place.lane === "slow") lowerPriority(threadId);
   };
   const watch = setInterval(() => void look(), WATCH_MS);
   const timer = setTimeout(stop, CLOCK_FACTOR * PAGE_MS);

@@ -43,7 +43,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
       const kid = await findAnyVaultKeyId(db);
       const source = composition.keySource();
       if (kid !== undefined) refuseNewKeys(config, composition.hasMasterKey(), kid);
-      await keepOrMake("signing key", config.signingKeyFile, config.signingKey !== null, async () =>
+      await keepOrCreate("signing key", config.signingKeyFile, config.signingKey !== null, async () =>
         writeFileSync(config.signingKeyFile, `${generateSigningKey()}\n`, {
           mode: 0o600,
           // `wx`: never overwrites, even when two processes run at once.
@@ -51,7 +51,7 @@ async function init(composition: Composition, operatorEmail: string): Promise<vo
           flush: true,
         }),
       );
-      await keepOrMake(
+      await keepOrCreate(
         "master key",
         config.masterKeyFile,
         composition.hasMasterKey(),
@@ -102,7 +102,7 @@ function refuseNewKeys(config: CommandConfig, hasMasterKey: boolean, kid: string
   }
 }
 
-async function keepOrMake(
+async function keepOrCreate(
   what: string,
   file: string,
   isPresent: boolean,

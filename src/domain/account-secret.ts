@@ -2,32 +2,32 @@ import { isJsonObject, texts, type Json } from "./json.ts";
 import { limits } from "./limits.ts";
 import { isServiceVariable } from "./service-variable.ts";
 
-/** A secret that an operator keeps for an account, and the only origins that it may be sent to. */
+/** A secret of an account, and the only origins that it may be sent to. */
 export interface AccountSecret {
   readonly value: string;
   /** Canonical. */
   readonly origins: readonly string[];
 }
 
-/** Names of environment variables are names of secrets too: what a variable held can be kept under the same name. */
+/** Names of environment variables are valid names of secrets, too, so that a variable's value can be stored under the same name. */
 export const SECRET_NAME = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
 
-/** How a login's document refers to a secret that it does not hold. */
+/** A reference in a login's document to a secret that is stored elsewhere. */
 export type SecretReference =
   | { readonly kind: "secret"; readonly name: string }
   /** Versions from before account secrets: `client_secret_env`. */
   | { readonly kind: "variable"; readonly name: string };
 
-/** What there is for a reference. Secret. */
+/** The result of looking up a reference. Secret. */
 export type FoundSecret =
   | ({ readonly kind: "found" } & AccountSecret)
   | { readonly kind: "missing" }
-  /** Sealed, in a process that opens nothing. */
+  /** The secret is sealed, and this process has no private keys. */
   | { readonly kind: "sealed" }
   /** Its row was damaged or changed, or this process lacks the key. */
   | { readonly kind: "broken" };
 
-/** Of an `oauth2` login, as its document is written; null: it refers to nothing. */
+/** The reference of an `oauth2` login's document; null: there is none. */
 export function secretReference(login: { readonly [key: string]: Json }): SecretReference | null {
   const { client_secret: own, client_secret_env: variable } = login;
   if (typeof variable === "string") return { kind: "variable", name: variable };
@@ -35,11 +35,11 @@ export function secretReference(login: { readonly [key: string]: Json }): Secret
   return typeof name === "string" ? { kind: "secret", name } : null;
 }
 
-/** What is sealed: the value together with its origins, so that nobody who changes rows changes where it may go. */
+/** The sealed form: the value together with its origins, so that a change of rows cannot change its destinations. */
 export const writeAccountSecret = ({ value, origins }: AccountSecret): string =>
   JSON.stringify({ value, origins });
 
-/** What `writeAccountSecret` wrote; null: anything else. */
+/** Parses the output of `writeAccountSecret`; null: anything else. */
 export function readAccountSecret(text: string): AccountSecret | null {
   const parsed = JSON.parse(text) as Json;
   if (!isJsonObject(parsed) || typeof parsed["value"] !== "string") return null;
@@ -47,13 +47,13 @@ export function readAccountSecret(text: string): AccountSecret | null {
   return Array.isArray(origins) ? { value, origins: texts(origins) } : null;
 }
 
-/** A mistake in one of the parts of a secret, told without its value. */
+/** A problem in one part of a secret; it never quotes the value. */
 export interface AccountSecretProblem {
   readonly field: "name" | "value" | "origins";
   readonly message: string;
 }
 
-/** What is wrong with a secret that somebody gives; null: nothing. */
+/** The problem of a given secret; null: it is valid. */
 export function accountSecretProblem(
   secret: AccountSecret & { readonly name: string },
 ): AccountSecretProblem | null {
@@ -95,10 +95,10 @@ function originsProblem({ name, origins }: AccountSecret & { readonly name: stri
   return new Set(origins).size === origins.length ? null : `An origin of ${name} is listed twice.`;
 }
 
-/** Hosts to which a request does not leave the machine: the only ones that plain http is for. */
+/** Hosts to which a request does not leave the machine: only these may use plain http. */
 export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** What is wrong with an origin that a secret may be sent to, to follow its name; null: nothing. */
+/** The problem of an origin that a secret may be sent to, worded to follow the origin; null: it is valid. */
 export function originProblem(origin: string): string | null {
   if (!URL.canParse(origin)) return "is not an origin; write one like https://login.example.com";
   const { protocol, hostname, origin: canonical } = new URL(origin);

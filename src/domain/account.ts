@@ -12,21 +12,21 @@ export interface AccountSettings {
   readonly embedOrigins: readonly string[];
   readonly sessionLifetimeMs: number;
   readonly retentionMs: number;
-  /** Runs executing at once for this account. */
+  /** The number of runs that may execute at once for this account. */
   readonly concurrency: number;
-  /** Requests of each API key; null: no limit. Polling has ten times as much. */
+  /** Requests per API key; null: no limit. Polling has ten times the limit. */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | null;
 }
 
 export const REVIEW_STEP_UPS = ["always", "before_writes", "never"] as const;
 export type ReviewStepUp = (typeof REVIEW_STEP_UPS)[number];
 
-/** Whose decision on a review wants a second factor: any, those after which the Blueprint may write, or none. */
+/** The decisions on reviews that require a second factor: all, those after which the Blueprint may write, or none. */
 export function readReviewStepUp(document: JsonObject): ReviewStepUp {
   return REVIEW_STEP_UPS.find((each) => each === document["review_step_up"]) ?? "before_writes";
 }
 
-/** Whether changes that decide where credentials go need two admins, as the document says: the signed row decides. */
+/** Whether changes of the origins that credentials may be sent to need two admins. This is the document's value; the signed row decides. */
 export function readTwoPerson(document: JsonObject): boolean {
   return document["two_person"] === true;
 }

@@ -1,4 +1,4 @@
-/** What is audited. Closed: a name that is not here does not compile; docs/audit.md says what each one means. */
+/** The audited actions. The list is closed: another name does not compile. docs/audit.md describes each one. */
 export const AUDIT_ACTIONS = [
   "session.create",
   "session.expire",

@@ -1,25 +1,25 @@
 import { createHash } from "node:crypto";
 import type { AuditAction } from "./audit-actions.ts";
 
-/** `id`: the API key, the hosted session that the end user came with, the run, the operator. The shell has none. */
+/** `id`: of the API key, of the end user's hosted session, of the run or of the operator. The shell has none. */
 export type AuditActor =
   | { readonly kind: "api_key" | "end_user" | "run" | "operator"; readonly id: string }
   | { readonly kind: "cli" | "service" };
 
-/** What a caller of `recordAudit` says. */
+/** The arguments of `recordAudit`. */
 export interface AuditEvent {
-  /** null: of the installation itself. */
+  /** null: the event belongs to the installation itself. */
   readonly accountId: string | null;
   readonly actor: AuditActor;
   readonly action: AuditAction;
-  /** The id of what it was done to. */
+  /** The id of the object of the action. */
   readonly subjectId: string;
   readonly runId?: string;
-  /** Names, counts, ids. Never a secret, never what a caller or an end user gave. */
+  /** Names, counts, ids. Never a secret, never a value from a caller or an end user. */
   readonly detail?: Readonly<Record<string, string | number | boolean | null>>;
 }
 
-/** An entry as it is stored; every member is hashed. */
+/** An entry as stored; every member is hashed. */
 export interface AuditEntry {
   /** The account's id, or `installation`. */
   readonly chain: string;
@@ -35,7 +35,7 @@ export interface AuditEntry {
   readonly detail: string;
 }
 
-/** An entry in its place. */
+/** An entry at its position in the chain. */
 export interface ChainedEntry extends AuditEntry {
   readonly seal: Uint8Array;
   readonly sequence: number;
@@ -43,7 +43,7 @@ export interface ChainedEntry extends AuditEntry {
   readonly signature: Uint8Array;
 }
 
-/** Where a chain was seen to end. */
+/** The last recorded end of a chain. */
 export interface AuditCheckpoint {
   readonly chain: string;
   readonly count: number;
@@ -54,7 +54,7 @@ export interface AuditCheckpoint {
 
 export const INSTALLATION_CHAIN = "installation";
 
-/** What the first entry of a chain follows. */
+/** The predecessor hash of a chain's first entry. */
 export const GENESIS = Buffer.alloc(32);
 
 /** docs/decisions/0023; docs/audit.md describes these bytes, and a test follows that page alone. */
@@ -62,19 +62,19 @@ export function entryBytes(entry: AuditEntry): Buffer {
   return frame(["latchkey.audit.entry.v1", ...fieldsOf(entry)]);
 }
 
-/** The hash of an entry in its place: it covers the hash before it, its number and all of its content. */
+/** The hash of an entry in its chain: it covers the preceding hash, its number and all of its content. */
 export function hashEntry(previous: Uint8Array, sequence: number, entry: AuditEntry): Buffer {
   return createHash("sha256")
     .update(frame(["latchkey.audit.chain.v1", previous, String(sequence), ...fieldsOf(entry)]))
     .digest();
 }
 
-/** What an entry's signature is made over. */
+/** The signed bytes of an entry. */
 export function placeBytes(chain: string, sequence: number, hash: Uint8Array): Buffer {
   return frame(["latchkey.audit.place.v1", chain, String(sequence), hash]);
 }
 
-/** What a checkpoint's signature is made over. */
+/** The signed bytes of a checkpoint. */
 export function checkpointBytes({ chain, count, head, at }: AuditCheckpoint): Buffer {
   return frame(["latchkey.audit.checkpoint.v1", chain, String(count), head, at]);
 }
@@ -93,7 +93,7 @@ function fieldsOf(entry: AuditEntry): readonly string[] {
   ];
 }
 
-/** Every part with its length before it (four bytes, big-endian): no two lists have the same bytes. */
+/** Every part, preceded by its length (four bytes, big-endian): no two lists have the same bytes. */
 function frame(parts: readonly (string | Uint8Array)[]): Buffer {
   return Buffer.concat(
     parts.flatMap((part) => {

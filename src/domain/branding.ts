@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
 
-/** How a customer appears on the pages that its end users see. */
+/** The appearance of a customer on the pages that its end users see. */
 export interface Branding {
   /** null: the account's name. */
   readonly name: string | null;
@@ -10,21 +10,21 @@ export interface Branding {
   readonly accentColor: string | null;
   /** `https:` or `mailto:`. */
   readonly supportUrl: string | null;
-  /** The name of the picture under our own address; null: none. */
+  /** The name of the image, which the service serves itself; null: none. */
   readonly logo: string | null;
 }
 
-/** Who asks: the account, as its end users know it. */
+/** The account's name, as its end users know it. */
 export type Brand = Branding & { readonly name: string };
 
-/** A picture as it is kept and served. */
+/** An image as it is stored and served. */
 export interface Logo {
   readonly sha256: Buffer;
   readonly mediaType: LogoMediaType;
   readonly content: Buffer;
 }
 
-/** The first bytes of each kind of picture that is taken: what is served says what it is, and is that. */
+/** The first bytes of each accepted image type, so that an image is served with its real type. */
 const LOGO_TYPES = {
   "image/png": { extension: "png", begins: /^\x89PNG\r\n\x1a\n/ },
   "image/jpeg": { extension: "jpg", begins: /^\xff\xd8\xff/ },
@@ -43,8 +43,8 @@ export type ReadLogo =
   | { readonly ok: false; readonly message: string };
 
 /**
- * Reads a `logo_url`. Only a `data:` URI: a picture from another server would tell that server who connects to what and when, and
- * one that `apply` fetched would make a document mean another thing each day. It is served from our own address.
+ * Reads a `logo_url`. It must be a `data:` URI: an image on another server would disclose to that server who connects to what and when, and
+ * one that `apply` fetched would change without the document. The service serves the image itself.
  */
 export function readLogoUrl(text: string): ReadLogo {
   if (/^https?:/i.test(text))
@@ -64,7 +64,7 @@ export function readLogoUrl(text: string): ReadLogo {
 
 const refuse = (message: string): ReadLogo => ({ ok: false, message });
 
-/** What is wrong with a `support_url`, or null. A page must be https: the end user is in the middle of typing a password. */
+/** The problem of a `support_url`, or null. A page must use https: the end user is entering a password. */
 export function explainSupportUrl(text: string): string | null {
   const says = "must be a web address that begins with https://, or mailto: and an email address";
   if (/[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return says;

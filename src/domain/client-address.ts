@@ -2,10 +2,10 @@ import ipaddr from "ipaddr.js";
 import { limits } from "./limits.ts";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
-/** Addresses whose word about other addresses is taken. */
+/** Proxies whose forwarding headers are trusted. */
 export type Network = readonly [address: Address, prefixBits: number];
 
-/** LATCHKEY_TRUSTED_PROXIES, or everything that is wrong with it. */
+/** The value of LATCHKEY_TRUSTED_PROXIES, or all of its problems. */
 type ParsedProxies =
   | { readonly ok: true; readonly networks: readonly Network[] }
   | { readonly ok: false; readonly problems: readonly string[] };
@@ -16,7 +16,7 @@ export interface ProxyHeaders {
   readonly forwarded?: string | string[] | undefined;
 }
 
-/** A wider network than the widest private ones is no list of proxies: 10.0.0.0/8, fc00::/7. */
+/** Networks wider than the widest private ones (10.0.0.0/8, fc00::/7) are refused. */
 const PREFIX_BITS_MIN = { ipv4: 8, ipv6: 7 } as const;
 const PREFIX_BITS_MAX = { ipv4: 32, ipv6: 128 } as const;
 
@@ -53,9 +53,9 @@ function readNetwork(item: string): Network | string {
 }
 
 /**
- * Where a request comes from: the first address that is no trusted proxy's, counted from the socket's peer and then from the right of
- * `X-Forwarded-For`, or of `Forwarded` (RFC 7239) where a request has no `X-Forwarded-For`. What stands left of it was written by
- * the client. Where the entry of a trusted proxy can't be read, or names no address, it is that proxy's own address.
+ * The client address of a request: the first address that is not a trusted proxy's, counted from the socket's peer and then from the right of
+ * `X-Forwarded-For`, or of `Forwarded` (RFC 7239) where a request has no `X-Forwarded-For`. Everything left of it was written by
+ * the client. If a trusted proxy's entry can't be read or contains no address, the result is that proxy's own address.
  */
 export function findClientAddress(
   peer: string | undefined,
@@ -63,7 +63,7 @@ export function findClientAddress(
   trusted: readonly Network[],
 ): string {
   const socket = parseLiteral((peer ?? "").split("%")[0] ?? "");
-  // A connection that is over has no peer any more.
+  // A closed connection has no peer.
   if (socket === null) return UNKNOWN_ADDRESS;
   let client = socket;
   if (trusted.length === 0) return writeAddress(client);
@@ -78,14 +78,14 @@ export function findClientAddress(
 
 const UNKNOWN_ADDRESS = "unknown";
 
-/** What a client is counted by: an IPv4 address, or the /64 that one IPv6 client has to itself. */
+/** The key by which a client is counted: an IPv4 address, or the /64 network of an IPv6 client. */
 export function networkOf(address: string): string {
   const parsed = parseLiteral(address);
   if (parsed === null || parsed.kind() === "ipv4") return address;
   return `${writeAddress(firstOf(parsed, 64))}/64`;
 }
 
-/** Whether an address, as a socket gives it, is this machine's own or a trusted proxy's. */
+/** Whether an address, as a socket reports it, belongs to this machine or to a trusted proxy. */
 export function isNeighbour(peer: string, trusted: readonly Network[]): boolean {
   const address = parseLiteral(peer.split("%")[0] ?? "");
   return address !== null && (address.range() === "loopback" || isTrusted(address, trusted));
@@ -95,7 +95,7 @@ function isTrusted(address: Address, trusted: readonly Network[]): boolean {
   return trusted.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits));
 }
 
-/** The addresses that proxies name, the last one first; null: not an address. */
+/** The forwarded addresses, last first; null: not an address. */
 function readHops(headers: ProxyHeaders): Iterator<Address | null> {
   const forwardedFor = joined(headers["x-forwarded-for"]);
   if (forwardedFor !== null) return readForwardedFor(forwardedFor);
@@ -113,7 +113,7 @@ function* readForwardedFor(text: string): Generator<Address | null> {
   }
 }
 
-/** RFC 7239, 4: elements separated by commas, from the right, so that no quote of the client's reaches into a proxy's own. */
+/** RFC 7239, 4: elements separated by commas, from the right, so that a quote in the client's part cannot reach into a proxy's. */
 function* readForwarded(text: string): Generator<Address | null> {
   let end = text.length;
   let isQuoted = false;
@@ -161,7 +161,7 @@ function parseLiteral(text: string): Address | null {
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 
-/** One text for one address. */
+/** The canonical text of an address. */
 const writeAddress = (address: Address): string =>
   address instanceof ipaddr.IPv4 ? address.toString() : address.toRFC5952String();
 

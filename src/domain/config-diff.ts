@@ -1,15 +1,15 @@
 import { formatPath, type ConfigPath } from "./config-problem.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
-/** One place in which two versions of a document differ. `before` or `after` is absent where the place is. */
+/** A place in which two versions of a document differ. `before` or `after` is absent where the place does not exist. */
 export interface Difference {
-  /** Like `nodes.lines.fields.total`: items of a list that have an `id` or a `key` go by it. */
+  /** Like `nodes.lines.fields.total`: items of a list that have an `id` or a `key` are identified by it. */
   readonly path: string;
   readonly before?: Json;
   readonly after?: Json;
 }
 
-/** What makes `before` into `after`, in the order of the document. */
+/** The changes from `before` to `after`, in the order of the document. */
 export function diffDocuments(before: Json, after: Json): readonly Difference[] {
   return diff(before, after, []);
 }
@@ -55,7 +55,7 @@ function diffLists(before: readonly Json[], after: readonly Json[], path: Config
   return [...moved, ...diffEntries(was, is, path)];
 }
 
-/** The items by what names them; null: not all have a name of their own. */
+/** The items by their identifiers; null: some have none, or share one. */
 function byName(items: readonly Json[]): ReadonlyMap<string, Json> | null {
   const named = new Map<string, Json>();
   for (const item of items) {

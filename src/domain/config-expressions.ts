@@ -21,12 +21,12 @@ export type ExpressionPlace =
       readonly template: Json;
     };
 
-/** JSON Schema, as far as TypeBox writes it. */
+/** The part of JSON Schema that TypeBox produces. */
 type Schema = Readonly<Record<string, unknown>>;
 
 /**
- * Every expression and template of a value, found by the annotations of its schema. Works on values that miss the schema
- * too: what has the expected type is walked, and of a union the branches that fit.
+ * Every expression and template of a value, found by the annotations of its schema. Works on values that violate the schema,
+ * too: it descends into every part of the expected type, and into the branches of a union that fit.
  */
 export function findExpressions(
   schema: TSchema,

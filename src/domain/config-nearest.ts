@@ -24,9 +24,9 @@ export function suggestion(written: string, names: Iterable<string>, listWord = 
     : `; ${listWord}: ${quoteList(all.slice(0, 30))}${all.length > 30 ? ", …" : ""}`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours; gives `atLeast` as soon as it can't be less. */
+/** Insertions, deletions, replacements and swaps of neighbours; returns `atLeast` as soon as the distance can't be less. */
 function editDistance(a: string, b: string, atLeast: number): number {
-  // A name of a document is never this long; the cost is quadratic.
+  // No name in a document is this long, and the cost is quadratic.
   if (Math.abs(a.length - b.length) >= atLeast || a.length > 200) return atLeast;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

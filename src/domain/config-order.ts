@@ -26,7 +26,7 @@ export function executionOrder(
   return order;
 }
 
-/** The first cycle in document order, e.g. `["a", "b", "a"]`; undefined when there is none. Unknown ids are no edges. */
+/** The first cycle in document order, e.g. `["a", "b", "a"]`; undefined when there is none. Unknown ids are ignored. */
 export function findCycle(
   ids: readonly string[],
   dependencies: NodeDependencies,

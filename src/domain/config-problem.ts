@@ -1,14 +1,14 @@
 /** A place inside a document, e.g. `["nodes", 3, "request", "url"]`. */
 export type ConfigPath = readonly (string | number)[];
 
-/** Something wrong at a place of one document. `key`: the key itself is wrong; otherwise its value is. */
+/** A problem at a place of one document. `key`: the key itself is wrong; otherwise its value is. */
 export interface ConfigFinding {
   readonly path: ConfigPath;
   readonly at?: "key" | "value" | undefined;
   readonly message: string;
 }
 
-/** Something wrong in one file. Lines and columns begin with 1. Messages say what is wrong and the remedy. */
+/** A problem in one file. Lines and columns begin with 1. Messages state the problem and the remedy. */
 export interface ConfigProblem {
   readonly file: string;
   readonly line: number;
@@ -18,7 +18,7 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
-/** `nodes[3].request.url`; names that need it stand in brackets: `query["page[size]"]`. */
+/** `nodes[3].request.url`; names that need it are put in brackets: `query["page[size]"]`. */
 export function formatPath(path: ConfigPath): string {
   let text = "";
   for (const part of path) {
@@ -34,10 +34,10 @@ export function formatProblem({ file, line, column, path, message }: ConfigProbl
   return `${file}:${line}:${column} ${path === "" ? "" : `${path} `}${message}`;
 }
 
-/** As formatProblem, for what is no mistake. */
+/** Like formatProblem, for warnings. */
 export const formatWarning = (warning: ConfigProblem): string => `warning: ${formatProblem(warning)}`;
 
-/** By file, line and column, each problem once. */
+/** Sorted by file, line and column, without duplicates. */
 export function sortProblems(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
   const once = new Map(problems.map((problem) => [formatProblem(problem), problem]));
   return [...once.values()].sort(
@@ -50,7 +50,7 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What the author wrote, for a message: one line, never long. */
+/** Quotes the author's text in a message: one line, shortened. */
 export function shorten(text: string, charactersMax = 60): string {
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ");
   return line.length > charactersMax ? `${line.slice(0, charactersMax)}…` : line;

@@ -8,12 +8,12 @@ import { limits } from "./limits.ts";
 import { MILESTONE_PATTERN } from "./run.ts";
 import { FIELD_TYPES } from "./strategy.ts";
 
-/** What a text that misses a schema's `pattern` must be, in words: `must be …`. */
+/** The description of a schema's `pattern` in messages: `must be …`. */
 export const SAYS = "x-says";
 /** Keys that are planned and not built yet: refused by name (docs/decisions/0030). */
 export const UNBUILT_KEYS = "x-unbuilt-keys";
 
-/** Longest durations that make sense, in milliseconds; every one must be longer than 0 unless it says otherwise. */
+/** Upper limits of durations, in milliseconds; a duration must be longer than 0 unless stated otherwise. */
 export const configLimits = {
   sessionLifetimeMsMax: 365 * 86_400_000,
   retentionMsMax: 3_650 * 86_400_000,
@@ -41,7 +41,7 @@ const named = (pattern: string, says: string, more: object = {}) =>
   Type.String({ pattern, [SAYS]: says, ...more });
 const text = (description: string, maxLength: number = configLimits.descriptionCharactersMax) =>
   Type.Optional(Type.String({ description, minLength: 1, maxLength }));
-/** What end users read: the same for everybody, or in each of some languages. */
+/** A text for end users: one for all languages, or one per language. */
 const localText = (description: string, maxLength: number = configLimits.descriptionCharactersMax) =>
   Type.Optional(
     Type.Union(
@@ -97,7 +97,7 @@ const edition = Type.Optional(
   }),
 );
 
-/** docs/accounts.md has the keys. */
+/** docs/accounts.md describes the keys. */
 export const accountSchema = Type.Object(
   {
     account: accountSlug,
@@ -198,7 +198,7 @@ export const fieldSchema = Type.Object(
   closed,
 );
 
-/** docs/strategies.md has the keys. The keys of `login` are those of its type. */
+/** docs/strategies.md describes the keys. The keys of `login` depend on its type. */
 export const strategySchema = Type.Object(
   {
     strategy: strategyId,
@@ -246,7 +246,7 @@ export const commonLoginKeys = {
   ),
 } satisfies Record<string, TSchema>;
 
-/** docs/blueprints.md has the keys. The keys of a node are the common ones and those of its type. */
+/** docs/blueprints.md describes the keys. A node has the common keys and those of its type. */
 export const blueprintSchema = Type.Object(
   {
     blueprint: blueprintKey,
@@ -289,7 +289,7 @@ export const blueprintSchema = Type.Object(
   closed,
 );
 
-/** The keys that every node may have; `when` stands in the scope "counts". */
+/** The keys that every node may have; `when` is evaluated in the scope "counts". */
 export const commonNodeKeys = {
   id: lowerName({ description: "how other nodes name it" }),
   type: Type.String({ description: "what the node does" }),

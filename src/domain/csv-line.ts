@@ -1,10 +1,10 @@
 import { NumberText } from "#lib/json-text.ts";
 import type { Cell } from "./result-table.ts";
 
-/** What a spreadsheet may take for a formula, in the width of East Asian scripts, too. */
+/** Characters that a spreadsheet may read as the start of a formula, including full-width forms. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 
-/** One line of RFC 4180. Texts stand in quotes; numbers, true and false do not; nothing is nothing. */
+/** One line of RFC 4180. Strings are quoted; numbers, true and false are not; null is an empty field. */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
 }
@@ -16,5 +16,5 @@ function csvCell(cell: Cell): string {
   return `"${harmless(cell).replaceAll('"', '""')}"`;
 }
 
-/** docs/decisions/0028; OWASP, CSV injection: a leading apostrophe makes it a text. A number of the data stays one, also below zero. */
+/** docs/decisions/0028; OWASP, CSV injection: a leading apostrophe makes a cell a text. Numbers remain numbers, also negative ones. */
 const harmless = (text: string): string => (FORMULA.test(text) ? `'${text}` : text);

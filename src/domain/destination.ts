@@ -1,23 +1,23 @@
 import { isJsonObject, type Json } from "./json.ts";
 
 /**
- * The plain texts of the vault, each with the origins that it may reach: what is written here is read again after years. Older
- * releases, and these in a rolling upgrade, read past what they don't know: a pair whose key no field can have, a member beside
- * others.
+ * The plain texts of the vault, each with the origins that it may reach. The format must stay readable for years. Older
+ * releases, and this one in a rolling upgrade, ignore unknown parts: a pair with a key that no field can have, an additional
+ * member.
  */
 
-/** No field has such a key: one begins with a letter. */
+/** No field can have this key, since a field's key begins with a letter. */
 const RESERVED = "@";
 const ORIGINS_KEY = "@origins";
 
 export interface CredentialContent {
-  /** What the end user gave, by field key, in the order of the form. */
+  /** The end user's values by field key, in the order of the form. */
   readonly fields: ReadonlyMap<string, string>;
-  /** Null: it is from before credentials carried them. */
+  /** Null: the credential was sealed before credentials contained origins. */
   readonly origins: readonly string[] | null;
 }
 
-/** What is not written as this release writes it: by a later one, or by somebody who has only the public key. */
+/** The content has a form that this release does not write: a later release wrote it, or a person who has only the public key. */
 export class UnknownContent extends Error {
   override readonly name = "UnknownContent";
 
@@ -54,10 +54,10 @@ export function readWithOrigins<T extends object>(
   return { value: value as T, origins };
 }
 
-/** Credentials have a form of their own. */
+/** For everything but credentials, which have their own form. */
 export type SealedKind = "credential" | "login_session" | "oauth_token";
 
-/** The origins that a plain text of the vault carries; null: none. Throws UnknownContent. */
+/** The origins in a plain text of the vault; null: none. Throws UnknownContent. */
 export function originsIn(kind: SealedKind, plain: string): readonly string[] | null {
   return (kind === "credential" ? readCredential(plain) : readWithOrigins(plain)).origins;
 }
@@ -69,7 +69,7 @@ export function withOrigins(kind: SealedKind, plain: string, origins: readonly s
     : writeWithOrigins(readWithOrigins(plain).value, origins);
 }
 
-/** Whether two lists name the same origins, in whatever order. */
+/** Whether two lists contain the same origins, in any order. */
 export function isSameOrigins(one: readonly string[], other: readonly string[]): boolean {
   const [a, b] = [new Set(one), new Set(other)];
   return a.size === b.size && a.isSubsetOf(b);
@@ -80,7 +80,7 @@ function parse<T extends Json>(plain: string, is: (value: Json) => value is T): 
   try {
     value = JSON.parse(plain) as Json;
   } catch {
-    // Its message would quote what was opened.
+    // The error's message would quote the plain text.
     throw new UnknownContent();
   }
   if (!is(value)) throw new UnknownContent();

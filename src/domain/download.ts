@@ -1,4 +1,4 @@
-/** How a download of results comes, from whichever store. docs/api.md#results. */
+/** The headers of a download of results, from any store. docs/api.md#results. */
 export interface DownloadHeaders {
   readonly contentType: string;
   readonly contentDisposition: string;
@@ -14,9 +14,9 @@ export function downloadHeaders(resultKey: string): DownloadHeaders {
   };
 }
 
-/** Saved, and never shown by a browser. */
+/** A browser saves it and never displays it. */
 export function attachment(filename: string): string {
-  // For clients that don't read `filename*`: what a quoted string may hold.
+  // For clients that don't read `filename*`: only characters that a quoted string may contain.
   const ascii = filename.replace(/[^\w.-]/g, "_");
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encodeURIComponent(filename)}`;
 }

@@ -1,15 +1,15 @@
 import type { Json, JsonObject } from "./json.ts";
 
 /**
- * What the keys of a strategy or a Blueprint mean where a later program knows better. A version keeps the edition that it was
- * applied with, so that an upgrade changes no run; a document that says none is applied with the latest one.
+ * The meaning of a document's keys, where a later program interprets them differently. A version keeps the edition that it was
+ * applied with, so that an upgrade changes no run; a document without an edition is applied with the latest one.
  */
 export const EDITIONS = [1, 2] as const;
 export type Edition = (typeof EDITIONS)[number];
-/** Of documents that say none. */
+/** The edition of documents that state none. */
 export const LATEST_EDITION: Edition = 2;
 
-/** Of a stored document: those of the first edition say nothing. */
+/** The edition of a stored document; documents of the first edition do not state it. */
 export const editionOf = ({ edition }: JsonObject): Edition => (edition === 2 ? 2 : 1);
 
 const isVersioned = (document: JsonObject): boolean =>
@@ -24,7 +24,7 @@ export function stampEdition(document: JsonObject): JsonObject {
   return edition === 1 ? without(document) : { ...without(document), edition };
 }
 
-/** A stored document as people get it: applied again it means what it meant. */
+/** A stored document for output: applied again, it has the same meaning. */
 export function pinEdition(document: JsonObject): JsonObject {
   return isVersioned(document) ? { ...without(document), edition: editionOf(document) } : document;
 }

@@ -7,16 +7,16 @@ export interface EmbeddedSession {
   readonly origin: string;
   readonly blueprintKeys: readonly string[];
   readonly selectedBlueprintKey: string | null;
-  /** The first slot's, when all are collected. */
+  /** The first slot's credential, once all are collected. */
   readonly credentialId: string | null;
-  /** Of the slots that are collected, in their order. */
+  /** The credentials of the collected slots, in the order of the slots. */
   readonly credentialIds: Readonly<Record<string, string>>;
   readonly expiresAt: Date;
   readonly completedAt: Date | null;
   readonly createdAt: Date;
 }
 
-/** `clientToken`: in the answer to the creation alone, and in its replay. */
+/** `clientToken`: only in the answer to the creation, and in its replay. */
 export function projectEmbeddedSession(session: EmbeddedSession, embedUrl: string, clientToken?: string) {
   const isPending = session.status === "pending";
   return {

@@ -1,6 +1,6 @@
 import type { Json } from "./json.ts";
 
-/** Where an expression stands decides its root and the variables it sees (docs/blueprints.md#expressions). */
+/** The place of an expression determines its root and its variables (docs/blueprints.md#expressions). */
 export type ExpressionScopeKind =
   /** root: nothing; `$inputs $metadata $run $nodes` */
   | "run"
@@ -10,9 +10,9 @@ export type ExpressionScopeKind =
   | "record"
   /** root: the response's JSON body; as `run` */
   | "response"
-  /** how the pages go on: as `response`, and `$page` */
+  /** the next page: as `response`, and `$page` */
   | "page"
-  /** a request's templates; which of the next three (or `run`, `record`) it is, the node type says by `requestScope` */
+  /** a request's templates; the node type's `requestScope` selects one of the next three, `run` or `record` */
   | "request"
   /** as `run`, and `$token` */
   | "write"
@@ -20,14 +20,14 @@ export type ExpressionScopeKind =
   | "record-write"
   /** the look-up of a write: root: the response's JSON body; as `run`, and `$token` */
   | "verify"
-  /** in a strategy's `login`: `$credential.<field>`, and what earlier steps extracted */
+  /** in a strategy's `login`: `$credential.<field>`, and the values extracted by earlier steps */
   | "login"
   /** as `login`; root: the response's JSON body */
   | "login-response";
 
-/** A schema annotation that says: this string is a bare JSONata expression. Read by `apply`'s check. */
+/** A schema annotation: this string is a bare JSONata expression. Read by `apply`'s check. */
 export const EXPRESSION = "x-expression";
-/** A schema annotation that says: strings at any depth here may hold `{{ expr }}`. */
+/** A schema annotation: strings at any depth here may contain `{{ expr }}`. */
 export const TEMPLATE = "x-template";
 
 export interface Scope {
@@ -45,13 +45,13 @@ export type Outcome =
   | {
       readonly ok: false;
       readonly message: string;
-      /** It used up its time or its memory, so nothing after it in the batch was tried: the caller must fail. */
+      /** It exceeded its time or memory, so the rest of the batch was not evaluated: the caller must fail. */
       readonly isExhausted?: true;
     };
 
-/** Expressions with some variables already bound (those of a run, or of a login). Evaluated off the main thread. */
+/** Evaluates expressions with some variables already bound (those of a run, or of a login), off the main thread. */
 export interface BoundExpressions {
-  /** A bare expression. Throws ExpressionError. `undefined` = the expression gives nothing. */
+  /** A bare expression. Throws ExpressionError. `undefined` = the expression has no value. */
   evaluate(source: string, scope?: Scope): Promise<Json | undefined>;
   /**
    * A template: strings at any depth may hold `{{ expr }}`; a string that is exactly one `{{ expr }}` keeps the value's type;
@@ -62,7 +62,7 @@ export interface BoundExpressions {
   evaluateBatch(sources: readonly string[], rows: readonly Scope[]): Promise<readonly (readonly Outcome[])[]>;
 }
 
-/** What an expression was to be evaluated on is not JSON. */
+/** The input of an expression is not JSON. */
 export class NoJson extends Error {
   override readonly name = "NoJson";
   constructor() {
@@ -70,7 +70,7 @@ export class NoJson extends Error {
   }
 }
 
-/** An expression failed while it was evaluated. The message says the expression and why, and never a secret. */
+/** The evaluation of an expression failed. The message contains the expression and the reason, never a secret. */
 export class ExpressionError extends Error {
   override readonly name = "ExpressionError";
   readonly source: string;

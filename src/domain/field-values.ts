@@ -2,7 +2,7 @@ import { readHeaders } from "./header-rows.ts";
 import type { Json } from "./json.ts";
 import type { FieldType, StrategyField } from "./strategy.ts";
 
-/** What `$credential.<field>` is in a login, for every type but `totp_secret`, whose key no expression sees. */
+/** The value of `$credential.<field>` in a login, for every type but `totp_secret`, which no expression can read. */
 export function fieldVariable(type: FieldType, stored: string): Json {
   switch (type) {
     case "checkbox":
@@ -16,10 +16,10 @@ export function fieldVariable(type: FieldType, stored: string): Json {
   }
 }
 
-/** Shorter lines of a file are no secret, and would be found in ordinary text. */
+/** Shorter lines of a file are not treated as secrets, since they would match ordinary text. */
 const LINE_CHARACTERS_MIN = 24;
 
-/** The texts that give a secret field away where a target echoes them: every header's value, every line of a file. */
+/** The texts that disclose a secret field if a target echoes them: every header's value, every line of a file. */
 export function secretTexts({ type }: StrategyField, stored: string): readonly string[] {
   if (type === "headers") return readHeaders(stored).map(([, value]) => value);
   if (type !== "file" && type !== "textarea") return [stored];

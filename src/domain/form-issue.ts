@@ -1,4 +1,4 @@
-/** The sentences of what may be wrong with a field, in English; the pages have them in other languages too. */
+/** The English texts of field problems; the pages have them in other languages, too. */
 export const ISSUES = {
   required: "{field} is required.",
   must_tick: "{field} must be ticked.",
@@ -62,10 +62,10 @@ export const ISSUES = {
 
 export type IssueCode = keyof typeof ISSUES;
 
-/** What is wrong with a field. Never holds what was typed. */
+/** A problem of a field. It never contains the value. */
 export interface FormIssue {
   readonly code: IssueCode;
-  /** Numbers in its sentence; `count` decides between its forms. */
+  /** Numbers in its text; `count` selects the plural form. */
   readonly numbers?: Readonly<Record<string, number>>;
 }
 
@@ -90,7 +90,7 @@ export function explainIssue(
     typeof sentence === "string"
       ? sentence
       : (sentence[new Intl.PluralRules(language).select(numbers["count"] ?? 0)] ?? sentence.other);
-  // What stands in a label stays text: one replacement, whose own braces are not looked at again.
+  // A single pass, so that braces in a label are not replaced.
   return text.replace(/\{(\w+)\}/g, (_place, name: string) =>
     name === "field" ? label : String(numbers[name]),
   );

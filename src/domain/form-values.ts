@@ -5,16 +5,16 @@ import { limits } from "./limits.ts";
 import type { StrategyField } from "./strategy.ts";
 import { parseTotpSecret, writeTotpSecret } from "./totp.ts";
 
-/** What an end user submitted, checked. */
+/** A submitted form, after its checks. */
 export interface CheckedForm {
-  /** By field key, ready to seal; only fields that were filled in and are in order. */
+  /** Values by field key, ready to seal; only fields that were filled in and are valid. */
   readonly values: ReadonlyMap<string, string>;
-  /** By field key. */
+  /** Problems by field key. */
   readonly errors: ReadonlyMap<string, FormIssue>;
 }
 
 /**
- * Checks a submitted form against its strategy. Names that are no field are ignored (our own hidden inputs
+ * Checks a submitted form against its strategy. Names that are not fields are ignored (the form's hidden inputs
  * begin with `_`). Passwords and texts are kept to the byte: a space at the end may belong to a password. Email and web addresses
  * lose the spaces around them; a TOTP secret becomes the one text that `parseTotpSecret` reads, whatever its spacing was.
  */
@@ -55,7 +55,7 @@ function checkValue(field: StrategyField, typed: string): Checked | undefined {
   if (field.type === "file" && Buffer.byteLength(typed) > limits.formFileBytesMax)
     return wrong("file_too_large", { size: limits.formFileBytesMax / 1_024 });
   if (field.type !== "file" && Buffer.byteLength(typed) > limits.formValueBytesMax) return wrong("too_long");
-  // Blank is empty, but in a password a space counts.
+  // A blank value counts as empty, but in a password a space is significant.
   if (field.type === "password" ? typed === "" : typed.trim() === "") {
     return field.required ? wrong("required") : undefined;
   }
@@ -71,14 +71,14 @@ function normalise({ type }: StrategyField, typed: string): string {
   return type === "textarea" ? typed.replaceAll("\r\n", "\n") : typed;
 }
 
-/** Stored when it is ticked, and not otherwise: as an HTML form sends it. */
+/** A check box is stored only when it is ticked, as an HTML form sends it. */
 function checkBox(field: StrategyField, typed: string): Checked | undefined {
   if (typed !== "") return { value: "true" };
   return field.required ? wrong("must_tick") : undefined;
 }
 
 function checkLength({ minLength, maxLength }: StrategyField, value: string): FormIssue | undefined {
-  // Characters as people count them, near enough: code points.
+  // Characters approximated by code points.
   const length = Array.from(value).length;
   if (minLength !== null && length < minLength) return issue("too_short", { count: minLength });
   if (maxLength !== null && length > maxLength) return issue("over_maximum", { count: maxLength });
@@ -90,7 +90,7 @@ function checkPattern({ pattern }: StrategyField, value: string): FormIssue | un
   return pattern === null || RE2JS.compile(pattern).matches(value) ? undefined : issue("pattern");
 }
 
-/** As loose as HTML's: whether it arrives is for the target to say. One `@`, no blanks, something on both sides. */
+/** As permissive as HTML's check: one `@`, no blanks, text on both sides. The target decides whether the address exists. */
 const EMAIL = /^[^\s@\p{Cc}]{1,64}@(?!\.)(?!.*\.\.)[^\s@\p{Cc}]{1,253}(?<!\.)$/u;
 
 function checkType(field: StrategyField, value: string): Checked {
@@ -116,14 +116,14 @@ function checkType(field: StrategyField, value: string): Checked {
   }
 }
 
-/** A user name or a password in an address is a secret that nobody treats as one. */
+/** Refused, because a user name or password in an address would not be treated as a secret. */
 function isWebAddress(text: string): boolean {
   if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false;
   const { username, password } = new URL(text);
   return username === "" && password === "";
 }
 
-/** Text only: what isn't UTF-8 was decoded with replacement characters, and no text file holds those or a NUL. */
+/** Text files only: bytes that are not UTF-8 were decoded as replacement characters, and a text file contains neither those nor NUL. */
 function checkFile(text: string): Checked {
   return /[\0\ufffd]/.test(text) ? wrong("not_text") : { value: text };
 }

@@ -10,5 +10,5 @@ export const isHeaderName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-
 
 export const belongsToConnection = (name: string): boolean => CONNECTION_HEADERS.has(name.toLowerCase());
 
-/** What a header can hold: RFC 9110's field-content, one byte a character. */
+/** Valid header values: RFC 9110's field-content, one byte per character. */
 export const isHeaderValue = (value: string): boolean => !/[^\t\x20-\x7e\x80-\xff]/.test(value);

@@ -10,7 +10,7 @@ export interface HeaderRow {
 
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
-/** The controls of a field: a row each for as many headers as it takes. */
+/** The controls of a field: a row for each header. */
 export function headerRows(key: string): readonly HeaderRow[] {
   return Array.from({ length: limits.formHeadersMax }, (_row, index) => ({
     name: `${key}.${index + 1}.name`,
@@ -18,14 +18,14 @@ export function headerRows(key: string): readonly HeaderRow[] {
   }));
 }
 
-/** What was typed into the rows of a field. Blanks around a name or a value belong to neither (RFC 9110, 5.5). */
+/** The values of a field's rows. Blanks around a name or a value are removed (RFC 9110, 5.5). */
 export function readHeaderRows(key: string, submitted: ReadonlyMap<string, string>): HeaderPairs {
   return headerRows(key)
     .map((row) => [(submitted.get(row.name) ?? "").trim(), (submitted.get(row.value) ?? "").trim()] as const)
     .filter(([name, value]) => name !== "" || value !== "");
 }
 
-/** What is wrong with them, or null. Neither a name nor a value is quoted: one may have been typed for the other. */
+/** The problem of the rows, or null. It quotes neither a name nor a value: they may have been confused. */
 export function checkHeaderPairs(pairs: HeaderPairs): IssueCode | null {
   const seen = new Set<string>();
   for (const [name, value] of pairs) {
@@ -40,10 +40,10 @@ export function checkHeaderPairs(pairs: HeaderPairs): IssueCode | null {
   return null;
 }
 
-/** The one text of a field of headers, as it is sealed. */
+/** The sealed text of a field of headers. */
 export const writeHeaders = (pairs: HeaderPairs): string => JSON.stringify(pairs);
 
-/** What `writeHeaders` wrote; empty for any other text. */
+/** Parses the output of `writeHeaders`; empty for any other text. */
 export function readHeaders(stored: string): HeaderPairs {
   try {
     const pairs: unknown = JSON.parse(stored);

@@ -1,8 +1,8 @@
-/** A body that is read while it is sent: anew for each attempt, and for each redirect that keeps it. */
+/** A streamed body: opened again for each attempt, and for each redirect that keeps it. */
 export interface StreamedBody {
   readonly sizeBytes: number;
   readonly open: () => AsyncIterable<Uint8Array>;
-  /** What it is made of, where that is known: texts as bytes, and files. */
+  /** The parts of the body, if known: texts as bytes, and files. */
   readonly sections?: readonly (Uint8Array | StreamedBody)[] | undefined;
 }
 
@@ -19,31 +19,31 @@ export interface OutboundRequest {
   /** Redirects to follow inside the allowed hosts; 0 = none (the redirect itself is the response). */
   readonly redirectsMax?: number | undefined;
   readonly timeoutMs?: number | undefined;
-  /** The body may be long: it is written to a file of the run while it comes, and is not in memory. */
+  /** The body may be long: it is streamed to a file of the run and not held in memory. */
   readonly toFile?: boolean | undefined;
 }
 
 /** A body that was written to a file. */
 export interface KeptBody {
   readonly sizeBytes: number;
-  /** Opens the bytes anew at each call. */
+  /** Opens a new stream at each call. */
   readonly open: () => AsyncIterable<Uint8Array>;
 }
 
-/** Writes a body while it comes. Fails with whatever the bytes fail with, and keeps nothing then. */
+/** Streams a body to a file. If the stream fails, it fails with the same error and leaves no file. */
 export type KeepBody = (bytes: AsyncIterable<Uint8Array>) => Promise<() => AsyncIterable<Uint8Array>>;
 
 /** The whole response, read and decompressed within `maxBytes`. */
 export interface OutboundResponse {
   readonly status: number;
-  /** Where the response came from, after redirects. */
+  /** The final address, after redirects. */
   readonly url: string;
-  /** Whether it came after a redirect: then it is no answer to the request itself. */
+  /** Whether the response followed a redirect, so that it does not answer the request itself. */
   readonly isRedirected: boolean;
   /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Uint8Array;
-  /** Where the body is when it was asked `toFile`; `body` is empty then. */
+  /** The file of the body with `toFile`; `body` is empty then. */
   readonly kept: KeptBody | null;
   /** The body as text, by the charset of its content type (default UTF-8). */
   text(): string;
@@ -56,15 +56,15 @@ export type OutboundFailure =
   | "redirect_outside"
   /** The response is over `maxBytes`. Never retried. */
   | "too_large"
-  /** The answer is of a kind that can't be read. Never retried; the request itself was sent. */
+  /** The response has a form that can't be read. Never retried; the request itself was sent. */
   | "unreadable"
   | "timeout"
-  /** No connection came about: nothing was sent. */
+  /** No connection was established: nothing was sent. */
   | "unreachable"
   | "connection"
   | "cancelled";
 
-/** What a read is tried again for (docs/decisions/0008). */
+/** The statuses and errors after which a read is retried (docs/decisions/0008). */
 export const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 export const PASSING_FAILURES: ReadonlySet<OutboundFailure> = new Set([
   "connection",
@@ -72,7 +72,7 @@ export const PASSING_FAILURES: ReadonlySet<OutboundFailure> = new Set([
   "unreachable",
 ]);
 
-/** An exchange that gave no response. The message names host and reason, never a header, a query or a body. */
+/** An exchange without a response. The message contains the host and the reason, never a header, a query or a body. */
 export class OutboundError extends Error {
   override readonly name = "OutboundError";
   readonly failure: OutboundFailure;
@@ -83,10 +83,10 @@ export class OutboundError extends Error {
   }
 }
 
-/** Called before the first byte of each hop, when its connection stands; what it throws ends the request, and the hop was not sent. */
+/** Called before the first byte of each hop, once it is connected; if it throws, the request ends and the hop was not sent. */
 export type MayLeave = () => void;
 
-/** `keep` is where `toFile` is. */
+/** `keep` is given together with `toFile`. */
 export type SendOutbound = (
   request: OutboundRequest,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** What a request of a login or a node may be sent with: HTTP's (RFC 9110), and WebDAV's (RFC 4918; REPORT: RFC 3253, 3.6). */
+/** The methods of requests of logins and nodes: HTTP's (RFC 9110), and WebDAV's (RFC 4918; REPORT: RFC 3253, 3.6). */
 export const HTTP_METHODS = [
   "GET",
   "HEAD",
@@ -13,7 +13,7 @@ export const HTTP_METHODS = [
   "MOVE",
 ] as const;
 
-/** Those by which a write is looked up. */
+/** The methods that may look up a write. */
 export const LOOK_UP_METHODS = ["GET", "HEAD", "POST", "PROPFIND", "REPORT"] as const;
 
 const READS: ReadonlySet<unknown> = new Set(["GET", "HEAD", "PROPFIND", "REPORT"]);
@@ -23,5 +23,5 @@ export const isReadMethod = (method: unknown): boolean => READS.has(method);
 
 export const hasNoBody = (method: unknown): boolean => method === "GET" || method === "HEAD";
 
-/** RFC 4918, 9.8.3 and 9.9.3: the header `Destination` says where to. */
+/** RFC 4918, 9.8.3 and 9.9.3: the header `Destination` contains the target. */
 export const hasDestination = (method: unknown): boolean => method === "COPY" || method === "MOVE";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { limits } from "./limits.ts";
 
-/** Why a header is refused, or null. Spec, Limits: any non-empty string up to 255 characters (Unicode code points). */
+/** The reason for refusing a header, or null. Spec, Limits: any non-empty string up to 255 characters (Unicode code points). */
 export function checkIdempotencyKey(values: readonly string[]): string | null {
   if (values.length > 1) return "The header Idempotency-Key must be sent once.";
   const key = values[0] ?? "";
@@ -13,7 +13,7 @@ export function checkIdempotencyKey(values: readonly string[]): string | null {
   return null;
 }
 
-/** The raw key is not stored: its hash is what the database sees. */
+/** The raw key is not stored; the database has only its hash. */
 export function hashIdempotencyKey(key: string): Buffer {
   return hash("sha256", key, "buffer");
 }
@@ -33,7 +33,7 @@ export type BodyPrint =
   | { readonly kind: "json"; readonly canonical: string }
   | { readonly kind: "multipart"; readonly parts: readonly PartPrint[] };
 
-/** Method, decoded path and body: what makes a request the same request (docs/api.md#idempotency). */
+/** Method, decoded path and body, which determine whether two requests are the same (docs/api.md#idempotency). */
 export function fingerprint(method: string, path: readonly string[], body: BodyPrint): Buffer {
   return hash("sha256", JSON.stringify([method, path, body.kind]) + printOf(body), "buffer");
 }

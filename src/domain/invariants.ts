@@ -1,6 +1,6 @@
 /**
- * docs/decisions/0025: what holds at every moment, whatever died in between. `latchkey doctor --deep` looks for places where
- * it does not; so does every crash test at its end.
+ * docs/decisions/0025: the invariants that hold at all times, after any crash. `latchkey doctor --deep` finds
+ * violations; so does every crash test at its end.
  */
 export const INVARIANTS = {
   V1: {
@@ -31,7 +31,7 @@ export const INVARIANTS = {
 
 export type Invariant = keyof typeof INVARIANTS;
 
-/** A place where an invariant does not hold. Ids and names of the operator's; never a secret, nothing of a caller. */
+/** A violation of an invariant. Contains the operator's ids and names; never a secret, nothing from a caller. */
 export interface InvariantFinding {
   readonly invariant: Invariant;
   /** The check that found it. */

@@ -10,7 +10,7 @@ const ajv = new Ajv2020({
 });
 const compiled = new WeakMap<TSchema, ValidateFunction>();
 
-/** Whether a value satisfies a schema of ours. Compiled at the first use; schemas are constants, so each is compiled once. */
+/** Whether a value satisfies one of the service's schemas. Compiled at the first use; schemas are constants, so each is compiled once. */
 export function matchesSchema<S extends TSchema>(schema: S, value: unknown): value is Static<S> {
   let validate = compiled.get(schema);
   if (validate === undefined) {

@@ -1,4 +1,4 @@
-/** Who works with the installation itself. docs/decisions/0022: closed roles, default deny. */
+/** The operators of the installation. docs/decisions/0022: closed roles, default deny. */
 export const OPERATOR_ROLES = ["admin", "operator", "reviewer", "viewer"] as const;
 export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 
@@ -6,26 +6,26 @@ export function isOperatorRole(text: string): text is OperatorRole {
   return (OPERATOR_ROLES as readonly string[]).includes(text);
 }
 
-/** How long ago a second factor may have been given, `limits.operatorStepUpMs` and `limits.operatorLateStepUpMs`. */
+/** The maximum age of a second factor, `limits.operatorStepUpMs` and `limits.operatorLateStepUpMs`. */
 export type StepUp = "now" | "lately";
 
 interface Rule {
   readonly roles: readonly OperatorRole[];
-  /** Wants the second factor: given within the last five minutes, or half an hour. */
+  /** Requires the second factor, given within the last five minutes, or half an hour. */
   readonly stepUp?: StepUp;
 }
 
 const ALL = OPERATOR_ROLES;
 
 /**
- * What may be done and by whom: the one table. Every route of `/operator/v1` names a line of it, and the router takes no route that
- * does not; who is not named in the line may not.
+ * The permissions: the one table. Every route of `/operator/v1` refers to a line of it, and the router accepts no route that
+ * does not; a role that the line does not list is refused.
  */
 export const PERMISSIONS = {
-  /** One's own sign-in, sessions, password and second factor; also before the second factor is there. */
+  /** One's own sign-in, sessions, password and second factor; also before the second factor is set up. */
   "self.manage": { roles: ALL },
   "run.read": { roles: ALL },
-  /** What runs gave is end users' data, like the records of a review. */
+  /** Results of runs are end users' data, like the records of a review. */
   "run.results": { roles: ["admin", "operator", "reviewer"] },
   "run.cancel": { roles: ["admin", "operator"] },
   "run.purge": { roles: ["admin", "operator"], stepUp: "now" },
@@ -39,11 +39,11 @@ export const PERMISSIONS = {
   "credential.unlock": { roles: ["admin", "operator"] },
   "credential.delete": { roles: ["admin", "operator"], stepUp: "now" },
   "config.read": { roles: ["admin", "operator", "viewer"] },
-  /** Who changes documents decides where credentials go. */
+  /** Changing documents changes the origins that credentials may be sent to. */
   "config.apply": { roles: ["admin", "operator"], stepUp: "now" },
-  /** What waits for a second admin. */
+  /** Proposals that wait for a second admin. */
   "proposal.confirm": { roles: ["admin"], stepUp: "now" },
-  /** By an admin, or by who has proposed it. */
+  /** By an admin or by the proposer. */
   "proposal.discard": { roles: ["admin", "operator"] },
   /** Names and origins; no permission shows a value. */
   "secret.read": { roles: ["admin", "operator", "viewer"] },
@@ -63,7 +63,7 @@ export function mayDo(role: OperatorRole, permission: Permission): boolean {
   return (PERMISSIONS[permission].roles as readonly OperatorRole[]).includes(role);
 }
 
-/** null: none is wanted. What is started or decided may want one all the same, when it leads to writes. */
+/** null: none is required. An action that leads to writes may still require one. */
 export function stepUpOf(permission: Permission): StepUp | null {
   const rule: Rule = PERMISSIONS[permission];
   return rule.stepUp ?? null;
@@ -74,7 +74,7 @@ export function mustHaveSecondFactor(role: OperatorRole): boolean {
   return role === "admin";
 }
 
-/** An operator as far as others, and they themselves, may see one. */
+/** The visible parts of an operator, for others and for the operator. */
 export interface OperatorView {
   readonly id: string;
   readonly email: string;
@@ -82,7 +82,7 @@ export interface OperatorView {
   readonly createdAt: Date;
   readonly disabledAt: Date | null;
   readonly hasSecondFactor: boolean;
-  /** When the operator became known by who they are at the provider of single sign-on. */
+  /** When the operator was linked to an identity at the single sign-on provider. */
   readonly oidcLinkedAt: Date | null;
 }
 
@@ -90,14 +90,14 @@ export interface OperatorView {
 export const SIGN_IN_WAYS = ["password", "oidc"] as const;
 export type SignInWay = (typeof SIGN_IN_WAYS)[number];
 
-/** Names are compared as they are typed but for case and space around them. */
+/** Names are compared without regard to case and surrounding space. */
 export function normaliseOperatorName(text: string): string {
   return text.trim().normalize("NFC").toLowerCase();
 }
 
 /**
- * The operator's name that an address of another system may stand for, or null. Only ASCII, and only its letters lose their case:
- * Unicode folds other characters onto them (U+212A becomes `k`), and then somebody else's address would be this operator's.
+ * The operator's name that an email address of another system matches, or null. Only ASCII letters are folded to lower case:
+ * Unicode folds other characters onto them (U+212A becomes `k`), and another person's address would match this operator.
  */
 export function linkableName(email: string): string | null {
   return /^[\x21-\x7e]+$/.test(email) ? email.toLowerCase() : null;
@@ -111,7 +111,7 @@ export function isOperatorName(text: string): boolean {
 
 const PASSWORD_CHARACTERS = { min: 12, max: 256 };
 
-/** What is wrong with a new password, for people; null: nothing. Never any of it. */
+/** The problem of a new password, as a message; null: it is valid. Never quotes it. */
 export function explainPassword(password: string, email: string): string | null {
   const length = Array.from(password).length;
   if (length < PASSWORD_CHARACTERS.min || length > PASSWORD_CHARACTERS.max)

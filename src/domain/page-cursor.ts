@@ -7,7 +7,7 @@ export interface PageEnd {
   readonly id: string;
 }
 
-/** What a list asks the database for. */
+/** The parameters of a list's query. */
 export interface PageRequest {
   readonly after: PageEnd | null;
   /** One more than is shown, to see whether there is another page. */
@@ -16,7 +16,7 @@ export interface PageRequest {
 
 const CURSOR = /^(\d{1,15})\.([A-Za-z0-9_]{1,80})$/;
 
-/** Opaque to callers; another text than we gave is refused by name. Throws Problem 422. */
+/** Opaque to callers; any other text is refused. Throws Problem 422. */
 export function readPage(query: { cursor?: string; limit?: number }): PageRequest {
   const rows = (query.limit ?? limits.pageItems) + 1;
   if (query.cursor === undefined) return { after: null, rows };
@@ -43,13 +43,13 @@ export function makePage<Row, Item>(
   };
 }
 
-/** A page of a list that goes by names, such as an account's and its own; `after` are those of the last item that was shown. */
+/** A page of a list in the order of names, such as an account's and its own; `after`: the names of the last item shown. */
 export interface NamedPage {
   readonly after: readonly string[] | null;
   readonly rows: number;
 }
 
-/** As readPage; a cursor holds as many names as the list's items have. Throws Problem 422. */
+/** Like readPage; a cursor contains as many names as an item of the list has. Throws Problem 422. */
 export function readNamedPage(query: { cursor?: string; limit?: number }, names: number): NamedPage {
   const rows = (query.limit ?? limits.pageItems) + 1;
   if (query.cursor === undefined) return { after: null, rows };
@@ -64,7 +64,7 @@ export function readNamedPage(query: { cursor?: string; limit?: number }, names:
 const CURSOR_NAME = /^[\w.-]{1,200}$/;
 const writeNames = (names: readonly string[]): string => Buffer.from(names.join("/")).toString("base64url");
 
-/** As makePage. */
+/** Like makePage. */
 export function makeNamedPage<Row, Item>(
   rows: readonly Row[],
   page: NamedPage,

@@ -20,7 +20,7 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemType, number>> = {
   internal_error: 500,
 };
 
-/** Spec, Errors: `details[].code`; those after the first two are additions of ours (docs/decisions/0011). */
+/** Spec, Errors: `details[].code`; those after the first two are this service's additions (docs/decisions/0011). */
 export type ProblemCode =
   | "invalid_input_data"
   | "idempotency_key_reuse"
@@ -29,23 +29,23 @@ export type ProblemCode =
   | "queued_runs_quota"
   | "stored_bytes_quota";
 
-/** Why a sign-in at the operators' provider came to nothing. */
+/** Why a sign-in at the operators' provider failed. */
 export type OidcRefusal =
-  /** Nobody in this browser has left with this `state`, or not in time, or came back before. */
+  /** The `state` does not belong to this browser, has expired, or was used before. */
   | "oidc_state"
-  /** The provider, or the person there, said no. */
+  /** The provider, or the person there, refused. */
   | "oidc_denied"
-  /** What the provider gave does not hold. */
+  /** The provider's answer is not valid. */
   | "oidc_failed"
-  /** The provider names no address of mail that it has verified. */
+  /** The provider reports no verified email address. */
   | "oidc_unverified"
   /** No operator has that address. */
   | "oidc_unknown"
-  /** The operator with that address is somebody else at the provider. */
+  /** The operator with that address is linked to another identity at the provider. */
   | "oidc_taken"
   | "oidc_disabled";
 
-/** Of the operator API alone: what a signed-in operator, or one who signs in, must do first. */
+/** Only in the operator API: the step that a signed-in operator, or one who is signing in, must take first. */
 export type OperatorProblemCode =
   | "second_factor_required"
   | "password_change_required"
@@ -63,7 +63,7 @@ export interface ProblemDetail {
   readonly field?: string | undefined;
 }
 
-/** A failure that the caller is told about. Only `api/render-problem.ts` knows the envelope. */
+/** A failure that is reported to the caller. Only `api/render-problem.ts` knows the envelope. */
 export class Problem extends ExplainedError {
   readonly type: ProblemType;
   readonly status: number;
@@ -95,7 +95,7 @@ export function invalidField(field: string, message: string): Problem {
   });
 }
 
-/** Missing and foreign resources are told apart by nobody: the same 404. Spec, Authentication 4. */
+/** Missing and foreign resources get the same 404. Spec, Authentication 4. */
 export function notFound(what: string): Problem {
   return new Problem("not_found", `${what} not found.`);
 }

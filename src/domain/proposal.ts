@@ -1,11 +1,11 @@
-/** What waits for admins: documents that would be applied, or credentials that would be bound to other origins. */
+/** A proposal that waits for admins: documents to apply, or credentials to bind to other origins. */
 export const PROPOSAL_KINDS = ["documents", "rebinding"] as const;
 export type ProposalKind = (typeof PROPOSAL_KINDS)[number];
 
 export const PROPOSAL_STATUSES = ["open", "confirmed", "applied", "discarded", "expired", "stale"] as const;
 export type ProposalStatus = (typeof PROPOSAL_STATUSES)[number];
 
-/** `confirmed`: of a rebinding, which is carried out where the master key is. `open` to `open` is a confirmation that is not the last. */
+/** `confirmed`: of a rebinding, which a process with the master key executes. `open` to `open` is a confirmation that is not the last. */
 export const PROPOSAL_TRANSITIONS: Readonly<Record<ProposalStatus, readonly ProposalStatus[]>> = {
   open: ["open", "confirmed", "applied", "discarded", "expired", "stale"],
   confirmed: ["applied", "discarded", "expired"],
@@ -24,31 +24,31 @@ export interface Need {
   /** Slug. */
   readonly account: string;
   readonly id: string;
-  /** `unverified`: what is in force was not written by this installation, so all of it counts as changed. */
+  /** `unverified`: this installation did not write the version in force, so all of it counts as changed. */
   readonly why: "origins" | "login" | "turned_off" | "unverified" | "rebinding";
-  /** What is sent there as well from then on. */
+  /** The origins that credentials may then be sent to as well. */
   readonly origins: readonly string[];
   /** Connected credentials of the strategy. */
   readonly credentials: number;
 }
 
-/** A document that would be applied. */
+/** A document to apply. */
 export interface ProposedDocument {
   readonly kind: Need["kind"];
   /** Slug. */
   readonly account: string;
   readonly id: string;
-  /** JSON of what was in force; null: nothing. */
+  /** JSON of the version in force; null: there was none. */
   readonly before: string | null;
   /** JSON. */
   readonly after: string;
 }
 
-/** A credential that would be bound anew. */
+/** A credential to rebind. */
 export interface ProposedRebinding {
   readonly id: string;
   readonly strategyId: string;
-  /** null: it says of no origin yet that it may be sent there. */
+  /** null: no origins are sealed into it yet. */
   readonly before: readonly string[] | null;
   readonly after: readonly string[];
 }

@@ -1,6 +1,6 @@
-/** What one account may have; null: as much as it likes. */
+/** The quotas of one account; null: no limit. */
 export interface Quotas {
-  /** Runs that wait, for their turn or for a busy credential. */
+  /** Waiting runs: queued, or waiting for a busy credential. */
   readonly queuedRuns: number | null;
   /** Inputs, and objects of steps and results. */
   readonly storedBytes: number | null;

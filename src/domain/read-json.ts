@@ -8,22 +8,22 @@ export type ReadJson =
   | {
       readonly ok: false;
       readonly problem: string;
-      /** It may be JSON, but too much of it. */
+      /** The text may be JSON, but exceeds the limits. */
       readonly isTooMuch: boolean;
     };
 
 /**
- * Parses JSON text that came from outside. Nesting is capped: `JSON.parse` takes any depth, and whatever serialises or clones
- * the value later would overflow its stack (docs/decisions/0028). Values are counted before there are any: one of three
- * characters takes up to a hundred bytes. The problem holds no part of the text.
+ * Parses JSON text from outside. Nesting is capped: `JSON.parse` accepts any depth, and serialising or cloning
+ * the value later would overflow the stack (docs/decisions/0028). Values are counted before parsing: one of three
+ * characters takes up to a hundred bytes. The problem contains no part of the text.
  */
 export function readJson(text: string): ReadJson {
-  // `JSON.parse` keeps everybody waiting for 0.8 s with 5 MB of open brackets before it says that they are none.
+  // `JSON.parse` blocks for 0.8 s on 5 MB of open brackets before it throws.
   const problem = boundsProblem(text);
   if (problem !== null) return tooMuch(problem);
   let json: Json;
   try {
-    // A byte order mark is no part of JSON, but exports carry it.
+    // A byte order mark is not part of JSON, but exports contain one.
     json = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text) as Json;
   } catch {
     return {
@@ -41,8 +41,8 @@ export type ReadRoot =
   | Extract<ReadJson, { ok: false }>;
 
 /**
- * The same as the root of an expression: text that is small is parsed here, and large text where the expression is evaluated, so that
- * nobody waits for it. What is wrong with that comes as NoJson from there.
+ * JSON as the root of an expression: small text is parsed here, large text in the thread that evaluates the expression, so that it does not
+ * block. That thread reports errors as NoJson.
  */
 export function readRoot(text: string): ReadRoot {
   if (text.length <= UNCHECKED_CHARACTERS) {
@@ -62,10 +62,13 @@ const tooMuch = (problem: string): Extract<ReadJson, { ok: false }> => ({
 const TOO_DEEP = `is nested deeper than ${limits.dataDepthMax} levels`;
 const TOO_MANY = `has more than ${limits.dataValuesMax} values`;
 const BOUNDS = { depthMax: limits.dataDepthMax, valuesMax: limits.dataValuesMax };
-/** So little costs little. */
+/** Below this size, the check costs nothing worth saving. */
 const UNCHECKED_CHARACTERS = 65_536;
 
-/** Whether JSON is nested too deep or has too many values; null: neither. Of what is no JSON it may say anything. */
+/**
+ * Whether JSON is nested too deeply at some place, or has too many values; null: neither. For text that is not
+ * JSON the result is undefined.
+ */
 export function boundsProblem(text: string): string | null {
   if (text.length <= UNCHECKED_CHARACTERS) return null;
   const excess = excessOf(text, BOUNDS);

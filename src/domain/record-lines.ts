@@ -3,10 +3,10 @@ import type { DataRecord, RecordBatches } from "./record.ts";
 
 const NEWLINE = 0x0a;
 const COMMA = 0x2c;
-/** A batch of long records ends early: many are read at once when a sort merges its chunks. */
+/** A batch of long records is cut short, because a sort that merges its chunks reads many at once. */
 const BATCH_BYTES_MAX = 128_000;
 
-/** Records as newline-delimited JSON, read again. */
+/** Reads records from newline-delimited JSON. */
 export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBatches {
   for await (const list of listsOfLines(bytes, BATCH_BYTES_MAX)) {
     const records = JSON.parse(`[${list.toString("utf8")}]`) as DataRecord[];
@@ -18,8 +18,8 @@ export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBa
 }
 
 /**
- * Lines of JSON as the items of a list, without its brackets: several at a time, up to about so many bytes. A line break inside of
- * JSON's texts is an escape, so those that stand there are between the lines.
+ * Turns lines of JSON into the items of a list, without its brackets: several at a time, up to about the given bytes. A line break inside
+ * a JSON string is escaped, so every raw line break separates lines.
  */
 async function* listsOfLines(
   bytes: AsyncIterable<Uint8Array>,

@@ -6,7 +6,7 @@ import type { RecordError } from "./record.ts";
 
 /** A JSON Schema (2020-12) of an author, compiled: of an INPUT or a `validate` node. */
 export interface AuthorSchema {
-  /** Every violation, at most `ERRORS_MAX`. `field` is a dot path or null; messages never hold a value of the data. */
+  /** Every violation, at most `ERRORS_MAX`. `field` is a dot path or null; messages never contain a value of the data. */
   validate(value: Json): readonly RecordError[];
 }
 
@@ -15,19 +15,19 @@ export type CompiledAuthorSchema = AuthorSchema | { readonly problem: string };
 const ERRORS_MAX = 100;
 const CACHED_MAX = 200;
 
-// The package is CommonJS: its default export is the plugin, or carries it, depending on who loads it.
+// The package is CommonJS: its default export is the plugin or contains it, depending on the loader.
 const addFormats = ((addFormatsModule as { default?: unknown }).default ?? addFormatsModule) as FormatsPlugin;
 
-/** Only asks whether a schema is one: compiling the meta schemas costs 40 ms, so there is one instance for all. */
+/** Only validates schemas: compiling the meta schemas takes 40 ms, so there is one shared instance. */
 const metaSchemas = withFormats(new Ajv2020({ strict: false, logger: false }));
 
 const compiled = new Map<string, CompiledAuthorSchema>();
 
-/** Compiles a schema, or says what is wrong with it. Cheap for one that was compiled before. */
+/** Compiles a schema, or returns its problem. Compiled schemas are cached. */
 export function compileAuthorSchema(schema: Json): CompiledAuthorSchema {
   const key = JSON.stringify(schema);
   const known = compiled.get(key);
-  // Re-inserted at each use: the first of the map is the one that was not used for longest.
+  // Re-inserted at each use, so that the first entry of the map is the least recently used.
   if (known) compiled.delete(key);
   const result = known ?? compile(schema);
   compiled.set(key, result);
@@ -47,7 +47,7 @@ function compile(schema: Json): CompiledAuthorSchema {
         problem: `not a JSON Schema (2020-12): ${error?.instancePath || "the schema"} ${error?.message ?? "is wrong"}`,
       };
     }
-    // One instance a schema: nothing of one author (an `$id`, a compiled pattern) is reachable from the schema of another.
+    // One instance per schema: nothing of one author (an `$id`, a compiled pattern) is reachable from the schema of another.
     const ajv = withFormats(
       new Ajv2020({
         allErrors: true,
@@ -129,7 +129,7 @@ function linearRegExp(pattern: string, flags: string): { test(text: string): boo
 }
 linearRegExp.code = "linearRegExp";
 
-/** The same text for equal values, whatever the order of their keys. Ajv's own `uniqueItems` is quadratic. */
+/** The same text for equal values, in any order of their keys. Ajv's own `uniqueItems` is quadratic. */
 function canonical(value: Json): string {
   return JSON.stringify(value, (_key, part: Json) =>
     isJsonObject(part) ? Object.fromEntries(Object.entries(part).sort(byKey)) : part,

@@ -1,6 +1,6 @@
 /**
- * Why a deciding row is not used. `unsigned`: it has no MAC. `forged`: what it says is not what was signed. `outdated`: it was
- * signed once, and the audit log names a later one. `deleted`: the audit log names it, and it is not there.
+ * Why a signed row is not used. `unsigned`: it has no MAC. `forged`: its content is not what was signed. `outdated`: it was
+ * signed once, and the audit log has a later one. `deleted`: the audit log has it, and it is missing.
  */
 export type RowFault = "unsigned" | "forged" | "outdated" | "deleted";
 
@@ -11,7 +11,7 @@ const FAULTS: Readonly<Record<RowFault, string>> = {
   deleted: "is missing, though the audit log records it",
 };
 
-/** A row of the database that decides something was not written by this installation. It is not used. */
+/** This installation did not write a row that must be signed. The row is not used. */
 export class RowRefused extends Error {
   override readonly name = "RowRefused";
   readonly kind: string;
@@ -27,7 +27,7 @@ export class RowRefused extends Error {
   }
 }
 
-/** For people: a sentence that names the row. */
+/** A message that names the row. */
 export function describeRefused(row: {
   readonly kind: string;
   readonly id: string;

@@ -1,18 +1,18 @@
 import { NumberText, writeJsonText, type JsonTree } from "#lib/json-text.ts";
 
-/** null: nothing. A number has its digits as the record has them. */
+/** null: an empty cell. A number keeps the digits of the record. */
 export type Cell = string | boolean | NumberText | null;
 
 type Fields = ReadonlyMap<string, JsonTree>;
 
-/** The columns of a table of records: the keys of all data as they were first seen, and two of ours. */
+/** The columns of a table of records: the keys of all data in the order of first occurrence, and two of the service's. */
 export interface TableColumns {
   readonly fields: readonly string[];
   readonly headings: readonly string[];
 }
 
 export function tableColumns(fields: ReadonlySet<string>): TableColumns {
-  // The data's own names stay as they are.
+  // Names from the data are never changed.
   const free = (name: string): string => (fields.has(name) ? free(`_${name}`) : name);
   return { fields: [...fields], headings: [...fields, free("is_valid"), free("errors")] };
 }
@@ -22,7 +22,7 @@ export function fieldsOf(record: JsonTree): Iterable<string> {
   return dataOf(record).keys();
 }
 
-/** Objects and lists are one cell with their JSON: nothing is lost, and no name can meet another. */
+/** An object or a list is one cell with its JSON: nothing is lost, and column names cannot collide. */
 export function cellsOf(record: JsonTree, { fields }: TableColumns): readonly Cell[] {
   const data = dataOf(record);
   const isValid = asMap(record).get("isValid") === true;

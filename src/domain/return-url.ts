@@ -14,7 +14,7 @@ const FORM = "`return_url` must be an absolute http or https URL";
  * Whether a `return_url` may be used: Spec, POST /credential-sessions; docs/decisions/0018 has the rules. `allowedOrigins` are
  * canonical (`canonicalOrigin`). Checked when the session is created and again at the redirect.
  *
- * The platform's parser decides; all the other rules are about different parsers further on (a proxy, the caller's framework),
+ * The platform's parser decides; all the other rules guard against different parsers downstream (a proxy, the caller's framework),
  * which may see another host in the same text. So `http` is allowed exactly where its origin was allowed as `http`.
  */
 export function checkReturnUrl(text: string, allowedOrigins: readonly string[]): ReturnUrlCheck {
@@ -29,11 +29,11 @@ export function checkReturnUrl(text: string, allowedOrigins: readonly string[]):
   return { ok: true };
 }
 
-/** An origin as `checkReturnUrl` compares it, or undefined when the text is more or less than one web origin. */
+/** The canonical form of an origin, or undefined when the text is not exactly one web origin. */
 export function canonicalOrigin(text: string): string | undefined {
   const read = readWebUrl(text);
   if ("reason" in read) return undefined;
-  // To the parser `*` is a letter like any other; to its author it is a wildcard, which there is not.
+  // The parser accepts `*` as a character, but its author means a wildcard, which is not supported.
   return /^https?:\/\/[^/?#*]+\/?$/i.test(text) ? read.url.origin : undefined;
 }
 
@@ -70,8 +70,8 @@ function isPlainHost(written: string, parsed: string): boolean {
 }
 
 /**
- * Where the end user is sent: the parsed URL with `session_id` as the last parameter of its query. A `session_id` that stood
- * there is gone (a session of someone else could be slipped in: docs/decisions/0018), every other byte of the query and the
+ * The redirect of the end user: the parsed URL with `session_id` as the last parameter of its query. An existing `session_id`
+ * is removed (it could be another person's session: docs/decisions/0018); every other byte of the query and the
  * fragment stay. Spec, Credential session, `return_url`. The URL must have passed `checkReturnUrl`.
  */
 export function appendSessionId(returnUrl: string, sessionId: string): string {

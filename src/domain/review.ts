@@ -1,26 +1,26 @@
 import type { Json, JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
 
-/** What a review node asks a person. */
+/** The settings of a review node. */
 export interface ReviewQuestion {
   readonly title: string;
   readonly instructions: string | null;
-  /** Whether records may be edited; left out they may be in any case. */
+  /** Whether records may be edited; they may always be excluded. */
   readonly editable: boolean;
-  /** Null: it waits for as long as it takes. */
+  /** Null: it waits without a limit. */
   readonly timeoutMs: number | null;
   readonly onTimeout: "fail" | "approve";
 }
 
 export type ReviewStatus = "open" | "approved" | "rejected" | "timed_out" | "closed";
 
-/** A record's new data, by its place among the records of the review. */
+/** A record's new data, by its position in the review. */
 export interface RecordEdit {
   readonly ordinal: number;
   readonly data: JsonObject;
 }
 
-/** What a reviewer wants changed. Each has the place where it was asked for, for messages: `edits.ndjson:3`. */
+/** A reviewer's changes. Each has its source for messages: `edits.ndjson:3`. */
 export interface WantedChanges {
   readonly edits: readonly { readonly at: string; readonly ordinal: Json; readonly data: Json }[];
   readonly exclusions: readonly { readonly at: string; readonly ordinal: number }[];
@@ -36,7 +36,7 @@ export type ReadChanges =
 
 const PROBLEMS_MAX = 100;
 
-/** Checks the changes against the review they are for: all are taken, or none and every mistake is named. */
+/** Checks the changes against their review: all are accepted, or none and every mistake is listed. */
 export function readChanges(
   wanted: WantedChanges,
   review: { readonly recordsTotal: number; readonly editable: boolean },

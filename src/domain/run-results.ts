@@ -2,7 +2,7 @@ import { limits } from "./limits.ts";
 
 export type DeliveryMethod = "direct" | "presigned_url";
 
-/** One stored result key: the JSON of `totalRecords` and `records`, in whatever order, kept as a Brotli object, or as it is when it is small. */
+/** One stored result key: the JSON of `totalRecords` and `records`, in any order, stored as a Brotli object, or uncompressed when it is small. */
 export interface StoredResult {
   readonly key: string;
   readonly totalRecords: number;
@@ -13,7 +13,7 @@ export interface StoredResult {
   readonly blobKey: string | null;
 }
 
-/** Bytes of the JSON around the records: the envelope, its names and the metadata, generously. */
+/** An upper bound of the bytes of JSON around the records: the envelope, its names and the metadata. */
 const ENVELOPE_BYTES = 512;
 
 /** docs/decisions/0029: computed when the run completes, stored with it. */

@@ -1,4 +1,4 @@
-/** Spec, Blueprint run `status`. An open set for callers, a closed one for us. */
+/** Spec, Blueprint run `status`. An open set for callers, a closed one in this service. */
 export const RUN_STATUSES = ["queued", "running", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
@@ -11,7 +11,7 @@ export const RUN_TRANSITIONS = {
   cancelled: [],
 } as const satisfies Record<RunStatus, readonly RunStatus[]>;
 
-/** Spec, Blueprint run `status`, column "progress_step values": what we show inside each status. */
+/** Spec, Blueprint run `status`, column "progress_step values": the steps within each status. */
 export const RUN_STEPS = {
   queued: ["queued", "authenticating"],
   running: ["running", "awaiting_review"],
@@ -43,15 +43,15 @@ export type RunErrorKind =
   | "target"
   | "data"
   | "timeout"
-  /** Nobody decided a review in time. */
+  /** A review timed out. */
   | "review_timeout"
   | "interrupted"
   | "vault"
   | "internal";
 
 /**
- * What callers are told of every failed run. Spec, Errors: causes of failure "are not distinguishable through the API", so
- * there is one sentence and not one for each cause.
+ * The message for callers about every failed run. Spec, Errors: causes of failure "are not distinguishable through the API", so
+ * there is one message for all causes.
  */
 export const RUN_ERROR = {
   code: "execution_failed",

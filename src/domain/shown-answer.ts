@@ -1,27 +1,27 @@
 import { isJsonObject, type Json } from "./json.ts";
 
-/** What operators are shown of an answer that a request of a node or a login failed with. Secrets are taken out. */
+/** The part of a failed request's response that operators see. Secrets are removed. */
 export interface ShownAnswer {
   readonly status: number;
-  /** Where it came from, after redirects; of a query the names alone. */
+  /** The final address, after redirects; only the names of its query. */
   readonly address: string;
-  /** Where a redirect that was not followed leads. */
+  /** The target of a redirect that was not followed. */
   readonly leads_to: string | null;
   readonly content_type: string | null;
   /** Of an HTML page. */
   readonly title: string | null;
-  /** The first characters: of an HTML page those that people read; empty where the answer is no text. */
+  /** The first characters, of an HTML page its visible text; empty if the response is not text. */
   readonly begins: string;
 }
 
 /** The first word of its line in a step's log. */
 const ANSWER_LINE = "answer";
 
-/** A line of a step's log that holds an answer. */
+/** A line of a step's log that contains a response. */
 export const answerLine = (answer: ShownAnswer): string =>
   JSON.stringify({ message: ANSWER_LINE, ...answer });
 
-/** What `answerLine` has written; null: the line is another one. */
+/** Parses the output of `answerLine`; null: any other line. */
 export function readAnswerLine(line: Json): ShownAnswer | null {
   if (!isJsonObject(line) || line["message"] !== ANSWER_LINE || typeof line["status"] !== "number")
     return null;
@@ -39,7 +39,7 @@ export function readAnswerLine(line: Json): ShownAnswer | null {
   };
 }
 
-/** For a terminal: what it was and where it came from, then how it begins. */
+/** For a terminal: status, type and address, then the first characters. */
 export function describeAnswer(answer: ShownAnswer): readonly string[] {
   const { status, address, leads_to: leadsTo, content_type: type, title, begins } = answer;
   const about = [

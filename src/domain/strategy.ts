@@ -23,7 +23,7 @@ export type FieldType = (typeof FIELD_TYPES)[number];
 /** docs/strategies.md#fields: `secret` is true by default for these. */
 const SECRET_TYPES: ReadonlySet<unknown> = new Set<FieldType>(["password", "totp_secret", "headers", "file"]);
 
-/** Whether a field of a document, right or wrong, is secret. */
+/** Whether a field of a document, valid or not, is secret. */
 export function isSecretField({ type, secret }: JsonObject): boolean {
   return typeof secret === "boolean" ? secret : SECRET_TYPES.has(type);
 }
@@ -48,7 +48,7 @@ export interface StrategyField {
   readonly autocomplete: string | null;
   /** Of a `select`; empty for every other type. */
   readonly options: readonly FieldOption[];
-  /** Never rendered again and redacted from whatever a run stores. */
+  /** Never rendered again, and redacted from everything that a run stores. */
   readonly secret: boolean;
 }
 
@@ -64,7 +64,7 @@ export interface Strategy {
   readonly login: JsonObject & { readonly type: string };
   /** How long a logged-in session is kept, sealed; 0 = never. */
   readonly cacheMs: number;
-  /** Rejected logins in a row after which none is tried for a time; null = never. */
+  /** Rejected logins in a row after which the credential is locked for a while; null = never. */
   readonly lockout: { readonly after: number; readonly coolDownMs: number } | null;
   /** Runs at once per credential; null = unlimited. */
   readonly concurrency: number | null;
@@ -73,7 +73,7 @@ export interface Strategy {
 }
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
-/** A text, or one for each of some languages. */
+/** One text, or one per language. */
 const local = (value: Json | undefined): LocalText | null =>
   isJsonObject(value) ? (value as Readonly<Record<string, string>>) : text(value);
 const number = (value: Json | undefined): number | null => (typeof value === "number" ? value : null);

@@ -1,10 +1,10 @@
 import type { Blueprint } from "./blueprint.ts";
 import { limits } from "./limits.ts";
 
-/** What the one credential of a test login is called in its run. */
+/** The slot of a test login's credential. */
 export const TEST_LOGIN_SLOT = "login";
 
-/** What a run without a Blueprint carries: its login, and nothing after it. No document says it, and no list shows it. */
+/** The Blueprint of a test login: a login without nodes. It is in no document and no list. */
 export const TEST_LOGIN: Blueprint = {
   key: "",
   account: "",

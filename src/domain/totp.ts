@@ -21,7 +21,7 @@ export type ParsedTotp =
 const DEFAULTS = { algorithm: "SHA1", digits: 6, periodSeconds: 30 } as const;
 const DIGITS = { min: 6, max: 8 };
 const PERIOD_SECONDS = { min: 15, max: 120 };
-/** 80 bits, the least that services give out. RFC 4226 wants 128; end users can't choose. */
+/** 80 bits, the minimum that services issue. RFC 4226 requires 128, but end users can't choose. */
 const SECRET_BYTES_MIN = 10;
 
 const refuse = (code: IssueCode, numbers?: Readonly<Record<string, number>>): ParsedTotp => ({
@@ -31,8 +31,8 @@ const refuse = (code: IssueCode, numbers?: Readonly<Record<string, number>>): Pa
 
 /**
  * Reads what an end user pastes: the base32 key in any spacing and case, or a whole `otpauth://totp/` link. Stricter than the
- * library, which takes 20 digits, counter-based keys, the first of two secrets and one-letter keys (docs/decisions/0021): what
- * is accepted here gives the codes that the user's own authenticator app shows.
+ * library, which accepts 20 digits, counter-based keys, the first of two secrets and one-letter keys (docs/decisions/0021): what
+ * is accepted here produces the codes that the user's authenticator app shows.
  */
 export function parseTotpSecret(text: string): ParsedTotp {
   const trimmed = text.trim();
@@ -55,11 +55,11 @@ function parseUri(uri: string): ParsedTotp {
   const params = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(match?.[2] ?? "")) {
     const key = name.toLowerCase();
-    // Apps differ in which of two they take.
+    // Apps differ in which of two parameters they use.
     if (params.has(key)) return refuse("totp_twice");
     params.set(key, value);
   }
-  // Steam's codes are made of letters.
+  // Steam's codes consist of letters.
   if (params.has("encoder")) return refuse("totp_encoder");
   const algorithm = readAlgorithm(params.get("algorithm"));
   if (algorithm === undefined) return refuse("totp_algorithm");
@@ -102,7 +102,7 @@ function withKey(text: string, settings: Omit<TotpSecret, "secretBase32">): Pars
   return { ok: true, secret: { secretBase32: key.toUpperCase(), ...settings } };
 }
 
-/** The one text of a secret, which `parseTotpSecret` reads again. Whose it was (the link's label) is left out. */
+/** The canonical text of a secret, which `parseTotpSecret` reads. The link's label is left out. */
 export function writeTotpSecret(secret: TotpSecret): string {
   const { secretBase32, algorithm, digits, periodSeconds } = secret;
   return `otpauth://totp/Latchkey?secret=${secretBase32}&algorithm=${algorithm}&digits=${digits}&period=${periodSeconds}`;
@@ -110,7 +110,7 @@ export function writeTotpSecret(secret: TotpSecret): string {
 
 export interface TotpCode {
   readonly code: string;
-  /** The number of the time step: a code is sent once per step. */
+  /** The number of the time step; a code is sent once per step. */
   readonly step: number;
   /** Until the next step begins. */
   readonly validForMs: number;
@@ -133,7 +133,7 @@ export function totpCode(secret: TotpSecret, atMs: number): TotpCode {
 const WINDOW_STEPS = 1;
 
 /**
- * The time step of an operator's code, at most one step before or after the present one; undefined when the code is none. All steps are
+ * The time step of an operator's code, at most one step before or after the present one; undefined when the code is wrong. All steps are
  * compared, and each in constant time.
  */
 export function matchTotpCode(secretBase32: string, code: string, atMs: number): number | undefined {

@@ -24,7 +24,7 @@ export type BodyValue =
 
 export type TriggerBody = ReadonlyMap<string, BodyValue>;
 
-/** What a key of the body is, as the interface's routing table says, row by row. */
+/** The kind of a key in the body, by the rows of the interface's routing table. */
 export type Route = "credentials" | "run_name" | "input" | "metadata" | "ignored";
 
 export interface RoutingTable {
@@ -41,7 +41,7 @@ export function routeKey(key: string, table: RoutingTable): Route {
   return "ignored";
 }
 
-/** The keys that the Blueprint does not know. Spec, Top-level key routing: "Silently ignored". */
+/** The keys that the Blueprint does not declare. Spec, Top-level key routing: "Silently ignored". */
 export function ignoredKeys(keys: Iterable<string>, table: RoutingTable): readonly string[] {
   return [...keys].filter((key) => routeKey(key, table) === "ignored");
 }
@@ -80,7 +80,7 @@ export function missingMetadata(routed: RoutedTrigger, table: RoutingTable): rea
     .map((item) => item.name);
 }
 
-/** The ids in `credential_id` / `credential_ids`, in the caller's order, each once; `malformed` names the first that is no id. */
+/** The ids in `credential_id` / `credential_ids`, in the caller's order, each once; `malformed`: the first that is not an id. */
 export function readCredentialIds(value: BodyValue): {
   readonly ids: readonly string[];
   readonly malformed: string | null;

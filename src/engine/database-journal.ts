@@ -9,7 +9,7 @@ import {
   saveStepSource,
   startStep,
 } from "#db/runs/run-steps.ts";
-import { keepTurn, listTurns, noteTurns } from "#db/runs/run-turns.ts";
+import { storeIteration, listTurns, noteTurns } from "#db/runs/run-turns.ts";
 import { beginWrite, endWrite, listWrites } from "#db/runs/run-writes.ts";
 import { moveStep, type ClaimedRun } from "#db/runs/runs.ts";
 import { askAgainOf } from "./waiting/ask-again.ts";
@@ -53,7 +53,8 @@ export function databaseJournal(
     // The journal is empty if no worker has executed the run before.
     listTurns: async (nodeIds, first, count) =>
       run.epoch === 1 ? [] : await listTurns(db, run.id, nodeIds, first, count),
-    keepTurn: async (turn) => await retryWhileLocked(async () => await keepTurn(db, lease, accountId, turn)),
+    storeIteration: async (turn) =>
+      await retryWhileLocked(async () => await storeIteration(db, lease, accountId, turn)),
     noteTurns: async (nodeId, total) =>
       await retryWhileLocked(async () => await noteTurns(db, lease, nodeId, total)),
     mayWrite: () => fence.check(lease),

@@ -9,7 +9,7 @@ import { RunAsksLater, RunFailure, RunInLine, RunParked, RunStopped } from "./ru
 import type { EngineServices } from "./services.ts";
 import { waitOutside } from "./waiting/ask-again.ts";
 import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
-import { stand } from "./waiting/stand-in-line.ts";
+import { stand } from "./waiting/join-queue.ts";
 
 /** How the carrying of a run ended, for the worker. */
 export type RunOutcome =

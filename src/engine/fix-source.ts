@@ -39,7 +39,7 @@ async function keep(
   source: string,
 ): Promise<{ readonly key: string; readonly counts: RecordCounts }> {
   const output = must(run.outputs.get(source), "the records of for_each");
-  return await keepSource(
+  return await storeSource(
     run,
     planned,
     output.kind === "records" ? output.open() : (async function* () {})(),
@@ -47,7 +47,7 @@ async function keep(
 }
 
 /** Stores a node's input records in its own journal entry. Throws RunStopped. */
-export async function keepSource(
+export async function storeSource(
   run: RunContext,
   planned: PlannedNode,
   records: RecordBatches,

@@ -3,7 +3,7 @@ import type { ClaimedRun } from "#db/runs/runs.ts";
 import { answerLine } from "#domain/shown-answer.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { Flow } from "#nodes/define-node.ts";
-import { keepOutput, openOutput, reopenOutput } from "./outputs/kept-output.ts";
+import { storeOutput, openOutput, reopenOutput } from "./outputs/kept-output.ts";
 import { RunStopped, type RunFailure } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
@@ -47,7 +47,7 @@ export async function checkpoint(
   const changesBefore = run.redact.changes;
   try {
     await failpoint("step.after_start");
-    const kept = await keepOutput(run, await carry());
+    const kept = await storeOutput(run, await carry());
     stored = kept.blob?.key ?? null;
     const redacted = run.redact.changes - changesBefore;
     // docs/decisions/0014: tells the operator that the target echoes secrets.

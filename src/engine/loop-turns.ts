@@ -11,7 +11,7 @@ import {
 } from "#nodes/define-node.ts";
 import { stepIdOf, stepIds } from "#nodes/loop/loop-steps.ts";
 import { nodeTypes } from "#nodes/registry.ts";
-import { keepOutput, openOutput, reopenOutput } from "./outputs/kept-output.ts";
+import { storeOutput, openOutput, reopenOutput } from "./outputs/kept-output.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
 
@@ -70,12 +70,12 @@ async function keep(
   run: RunContext,
   nodeId: string,
   ordinal: number,
-  flow: Parameters<typeof keepOutput>[1],
+  flow: Parameters<typeof storeOutput>[1],
 ): Promise<StepOutput> {
-  const kept = await keepOutput(run, flow);
+  const kept = await storeOutput(run, flow);
   const { recordsTotal: _total, recordsValid: _valid, ...turn } = kept;
   await failpoint("turn.before_keep");
-  if (!(await run.journal.keepTurn({ nodeId, ordinal, ...turn }))) {
+  if (!(await run.journal.storeIteration({ nodeId, ordinal, ...turn }))) {
     await run.services.blobs.remove(kept.blob === null ? [] : [kept.blob.key]);
     throw new RunStopped("lease_lost");
   }

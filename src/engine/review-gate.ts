@@ -10,7 +10,7 @@ import type { ReviewQuestion } from "#domain/review.ts";
 import { assert, must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { newId } from "#lib/new-id.ts";
-import { keepSource } from "./fix-source.ts";
+import { storeSource } from "./fix-source.ts";
 import { recheckEdited, type Recheck } from "./recheck-edited.ts";
 import { RunParked } from "./run-ended.ts";
 import type { PlannedNode, RunContext } from "./run-context.ts";
@@ -43,7 +43,7 @@ async function parkWith(
   records: RecordBatches,
   question: ReviewQuestion,
 ): Promise<RunParked> {
-  const counts = (await countFixed(run, planned)) ?? (await keepSource(run, planned, records)).counts;
+  const counts = (await countFixed(run, planned)) ?? (await storeSource(run, planned, records)).counts;
   const review = {
     ...question,
     id: newId(ID_PREFIX.review),

@@ -84,7 +84,7 @@ export interface RunJournal {
   listWrites(nodeId: string, first: number, count: number): Promise<readonly StoredWrite[]>;
   /** The outputs of these loop steps for the records with these ordinals. */
   listTurns(nodeIds: readonly string[], first: number, count: number): Promise<readonly StoredTurn[]>;
-  keepTurn(turn: FinishedTurn): Promise<boolean>;
+  storeIteration(turn: FinishedTurn): Promise<boolean>;
   /** Number of records that a loop processes, for the operator. */
   noteTurns(nodeId: string, total: number): Promise<void>;
   /** Throws RunStopped when another worker may have the run by now. */

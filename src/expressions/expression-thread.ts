@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
-import { ownThreadId, standBack } from "#lib/thread-priority.ts";
+import { ownThreadId, lowerPriority } from "#lib/thread-priority.ts";
 import { guardedJsonata } from "./guarded-jsonata.ts";
 import type { Evaluated } from "./guarded-jsonata.ts";
 import { hardenThread } from "./harden.ts";
@@ -38,7 +38,7 @@ interface Row {
   readonly variables?: unknown;
 }
 
-if (data.standsBack) standBack(ownThreadId());
+if (data.standsBack) lowerPriority(ownThreadId());
 hardenThread({ charactersMax: limits.responseBytesMax, itemsMax: ITEMS_MAX });
 const evaluate = await guardedJsonata({
   timeoutMs: data.timeoutMs,
@@ -105,7 +105,7 @@ async function runTask(task: TaskMessage): Promise<void> {
       cells += `${cells === "" ? "" : ","}${text}`;
     }
     if (slices.isOver()) await slices.next();
-    // Released: nobody waits for it any more.
+    // Released: the result is no longer needed.
     if (!bindings.has(task.binding)) break;
   }
   port.postMessage({ id: task.id, cells: `[${cells}]`, lists } satisfies FromThread);

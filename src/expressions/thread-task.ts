@@ -17,9 +17,9 @@ export interface Task {
   readonly rows: string;
   /** Of the only row, instead of a root in it. */
   readonly rootText: string | null;
-  /** How often the thread died before it said what it was at. */
+  /** How often the thread died before it reported its task. */
   attempts: number;
-  /** Its variables were released: nobody waits for it. */
+  /** Its variables were released: the result is no longer needed. */
   isDropped: boolean;
   readonly resolve: (cells: readonly Cell[]) => void;
   readonly reject: (error: Error) => void;

@@ -111,12 +111,12 @@ const postLeave: Handler = async (services, request, reply) => {
   throttleForm(services, "address", services.clientOf(request.raw));
   throttleForm(services, "link", sessionOf(request));
   const form = await readForm(request, formShape([]));
-  const departure = leave(services, sessionOf(request), {
+  const redirect = leave(services, sessionOf(request), {
     state: form.get("state") ?? "",
     url: form.get("url") ?? "",
     proof: form.get("proof") ?? "",
   });
-  if (!departure) return await forbidden();
+  if (!redirect) return await forbidden();
   const language = chosenLanguage(request.query);
-  return await sendToTarget(services, reply, departure, { kind: "window", language });
+  return await sendToTarget(services, reply, redirect, { kind: "window", language });
 };

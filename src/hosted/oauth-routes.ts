@@ -10,7 +10,7 @@ import { renderWindow } from "./pages/frame-pages.ts";
 import { hostedHeaders } from "./pages/headers.ts";
 import { renderExpired, renderSignInUnknown } from "./pages/message-pages.ts";
 import { sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
-import { sayPlain } from "./texts/texts.ts";
+import { plainText } from "./texts/texts.ts";
 import { chosenLanguage } from "./texts/tongues.ts";
 
 const NOTICES = ["refused", "failed"] as const;
@@ -95,7 +95,7 @@ const getReturn: Handler = async (services, request, reply) => {
       const { session, strategy, brand } = outcome.hosted;
       if (session.embeddedSessionId !== null) {
         const system = textIn(strategy.name, shell.tongue.language);
-        const heading = sayPlain(shell.tongue, "not_connected", { system });
+        const heading = plainText(shell.tongue, "not_connected", { system });
         return await sendPage(reply, 200, renderWindow({ ...shell, brand }, "notice", heading), "window");
       }
       // The session's own page again: what came back is out of the address, and the button is there.

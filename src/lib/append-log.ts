@@ -1,7 +1,7 @@
 import { open, readFile, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** A file of lines that only grows. What `append` has returned from survives a crash of the machine. */
+/** An append-only file of lines. Appended lines are durable once `append` has returned. */
 export interface AppendLog {
   readonly file: string;
   append(lines: readonly string[]): Promise<void>;
@@ -9,9 +9,9 @@ export interface AppendLog {
 
 const NEWLINE = 0x0a;
 
-/** Makes the file at its first line. Several processes may append to one file. */
+/** The file is created with its first line. Several processes may append to one file. */
 export function openAppendLog(file: string): AppendLog {
-  // One after the other: a line is never cut in two by another of this process.
+  // One at a time, so that lines of this process never interleave.
   let last: Promise<void> = Promise.resolve();
   return {
     file,
@@ -42,7 +42,7 @@ async function byteAt(handle: FileHandle, position: number): Promise<number | un
   return buffer[0];
 }
 
-/** A new file's name is durable when its folder is. */
+/** A new file's name is durable once its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

@@ -1,4 +1,4 @@
-/** Throws when an invariant of ours does not hold: a bug, never a caller's mistake. */
+/** Throws when an internal invariant does not hold: a bug, never a caller's mistake. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`Invariant violated: ${message}`);
 }

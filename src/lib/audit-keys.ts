@@ -9,8 +9,8 @@ import {
 import { openHmac } from "./hmac.ts";
 
 /**
- * The keys of the audit log, both derived from the signing key. The seal says that an entry was written by a process of
- * ours; the signature fixes its place in the chain, and the public key alone is enough to check it.
+ * The keys of the audit log, both derived from the signing key. The seal proves that one of our processes wrote an entry; the signature
+ * fixes its place in the chain and can be verified with the public key alone.
  */
 export interface AuditKeys {
   seal(bytes: Uint8Array): Buffer;
@@ -21,7 +21,7 @@ export interface AuditKeys {
   readonly publicKey: string;
 }
 
-/** What stands before the 32 bytes of an Ed25519 key in PKCS #8 and in SubjectPublicKeyInfo (RFC 8410). */
+/** The prefixes of an Ed25519 key's 32 bytes in PKCS #8 and in SubjectPublicKeyInfo (RFC 8410). */
 const PRIVATE_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
 const PUBLIC_HEAD_BYTES = 12;
 

@@ -6,8 +6,8 @@ interface Waiting {
 }
 
 /**
- * Bytes that may be used at once. Owners take turns, and nobody who wants little goes before somebody who wants much forever. Who holds
- * some must not wait for more: two who did would wait for each other.
+ * A budget of bytes in use. Owners take turns, and small requests can't starve large ones. A holder must not request more: two such
+ * holders would deadlock.
  */
 export class ByteBudget {
   readonly #bytesMax: number;
@@ -19,8 +19,8 @@ export class ByteBudget {
   }
 
   /**
-   * Resolves, when there is room, with what gives it back. Who wants more than there is has all of it. Rejects with the signal's reason
-   * when that aborts first.
+   * Resolves, when there is room, with the release function. A request beyond the total gets all of it. Rejects with the signal's reason if
+   * that aborts first.
    */
   async take(owner: object, wanted: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();

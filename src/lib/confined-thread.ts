@@ -2,14 +2,13 @@ import { fileURLToPath } from "node:url";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Where the program's own modules are, with their dependencies. */
+/** The folders of the program's own modules and their dependencies. */
 const READABLE = ["src/", "node_modules/", "package.json"].map((path) => `--allow-fs-read=${PROJECT}${path}`);
 
 /**
- * How a worker thread is started that reads what strangers have sent. By Node's permission model, a hole in what reads it writes no file,
- * starts no process or thread, loads no native code, and reads no files but the program's own and, because Node allows that by itself, those
- * below the working directory of the process. The model says nothing of the network. Nothing of the surroundings is passed on, preloaded
- * modules (`NODE_OPTIONS`) included.
+ * Options for a worker thread that parses untrusted data. Under Node's permission model, an exploited parser can't write files, start
+ * processes or threads, or load native code, and can only read the program's own files and, because Node allows it, those below the
+ * working directory. The model does not restrict the network. The thread gets no environment and no preloaded modules (`NODE_OPTIONS`).
  */
 export const CONFINED = {
   env: {},

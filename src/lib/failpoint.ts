@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Every point in the product, so that a test can enumerate them. A name that is not here does not compile. */
+/** Every fail-point, so that a test can enumerate them. An unlisted name does not compile. */
 export const FAILPOINTS = [
   "idempotency.before_claim",
   "idempotency.after_claim",
@@ -60,7 +60,7 @@ export const FAILPOINTS = [
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 
-/** What a named point does, once, when it is reached for the `hit`th time. */
+/** The action of a point, executed once when it is reached for the `hit`th time. */
 export interface FailpointAction {
   readonly name: Failpoint;
   readonly action: "kill" | "throw" | "delay" | "freeze";
@@ -82,7 +82,7 @@ export function parseFailpoints(text: string): readonly FailpointAction[] | null
   return known.length === actions.length ? known : null;
 }
 
-/** `onAct` is told before a point acts, so that a test sees in the log which were reached. */
+/** `onAct` is called before a point acts, so that tests find in the log which points were reached. */
 export function armFailpoints(
   actions: readonly FailpointAction[],
   onAct: (name: Failpoint, action: FailpointAction["action"]) => void = () => {},
@@ -100,10 +100,10 @@ export function handleFailpoints(given: FailpointHandler | null): void {
   handler = given;
 }
 
-/** Whether any point may still act: a place that is not asynchronous by itself has another way only then. */
+/** Whether any point may still act. Synchronous code takes an asynchronous path only then. */
 export const areFailpointsArmed = (): boolean => armed.size > 0;
 
-/** A place where a test may make the process die, fail, hang or stand still. Costs one look into an empty map. */
+/** A point at which a test can make the process die, fail, hang or stop. Otherwise it costs one lookup in an empty map. */
 export async function failpoint(name: Failpoint): Promise<void> {
   if (armed.size === 0 && handler === null) return;
   await handler?.(name);
@@ -113,7 +113,7 @@ export async function failpoint(name: Failpoint): Promise<void> {
   if (point.action === "kill") process.kill(process.pid, "SIGKILL");
   // The log shows an error's code: a test counts there which points were reached.
   if (point.action === "throw") throw Object.assign(new Error(`fail-point ${name}`), { code: name });
-  // Until somebody sends SIGCONT: as a machine that is suspended, or a process that swaps.
+  // Until SIGCONT: like a suspended machine or a swapping process.
   if (point.action === "freeze") process.kill(process.pid, "SIGSTOP");
   else await sleep(DELAY_MS);
 }

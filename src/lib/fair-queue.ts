@@ -1,6 +1,6 @@
-/** What waits, by the name of who brought it. Names take turns, so that one with many items holds up another by one item at most. */
+/** A queue per owner, served round-robin, so that an owner with many items delays another by at most one item. */
 export class FairQueue<T, Name = string> {
-  /** In the order of the next turns. */
+  /** In round-robin order. */
   readonly #items = new Map<Name, T[]>();
 
   push(name: Name, item: T): void {
@@ -9,7 +9,7 @@ export class FairQueue<T, Name = string> {
     else this.#items.set(name, [item]);
   }
 
-  /** Takes the next item. A name whose first item is refused by `mayGo` is left out; undefined: there is none that may go. */
+  /** Takes the next item. Skips owners whose first item `mayGo` refuses; undefined: none may go. */
   take(mayGo: (name: Name, item: T) => boolean = () => true): T | undefined {
     for (const [name, items] of this.#items) {
       const [first] = items as [T];
@@ -22,7 +22,7 @@ export class FairQueue<T, Name = string> {
     return undefined;
   }
 
-  /** Takes what a name has brought last. */
+  /** Takes an owner's last item. */
   takeLast(name: Name): T | undefined {
     const items = this.#items.get(name);
     const last = items?.pop();
@@ -30,7 +30,7 @@ export class FairQueue<T, Name = string> {
     return last;
   }
 
-  /** Takes out something that need not wait any more; false: it is not there. */
+  /** Removes an item; false: it is not queued. */
   remove(name: Name, item: T): boolean {
     const items = this.#items.get(name) ?? [];
     const at = items.indexOf(item);
@@ -40,7 +40,7 @@ export class FairQueue<T, Name = string> {
     return true;
   }
 
-  /** Those that wait. */
+  /** The queued items. */
   names(): Iterable<Name> {
     return this.#items.keys();
   }

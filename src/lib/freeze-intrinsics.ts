@@ -5,11 +5,10 @@ const CONSTRUCTORS = [
 ];
 
 /**
- * Of this thread: nothing that runs in it later can change what another piece of work meets. What is made for one thread alone, such as
- * polyfills, must be loaded before.
+ * Freezes this thread's intrinsics, so that no task can affect later ones. Polyfills must be loaded before.
  */
 export function freezeIntrinsics(): void {
-  // Assigning to an object a name that a frozen prototype has would fail: data may well have a key `constructor`.
+  // Assigning a name that a frozen prototype has would fail, and data may have a key `constructor`.
   for (const name of Object.getOwnPropertyNames(Object.prototype)) letOverride(Object.prototype, name);
   // jsonata gives each sequence a `push` of its own.
   letOverride(Array.prototype, "push");
@@ -30,7 +29,7 @@ export function freezeIntrinsics(): void {
   for (const namespace of [Math, JSON, Reflect, Atomics]) Object.freeze(namespace);
 }
 
-/** Makes an inherited property one that assignment on an heir replaces, as it was before the freeze. */
+/** Makes an inherited property assignable on derived objects, as before the freeze. */
 function letOverride(prototype: object, name: string): void {
   const property = Object.getOwnPropertyDescriptor(prototype, name);
   if (property === undefined || !("value" in property)) return;

@@ -1,21 +1,21 @@
 import type { Clock } from "./clock.ts";
 
-/** What a group does with its calls. */
+/** How a group executes its calls. */
 export interface GroupOptions<Call, Answer> {
-  /** Carries out a batch, all of it or nothing; the answers in the order of the calls. */
+  /** Executes a batch atomically; returns the answers in the order of the calls. */
   readonly together: (calls: readonly Call[]) => Promise<readonly Answer[]>;
-  /** Carries out one call of a batch that has failed, so that a bad one never fails its neighbours. */
+  /** Executes one call of a failed batch on its own, so that a bad call never fails others. */
   readonly alone: (call: Call) => Promise<Answer>;
-  /** Whether that may help. No: every call of the batch fails with its error (the connection is gone). */
+  /** Whether executing calls on their own may help. If not, as with a lost connection, all of them fail with the batch's error. */
   readonly mayGoAlone: (error: unknown) => boolean;
   readonly clock: Clock;
   readonly callsMax: number;
   readonly batchesMax: number;
-  /** A call that could not be sent within this is refused (Infinity: none is). One that was sent waits for its answer, whatever that takes. */
+  /** A call that could not be sent within this time is refused (Infinity: never). A sent call waits for its answer, however long. */
   readonly waitMaxMs: number;
 }
 
-/** A call waited too long for its turn: nothing of it was done. */
+/** A call waited too long to be sent: nothing was done. */
 export class TurnMissed extends Error {
   override readonly name = "TurnMissed";
   readonly code = "ETIMEDOUT";
@@ -29,9 +29,9 @@ interface Waiting<Call, Answer> {
 }
 
 /**
- * Gathers concurrent calls into batches. A lone call goes out in this turn of the event loop, with those that the same turn
- * has brought; calls that come while `batchesMax` batches are under way form the next one. There is no waiting for company: a
- * fixed time to collect made one caller four times slower (docs/decisions/0007).
+ * Combines concurrent calls into batches. A single call is sent in this turn of the event loop, together with others of the same turn;
+ * calls that arrive while `batchesMax` batches are in progress form the next one. There is no collection delay: a fixed delay made a
+ * single caller four times slower (docs/decisions/0007).
  */
 export function groupCommit<Call, Answer>(
   options: GroupOptions<Call, Answer>,
@@ -73,7 +73,7 @@ export function groupCommit<Call, Answer>(
       const answers = await options.together(batch.map(({ call }) => call));
       batch.forEach(({ resolve }, index) => resolve(answers[index] as Answer));
     } catch (error) {
-      // Their turn is over: what a bad one waits for alone must not hold up the next batch.
+      // Their batch is over: a bad call that waits alone must not delay the next batch.
       for (const { call, resolve, reject } of batch) {
         if (options.mayGoAlone(error)) options.alone(call).then(resolve, reject);
         else reject(error);

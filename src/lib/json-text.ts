@@ -33,14 +33,14 @@ export class JsonTextError extends Error {
 }
 
 /**
- * Parses JSON within bounds that are checked before parsing costs anything: a megabyte of brackets is turned away by one
- * pass over its characters. Duplicate names: the last wins, as with JSON.parse. Throws JsonTextError.
+ * Parses JSON within limits that are checked before parsing: a megabyte of brackets is rejected by one pass over its
+ * characters. Duplicate names: the last wins, as with JSON.parse. Throws JsonTextError.
  */
 export function parseJsonText(text: string, bounds: JsonBounds): JsonTree {
   return runSteps(parseJsonInSteps(text, bounds));
 }
 
-/** A piece of work that can be left and taken up again, so that a large one does not hold up everybody. */
+/** Work in steps, so that a large task does not block the event loop. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 export function runSteps<T>(steps: Steps<T>): T {
@@ -50,7 +50,7 @@ export function runSteps<T>(steps: Steps<T>): T {
   }
 }
 
-/** A step is this much, far below a millisecond's worth. */
+/** The size of a step, far below a millisecond. */
 const STEP_VALUES = 500;
 const STEP_CHARACTERS = 32_768;
 
@@ -80,7 +80,7 @@ interface Scanner {
 const END = -1;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
-/** V8's own parser with a function for each leaf is eight times slower, and a large body holds up everybody. */
+/** V8's own parser with a reviver is eight times slower, and blocks on large bodies. */
 function readLeaf(scanner: Scanner): JsonTree {
   const code = nextCode(scanner);
   if (code === QUOTE) return readString(scanner);
@@ -103,7 +103,7 @@ function readContainer(scanner: Scanner): Steps<JsonTree> {
   return nextCode(scanner) === OPEN_BRACE ? readObject(scanner) : readArray(scanner);
 }
 
-/** The code of the next character that is no white space, not yet taken; END after the last. */
+/** Peeks at the code of the next non-whitespace character; END after the last. */
 function nextCode(scanner: Scanner): number {
   for (; scanner.at < scanner.text.length; scanner.at++) {
     const code = scanner.text.charCodeAt(scanner.at);
@@ -284,8 +284,8 @@ export function writeJsonText(value: JsonTree): string {
 }
 
 /**
- * The one text of all JSON texts that mean the same: names sorted by code unit, no white space, strings by value; numbers
- * keep their digits, because 9007199254740993 and …992 are one double (docs/decisions/0010, case 14).
+ * The canonical text of equivalent JSON texts: names sorted by code unit, no whitespace, strings by value; numbers keep their
+ * digits, because 9007199254740993 and …992 are the same double (docs/decisions/0010, case 14).
  */
 export function canonicalJsonText(value: JsonTree): string {
   return runSteps(canonicalJsonInSteps(value));
@@ -299,7 +299,7 @@ export function* canonicalJsonInSteps(value: JsonTree): Steps<string> {
 
 type JsonContainer = readonly JsonTree[] | ReadonlyMap<string, JsonTree>;
 
-/** null: it is no leaf. */
+/** null: not a leaf. */
 function leafText(value: JsonTree): string | null {
   if (value instanceof NumberText) return value.text;
   return typeof value === "object" && value !== null ? null : JSON.stringify(value);

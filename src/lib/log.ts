@@ -20,7 +20,7 @@ export function openLog(
 const standardError = (format: "json" | "pretty"): DestinationStream =>
   format === "pretty" ? pinoPretty() : pino.destination({ dest: 2, sync: true });
 
-/** What may be logged of an unexpected error: its class, its code and where it came from, not its message. */
+/** The loggable parts of an unexpected error: its class, code and origin, but not its message. */
 export function describeError(error: unknown): {
   readonly error: string;
   readonly code?: string;
@@ -28,7 +28,7 @@ export function describeError(error: unknown): {
 } {
   if (!(error instanceof Error)) return { error: typeof error };
   const { code } = error as { code?: unknown };
-  // The stack begins with the message, which may hold anything, also lines that look like frames.
+  // The stack begins with the message, which may contain anything, even lines that look like frames.
   const [stack = "", said] = [error.stack, error.message === "" ? "" : `: ${error.message}`];
   const frames = stack.slice(stack.indexOf(said) + said.length);
   const frame = frames.split("\n").find((line) => line.startsWith("    at "));

@@ -14,7 +14,7 @@ function randomByte(): number {
     stock.at = 0;
   }
   const byte = stock.bytes[stock.at] as number;
-  // What is given out here may become a key: it stays nowhere else.
+  // Returned bytes may become a key, so they are erased here.
   stock.bytes[stock.at++] = 0;
   return byte;
 }

@@ -1,9 +1,9 @@
 /** Half of the threads that files and name look-ups of this process need as well (docs/decisions/0022). */
 const AT_ONCE = 2;
-/** Who waits at most: those who are known; of one network of strangers, and of all. */
+/** Queue limits: for known callers, for one network of unknown callers, and for all unknown callers. */
 const WAITING_MAX = { known: 50, network: 4, strangers: 100 } as const;
 
-/** Too many wait already: the caller is told to come again. */
+/** The queue is full: the caller must retry later. */
 export class PasswordsBusy extends Error {
   override readonly name = "PasswordsBusy";
 
@@ -12,12 +12,12 @@ export class PasswordsBusy extends Error {
   }
 }
 
-/** Whose turn it is when there are more than can be checked: who is known comes first, and networks of strangers take turns. */
+/** Priority when more passwords wait than can be checked: known callers first; networks of unknown callers take turns. */
 export type PasswordTurn = "known" | { readonly network: string };
 
 type Waiter = PromiseWithResolvers<void>;
 
-/** A line for the places of a process. */
+/** The queue for a process's slots. */
 export class PasswordTurns {
   readonly #known: Waiter[] = [];
   /** In the order of the next turns. */
@@ -25,19 +25,19 @@ export class PasswordTurns {
   #strangersWaiting = 0;
   #running = 0;
 
-  /** A caller that asks now must wait. */
+  /** Whether a new caller would have to wait. */
   get isBusy(): boolean {
     return this.#running >= AT_ONCE;
   }
 
-  /** Works when it is this one's turn. Throws PasswordsBusy. */
+  /** Runs the work when it is its turn. Throws PasswordsBusy. */
   async take<T>(turn: PasswordTurn, work: () => Promise<T>): Promise<T> {
     if (this.isBusy) await this.#wait(turn);
     else this.#running++;
     try {
       return await work();
     } finally {
-      // The place is handed on, so that nobody overtakes who waits.
+      // The slot is handed over, so that nobody overtakes the queue.
       const next = this.#known.shift() ?? this.#nextStranger();
       if (next) next.resolve();
       else this.#running--;
@@ -63,7 +63,7 @@ export class PasswordTurns {
     this.#strangers.set(network, line);
   }
 
-  /** Who comes from a network that has none waiting takes the place of the last one of a network with several. */
+  /** A caller from a network without waiting callers replaces the last one of a network with several. */
   #shortenLongest(): boolean {
     let longest: Waiter[] = [];
     for (const line of this.#strangers.values()) if (line.length > longest.length) longest = line;

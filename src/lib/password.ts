@@ -8,11 +8,11 @@ const derive = promisify(argon2);
 const PARAMETERS = { parallelism: 1, tagLength: 32, memory: 19_456, passes: 2 } as const;
 const SALT_BYTES = 16;
 
-/** The secret of argon2 (RFC 9106, 3.1): without it a hash can be neither made nor tried. */
+/** The secret of argon2 (RFC 9106, 3.1): without it hashes can be neither made nor verified. */
 export type PasswordKey = Secret<Buffer>;
 
 const encode = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "");
-/** What a PHC string says of the secret: that there is one. */
+/** The marker in a PHC string that a secret was used. */
 const KEY_ID = encode(Buffer.from("signing-key"));
 
 /** An argon2id hash in PHC form, with its parameters, so that they can change later. */
@@ -27,8 +27,8 @@ const PHC =
   /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(?:,keyid=([A-Za-z0-9+/]+))?\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 /**
- * In constant time for hashes of one length. False for a text that is no hash of ours. A hash from before there was a key is taken
- * as it is: its row says that this installation has written it.
+ * In constant time for hashes of equal length. False for anything but our hashes. Hashes from before there was a key are accepted: the
+ * signed row proves that this installation wrote them.
  */
 export async function verifyPassword(password: string, hash: string, key: PasswordKey): Promise<boolean> {
   const match = PHC.exec(hash);
@@ -46,12 +46,12 @@ export async function verifyPassword(password: string, hash: string, key: Passwo
   return tag.length === wanted.length && timingSafeEqual(tag, wanted);
 }
 
-/** Whether a hash was made without the key, or with other parameters than today's: then it is made anew at the next sign-in. */
+/** Whether a hash lacks the key or has older parameters: then it is replaced at the next sign-in. */
 export function isOutdatedHash(hash: string): boolean {
   return !hash.startsWith(PREFIX);
 }
 
-/** Checks passwords of a process, a few at once: each takes 19 MiB and a thread for its time. */
+/** Checks a process's passwords, a few at a time: each occupies 19 MiB and a thread. */
 export class Passwords {
   readonly #turns = new PasswordTurns();
   #derived = 0;
@@ -62,7 +62,7 @@ export class Passwords {
     this.#key = key;
   }
 
-  /** How many hashes were derived so far: a name that nobody has costs as many as one that somebody has. */
+  /** Number of hashes derived so far: unknown names must cost as many as known ones. */
   get derived(): number {
     return this.#derived;
   }
@@ -72,7 +72,7 @@ export class Passwords {
     return this.#turns.isBusy;
   }
 
-  /** `hash` null: nobody has that name. The same work is done, and the answer is no. Throws PasswordsBusy. */
+  /** `hash` null: unknown name. The same work is done, and the result is false. Throws PasswordsBusy. */
   async verify(password: string, hash: string | null, turn: PasswordTurn): Promise<boolean> {
     this.#dummy ??= hashPassword("nobody has this password", this.#key);
     const expected = hash ?? (await this.#dummy);

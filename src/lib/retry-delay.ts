@@ -1,4 +1,4 @@
-/** A target may ask for patience, but not for more than this at a time. */
+/** The maximum delay that a target can request. */
 const RETRY_AFTER_MS_MAX = 60_000;
 
 export interface RetryPace {
@@ -8,8 +8,8 @@ export interface RetryPace {
 }
 
 /**
- * The wait before the next attempt, in milliseconds: what the pace says, and no less than the target asked for (`askedMs`; null: it
- * asked for nothing). `attempt`: of the one that failed, from 1. `random`: a number in [0, 1).
+ * The delay before the next attempt, in milliseconds: by the backoff, but at least what the target requested (`askedMs`; null: nothing).
+ * `attempt`: the number of the failed one, from 1. `random`: a number in [0, 1).
  */
 export function retryDelayMs(
   { backoff, initialMs, maxMs }: RetryPace,
@@ -18,12 +18,12 @@ export function retryDelayMs(
   random: number,
 ): number {
   const full = backoff === "fixed" ? initialMs : Math.min(maxMs, initialMs * 2 ** (attempt - 1));
-  // Half of it is chance, so that many runs that failed together don't come back together.
+  // Half of it is random, so that runs that failed together don't retry together.
   const jittered = Math.round(full / 2 + (full / 2) * random);
   return Math.max(jittered, Math.min(askedMs ?? 0, RETRY_AFTER_MS_MAX));
 }
 
-/** RFC 9110, 10.2.3: seconds, or a date, which is measured against the response's own clock. Null without one that can be read. */
+/** RFC 9110, 10.2.3: seconds, or a date relative to the response's own clock. null: missing or unreadable. */
 export function retryAfterMs(headers: ReadonlyMap<string, string>): number | null {
   const value = headers.get("retry-after")?.trim();
   if (value === undefined) return null;

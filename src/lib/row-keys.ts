@@ -1,21 +1,21 @@
 import { timingSafeEqual } from "node:crypto";
 import { openHmac } from "./hmac.ts";
 
-/** What a column that decides may hold, as the driver gives it. */
+/** The value of a signed column, as the driver returns it. */
 export type RowValue = string | number | boolean | null | Uint8Array | readonly string[];
 
-/** A row of the database with what it decides. */
+/** A signed row with its signed columns. */
 export interface DecidingRow {
-  /** What rows of one kind say, no row of another kind can say. */
+  /** The kind, so that a signature of one kind is never valid for another. */
   readonly kind: string;
   readonly key: readonly (string | number)[];
-  /** A later row with the same key has a higher one. */
+  /** Later versions of a row have higher serials. */
   readonly serial: number;
   /** In the order of the kind's columns. */
   readonly values: readonly RowValue[];
 }
 
-/** The key of deciding rows: only processes with the signing key make rows that verify. */
+/** The key for signed rows: only processes with the signing key can write rows that verify. */
 export interface RowKeys {
   /** HMAC-SHA256, 32 bytes. */
   mac(row: DecidingRow): Buffer;
@@ -34,7 +34,7 @@ export function openRowKeys(key: Buffer): RowKeys {
 
 const MAC_BYTES = 32;
 
-/** JSON, in which no two rows have the same text: the kind and the lists stand apart, and bytes are no text. */
+/** An unambiguous JSON encoding: the kind and the lists are separate, and bytes differ from text. */
 function encodeRow({ kind, key, serial, values }: DecidingRow): string {
   const told = values.map((value) =>
     value instanceof Uint8Array ? { bytes: Buffer.from(value).toString("base64") } : value,

@@ -8,7 +8,7 @@ import { Secret } from "./secret.ts";
 /** The root of all HMACs; every role has it. docs/decisions/0013. */
 export type SigningKey = Secret<Buffer>;
 
-/** A key text that can't be used. Its message says what to do and never holds any of the text. */
+/** An invalid key text. The message has the remedy and never contains part of the text. */
 export class SigningKeyError extends ExplainedError {}
 
 const PREFIX = "lks_";
@@ -18,7 +18,7 @@ const CHECKSUM_BYTES = 4;
 const checksum = (key: Buffer): Buffer =>
   createHash("sha256").update("latchkey signing key\0").update(key).digest().subarray(0, CHECKSUM_BYTES);
 
-/** A new key as its file holds it: `lks_` and, as base64url, 32 random bytes and a checksum of four. */
+/** Generates a key in the form of its file: `lks_` followed by 32 random bytes and a four-byte checksum as base64url. */
 export function generateSigningKey(): string {
   const key = randomBytes(KEY_BYTES);
   return PREFIX + Buffer.concat([key, checksum(key)]).toString("base64url");
@@ -45,7 +45,7 @@ export function readSigningKey(text: string): SigningKey {
   return new Secret(key);
 }
 
-/** What a presigned download URL stands for. docs/decisions/0029. */
+/** The subject of a presigned download URL. docs/decisions/0029. */
 export interface PresignedParts {
   readonly accountId: string;
   readonly runId: string;
@@ -54,35 +54,35 @@ export interface PresignedParts {
   readonly expiresAtMs: number;
 }
 
-/** Everything that is derived from the signing key, each purpose with a key of its own. */
+/** All values derived from the signing key, with a separate key for each purpose. */
 export interface Signing {
-  /** What tells this key from another's, and nothing else about it. */
+  /** A fingerprint of the key. */
   fingerprint(): Buffer;
-  /** What the database keeps of an API key. */
+  /** The hash of an API key in the database. */
   apiKeyHash(apiKey: string): Buffer;
-  /** The token of a session's `hosted_url`: 256 bits, always the same for one session, stored nowhere. */
+  /** The token of a session's `hosted_url`: 256 bits, always the same for one session, never stored. */
   hostedToken(sessionId: string): string;
-  /** What a page shows that it may open an embedded session: 256 bits, always the same for one session, stored nowhere. */
+  /** The client token with which a page opens an embedded session: 256 bits, always the same for one session, never stored. */
   clientToken(embeddedSessionId: string): string;
   verifyClientToken(embeddedSessionId: string, token: string): boolean;
-  /** What the database finds a session by. Somebody who reads it there can neither make nor use a link. */
+  /** The hash by which the database finds a session. It can't be used to create or open a link. */
   tokenLookup(token: string): Buffer;
-  /** A URL-safe signature; whether the time is over is for the caller to say, by the database's clock. */
+  /** A URL-safe signature. The caller checks the expiry by the database's clock. */
   presign(parts: PresignedParts): string;
   verifyPresigned(parts: PresignedParts, signature: string): boolean;
   /** A fresh value for one rendered form, bound to the hosted token. Needs no cookie. */
   csrf(token: string, nowMs: number): string;
-  /** What a browser holds that has left for a target's own login with this `state`. */
+  /** The cookie of a browser that was redirected to a target's login with this `state`. */
   oauthCookie(state: string): string;
   verifyOAuthCookie(state: string, value: string): boolean;
-  /** Shows that a window may be sent to this address: embedded session, `state`, address. */
+  /** Proves that a window may be redirected to this URL, for this embedded session and `state`. */
   departure(parts: readonly string[]): string;
   verifyDeparture(parts: readonly string[], value: string): boolean;
-  /** RFC 7636: 256 bits, always the same for one `state`, stored nowhere. */
+  /** RFC 7636: 256 bits, always the same for one `state`, never stored. */
   oauthVerifier(state: string): string;
-  /** Encrypts what a browser with this `state` comes back to. */
+  /** Encrypts the data that a browser with this `state` returns to. */
   oauthFormKey(state: string): Secret<Buffer>;
-  /** Encrypts what a browser came back with, from one process to another. */
+  /** Encrypts a callback's data that is handed from one process to another. */
   oauthAnswerKey(stateHash: Uint8Array): Secret<Buffer>;
   /** Whether the value was made for this token, at most `lifetimeMs` ago. */
   verifyCsrf(
@@ -90,38 +90,38 @@ export interface Signing {
     value: string,
     at: { readonly nowMs: number; readonly lifetimeMs: number },
   ): boolean;
-  /** What a handle of a run is made of (`engine/redaction/handles.ts`): 64 hexadecimal digits. */
+  /** The keyed hash for handles (`engine/redaction/handles.ts`): 64 hexadecimal digits. */
   runHandle(parts: readonly string[]): string;
-  /** Shows that a process of this installation bound the credentials of before to their origins, at this time. */
+  /** Proves that this installation bound existing credentials to their origins, at this time. */
   boundMark(atMs: number): Buffer;
   verifyBoundMark(atMs: number, mark: Uint8Array): boolean;
   readonly operators: OperatorKeys;
   readonly audit: AuditKeys;
-  /** Of the rows that decide where secrets go, and who may do what. */
+  /** The key for signed rows. */
   readonly rows: RowKeys;
 }
 
-/** What operators' sign-in derives. Who reads the database has none of it. */
+/** Values for operators' sign-in. They can't be read from the database. */
 export interface OperatorKeys {
-  /** What the database knows a session's cookie by. */
+  /** The hash of a session's cookie in the database. */
   sessionHash(token: string): Buffer;
-  /** What a page sends back with everything that changes something; of this session alone. */
+  /** The CSRF token of a session. */
   csrf(token: string): string;
   verifyCsrf(token: string, value: string): boolean;
-  /** 160 bits for an authenticator app, stored nowhere. */
+  /** The 160-bit key for an authenticator app, never stored. */
   totpKey(operatorId: string, nonce: Uint8Array): Buffer;
   recoveryHash(operatorId: string, code: string): Buffer;
-  /** The secret of argon2: who reads the database can't try passwords, and who writes to it can't make a hash. */
+  /** The secret of argon2: a reader of the database can't try passwords, and a writer can't forge a hash. */
   readonly passwordKey: Secret<Buffer>;
-  /** What attempts are counted by. */
+  /** The name of a counter of attempts. */
   nameHash(name: string): Buffer;
-  /** What a browser holds in which an operator has signed in. */
+  /** The cookie of a browser in which an operator has signed in. */
   knownBrowser(nameKey: string, nonce: string): string;
   verifyKnownBrowser(nameKey: string, nonce: string, value: string): boolean;
-  /** What a browser holds that has left for the provider with this `state`. */
+  /** The cookie of a browser that was redirected to the provider with this `state`. */
   oidcCookie(state: string): string;
   verifyOidcCookie(state: string, value: string): boolean;
-  /** RFC 7636, and OpenID Connect's `nonce`: 256 bits each, always the same for one `state`, stored nowhere. */
+  /** RFC 7636, and OpenID Connect's `nonce`: 256 bits each, always the same for one `state`, never stored. */
   oidcVerifier(state: string): string;
   oidcNonce(state: string): string;
 }
@@ -182,7 +182,7 @@ export function openSigning(key: SigningKey): Signing {
     oauthAnswer: hmac("oauth-answer"),
     bound: hmac("credentials-bound"),
   };
-  // Stands in the URL, so that a rotation can keep the key before for as long as its URLs live (docs/decisions/0029).
+  // Part of the URL, so that a rotation can keep the old key while its URLs are valid (docs/decisions/0029).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
 
   const presign = ({ accountId, runId, key: outputKey, expiresAtMs }: PresignedParts): string =>

@@ -1,8 +1,9 @@
 import { JsonScan } from "./scan-json.ts";
 
 /**
- * The records of a stored result, each as its bytes, in batches as they come in; the text itself is never held whole. It must be
- * compact JSON as this service writes it.
+ * Streams the records of a stored result, as bytes, in batches; the text is never held in memory. It must be
+ * compact JSON
+ * written by this service.
  */
 export async function* splitJsonItems(bytes: AsyncIterable<Uint8Array>): AsyncIterable<readonly Buffer[]> {
   const scan = new JsonScan(["records"], "each");

@@ -1,35 +1,35 @@
 import { must } from "./assert.ts";
 
-/** Threads that work at once: as many for what has only begun, or is quick, as for what takes long. */
+/** Concurrent threads: the same number for short or new jobs and for long ones. */
 const PLACES = { quick: 2, slow: 2 } as const;
 
 type Lane = keyof typeof PLACES;
 
-/** A place that a job has. It is given back whatever becomes of the job. */
+/** A job's slot, which is returned whatever the outcome. */
 export interface PlaceHeld {
   readonly lane: Lane;
-  /** The job takes long: true when it goes on in a place of those. False: there is none, and it must begin again when one is free. */
+  /** Marks the job as long. True: it continues in a slot for long jobs. False: none is free, and it must start again later. */
   becomeSlow(): boolean;
   release(): void;
 }
 
 interface Waiting {
   readonly lane: Lane;
-  /** What the job is for. */
+  /** The job's owner. */
   readonly owner: object;
   readonly start: (place: PlaceHeld) => void;
 }
 
 /**
- * Who may have a thread now that reads what a target sent. A job that takes long does not keep others from beginning, and an owner that has
- * many of them has one at a time: otherwise a few hostile pages would keep everybody waiting. docs/decisions/0016.
+ * Schedules the threads that parse targets' data. Long jobs don't prevent others from starting, and an owner's long jobs run one at a
+ * time: otherwise a few hostile pages would block everyone. docs/decisions/0016.
  */
 export class ThreadPlaces {
   readonly #taken: Record<Lane, number> = { quick: 0, slow: 0 };
   readonly #owners = new Set<object>();
   readonly #waiting: Waiting[] = [];
 
-  /** Rejects with the signal's reason when it aborts before there is a place. */
+  /** Waits for a slot. Rejects with the signal's reason if that aborts first. */
   async take(lane: Lane, owner: object, signal: AbortSignal): Promise<PlaceHeld> {
     const { promise, resolve, reject } = Promise.withResolvers<PlaceHeld>();
     const waiting: Waiting = { lane, owner, start: resolve };

@@ -2,12 +2,12 @@ import { readlinkSync } from "node:fs";
 import { setPriority } from "node:os";
 
 /**
- * What takes long stands back behind what is quick: the kernel gives it half of an ordinary thread's share where both want a
- * processor, and all of one that nobody wants. Not less: on a machine that is busy with other things it must come to its end, too.
+ * Long tasks yield to short ones: the kernel gives them half of an ordinary thread's share when cores are contended, and a full core
+ * otherwise. Not less, because they must finish on a busy machine, too.
  */
 const SLOW_NICE = 3;
 
-/** The kernel's name of the calling thread. Null: not Linux, where alone a thread has a priority of its own. */
+/** The kernel's id of the calling thread. null: not Linux, the only system with priorities per thread. */
 export function ownThreadId(): number | null {
   if (process.platform !== "linux") return null;
   try {
@@ -17,12 +17,12 @@ export function ownThreadId(): number | null {
   }
 }
 
-/** For good: without a right that nobody should give this process, a thread's priority is never raised again. */
-export function standBack(threadId: number | null): void {
+/** Permanent: raising a thread's priority again needs a privilege that this process should not have. */
+export function lowerPriority(threadId: number | null): void {
   if (threadId === null) return;
   try {
     setPriority(threadId, SLOW_NICE);
   } catch {
-    // It has ended meanwhile, or has been given less by the operator already.
+    // It has already ended, or the operator lowered its priority further.
   }
 }

@@ -7,7 +7,7 @@ export interface Taken {
   readonly allowed: boolean;
   /** Whole tokens left. */
   readonly remaining: number;
-  /** Seconds until a token is there again, rounded up; 0 when one is. */
+  /** Seconds until a token is available, rounded up; 0: now. */
   readonly retryAfterSeconds: number;
 }
 
@@ -19,19 +19,19 @@ interface Bucket {
 const BUCKETS_MAX = 10_000;
 
 /**
- * Token buckets by name, in this process. A full bucket is forgotten: it is what an unknown one is taken for. What stands before the first
- * slash of a name is its store, and each store has room of its own: however many addresses come, no key and no operator is forgotten.
+ * Token buckets by name, in this process. Full buckets are dropped, because unknown ones count as full. The part of a name before the first
+ * slash is its store, and each store has its own capacity: a flood of addresses can't evict keys or operators.
  */
 export class TokenBuckets {
   readonly #stores = new Map<string, Map<string, Bucket>>();
   readonly #nowMs: () => number;
 
-  /** `nowMs` must never run backwards; the process's monotonic clock unless given. */
+  /** `nowMs` must be monotonic; default: the process's monotonic clock. */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
   }
 
-  /** Takes one token, if there is one. */
+  /** Takes a token, if available. */
   take(name: string, rate: Rate): Taken {
     const store = this.#storeOf(name);
     const bucket = this.#refill(store, name, rate);
@@ -47,7 +47,7 @@ export class TokenBuckets {
     };
   }
 
-  /** Whether a token is there, without taking it. */
+  /** Whether a token is available, without taking it. */
   has(name: string, rate: Rate): boolean {
     return this.#refill(this.#storeOf(name), name, rate).tokens >= 1;
   }
@@ -68,7 +68,7 @@ export class TokenBuckets {
   }
 }
 
-/** Insertion order is order of use: the first is the one that has had the longest time to fill. */
+/** Insertion order is order of use: the first bucket has had the longest time to fill. */
 function forgetOldest(store: Map<string, Bucket>): void {
   const oldest = store.keys().next().value;
   if (oldest !== undefined) store.delete(oldest);

@@ -2,16 +2,16 @@ import { writeXlsxStream, XLSX_MAX_ROWS_PER_SHEET } from "hucre/xlsx";
 
 export type SheetCell = string | number | boolean | null;
 
-/** What Excel takes. */
+/** Excel's limits. */
 export const XLSX_COLUMNS_MAX = 16_384;
 export const XLSX_CELL_CHARACTERS_MAX = 32_767;
 
-/** What no XML may hold; half a surrogate pair, too. */
+/** Characters that XML does not allow, including unpaired surrogates. */
 const NOT_XML = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surrogate}/gu;
 
 /**
- * An Excel workbook as it grows: memory does not grow with its rows. Texts are texts, never formulas. What does not fit a sheet goes
- * on in further ones, each with the headings. The one module that knows the library.
+ * Writes an Excel workbook as a stream, in constant memory. Text is always text, never a formula. Rows beyond a sheet's limit continue in
+ * further sheets, each with the headings. Only this module uses the library.
  */
 export function writeXlsx(
   name: string,

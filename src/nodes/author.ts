@@ -1,6 +1,6 @@
 /**
- * What the author of a node type imports, as `latchkey/node`: what the built-in types are written with. Published: names are
- * added here, never taken away. docs/custom-nodes.md explains it.
+ * The module that authors of node types import as `latchkey/node`; the built-in types use the same API. Published: names are
+ * added, never removed. docs/custom-nodes.md explains it.
  */
 export { Type, type Static } from "typebox";
 export { EXPRESSION, TEMPLATE, type Scope } from "#domain/expression.ts";

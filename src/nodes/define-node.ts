@@ -14,19 +14,19 @@ export function refKeyOf(node: Pick<BlueprintNode, "config">): string {
   return must(typeof refKey === "string" ? refKey : undefined, "refKey");
 }
 
-/** What flows along an edge. */
+/** The output of a node, which flows along an edge. */
 export type Flow =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "records"; readonly batches: RecordBatches };
 
 export type FlowKind = Flow["kind"];
 
-/** The capabilities of a node, and all it has. No node sees a secret: `send` adds the credential behind its back. */
+/** All capabilities of a node. Nodes never see a secret: `send` adds the credential invisibly. */
 export interface NodeContext {
   readonly node: BlueprintNode;
   /** Aborted when the run is cancelled, times out or loses its lease. */
   readonly signal: AbortSignal;
-  /** What the node's `from` gives, in its order. A skipped source gives an empty record set, or an absent value. */
+  /** The outputs of the node's `from`, in its order. A skipped source is an empty record set, or an absent value. */
   readonly from: readonly Flow[];
   /** With `$inputs`, `$metadata`, `$run` and `$nodes` bound. */
   readonly expressions: BoundExpressions;
@@ -34,64 +34,64 @@ export interface NodeContext {
   input(refKey: string): Value;
   /** Through the egress gate, with the node's credential applied, restricted to its hosts. Throws OutboundError. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
-  /** Of a loop alone. */
+  /** Only for a loop. */
   readonly turns: LoopTurns | null;
   /** The writes of a node whose effect is `write`. */
   readonly writes: NodeWrites;
   /**
-   * The records as a person left them. `ask` is called when nobody was asked yet; until it is decided this throws, and the run
+   * The records with the reviewer's changes. Calls `ask` if the review was not requested yet; until it is decided this throws, and the run
    * waits without holding anything.
    */
   review(records: RecordBatches, ask: () => Promise<ReviewQuestion>): Promise<RecordBatches>;
-  /** Waits for this node's next free moment, among all runs and workers: one every `spacingMs`. */
+  /** Waits for this node's next throttle slot across all runs and workers: one every `spacingMs`. */
   takeSlot(spacingMs: number): Promise<void>;
   /**
-   * A read's answer would not do yet: waits until it may ask again. False: it has asked for as long as it may. A wait that lasts hands the run
-   * back, by a throw: it holds nothing meanwhile, and this node is carried anew when its time has come.
+   * Waits for the next poll. False: the poll's maximum duration is over. A long wait hands the run back by throwing: it holds nothing in the
+   * meantime, and this node is executed again later.
    */
   askAgain(times: {
     readonly everyMs: number;
     readonly forMs: number;
-    /** Of a step in a loop. */
+    /** For a step in a loop. */
     readonly ordinal?: number;
   }): Promise<boolean>;
-  /** Takes one of the run's retries, which all its nodes share. False: they are used up, and what failed fails at once. */
+  /** Takes one of the run's retries, which all its nodes share. False: none is left, so the failure is final. */
   takeRetry(): Promise<boolean>;
   /** Waits, and ends early with a throw when `signal` aborts. */
   sleep(ms: number): Promise<void>;
   /** A number in [0, 1) for jitter. */
   random(): number;
   /**
-   * Writes one result key whole; `null` is the bare refKey. Only for nodes that give `results`. Several may be open at once,
-   * and each must be able to go on while the others wait: handles that share a source are written in one pass over it.
+   * Writes one result key; `null` is the bare refKey. Only for nodes that output `results`. Several may be open at the same time, and each
+   * must be able to proceed while others wait: handles that share a source are written in one pass over it.
    */
   writeResult(handle: string | null, batches: RecordBatches): Promise<void>;
   /**
-   * Keeps records on disk for the length of the run, for a node that can't hold them; gives a reader of them, to be opened as
-   * often as needed. Secrets of the run are taken out of them, as of everything that is stored.
+   * Stores records on disk during the run, for a node that can't hold them in memory; returns a reader that can be opened repeatedly.
+   * Secrets of the run are redacted, as in everything that is stored.
    */
   readonly spill: (batches: RecordBatches) => Promise<() => RecordBatches>;
   /** To the operator's step log: no values of the data, only counts and names. */
   log(message: string, fields?: Record<string, number | string | boolean>): void;
-  /** The same, for what is probably not as the author meant it: an author's own run shows it, too. */
+  /** The same, for probable mistakes of the author: a local run shows them, too. */
   warn(message: string): void;
 }
 
-/** What a step of a loop has given for one record; records are opened anew by each reader. */
+/** A loop step's output for one record; each reader opens the records again. */
 export type StepOutput =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "records"; readonly open: () => RecordBatches };
 
-/** What steps of a turn have given before, by step. */
+/** Earlier outputs of an iteration, by step. */
 export type KnownSteps = ReadonlyMap<string, () => Promise<StepOutput>>;
 
-/** The turns of a loop, one a record, by its place. What a step has given is kept before the next one is carried. */
+/** The iterations of a loop, one per record, by ordinal. A step's output is stored before the next step is executed. */
 export interface LoopTurns {
-  /** Whether an expression reads what this step gave. */
+  /** Whether an expression reads this step's output. */
   isRead(step: string): boolean;
-  /** What the steps of these turns have given already, by place; none of it is read yet. */
+  /** Stored outputs of these iterations, by ordinal; not read yet. */
   known(first: number, count: number): Promise<ReadonlyMap<number, KnownSteps>>;
-  /** Carries a step for one record. `scope` is the root of its templates and its variables; `given`: what its requests may send as files. */
+  /** Executes a step for one record. `scope`: the root of its templates and its variables; `given`: files that its requests may send. */
   carry(
     step: BlueprintNode,
     turn: {
@@ -102,39 +102,39 @@ export interface LoopTurns {
   ): Promise<StepOutput>;
 }
 
-/** What is known of a write from before. */
+/** The known state of a write. */
 export type KnownWrite =
   | { readonly status: "done"; readonly outcome: Json }
-  /** Its request may have been sent, or it was, and nobody knows what became of it. */
+  /** Its request was or may have been sent, and the outcome is unknown. */
   | { readonly status: "in_doubt" }
-  /** It was looked up, or the operator said: it did not happen. */
+  /** It did not happen, according to a lookup or the operator. */
   | { readonly status: "ruled_out" }
   /** The target refused it. */
   | { readonly status: "refused" };
 
 /**
- * The writes of one node, by the place of their record (0 without `for_each`). The intent is committed before the request is
+ * The writes of one node, by the ordinal of their record (0 without `for_each`). The intent is committed before the request is
  * sent and the outcome after it, so that no write is ever sent blindly a second time. docs/blueprints.md#writes.
  */
 export interface NodeWrites {
-  /** The same whenever this run sends this write. */
+  /** The idempotency key, the same whenever this run sends this write. */
   token(ordinal: number): string;
-  /** What is missing was never begun. */
+  /** Missing entries were never begun. */
   known(first: number, count: number): Promise<ReadonlyMap<number, KnownWrite>>;
-  /** Commits the intent. Throws when the run is not this worker's any more, or the write is not to be sent. */
+  /** Commits the intent. Throws when this worker has lost the run, or the write must not be sent. */
   begin(ordinal: number): Promise<void>;
   /**
-   * Sends its request. Once sent it is let finish for a while when the run is stopped, so that its outcome is known. A run that is
-   * stopped, or that others may carry by now, before the first byte has left is told so by a throw, and the write is ruled out.
+   * Sends the request. If the run is stopped afterwards, the request may still finish for a while, so that its outcome is known. If the run
+   * is stopped, or may have been taken over, before the first byte is sent, this throws and the write is ruled out.
    */
   send(request: OutboundRequest, ordinal: number): Promise<OutboundResponse>;
   finish(ordinal: number, outcome: Json): Promise<void>;
-  /** It did not happen: the target refused it, or it was looked up and isn't there. */
+  /** It did not happen: the target refused it, or a lookup did not find it. */
   refuse(ordinal: number): Promise<void>;
   ruleOut(ordinal: number): Promise<void>;
-  /** It may have happened. `detail`: why, for the operator, who is shown the request as well, where it is known. */
+  /** It may have happened. `detail`: the reason for the operator, who also sees the request, if known. */
   doubt(ordinal: number, detail: string, request: OutboundRequest | null): Promise<void>;
-  /** The run waits for the operator's decision on writes in doubt. Always throws. */
+  /** Parks the run until the operator has decided the uncertain writes. Always throws. */
   askOperator(): never;
 }
 
@@ -144,7 +144,7 @@ export interface ConfigFinding {
   readonly message: string;
 }
 
-/** What a node type's `check` may know of the common keys, if the caller has them. */
+/** The common keys that a node type's `check` can use, if the caller has them. */
 export type CheckedCommon = Pick<BlueprintNode, "from" | "credential" | "timeoutMs">;
 
 export interface NodeType {
@@ -155,31 +155,31 @@ export interface NodeType {
    * the annotations of `#domain/expression.ts`, so that `apply` finds and checks every one.
    */
   readonly schema: TObject;
-  /** What `from` must give; `none`: the node takes no `from`. */
+  /** The kind of output that `from` must have; `none`: the node takes no `from`. */
   readonly takes: "none" | "value" | "records";
   /** Whether the node may (`optional`), must or can't name a credential slot or send requests. */
   readonly usesCredential: boolean;
   gives(config: JsonObject): FlowKind | "results";
   /** `none`: pure, streamed and recomputed after a crash. Others are checkpointed in the journal. */
   effect(config: JsonObject): "none" | "read" | "write";
-  /** What the templates of its requests may read; default `run`. Called with any config. */
+  /** The scope of the templates of its requests; default `run`. Called with any config. */
   requestScope?(config: JsonObject): ExpressionScopeKind;
-  /** What the expressions of a scope read besides the variables of the scope. Called with any config. */
+  /** Additional variables of the expressions of a scope. Called with any config. */
   addsVariables?(config: JsonObject): AddedVariables;
   /**
-   * A person stands there. When its `when` is false its records go through; its `timeout` is how long it waits for the person,
-   * not how long it works.
+   * The node waits for a person. If its `when` is false its records pass unchanged; its `timeout` limits the wait for the person, not the
+   * execution.
    */
   readonly isGate?: true;
-  /** Its `timeout` is that of each request that it sends, so that one that hangs can be tried again. */
+  /** Its `timeout` applies to each of its requests, so that a hanging one can be retried. */
   readonly timesRequests?: true;
-  /** It works through the records of its `for_each` one by one, and keeps each turn in the journal: their places are fixed before the first. */
+  /** It processes the records of its `for_each` one by one and journals each iteration: their ordinals are fixed before the first. */
   readonly hasTurns?: true;
-  /** Its records hold texts that can't be read in the bytes of a response: it unpacks them. They are cleaned of secrets once more. */
+  /** Its records have text that is packed in the response, so they are redacted again after unpacking. */
   unpacks?(config: JsonObject): boolean;
   /** Mistakes that the schema can't express. Called only with a config that satisfies the schema. */
   check?(config: JsonObject, common?: CheckedCommon): readonly ConfigFinding[];
-  /** What a config without a mistake leaves to chance: shown, and applied all the same. */
+  /** Warnings about a valid config: they are shown, but the document is applied anyway. */
   warn?(config: JsonObject): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;
 }
@@ -195,7 +195,7 @@ interface ObjectSchema {
   readonly additionalProperties?: false;
 }
 
-/** What a file says of its type; what it leaves out is that of a node that makes records of records. */
+/** The definition in a type's file; defaults are those of a node that maps records to records. */
 export interface NodeDefinition
   extends
     Pick<NodeType, "type" | "run">,
@@ -222,7 +222,7 @@ export function defineNode(definition: NodeDefinition): NodeType {
   };
 }
 
-/** What a JSON Schema says by `required`, TypeBox says at each property. */
+/** JSON Schema has `required`; TypeBox marks each property instead. */
 function typedSchema({ properties = {}, required = [], ...options }: ObjectSchema): TObject {
   const typed: TProperties = Object.fromEntries(
     Object.entries(properties).map(([key, property]) => [
@@ -233,12 +233,12 @@ function typedSchema({ properties = {}, required = [], ...options }: ObjectSchem
   return Type.Object(typed, { ...options, additionalProperties: false });
 }
 
-/** A node that a key of another one names. */
+/** A node named by a key of another one. */
 export interface NamedSource {
-  /** Where it is named, inside the node. */
+  /** The path of that key inside the node. */
   readonly path: readonly (string | number)[];
   readonly source: string;
-  /** What the source must give, if that is not what the node's `from` must. */
+  /** The kind of output that the source must have, if it differs from that of `from`. */
   readonly takes?: FlowKind;
 }
 
@@ -276,7 +276,7 @@ export function namedSources({
   }
 }
 
-/** Files that the steps of a loop send and that no step gives: they are a node's. */
+/** Files that the steps of a loop send and that come from nodes, not from steps. */
 function filesOfSteps(steps: Json | undefined): readonly NamedSource[] {
   const all = (Array.isArray(steps) ? steps : []).flatMap((step: Json, index: number) =>
     isJsonObject(step) ? [{ step, index }] : [],
@@ -289,7 +289,7 @@ function filesOfSteps(steps: Json | undefined): readonly NamedSource[] {
   );
 }
 
-/** Where a request names nodes that give files: `file`, and `multipart.<name>.file`, or of an item of its list. */
+/** Where a request names nodes that output files: `file`, and `multipart.<name>.file`, also in list items. */
 function namedFiles(
   request: Json | undefined,
 ): readonly { readonly path: NamedSource["path"]; readonly file: Json | undefined }[] {
@@ -316,7 +316,7 @@ export function edgesOf(node: Pick<BlueprintNode, "type" | "from" | "config">): 
   return [...new Set([...node.from, ...namedSources(node).map(({ source }) => source)])];
 }
 
-/** What a source gives to a node that names it. */
+/** The kind of output of a source for a node that names it. */
 export function flowFrom(context: Pick<NodeContext, "node" | "from">, source: string): Flow {
   return must(context.from[edgesOf(context.node).indexOf(source)], `what the node ${source} gives`);
 }
@@ -324,7 +324,7 @@ export function flowFrom(context: Pick<NodeContext, "node" | "from">, source: st
 /** The node failed; the run fails with it. The message is for the operator: names and counts, no values of the data. */
 export class NodeFailure extends Error {
   override readonly name = "NodeFailure";
-  /** The answer that it is about; unless it says, the node's last one. Operators are shown its beginning. */
+  /** The answer that caused it; default: the node's last one. Operators see its beginning. */
   readonly answer: OutboundResponse | null;
 
   constructor(message: string, options: { cause?: unknown; answer?: OutboundResponse } = {}) {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { KnownBrowser, KnownBrowserCookies } from "#actions/operators/known-browser.ts";
-import { hashState, type Departure } from "#actions/operators/oidc-flow.ts";
+import { hashState, type AuthorizationRedirect } from "#actions/operators/oidc-flow.ts";
 import type { Needs, Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 
@@ -47,13 +47,17 @@ function tripCookieOf(services: Services, state: string): { readonly name: strin
  * What a browser keeps while it is at the provider. Strict like the session's: the provider sends the browser back to a page of the
  * dashboard, which needs no cookie, and that page asks the API, from our own site.
  */
-export function setTripCookie(reply: FastifyReply, services: Services, { state, cookie }: Departure): void {
+export function setOidcCookie(
+  reply: FastifyReply,
+  services: Services,
+  { state, cookie }: AuthorizationRedirect,
+): void {
   const { name, secure } = tripCookieOf(services, state);
   const age = `Max-Age=${limits.oauthStateMs / 1_000}`;
   reply.header("Set-Cookie", `${name}=${cookie}; Path=/; HttpOnly; SameSite=Strict; ${age}${secure}`);
 }
 
-export function clearTripCookie(reply: FastifyReply, services: Services, state: string): void {
+export function clearOidcCookie(reply: FastifyReply, services: Services, state: string): void {
   const { name, secure } = tripCookieOf(services, state);
   reply.header("Set-Cookie", `${name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0${secure}`);
 }

@@ -3,11 +3,11 @@ import { beginOidcStepUp, finishOidcStepUp } from "#actions/operators/oidc-step-
 import type * as contract from "#contract/operator/oidc.ts";
 import type { Handler, OpenContext } from "./context.ts";
 import {
-  clearTripCookie,
+  clearOidcCookie,
   readKnownBrowsers,
   readSessionToken,
   readTripCookie,
-  setTripCookie,
+  setOidcCookie,
 } from "./cookie.ts";
 import { goOn, rememberBrowser } from "./session.ts";
 
@@ -20,16 +20,16 @@ export const postBegin: Handler<typeof contract.beginOidcSignIn, OpenContext> = 
   { services, request, reply },
   { body },
 ) => {
-  const departure = await beginOidcSignIn(
+  const redirect = await beginOidcSignIn(
     services,
     { address: services.clientOf(request.raw), knownBrowsers: readKnownBrowsers(request, services) },
     body.return_to ?? "/",
   );
-  setTripCookie(reply, services, departure);
-  return { url: departure.url };
+  setOidcCookie(reply, services, redirect);
+  return { url: redirect.url };
 };
 
-const arrivalOf = ({ services, request }: OpenContext, query: string) => ({
+const callbackOf = ({ services, request }: OpenContext, query: string) => ({
   query,
   cookieOf: (state: string) => readTripCookie(request, services, state),
 });
@@ -39,13 +39,13 @@ export const postFinish: Handler<typeof contract.finishOidcSignIn, OpenContext> 
   { body },
 ) => {
   const { services, request, reply } = context;
-  const { token, state, returnTo } = await finishOidcSignIn(services, arrivalOf(context, body.query), {
+  const { token, state, returnTo } = await finishOidcSignIn(services, callbackOf(context, body.query), {
     address: services.clientOf(request.raw),
     userAgent: request.headers["user-agent"] ?? "",
     oldToken: readSessionToken(request, services) || null,
   });
   const me = await goOn(context, token);
-  clearTripCookie(reply, services, state);
+  clearOidcCookie(reply, services, state);
   rememberBrowser(context, me.email);
   return { me, return_to: returnTo };
 };
@@ -55,16 +55,16 @@ export const postBeginStepUp: Handler<typeof contract.beginOidcStepUp> = async (
   caller,
   reply,
 }) => {
-  const departure = await beginOidcStepUp(services, caller);
-  setTripCookie(reply, services, departure);
-  return { url: departure.url };
+  const redirect = await beginOidcStepUp(services, caller);
+  setOidcCookie(reply, services, redirect);
+  return { url: redirect.url };
 };
 
 export const postFinishStepUp: Handler<typeof contract.finishOidcStepUp> = async (context, { body }) => {
   const { services, caller, reply } = context;
-  const arrival = arrivalOf(context, body.query);
-  const { token, state } = await finishOidcStepUp(services, caller, arrival);
+  const callback = callbackOf(context, body.query);
+  const { token, state } = await finishOidcStepUp(services, caller, callback);
   const me = await goOn(context, token);
-  clearTripCookie(reply, services, state);
+  clearOidcCookie(reply, services, state);
   return me;
 };

@@ -38,7 +38,7 @@ import * as system from "./system.ts";
 export function registerOperator(app: FastifyInstance, services: Services, http: SharedHttp): void {
   app.register(
     async (api) => {
-      // Default deny: a route that comes by another way than the adder's names no permission, and the service does not start.
+      // Default deny: a route that was not added by the adder has no permission, and the service does not start.
       api.addHook("onRoute", ({ url, config }) => {
         assert(config !== undefined && "permission" in config, `${url} names no permission`);
       });

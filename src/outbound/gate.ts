@@ -269,7 +269,7 @@ async function readResponse(
   const coding = readCoding(headers.get("content-encoding") ?? "", url.host);
   const content = watchFailure(readBody(answer.body, coding, policy.maxBytes, url.host));
   try {
-    const kept = policy.keep ? await keepBody(content.chunks, policy.keep) : null;
+    const kept = policy.keep ? await storeBody(content.chunks, policy.keep) : null;
     const body = kept === null ? await wholeBody(content.chunks) : new Uint8Array();
     return {
       status: answer.statusCode,
@@ -311,7 +311,7 @@ function watchFailure(bytes: AsyncIterable<Uint8Array>): WatchedChunks {
   };
 }
 
-async function keepBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Promise<KeptBody> {
+async function storeBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Promise<KeptBody> {
   let sizeBytes = 0;
   const open = await keep(
     (async function* () {

@@ -124,7 +124,7 @@ async function close(
   // Streams would last as long as their runs; their clients come back, to another process.
   services.runWatch.drain();
   services.operatorWatch.drain();
-  await sayGoodbye(state, drainMs);
+  await announceShutdown(state, drainMs);
   // Again and again: a caller may keep its connection after the answer that it waited for.
   const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
   app.server.closeIdleConnections();
@@ -152,7 +152,7 @@ const newReadiness = (): Readiness => ({
  * docs/decisions/0033. A balancer that asks is told, and the port stays open until it sends its requests
  * elsewhere; at most half of the drain.
  */
-async function sayGoodbye(state: Readiness, drainMs: number): Promise<void> {
+async function announceShutdown(state: Readiness, drainMs: number): Promise<void> {
   if (performance.now() - state.askedAtMs > READINESS_MS.asked) return;
   const deadline = performance.now() + drainMs / 2;
   await Promise.race([state.told.promise, sleep(drainMs / 2, undefined, { ref: false })]);

@@ -1,6 +1,6 @@
 import { timeOutReviews } from "#actions/reviews/time-out-reviews.ts";
 import { listAccountsToServe } from "#db/runs/admission.ts";
-import { callOverdue } from "#db/runs/lines.ts";
+import { callOverdueQueued } from "#db/runs/lines.ts";
 import { wakePolls } from "#db/runs/polls.ts";
 import type { NewsListener } from "#db/runs/run-notifier.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
@@ -295,7 +295,7 @@ export class Worker {
     const { db } = this.#services;
     await freeRunsOfNobody(db);
     await this.#chores?.freeLeft();
-    await callOverdue(db);
+    await callOverdueQueued(db);
   }
 
   /** Wakes runs whose next poll is due. */

@@ -46,7 +46,7 @@ async function listed(...options: string[]): Promise<{ items: any[]; next_cursor
   return JSON.parse(stdout);
 }
 
-test("runs are listed youngest first, by every filter, page by page", { timeout: 600_000 }, async () => {
+test("runs are listed newest first, by every filter, page by page", { timeout: 600_000 }, async () => {
   const [first = "", second = "", failed = ""] = ids;
   const page = await listed("--limit", "2");
   assert.deepEqual(

@@ -42,7 +42,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "    from: lines\n",
     "    from: out\n",
     [
-      "26:5 nodes[5] the nodes read each other in a circle: `checked` reads `out` reads `checked`; remove one of these edges",
+      "26:5 nodes[5] the nodes depend on each other in a cycle: `checked` reads `out` reads `checked`; remove one of these edges",
       "28:11 nodes[5].from the node `out` is an output and can't be read from; name the node that it reads",
     ],
   ],
@@ -57,7 +57,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "    credential: portal\n",
     "    credential: portal\n    from: lines\n",
     [
-      "11:5 nodes[1] the nodes read each other in a circle: `list` reads `lines` reads `list`; remove one of these edges",
+      "11:5 nodes[1] the nodes depend on each other in a cycle: `list` reads `lines` reads `list`; remove one of these edges",
       "14:5 nodes[1].from a node of type `http` takes no `from`; remove it",
     ],
   ],
@@ -66,7 +66,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "    from: list\n",
     "    from: [list, checked]\n",
     [
-      "22:5 nodes[4] the nodes read each other in a circle: `lines` reads `checked` reads `lines`; remove one of these edges",
+      "22:5 nodes[4] the nodes depend on each other in a cycle: `lines` reads `checked` reads `lines`; remove one of these edges",
     ],
   ],
   [
@@ -74,7 +74,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "total: $number(total)",
     "total: $nodes.checked.total",
     [
-      "22:5 nodes[4] the nodes read each other in a circle: `lines` reads `checked` reads `lines`; remove one of these edges",
+      "22:5 nodes[4] the nodes depend on each other in a cycle: `lines` reads `checked` reads `lines`; remove one of these edges",
     ],
   ],
   [

@@ -81,7 +81,7 @@ test("a Blueprint is written with its problems beside it, published, tried, and 
   await page.getByText("Valid", { exact: true }).waitFor();
   await page.getByRole("region", { name: "Graph of the Blueprint" }).waitFor();
   await page.getByRole("button", { name: "Publish…" }).click();
-  await page.getByText("Make the blueprint written-here of acme").waitFor();
+  await page.getByText("Create the blueprint written-here of acme").waitFor();
   await page.getByRole("button", { name: "Publish", exact: true }).click();
   await page.getByRole("heading", { name: "Written here", level: 1 }).waitFor();
   await assertAccessible("a Blueprint");

@@ -6,11 +6,11 @@ import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import type { Lease } from "#db/runs/lease.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { leaveLine, standInLine } from "#db/runs/lines.ts";
+import { leaveLine, joinQueue } from "#db/runs/lines.ts";
 import { notePoll, waitToAsk } from "#db/runs/polls.ts";
 import { takeRetry } from "#db/runs/retry-budget.ts";
 import { failStep, finishStep, noteStep, saveStepSource, startStep } from "#db/runs/run-steps.ts";
-import { keepTurn, noteTurns } from "#db/runs/run-turns.ts";
+import { storeIteration, noteTurns } from "#db/runs/run-turns.ts";
 import { beginWrite, endWrite } from "#db/runs/run-writes.ts";
 import { completeRun } from "#db/runs/run-results.ts";
 import { failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs/runs.ts";
@@ -54,7 +54,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   failRun: { call: async (db, lease) => await failRun(db, { lease, kind: "target", detail: "the story" }) },
   parkRun: { call: async (db, lease) => await parkRun(db, lease) },
-  standInLine: { call: async (db, lease) => await standInLine(db, lease, { line: "cred_x", waitedMs: 5 }) },
+  joinQueue: { call: async (db, lease) => await joinQueue(db, lease, { line: "cred_x", waitedMs: 5 }) },
   leaveLine: { call: async (db, lease) => await leaveLine(db, lease, 5) },
   releaseRun: { call: async (db, lease) => await releaseRun(db, lease) },
   takeRetry: { call: async (db, lease) => await takeRetry(db, lease, 3) },
@@ -88,9 +88,9 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   noteStep: { entry: "run_step", call: async (db, lease) => await noteStep(db, lease, NODE, "a line") },
   noteTurns: { entry: "run_step", call: async (db, lease) => await noteTurns(db, lease, NODE, 7) },
-  keepTurn: {
+  storeIteration: {
     call: async (db, lease, unique) =>
-      await keepTurn(db, lease, ACCOUNT, {
+      await storeIteration(db, lease, ACCOUNT, {
         nodeId: NODE,
         ordinal: 0,
         outputKind: "json",

@@ -84,6 +84,7 @@ test("an operator sees the lock, and unlocks it", async () => {
     "account",
     "created_at",
     "id",
+    "is_logged_in",
     "locked_until",
     "name",
     "rejections",

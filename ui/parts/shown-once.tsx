@@ -1,7 +1,7 @@
 import { Button, Code, Group, Modal, Stack, Text } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 
-/** A secret that is shown this once: it closes only when the person says that it is kept. */
+/** A secret that is shown only once: it closes only when the user confirms that it is saved. */
 export function ShownOnce(props: {
   readonly title: string;
   readonly text: string | null;

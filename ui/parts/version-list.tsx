@@ -73,7 +73,7 @@ export function VersionList<L extends Listing, O extends One, P extends Operator
                       aria-label={`View version ${version}`}
                       onClick={() => setChosen(version)}
                     >
-                      Look
+                      View
                     </Button>
                     {!isInForce && may("config.apply") && (
                       <AskButton

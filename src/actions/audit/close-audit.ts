@@ -21,7 +21,7 @@ interface ClosingServices {
 }
 
 /** Reported once per process. */
-const toldForged = new Set<string>();
+const reportedForged = new Set<string>();
 
 /**
  * Chains the entries committed since the last call, and returns how many. Entries become visible in the order of their commits, not of
@@ -70,8 +70,8 @@ async function closeBatch(services: ClosingServices, chain: string, afterId: str
 /** A row that none of our processes wrote, or that was changed before it was chained, is never chained. */
 function isGenuine({ audit, log }: ClosingServices, entry: OpenEntry): boolean {
   if (audit.isSealed(entryBytes(entry), entry.seal)) return true;
-  if (!toldForged.has(entry.id)) {
-    toldForged.add(entry.id);
+  if (!reportedForged.has(entry.id)) {
+    reportedForged.add(entry.id);
     log.error(
       { alarm: "audit_forged", entryId: entry.id, chain: entry.chain },
       "an audit entry was forged or changed in the database; run `latchkey audit verify`",

@@ -98,7 +98,7 @@ export async function applyConfig(
   }: CheckOptions & { readonly actor?: AuditActor } = {},
 ): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
-    await takeTurnToApply(tx);
+    await lockApply(tx);
     const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
     if (!plan.ok) return plan;
     const { changes, warnings, needs } = plan;
@@ -119,7 +119,7 @@ export async function applyConfig(
 }
 
 /** Serialises concurrent calls: the second one plans on the result of the first. */
-export async function takeTurnToApply(tx: Database): Promise<void> {
+export async function lockApply(tx: Database): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
 }
 

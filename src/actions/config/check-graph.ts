@@ -122,7 +122,7 @@ function checkCycles(
     const message =
       rest.length === 1
         ? `the node ${quote(first)} reads itself; name another node`
-        : `the nodes read each other in a circle: ${trail}; remove one of these edges`;
+        : `the nodes depend on each other in a cycle: ${trail}; remove one of these edges`;
     findings.push({ path: byId.get(first)?.path ?? ["nodes"], message });
     ids = ids.filter((id) => !cycle.includes(id));
   }

@@ -8,7 +8,7 @@ import { isTwoPerson } from "#db/operators/two-person-rules.ts";
 import type { Need, ProposedRebinding } from "#domain/proposal.ts";
 import { must } from "#lib/assert.ts";
 import type { Signing } from "#lib/signing.ts";
-import { takeTurnToApply } from "#actions/config/apply-config.ts";
+import { lockApply } from "#actions/config/apply-config.ts";
 import { createProposal, type NewProposal } from "#actions/config/create-proposal.ts";
 import { contentOf } from "#actions/config/list-proposals.ts";
 
@@ -32,7 +32,7 @@ export async function permitRebinding(
   { accountId, credentials }: RebindingAsked,
 ): Promise<RebindingPermit> {
   return await db.transaction(async (tx) => {
-    await takeTurnToApply(tx);
+    await lockApply(tx);
     if (!(await isTwoPerson(tx, accountId))) return { permitted: true, proposalId: null };
     forgetFloors(tx);
     for (const proposal of await lockWaiting(tx, accountId)) {

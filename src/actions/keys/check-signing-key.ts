@@ -1,5 +1,5 @@
 import { signFirstRows } from "#db/signing/first-signing.ts";
-import { keepSigningKeyPrint } from "#db/installation.ts";
+import { storeSigningKeyFingerprint } from "#db/installation.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { guardRows } from "#db/signing/signed-rows.ts";
 import type { Log } from "#lib/log.ts";
@@ -12,7 +12,7 @@ import { SigningKeyError, type Signing } from "#lib/signing.ts";
  */
 export async function checkSigningKey(db: Database, signing: Signing, log: Log | null = null): Promise<void> {
   const print = signing.fingerprint();
-  if (!(await keepSigningKeyPrint(db, print))?.equals(print)) {
+  if (!(await storeSigningKeyFingerprint(db, print))?.equals(print)) {
     throw new SigningKeyError(
       "The signing key does not belong to this database: with it, every existing API key, hosted link and download URL would stop " +
         "working. Give the one that belongs to it (LATCHKEY_SIGNING_KEY_FILE, or LATCHKEY_SIGNING_KEY), from your backup if need be.",

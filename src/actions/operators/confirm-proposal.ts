@@ -1,4 +1,4 @@
-import { applyConfirmed, takeTurnToApply, type PlannedChange } from "#actions/config/apply-config.ts";
+import { applyConfirmed, lockApply, type PlannedChange } from "#actions/config/apply-config.ts";
 import { checkInThread } from "#actions/config/check-in-thread.ts";
 import { discardProposal, requireStatus, takeProposal } from "#actions/config/end-proposal.ts";
 import { contentOf, countConfirmations } from "#actions/config/list-proposals.ts";
@@ -37,7 +37,7 @@ export async function confirmProposal(
   id: string,
 ): Promise<Confirmed> {
   const outcome = await services.db.transaction(async (tx) => {
-    await takeTurnToApply(tx);
+    await lockApply(tx);
     const proposal = await takeProposal(tx, id);
     requireStatus(proposal, ["open"]);
     requireAnother(proposal, caller);

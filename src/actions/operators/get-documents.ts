@@ -162,7 +162,7 @@ export async function getVersion(
   };
 }
 
-/** As a path has it; what is no number is no version. Throws Problem 404. */
+/** As a path has it; anything but a number is not a version. Throws Problem 404. */
 function readVersion(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw notFound("Version");
   return Number(text);

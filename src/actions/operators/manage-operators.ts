@@ -56,7 +56,7 @@ export async function createOperator(
 export async function disableOperator(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.disabledAt !== null) return;
-    await keepAnAdmin(tx, operator);
+    await requireAnotherAdmin(tx, operator);
     const audited = await saveDisabled(tx, operator, true);
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.disable", id, audited);
@@ -75,7 +75,7 @@ export async function enableOperator(context: ManageContext, id: string): Promis
 export async function changeRole(context: ManageContext, id: string, role: OperatorRole): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.role === role) return;
-    await keepAnAdmin(tx, operator);
+    await requireAnotherAdmin(tx, operator);
     const audited = await saveRole(tx, operator, role);
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.role_change", id, { from: operator.role, to: role, ...audited });
@@ -142,7 +142,7 @@ function explainRefused(error: unknown): never {
   );
 }
 
-async function keepAnAdmin(tx: Database, operator: StoredOperator): Promise<void> {
+async function requireAnotherAdmin(tx: Database, operator: StoredOperator): Promise<void> {
   if (operator.role !== "admin" || operator.disabledAt !== null) return;
   if ((await countOtherAdmins(tx, operator.id)) > 0) return;
   throw new OperatorError(`${operator.email} is the only admin. Create another one first.`);

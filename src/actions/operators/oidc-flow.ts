@@ -17,13 +17,13 @@ const STATE = /^[su][\w-]{43}$/;
 export const hashState = (state: string): Buffer => createHash("sha256").update(state).digest();
 
 /** The URL to redirect the browser to, and the cookie that it keeps until the callback. */
-export interface Departure {
+export interface AuthorizationRedirect {
   readonly url: string;
   readonly state: string;
   readonly cookie: string;
 }
 
-export interface Arrival {
+export interface OidcCallback {
   /** The query of the callback. */
   readonly query: string;
   /** The cookie of this `state`, if the browser sent one. */
@@ -58,7 +58,7 @@ export async function startAuthorization(
   services: Needs<"db" | "operatorSignIn" | "publicUrl" | "signing">,
   purpose: FlowPurpose,
   returnTo: string,
-): Promise<Departure> {
+): Promise<AuthorizationRedirect> {
   const { provider } = requireOidc(services);
   const state = LETTER[purpose.kind] + randomBytes(STATE_BYTES).toString("base64url");
   const url = await provider.authorizationUrl(flowOf(services, state, purpose)).catch((error: unknown) => {
@@ -83,7 +83,7 @@ export type TripOutcome =
     };
 
 /** The single `state` of a callback, if this browser started the flow; otherwise null. */
-export function heldState(services: Needs<"signing">, { query, cookieOf }: Arrival): string | null {
+export function heldState(services: Needs<"signing">, { query, cookieOf }: OidcCallback): string | null {
   // docs/decisions/0020: empty, missing or doubled is no `state`.
   const [state = "", ...more] = new URLSearchParams(query).getAll("state");
   if (more.length > 0 || !STATE.test(state)) return null;
@@ -93,17 +93,17 @@ export function heldState(services: Needs<"signing">, { query, cookieOf }: Arriv
 /** Handles a callback: checks and consumes `state`, then asks the provider. Throws Problem 409 or 502. */
 export async function handleCallback(
   services: Needs<"db" | "operatorSignIn" | "publicUrl" | "signing">,
-  arrival: Arrival,
+  callback: OidcCallback,
   purpose: FlowPurpose,
 ): Promise<TripOutcome> {
   const { provider } = requireOidc(services);
-  const state = heldState(services, arrival);
+  const state = heldState(services, callback);
   if (state === null) return { kind: "refused", reason: "oidc_state" };
   const attempt = await takeOidcAttempt(services.db, hashState(state), sessionIdOf(purpose));
   if (!attempt) return { kind: "refused", reason: "oidc_state" };
   try {
-    const answer = new URLSearchParams(arrival.query);
-    const identity = await provider.arrival(answer, flowOf(services, state, purpose));
+    const answer = new URLSearchParams(callback.query);
+    const identity = await provider.callback(answer, flowOf(services, state, purpose));
     return { kind: "arrived", identity, state, returnTo: attempt.returnTo };
   } catch (error) {
     return { kind: "refused", reason: reasonOf(services, error) };

@@ -88,10 +88,10 @@ export class OidcProvider {
   }
 
   /** The person who returned. Throws OidcError. */
-  async arrival(answer: URLSearchParams, flow: OidcFlow): Promise<OidcIdentity> {
+  async callback(answer: URLSearchParams, flow: OidcFlow): Promise<OidcIdentity> {
     const { server, options } = await this.#find();
     const client: oauth.Client = { client_id: this.#settings.clientId };
-    return await this.#inWords("the answer", async () => {
+    return await this.#asOidcError("the answer", async () => {
       // RFC 9207 and `state`; the code is one text, given once.
       const checked = oauth.validateAuthResponse(server, client, answer, flow.state);
       const response = await oauth.authorizationCodeGrantRequest(
@@ -120,7 +120,7 @@ export class OidcProvider {
         askedAtMs: claims.auth_time === undefined ? null : claims.auth_time * SECONDS_MS,
         verifiedEmail: async () =>
           emailOf(claims) ??
-          (await this.#inWords("the user info", async () => {
+          (await this.#asOidcError("the user info", async () => {
             // In the ID token or in the user info.
             if (server.userinfo_endpoint === undefined || claims["email"] !== undefined) return null;
             const info = await oauth.userInfoRequest(server, client, tokens.access_token, options);
@@ -146,7 +146,7 @@ export class OidcProvider {
     if (kept && performance.now() - kept.atMs < limits.oauthMetadataMs) return kept;
     const { issuer } = this.#settings;
     const insecure = issuer.protocol === "http:";
-    this.#found = await this.#inWords("the discovery document", async () => {
+    this.#found = await this.#asOidcError("the discovery document", async () => {
       const discovery = this.#through([issuer.origin], insecure);
       const response = await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...discovery });
       const server = await oauth.processDiscoveryResponse(issuer, response);
@@ -181,7 +181,7 @@ export class OidcProvider {
   }
 
   /** The error without sent or received data, which the library's errors contain. */
-  async #inWords<T>(what: string, ask: () => Promise<T>): Promise<T> {
+  async #asOidcError<T>(what: string, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {

@@ -19,8 +19,8 @@ import {
   reasonOf,
   refuseFlow,
   requireOidc,
-  type Arrival,
-  type Departure,
+  type OidcCallback,
+  type AuthorizationRedirect,
 } from "./oidc-flow.ts";
 import { openSession, recordRefused, type NewcomerBrowser } from "./open-session.ts";
 import { newSessionToken } from "./sign-in.ts";
@@ -31,7 +31,7 @@ export async function beginOidcSignIn(
   services: Services,
   browser: Pick<Newcomer, "address" | "knownBrowsers">,
   returnTo: string,
-): Promise<Departure> {
+): Promise<AuthorizationRedirect> {
   throttleStranger(services, browser);
   return await startAuthorization(services, { kind: "sign_in" }, returnTo);
 }
@@ -42,11 +42,11 @@ export async function beginOidcSignIn(
  */
 export async function finishOidcSignIn(
   services: Services,
-  arrival: Arrival,
+  callback: OidcCallback,
   browser: NewcomerBrowser,
 ): Promise<{ readonly token: string; readonly state: string; readonly returnTo: string }> {
-  throttleArrival(services, heldState(services, arrival), browser.address);
-  const flow = await handleCallback(services, arrival, { kind: "sign_in" });
+  throttleArrival(services, heldState(services, callback), browser.address);
+  const flow = await handleCallback(services, callback, { kind: "sign_in" });
   if (flow.kind === "refused") throw await fail(services, browser, flow.reason, null);
   const { identity, state, returnTo } = flow;
   const found = await findWho(services, identity);

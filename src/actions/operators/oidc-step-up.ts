@@ -2,14 +2,23 @@ import { rotateOperatorSession } from "#db/operators/operator-sessions.ts";
 import { lockOperator } from "#db/operators/operators.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Services } from "#actions/services.ts";
-import { handleCallback, startAuthorization, refuseFlow, type Arrival, type Departure } from "./oidc-flow.ts";
+import {
+  handleCallback,
+  startAuthorization,
+  refuseFlow,
+  type OidcCallback,
+  type AuthorizationRedirect,
+} from "./oidc-flow.ts";
 import type { OperatorCaller } from "./operator-caller.ts";
 import { recordStepUp } from "./own-session.ts";
 import { newSessionToken } from "./sign-in.ts";
 import { throttleOperator } from "./throttle-sign-in.ts";
 
 /** Begins a step-up: the provider must authenticate the operator again. Throws Problem 409, 429 or 502. */
-export async function beginOidcStepUp(services: Services, caller: OperatorCaller): Promise<Departure> {
+export async function beginOidcStepUp(
+  services: Services,
+  caller: OperatorCaller,
+): Promise<AuthorizationRedirect> {
   requireVouched(caller);
   throttleOperator(services, caller.operatorId);
   return await startAuthorization(services, purposeOf(caller), "/");
@@ -32,11 +41,11 @@ function requireVouched(caller: OperatorCaller): void {
 export async function finishOidcStepUp(
   services: Services,
   caller: OperatorCaller,
-  arrival: Arrival,
+  callback: OidcCallback,
 ): Promise<{ readonly token: string; readonly state: string }> {
   requireVouched(caller);
   throttleOperator(services, caller.operatorId);
-  const flow = await handleCallback(services, arrival, purposeOf(caller));
+  const flow = await handleCallback(services, callback, purposeOf(caller));
   if (flow.kind === "refused") throw refuseFlow(flow.reason, "step_up");
   const { issuer, subject } = flow.identity;
   const token = newSessionToken();

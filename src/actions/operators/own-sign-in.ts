@@ -60,14 +60,14 @@ export async function changePassword(
     if (operator?.passwordHash !== before) throw raced();
     await savePasswordHash(tx, operator, passwordHash);
     const audited = await limitPassword(tx, caller.operatorId, null);
-    await keepThisSession(services, tx, caller, token);
+    await keepOnlyThisSession(services, tx, caller, token);
     await record(services, tx, caller, "operator.password_change", audited);
   });
   return token;
 }
 
 /** Ends all other sessions; this one gets a new token. */
-async function keepThisSession(
+async function keepOnlyThisSession(
   services: Needs<"signing">,
   tx: Database,
   caller: OperatorCaller,

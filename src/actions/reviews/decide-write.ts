@@ -7,8 +7,8 @@ import { followDecision } from "./follow-decision.ts";
 import type { Needs } from "#actions/services.ts";
 
 /**
- * The operator's decision on a write that may have happened; once, even if several race. With the last one of a run it goes on: what
- * happened is not sent again, what did not is sent. Of a run that has ended it is only noted. False: nobody waits for this decision.
+ * Records the operator's decision on a write that may have happened; once, even if several race. The last decision lets the run continue: what
+ * happened is not sent again, what did not is sent. For a run that has ended, the decision is only recorded. False: the write is not open.
  */
 export async function decideDoubtfulWrite(
   services: Needs<"db" | "log"> & { readonly audit: AuditKeys },
@@ -16,7 +16,7 @@ export async function decideDoubtfulWrite(
   decision: { readonly happened: boolean; readonly by: string; readonly actor?: AuditActor },
 ): Promise<boolean> {
   const isDecided = await services.db.transaction(async (tx) => {
-    // The answer is lost, so the write gives nothing; the run goes on without its records.
+    // The response is lost, so the write produces no records; the run continues without them.
     if (!(await decideWrite(tx, write, { happened: decision.happened, by: decision.by, outcome: "null" })))
       return false;
     await recordAudit(tx, services.audit, {

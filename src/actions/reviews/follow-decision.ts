@@ -3,8 +3,8 @@ import { describeError } from "#lib/log.ts";
 import type { Needs } from "#actions/services.ts";
 
 /**
- * After the COMMIT of a person's decision, or of its timeout: who watches the run sees it, and it, or the account's next, may
- * go on. Nothing depends on it: the workers' reconcilers admit, and who watches looks by itself.
+ * Runs after the COMMIT of a decision or a timeout: notifies those who watch the run, and lets it, or the account's next run,
+ * continue. Nothing depends on it: the workers' reconcilers admit runs, and watchers poll.
  */
 export async function followDecision(
   services: Needs<"db" | "log">,

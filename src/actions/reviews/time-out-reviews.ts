@@ -3,7 +3,7 @@ import { timeOutReview } from "./decide-review.ts";
 
 const BATCH = 100;
 
-/** Part of the worker's upkeep: so that a run goes on, or fails, soon after its review's time is over. */
+/** Part of the worker's upkeep: lets a run continue, or fail, soon after its review has timed out. */
 export async function timeOutReviews(services: Parameters<typeof timeOutReview>[0]): Promise<void> {
   for (const id of await listReviewsOver(services.db, BATCH)) await timeOutReview(services, id);
 }

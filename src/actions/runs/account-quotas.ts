@@ -5,31 +5,31 @@ import { Problem } from "#domain/problem.ts";
 import type { Quotas } from "#domain/quotas.ts";
 import { describeError, type Log } from "#lib/log.ts";
 
-/** What a run adds to its account. */
+/** The amounts that a run adds to its account's totals. */
 interface Load {
   readonly runs: number;
   readonly bytes: number;
 }
 
-/** A trigger's share of its account's quota, from when it is taken until the run is there or is not. */
+/** A trigger's reservation in its account's quota, until the run exists or has been refused. */
 export interface Place {
-  /** Takes it, once. Throws Problem 429, 422. */
+  /** Reserves, once. Throws Problem 429, 422. */
   take(bytes: number): Promise<void>;
-  /** `isMade`: the run is there, or may be. Else what was taken is given back. */
+  /** `isMade`: the run exists, or may exist. Otherwise the reservation is released. */
   settle(isMade: boolean): void;
 }
 
-/** Of one account, as this process knows it. Both sums begin at the start of the process. */
+/** The totals of one account, as this process knows them. Both sums begin at the start of the process. */
 interface Usage {
-  /** By the database, when the last count began. */
+  /** The database's totals when the last count began. */
   counted: Load;
   countedAtMs: number;
   countTookMs: number;
   counting: Promise<void> | null;
-  /** Taken by triggers of this process, those that have settled included. */
+  /** Reserved by triggers of this process, including those that have settled. */
   taken: Load;
   settled: Load;
-  /** `settled` when the last count began: the count has these, and may have no other. */
+  /** `settled` when the last count began: the count includes these, and perhaps none of the later ones. */
   settledAtCount: Load;
 }
 
@@ -43,14 +43,14 @@ const minus = (one: Load, other: Load): Load => ({
   bytes: one.bytes - other.bytes,
 });
 
-/** A share of what was free at the last count; after so much has been taken, it is time for another. */
+/** The share of the free quota after whose use the next count is due. */
 const SHARE = 1 / 32;
 
 /**
- * What accounts may have. No trigger waits for a count but the first of its account and one that would be refused: a process adds what
- * it has let in since the last count, and so never goes over a quota by itself. Of what other processes let in it hears at the next
- * count, which is after a 32nd of what was free, or a minute. Near a quota that is at least a second, and twenty times as long as
- * counting takes: so much may several processes together go over it, and so long may a place that is free again be refused.
+ * The quotas of accounts. Only the first trigger of an account, and one that would be refused, wait for a count: a process adds the runs that
+ * it has accepted since the last count, and so never exceeds a quota by itself. It learns what other processes accepted at the next
+ * count, which comes after a 32nd of the free quota was used, or after a minute. Near a quota, counts are at least a second, and twenty times
+ * the duration of a count, apart: for so long several processes together may exceed it, and a place that has become free may be refused.
  */
 export class AccountQuotas {
   readonly #db: Database;
@@ -68,7 +68,7 @@ export class AccountQuotas {
     let taken: { readonly usage: Usage; readonly load: Load } | null = null;
     return {
       take: async (bytes) => {
-        // A trigger that has to go alone asks again.
+        // A trigger that is retried in a transaction of its own reserves again.
         if (taken !== null || (this.#quotas.queuedRuns === null && this.#quotas.storedBytes === null)) return;
         taken = await this.#take(accountId, { runs: 1, bytes });
       },
@@ -115,7 +115,7 @@ export class AccountQuotas {
     return usage;
   }
 
-  /** Those who want a count while one is under way wait for it. */
+  /** Callers that need a count while one is under way wait for that one. */
   async #count(accountId: string, usage: Usage): Promise<void> {
     usage.counting ??= this.#countNow(accountId, usage).finally(() => {
       usage.counting = null;
@@ -159,7 +159,7 @@ export class AccountQuotas {
     const { queuedRuns, storedBytes } = this.#quotas;
     const would = plus(plus(usage.counted, minus(usage.taken, usage.settledAtCount)), load);
     if (queuedRuns !== null && would.runs > queuedRuns) return tooManyRuns(queuedRuns);
-    // Also of a run without inputs: it would store what it reads.
+    // This also applies to a run without inputs: it would store what it reads.
     if (storedBytes !== null && would.bytes > storedBytes) return tooManyBytes(storedBytes);
     return null;
   }

@@ -6,8 +6,8 @@ export const writesOf = ({ nodes }: Pick<Blueprint, "nodes">): readonly string[]
   nodes.filter(({ type, config }) => nodeTypes.get(type)?.effect(config) === "write").map(({ id }) => id);
 
 /**
- * Whether a Blueprint may write to other systems after a node: a node that this one does not read from, directly or through others,
- * may come later. A node whose type this process does not have may write.
+ * Whether a Blueprint may write to other systems after a node: every node that this one does not read from, directly or indirectly,
+ * may run later. A node whose type this process does not know is assumed to write.
  */
 export function mayWriteAfter({ nodes }: Pick<Blueprint, "nodes">, nodeId: string): boolean {
   const byId = new Map(nodes.map((node) => [node.id, node]));

@@ -14,8 +14,8 @@ import type { Answer } from "#actions/replay-or-run.ts";
 import type { Caller, Needs } from "#actions/services.ts";
 
 /**
- * `POST /blueprint-runs/{runId}/cancel`, inside the caller's transaction. It and the worker's last write are UPDATEs of the
- * same row that both ask for a run that is not terminal: one of them wins. Throws Problem 409.
+ * `POST /blueprint-runs/{runId}/cancel`, inside the caller's transaction. This and the worker's last write are UPDATEs of the
+ * same row that both require a run that is not terminal: one of them wins. Throws Problem 409.
  */
 export async function cancelRun(
   services: Needs<"signing">,
@@ -40,8 +40,8 @@ export async function cancelRun(
 }
 
 /**
- * After the COMMIT: the run's worker stops at once, who watches it sees it, and the account's next run may start.
- * Results of a worker that was lost before are nobody's; those of a live one it removes itself. Nobody waits for it.
+ * Call after the COMMIT, not awaited: the run's worker stops, watchers are notified, and the account's next run may start. Removes result
+ * objects of a lost worker; a live one removes its own.
  */
 export function followCancel(
   services: Needs<"db" | "news" | "blobs" | "log">,
@@ -58,7 +58,7 @@ export function followCancel(
   });
 }
 
-/** For operators, of whatever account; the command line is no process of the service: those hear of it, and see to the rest. */
+/** For operators, of any account. From the command line, the service's processes are notified and do the rest. */
 export async function cancelRunAsOperator(
   db: Database,
   signing: Signing,

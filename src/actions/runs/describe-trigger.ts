@@ -10,8 +10,8 @@ import { inputBodySchema } from "#nodes/records/input-schema.ts";
 const IGNORED = "Ignored without an error: the Blueprint does not define this key.";
 
 /**
- * `GET /blueprints/{blueprintKey}/schema`: JSON Schema (2020-12) of a trigger's body in JSON. It takes every body that the
- * trigger takes; what it can't tell (that a credential exists, that a string holds JSON), the trigger still refuses.
+ * `GET /blueprints/{blueprintKey}/schema`: JSON Schema (2020-12) of a trigger's body in JSON. It accepts every body that the
+ * trigger accepts; the trigger also checks what a schema cannot (that a credential exists, that a string holds JSON).
  */
 export function describeTrigger({ blueprint }: BlueprintVersion): JsonObject {
   const inputs = blueprint.nodes.filter((node) => node.type === "input");
@@ -39,7 +39,7 @@ export function describeTrigger({ blueprint }: BlueprintVersion): JsonObject {
   };
 }
 
-/** An author's schema stands in `$defs`, as a resource of its own: its `#/…` references are to itself. */
+/** An author's schema is placed in `$defs` as a schema resource of its own, so that its `#/…` references resolve within it. */
 function describeInput(node: BlueprintNode, definitions: Record<string, Json>): JsonObject {
   const rules = inputRulesOf(node.config);
   let reference: JsonObject = {};

@@ -17,11 +17,11 @@ import { OperatorError } from "#actions/operator-error.ts";
 export const EXPORT_FORMATS = ["ndjson", "csv", "xlsx"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** What an operator asks for. */
+/** An operator's request. */
 export interface WantedExport {
-  /** `run_…` or a run key, of whatever account. */
+  /** `run_…` or a run key, of any account. */
   readonly run: string;
-  /** null: the run has only one. */
+  /** null: the run has only one result key. */
   readonly key: string | null;
   readonly format: ExportFormat;
   /** Begins with a byte order mark, by which Excel knows UTF-8. */
@@ -32,7 +32,7 @@ export interface ResultExport {
   readonly filename: string;
   readonly contentType: string;
   readonly totalRecords: number;
-  /** Throws OperatorError when the data is purged meanwhile. */
+  /** Throws OperatorError when the data is purged in the meantime. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -42,7 +42,7 @@ interface Stored {
 }
 
 /**
- * The records of one result key as a file, streamed: memory does not grow with their number. A table needs all columns before its
+ * Streams the records of one result key as a file: memory does not grow with their number. A table needs all columns before its
  * first row, so its records are read twice. Throws OperatorError.
  */
 export async function exportResults(stored: Stored, wanted: WantedExport): Promise<ResultExport> {
@@ -64,7 +64,7 @@ export async function exportResults(stored: Stored, wanted: WantedExport): Promi
   }
 }
 
-/** What has been recorded under a key of a run, of whatever account. Throws OperatorError. */
+/** The result under a key of a run of any account. Throws OperatorError. */
 export async function findResult(db: Database, wanted: Pick<WantedExport, "run" | "key">) {
   const reference = readRunReference(wanted.run);
   const found = reference && (await findRunOfAnyAccount(db, reference));
@@ -100,7 +100,7 @@ export async function* contentOf(
   }
   const compressed = Readable.from(blobs.open(must(blobKey, "a large result's object")));
   try {
-    // Its failure reaches the reader.
+    // Its failure is passed to the reader.
     yield* pipeline(compressed, createBrotliDecompress(), () => {}) as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (error instanceof BlobMissing) throw purged(run);
@@ -145,7 +145,7 @@ async function* sheetRows(read: Read, columns: TableColumns) {
       yield cellsOf(parseRecord(item), columns).map((cell) => sheetCell(cell, XLSX_CELL_CHARACTERS_MAX));
 }
 
-/** A number that Excel would change stays readable as a text; of a text that it would refuse, all but the end. */
+/** A number that Excel would change is written as text; a text longer than Excel accepts is cut. */
 function sheetCell(cell: Cell, charactersMax: number): string | number | boolean | null {
   if (cell instanceof NumberText) {
     const digits = cell.text.replace(/e.*$/i, "").replace(/^-?0?\.?0*|[.-]/g, "");
@@ -171,7 +171,7 @@ async function readColumns(read: Read): Promise<TableColumns> {
   return tableColumns(fields);
 }
 
-/** What was stored was within bounds. */
+/** No limits apply: what was stored was within them. */
 const BOUNDS = { depthMax: limits.dataDepthMax + 10, valuesMax: Number.MAX_SAFE_INTEGER };
 
 const parseRecord = (item: Buffer): JsonTree => parseJsonText(item.toString("utf8"), BOUNDS);

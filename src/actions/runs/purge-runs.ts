@@ -10,15 +10,15 @@ import { requireRun } from "./require-run.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 
-/** Rows first, which nothing else must hold up: some hundred runs are one statement. */
+/** Some hundred runs per statement: rows are purged first, and nothing may delay that. */
 const RUNS_AT_ONCE = 500;
-/** A store takes a thousand names at a time, while the rows of the next runs go. */
+/** A store accepts a thousand names per request, while the rows of the next runs are deleted. */
 const OBJECTS_AT_ONCE = 1_000;
 const LISTED_AT_ONCE = 8;
 
 /**
- * Purges the runs whose retention is over: rows first, objects after COMMIT, so a reader gets all or a 400. A store that refuses
- * keeps no row: what stays there, nothing names any more, and the sweep takes it.
+ * Purges the runs whose retention is over: rows first, objects after COMMIT, so that a reader gets all or a 400. A store that fails
+ * does not keep rows back: no row refers to the objects that remain, and the sweep removes them.
  */
 export async function purgeOldRuns({ db, blobs, log }: Needs<"db" | "blobs" | "log">): Promise<number> {
   const purgeSome = async (): Promise<readonly PurgedRun[]> => await purgeDueRuns(db, RUNS_AT_ONCE);
@@ -44,7 +44,7 @@ export async function purgeOldRuns({ db, blobs, log }: Needs<"db" | "blobs" | "l
   return purged;
 }
 
-/** Advice, when data stays for longer than its retention says. */
+/** Logged when data is kept for longer than its retention. */
 export async function describePurgeLag(db: Database): Promise<readonly string[]> {
   const lagMs = await readPurgeLag(db);
   if (lagMs < limits.purgeLateMs) return [];
@@ -54,7 +54,7 @@ export async function describePurgeLag(db: Database): Promise<readonly string[]>
   ];
 }
 
-/** What the rows named, and what a killed worker left beside its journal, which has no row. */
+/** The objects that the rows referred to, and those that a killed worker has left without a row in the journal. */
 async function removeObjects(blobs: BlobStore, runs: readonly PurgedRun[]): Promise<void> {
   const keys = runs.flatMap(({ blobKeys }) => blobKeys);
   const prefixes = runs
@@ -69,8 +69,8 @@ async function removeObjects(blobs: BlobStore, runs: readonly PurgedRun[]): Prom
 }
 
 /**
- * An operator need not wait for the retention to be over (docs/decisions/0029). When the store fails after COMMIT, nothing names the objects any more, and
- * the sweep takes them. Throws OperatorError.
+ * Purges a run before its retention is over, for an operator (docs/decisions/0029). When the store fails after COMMIT, no row refers to the objects, and
+ * the sweep removes them. Throws OperatorError.
  */
 export async function purgeRunAsOperator(
   services: { readonly db: Database; readonly blobs: BlobStore; readonly signing: Signing },

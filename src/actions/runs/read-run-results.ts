@@ -25,7 +25,7 @@ export async function readRunResults(
     throw new Problem("conflict", `The run is ${run.status}; results exist once it is completed.`);
   }
   const results = await listResults(services.db, run.id);
-  // They went in one transaction, after the run was looked at.
+  // A purge deleted them in one transaction, after the run was read.
   if (results.length === 0 && (await isPurged(services, run))) throw purged();
   const delivery = decideDelivery(asked, must(run.responseBytes, "the estimated size of a completed run"));
   const values =
@@ -58,7 +58,7 @@ function purged(): Problem {
   });
 }
 
-/** The stored JSON of each key, as it was written. A purge that wins the race gives the whole answer 400. */
+/** The stored JSON of each key, as it was written. If a purge wins the race, the whole answer is a 400. */
 async function readDirect(
   services: Needs<"blobs">,
   results: readonly StoredResult[],
@@ -83,7 +83,7 @@ async function readDirect(
 }
 
 const inAnotherThread = promisify(brotliDecompress);
-/** Up to here it is done before another thread would have begun. */
+/** Up to this size, the work takes less time than handing it to another thread. */
 const HERE_BYTES_MAX = 65_536;
 
 async function decompress(bytes: Buffer, jsonBytes: number): Promise<Buffer> {
@@ -105,7 +105,7 @@ async function presign(
   );
 }
 
-/** Null: it is small and in no store, or the store has no URLs. */
+/** Null: the value is small and not in the store, or the store has no URLs. */
 async function presignInStore(
   { blobs }: Needs<"blobs">,
   { key, blobKey }: StoredResult,
@@ -133,13 +133,13 @@ function presignHere(
 export interface Download {
   readonly key: string;
   readonly sizeBytes: number;
-  /** Throws Problem 404 when the data went away meanwhile; once it gives bytes, nothing but a fault ends them. */
+  /** Throws Problem 404 when the data has been purged meanwhile; after the first bytes, only a fault ends the stream. */
   open(range?: { readonly start: number; readonly end: number }): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /**
- * The object behind a presigned URL. Spec, GET /blueprint-runs/{runId}/results 2: two hours, by the database's clock. Throws Problem 403 when the URL was
- * changed or is over its time, 404 when the data is gone.
+ * The object of a presigned URL. Spec, GET /blueprint-runs/{runId}/results 2: two hours, by the database's clock. Throws Problem 403 when the URL was
+ * changed or has expired, 404 when the data has been purged.
  */
 export async function openDownload(
   services: Needs<"blobs" | "db" | "signing">,
@@ -151,7 +151,7 @@ export async function openDownload(
     readonly signature: string;
   },
 ): Promise<Download> {
-  // No zero before it: a link has one spelling, and every other one is refused.
+  // No leading zero: a link has one spelling, and every other one is refused.
   const expiresAtMs = /^[1-9]\d{0,14}$/.test(url.expires) ? Number(url.expires) : 0;
   const signed = services.signing.verifyPresigned(
     { accountId: url.accountId, runId: url.runId, key: url.key, expiresAtMs },
@@ -173,7 +173,7 @@ export async function openDownload(
       sizeBytes,
       open: async (range) => await begin(services.blobs.open(blobKey, range)),
     };
-  // As a large one is stored. It is little, and always gives the same bytes.
+  // Compressed as a large value is stored: it is small, and compression is deterministic.
   const compressed = brotliCompressSync(content, RESULT_COMPRESSION);
   return {
     key: url.key,
@@ -187,7 +187,7 @@ export async function openDownload(
 
 const noLongerThere = (): Problem => new Problem("not_found", "The run's data is no longer there.");
 
-/** With its first bytes at hand: a purge between row and object is an answer, and no download that breaks off. */
+/** Opens the object and reads its first bytes, so that a purge between row and object is answered and does not break a download off. */
 async function begin(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const reader = bytes[Symbol.asyncIterator]();
   const first = await reader.next().catch((error: unknown) => {

@@ -6,7 +6,7 @@ import { projectRun } from "#domain/run.ts";
 import { authorizeBlueprint } from "#actions/keys/authenticate.ts";
 import type { Caller, Needs } from "#actions/services.ts";
 
-/** A run that the caller may see, by `run_…` id or run key. Throws Problem 404, then 403. */
+/** A run that the caller may read, by `run_…` id or run key. Throws Problem 404, then 403. */
 export async function findVisibleRun(
   services: Needs<"db">,
   caller: Caller,

@@ -3,7 +3,7 @@ import { findRunOfAnyAccount } from "#db/runs/runs.ts";
 import { readRunReference } from "#domain/ids.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 
-/** By `run_…` id or run key, of whatever account. Throws OperatorError. */
+/** Finds a run of any account by its `run_…` id or run key. Throws OperatorError. */
 export async function requireRun(
   db: Database,
   reference: string,

@@ -17,23 +17,23 @@ import type { Needs } from "#actions/services.ts";
 import { stageUpload } from "./stage-upload.ts";
 import { routingTableOf, triggerRun } from "./trigger-run.ts";
 
-/** What it would be to run a run again. */
+/** The preview of a rerun. */
 export interface Again {
   readonly run: DetailedRun;
   readonly account: BrandedAccount;
-  /** In force now: what the new run would execute. Null for a test login. */
+  /** The current version, which the new run would execute. null: a test login. */
   readonly version: BlueprintVersion | null;
   /** Ids of its nodes that write to other systems. */
   readonly writes: readonly string[];
-  /** Inputs and metadata that the version in force does not know. */
+  /** Inputs and metadata that the current version does not define. */
   readonly ignored: readonly string[];
   readonly credentialIds: readonly string[];
   readonly inputs: readonly RunInput[];
-  /** Why it can't be; null: nothing is in the way. */
+  /** Why it can't be rerun; null: it can. */
   readonly obstacle: string | null;
 }
 
-/** By `run_…` id or run key, of whatever account. Throws OperatorError. */
+/** Previews a rerun of a run of any account, by its `run_…` id or run key. Throws OperatorError. */
 export async function planRerun(db: Database, reference: string): Promise<Again> {
   const { id } = await requireRun(db, reference);
   const run = must(await findDetailedRun(db, id), "the run");
@@ -59,7 +59,7 @@ export async function planRerun(db: Database, reference: string): Promise<Again>
 const metadataOf = (run: DetailedRun): Record<string, string> =>
   JSON.parse(run.metadata.toString("utf8")) as Record<string, string>;
 
-/** In the order of the slots that they filled, so that they fill the same ones again. */
+/** The credentials in the order of their slots, so that they fill the same slots again. */
 async function credentialsInOrder(db: Database, run: DetailedRun): Promise<readonly string[]> {
   const used = await listCredentialsOfRun(db, run.id);
   const { accountId, blueprintId: id, blueprintVersion: version } = run;
@@ -93,18 +93,18 @@ async function findObstacle(
 }
 
 export interface RerunRequest {
-  /** The version that somebody has seen to be in force. */
+  /** The version that the caller expects to be current. */
   readonly version: number | null;
-  /** What writes to other systems may do so once more. */
+  /** Whether it may write to other systems again. */
   readonly mayWrite: boolean;
 }
 
-/** As its transaction's effect: with its idempotency record, where there is one. */
+/** Runs the effect in one transaction with its idempotency record, if there is one. */
 type Within = (accountId: string, effect: (tx: Database) => Promise<Answer>) => Promise<Answer>;
 
 /**
- * A new run by the same checks as a trigger's, of the version in force, with what the old run was given. Files are copied first: each
- * run's objects are its own, and go when it is purged. Throws Problem, OperatorError.
+ * Starts a rerun on the current version, with the old run's inputs and the checks of a trigger. Files are copied first: each run owns its
+ * objects, which are purged with it. Throws Problem, OperatorError.
  */
 export async function runAgain(
   services: Needs<"db" | "blobs" | "signing">,
@@ -137,7 +137,7 @@ export async function runAgain(
     });
     return answer;
   } finally {
-    // A replay, or a refusal: nobody's run has them. After a broken COMMIT nobody knows, and the sweep takes what no row names.
+    // After a replay or a refusal no run has the copies. After a broken COMMIT the outcome is unknown, and the sweep removes orphans.
     if (staged.size > 0) await services.blobs.remove([...staged]);
   }
 }
@@ -157,7 +157,7 @@ function refuse({ obstacle, version, writes }: Again, wish: RerunRequest): void 
     );
 }
 
-/** The body of a trigger that says the same. */
+/** The equivalent body of a trigger. */
 async function bodyOf(
   services: Needs<"blobs">,
   { run, credentialIds, inputs, account }: Again,

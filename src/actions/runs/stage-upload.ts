@@ -3,7 +3,7 @@ import { randomBase62 } from "#lib/new-id.ts";
 import type { Needs } from "#actions/services.ts";
 
 /**
- * Streams an uploaded file into the object store under a key of ours (a file name is a label only). `onKey` hears the key
+ * Streams an uploaded file into the object store under a generated key (a file name is a label only). `onKey` gets the key
  * before the first byte is written, so that the caller can remove the object whatever happens.
  */
 export async function stageUpload(

@@ -31,7 +31,7 @@ import { authorizeBlueprint } from "#actions/keys/authenticate.ts";
 import type { Answer, Claim } from "#actions/replay-or-run.ts";
 import type { Caller, Needs } from "#actions/services.ts";
 
-/** Whose run it will be: of an API key's caller, or of an operator who tries a Blueprint or repeats a run. */
+/** The origin of a run: the caller of an API key, or an operator who tries a Blueprint or repeats a run. */
 export interface Initiator extends Pick<Caller, "account"> {
   readonly keyId: string | null;
   readonly operatorId?: string | undefined;
@@ -50,7 +50,7 @@ export async function findTriggeredBlueprint(
   return version;
 }
 
-/** The keys of a body that this Blueprint knows. */
+/** The keys of a body that this Blueprint declares. */
 export function routingTableOf(version: BlueprintVersion): RoutingTable {
   return {
     inputRefKeys: new Set(inputNodes(version).map(refKeyOf)),
@@ -62,7 +62,7 @@ const inputNodes = (version: BlueprintVersion) =>
   version.blueprint.nodes.filter((node) => node.type === "input");
 
 /**
- * `POST /blueprints/{blueprintKey}/trigger`, inside the caller's transaction. The 202 leaves after COMMIT. `place` null: an operator's
+ * `POST /blueprints/{blueprintKey}/trigger`, inside the caller's transaction. The 202 is sent after COMMIT. `place` null: an operator's
  * run, which no quota refuses.
  */
 export async function triggerRun(
@@ -85,8 +85,8 @@ export async function triggerRun(
 }
 
 /**
- * The same with the runs of concurrent requests, and with the claim of its key, in a transaction of their own. null: nothing was
- * written, the run must go alone.
+ * The same for the runs of concurrent requests, together with the claim of their keys, in one transaction. null: nothing was
+ * written, and the run needs a transaction of its own.
  */
 export async function triggerRunTogether(
   services: Needs<"db">,
@@ -117,7 +117,7 @@ const accepted = (run: NewRun): Answer => ({
   body: JSON.stringify({ id: run.id, run_key: run.runKey, status: "queued" }),
 });
 
-/** Where a plan finds what the body names: in the transaction, or before one. */
+/** Looks up what the body refers to, inside the transaction or before it. */
 interface Sources {
   credentials(
     ids: readonly string[],
@@ -125,7 +125,7 @@ interface Sources {
   strategy(id: string): Promise<StrategyVersion | undefined>;
 }
 
-/** The run that a body asks for. Throws Problem 400, 422 (docs/api.md#order-of-checks). */
+/** The run that a body requests. Throws Problem 400, 422 (docs/api.md#order-of-checks). */
 async function planRun(
   caller: Initiator,
   version: BlueprintVersion,

@@ -15,7 +15,7 @@ interface RunWatcher extends Watcher {
   shown: number;
 }
 
-/** What a watcher gets: a state, or word that nothing has changed for a while. */
+/** What a watcher receives: a state, or a signal that nothing has changed for a while. */
 export type RunEvent = VisibleRun | "unchanged";
 
 export interface WatchLimits {
@@ -31,8 +31,8 @@ const WATCH_LIMITS: WatchLimits = {
 };
 
 /**
- * The runs that callers watch in this process. However many there are, what changed is read in one statement: when news
- * come, and once a second because news may get lost.
+ * The runs that callers watch in this process. However many there are, changes are read in one statement: when a notification
+ * arrives, and once a second because notifications may get lost.
  */
 export class RunWatch {
   readonly #db: Database;
@@ -77,7 +77,7 @@ export class RunWatch {
     return this.#states(watcher);
   }
 
-  /** Ends every watch at its present state; later ones give the present state alone. */
+  /** Ends every watch after its present state; later watches give only the present state. */
   drain(): void {
     this.#watchers.drain();
   }
@@ -104,7 +104,7 @@ export class RunWatch {
     }
   }
 
-  /** Reads what has changed of these runs. */
+  /** Reads the changes of these runs; notifications that arrive meanwhile are read next. */
   #look(runIds: readonly string[]): void {
     for (const id of runIds) if (this.#byRun.has(id)) this.#due.add(id);
     this.#watchers.read();

@@ -6,7 +6,7 @@ import type { Signing } from "#lib/signing.ts";
 import { listSecretUses } from "./list-secret-uses.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 
-/** At once and permanently. Throws OperatorError when there is none of that name, and without `force` when strategies in force name it. */
+/** Deletes at once and permanently. Throws OperatorError when there is no secret of that name, and without `force` when strategies in force refer to it. */
 export async function deleteAccountSecretAs(
   services: { readonly db: Database; readonly signing: Signing },
   actor: AuditActor,

@@ -13,15 +13,15 @@ import { listKnownSecrets } from "./list-secret-problems.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 import { setAccountSecret } from "./set-account-secret.ts";
 
-/** A strategy in force that named a variable of the environment. */
+/** A strategy in force that refers to an environment variable. */
 export interface ImportedSecret {
   /** Slug. */
   readonly account: string;
   readonly strategyId: string;
-  /** The variable's name, which is now the secret's. */
+  /** The variable's name, which is also the secret's. */
   readonly name: string;
   readonly origins: readonly string[];
-  /** null: it was taken over. */
+  /** null: it was imported. */
   readonly problem: string | null;
 }
 
@@ -34,9 +34,9 @@ interface OldStrategy {
 }
 
 /**
- * Takes over the client secrets of strategies that name environment variables: each becomes a secret of its account under the same
+ * Imports the client secrets of strategies that refer to environment variables: each becomes a secret of its account under the same
  * name, for the origins that the strategies name, and each strategy gets a version that refers to it. Runs of older
- * versions find the secret by the variable's name. What can't be taken over is left as it is, and may be tried again.
+ * versions find the secret by the variable's name. A secret that can't be imported is left as it is, and the import may be repeated.
  */
 export async function importEnvironmentSecrets(
   services: { readonly db: Database; readonly vault: Pick<Vault, "seal">; readonly signing: Signing },
@@ -75,7 +75,7 @@ async function listOldStrategies(db: Database): Promise<readonly OldStrategy[]> 
   });
 }
 
-/** Null: the variable's value is kept. */
+/** Null: the variable's value was stored. */
 async function keep(
   services: Parameters<typeof setAccountSecret>[0],
   [first]: readonly OldStrategy[],
@@ -102,7 +102,7 @@ async function rewrite(
   { account, strategyId, name, document }: OldStrategy,
 ): Promise<string | null> {
   const { client_secret_env: _variable, ...login } = document["login"] as JsonObject;
-  // What a document is stands first.
+  // The document's own kind of problem comes first.
   const fresh = {
     strategy: strategyId,
     ...document,

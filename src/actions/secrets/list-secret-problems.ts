@@ -5,15 +5,15 @@ import type { Database } from "#db/connection/pool.ts";
 import { secretReference } from "#domain/account-secret.ts";
 import { tokenOrigin, type KnownSecrets } from "#actions/config/check-client-secret.ts";
 
-/** Which secrets this process has from elsewhere than the database. */
+/** The secrets that this process has from other sources than the database. */
 export interface SecretSources {
-  /** The environment variable is set, and is none of the service's own. */
+  /** The environment variable is set and is not one of the service's own. */
   hasVariable(name: string): boolean;
-  /** Of LATCHKEY_CLIENT_SECRETS_FILE. */
+  /** The secrets of LATCHKEY_CLIENT_SECRETS_FILE. */
   readonly inFile: KnownSecrets;
 }
 
-/** A strategy in force whose client's secret needs somebody's attention. */
+/** A strategy in force whose client secret needs attention. */
 export interface SecretProblem {
   readonly account: string;
   readonly strategyId: string;
@@ -21,21 +21,21 @@ export interface SecretProblem {
   readonly name: string;
   /** `variable`: its logins work; those of the others fail. */
   readonly kind: "missing_secret" | "other_origin" | "missing_variable" | "variable";
-  /** Of the token endpoint, as far as the document says it. */
+  /** The token endpoint's origin, if the document states it. */
   readonly origin: string | null;
 }
 
-/** Secrets that are kept, with the origins that each may reach. */
+/** The stored secrets, with the origins that each may reach. */
 export async function listKnownSecrets(db: Database, inFile: KnownSecrets): Promise<KnownSecrets> {
   const kept = await listAccountSecrets(db, null);
-  // The file's stand before those of the database, as when they are used.
+  // The file's secrets have precedence over the database's, as in use.
   return new Map([
     ...kept.map(({ account, name, origins }) => [`${account}/${name}`, origins] as const),
     ...inFile,
   ]);
 }
 
-/** Strategies in force whose client's secret is missing here, is for another server, or is still a variable of the environment. */
+/** Strategies in force whose client secret is missing here, is for another server, or is still a variable of the environment. */
 export async function listSecretProblems(
   db: Database,
   sources: SecretSources,
@@ -57,7 +57,7 @@ export async function listSecretProblems(
   });
 }
 
-/** One sentence with the remedy. */
+/** A sentence that describes the problem and its remedy. */
 export function describeSecretProblem({ account, strategyId, name, kind, origin }: SecretProblem): string {
   const strategy = `the strategy ${account}/${strategyId}`;
   const set = `latchkey secrets set --account ${account} ${name} --for ${origin ?? "ORIGIN"}`;

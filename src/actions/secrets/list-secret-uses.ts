@@ -3,7 +3,7 @@ import { listStrategies } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { secretReference } from "#domain/account-secret.ts";
 
-/** By `<account>/<secret>`: the ids of the strategies in force that name it, in their order. Retired ones need none. */
+/** By `<account>/<secret>`: the ids of the strategies in force that refer to it, in order. Retired strategies are left out. */
 export async function listSecretUses(db: Database): Promise<ReadonlyMap<string, readonly string[]>> {
   const slugs = new Map((await listAccounts(db)).map(({ id, slug }) => [id, slug]));
   const uses = new Map<string, string[]>();

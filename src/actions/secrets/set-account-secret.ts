@@ -17,8 +17,8 @@ export interface NewAccountSecret extends AccountSecret {
 }
 
 /**
- * Keeps a secret for an account, sealed together with the origins that it may reach, in place of the one that has the name.
- * The vault need not be able to open. Throws OperatorError, which never holds the value.
+ * Stores a secret for an account, sealed together with the origins that it may reach; replaces the secret of the same name.
+ * The vault need not hold private keys. Throws OperatorError, which never contains the value.
  */
 export async function setAccountSecret(
   services: { readonly db: Database; readonly vault: Pick<Vault, "seal">; readonly signing: Signing },

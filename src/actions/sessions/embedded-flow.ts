@@ -17,7 +17,7 @@ import { readHosted, readBrand, type HostedSession } from "./hosted-session.ts";
 import { chooseBlueprint } from "./select-blueprint.ts";
 import type { Needs } from "#actions/services.ts";
 
-/** An embedded session, as its frame knows it. */
+/** An embedded session, as its frame sees it. */
 export interface Flow {
   readonly session: StoredEmbeddedSession;
   readonly brand: Brand;
@@ -26,23 +26,23 @@ export interface Flow {
 export interface Choice {
   readonly key: string;
   readonly name: string;
-  /** What it needs a login for. */
+  /** The Blueprint that needs the credentials. */
   readonly systems: readonly LocalText[];
 }
 
-/** What the frame shows next, by the state of the session alone: whatever a page has forgotten, it goes on from here. */
+/** The step that the frame shows next. It follows from the session's state alone, so that a reloaded page continues here. */
 export type FlowStep =
-  /** `slot`: what somebody may have been typing for. */
+  /** `slot`: the slot of a form that may be open in the frame. */
   | { readonly kind: "expired"; readonly slot: HostedSession | null }
   | { readonly kind: "completed"; readonly systems: readonly LocalText[] }
   | { readonly kind: "picker"; readonly choices: readonly Choice[] }
   | {
       readonly kind: "form";
       readonly slot: HostedSession;
-      /** Which of the Blueprint's slots, from 1. */
+      /** The number of the Blueprint's slot, from 1. */
       readonly number: number;
       readonly count: number;
-      /** Whether another Blueprint can be chosen still. */
+      /** Whether the end user may still choose another Blueprint. */
       readonly canChoose: boolean;
     };
 
@@ -61,7 +61,7 @@ export async function findFrame(
   return account.embedOrigins.includes(session.origin) ? session : undefined;
 }
 
-/** What the client token opens; undefined: it opens nothing here. */
+/** The session of a client token; undefined: the token is not valid here. */
 export async function findFlow(
   services: Needs<"db" | "signing">,
   id: string,
@@ -74,7 +74,7 @@ export async function findFlow(
   return { session, brand: readBrand(account) };
 }
 
-/** `pick`: the choice once more, while it is one. */
+/** `pick`: shows the picker again, while there is a choice. */
 export async function readStep(services: Needs<"db">, { session }: Flow, pick = false): Promise<FlowStep> {
   const { accountId, id, status, selectedBlueprintKey: blueprintKey } = session;
   const canChoose = session.blueprintKeys.length > 1 && Object.keys(session.credentialIds).length === 0;
@@ -92,7 +92,7 @@ export async function readStep(services: Needs<"db">, { session }: Flow, pick = 
   return { kind: "form", slot, number: at + 1, count: slots.length, canChoose };
 }
 
-/** Those that can still be chosen, in the caller's order. */
+/** The Blueprints that can still be chosen, in the caller's order. */
 async function listChoices(
   { db }: Needs<"db">,
   { accountId, blueprintKeys }: StoredEmbeddedSession,
@@ -112,7 +112,7 @@ async function listChoices(
   return blueprintKeys.flatMap((key) => byKey.get(key) ?? []);
 }
 
-/** By the end user, in the picker. False: there is no such choice any more. */
+/** Records the end user's choice in the picker. False: the choice no longer exists. */
 export async function chooseInFlow(
   services: Needs<"db" | "signing">,
   { session }: Flow,
@@ -126,7 +126,7 @@ export async function chooseInFlow(
   });
 }
 
-/** The slot that a form was made for, of this flow; undefined: of none. */
+/** The slot of this flow for which a form was rendered; undefined: no slot of this flow. */
 export async function findSlot(
   services: Needs<"db">,
   { session }: Flow,
@@ -139,13 +139,13 @@ export async function findSlot(
   return slot && (await readHosted(services, slot));
 }
 
-/** docs/decisions/0017: limited per token. */
+/** docs/decisions/0017: throttled per token. */
 export const mayTry = async (services: Needs<"db">, { session }: Flow): Promise<boolean> =>
   await countSubmit(services.db, session, limits.embeddedSubmitsMax);
 
 export type SignInState = "waiting" | "refused" | "failed" | "done";
 
-/** What has become of the window that was opened with this `state`, for the frame of its flow. Changes nothing. */
+/** The outcome in the window that was opened with this `state`, for the frame of its flow. Changes nothing. */
 export async function readSignIn(
   services: Needs<"db">,
   { session }: Flow,

@@ -6,7 +6,7 @@ import { handOverSignIn } from "./hand-over-sign-in.ts";
 import { readHostedById } from "./hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 
-/** What came back to a strategy's redirect URI. */
+/** A request to a strategy's redirect URI. */
 export interface OAuthCallback {
   readonly accountSlug: string;
   readonly strategyId: string;
@@ -18,9 +18,9 @@ export interface OAuthCallback {
 const STATE = /^[\w-]{43}$/;
 
 /**
- * The end user is back from the target's own login: the code is exchanged, outside of any transaction, and the tokens are
- * vaulted by the one write that completes the session. Spec, Credential session, `pending` → `completed`. `unknown`: nobody in this
- * browser has left with this `state`, or not in time: nothing is said about whose it may be.
+ * Completes a sign-in at the target: the code is exchanged, outside of any transaction, and the tokens are
+ * sealed by the one write that completes the session. Spec, Credential session, `pending` → `completed`. `unknown`: nobody in this
+ * browser has left with this `state`, or it has expired; the page does not tell which session it belongs to.
  */
 export async function finishOAuth(
   services: Services,

@@ -24,9 +24,9 @@ import type { Needs, Services } from "#actions/services.ts";
 const LOOK_MS = { first: 50, last: 500 };
 
 /**
- * For a process that can't open the client's secret: another one exchanges the code, and this one waits for the outcome, so that the
- * end user sees what they see elsewhere. What it waits for is in the database; a process that dies meanwhile costs the end user another
- * sign-in, as before. `sealed` says what to do when nobody has taken it.
+ * For a process that can't open the client secret: another one exchanges the code, and this one waits for the outcome, so that the
+ * end user sees the same pages. The outcome is stored in the database; if either process dies meanwhile, the end user signs in
+ * again. `sealed` states the remedy when no process has taken it.
  */
 export async function handOverSignIn(
   services: Needs<"db" | "log" | "signing">,
@@ -51,14 +51,14 @@ export async function handOverSignIn(
     if (progress === undefined || progress.isClosed) return await closedOutcome(services, hosted);
     if (progress.outcome !== null) return { kind: "retry", hosted, reason: progress.outcome };
   }
-  // Taken back, so that no process begins with it later.
+  // Withdrawn, so that no process takes it later.
   if (await takeAnswer(db, stateHash)) return await noteFailure(services, hosted, attempt, sealed);
   const fields = { sessionId: attempt.sessionId, strategyId: attempt.strategyId };
   log.warn(fields, "the process that took over a sign-in did not finish it in time");
   return { kind: "retry", hosted, reason: "failed" };
 }
 
-/** For a process that can open it: exchanges a code that was handed over, once, and leaves the outcome in the database. Never throws. */
+/** For a process that can open it: exchanges a code that was handed over, once, and stores the outcome in the database. Never throws. */
 export async function finishHandedOver(services: Services, stateHash: Uint8Array): Promise<void> {
   const { db, log } = services;
   try {

@@ -23,10 +23,10 @@ import { newId } from "#lib/new-id.ts";
 import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { Needs } from "#actions/services.ts";
 
-/** What the hosted page shows of a session. */
+/** The parts of a session that the hosted page shows. */
 export interface HostedSession {
   readonly session: StoredSession;
-  /** Who asks, as its end users know it. */
+  /** The account's name, as its end users know it. */
   readonly brand: Brand;
   readonly accountSlug: string;
   readonly strategy: Strategy;
@@ -37,7 +37,7 @@ export interface HostedSession {
 const NO_BRANDING = { accentColor: null, supportUrl: null, logo: null } as const;
 const TOKEN = /^[\w-]{43}$/;
 
-/** The session behind a hosted link, in whatever state it is; undefined for an unknown link. Changes nothing. */
+/** The session of a hosted link, in any state; undefined for an unknown link. Changes nothing. */
 export async function findHostedSession(
   services: Needs<"db" | "signing">,
   token: string,
@@ -47,7 +47,7 @@ export async function findHostedSession(
   return session && (await readHosted(services, session));
 }
 
-/** As findHostedSession, by an id of ours: of any session, those of embedded flows too. */
+/** Like findHostedSession, by the session's id, and for sessions of embedded flows, too. */
 export async function readHostedById(
   services: Needs<"db">,
   accountId: string,
@@ -56,7 +56,7 @@ export async function readHostedById(
   return await readHosted(services, must(await findSessionById(services.db, accountId, id), "the session"));
 }
 
-/** An account as its end users know it. */
+/** An account, as its end users see it. */
 export const readBrand = (account: BrandedAccount): Brand => ({
   ...NO_BRANDING,
   ...account.branding,
@@ -85,17 +85,17 @@ export async function readHosted(services: Needs<"db">, session: StoredSession):
   };
 }
 
-/** A fresh value for one rendered form, which needs no cookie. */
+/** A fresh token for one rendered form; it needs no cookie. */
 export async function issueCsrf(services: Needs<"db" | "signing">, token: string): Promise<string> {
   return services.signing.csrf(token, await readClock(services.db));
 }
 
-/** The picture with this content, which pages of its account show. */
+/** The image with this hash, which the pages of its account show. */
 export async function findLogo(services: Needs<"db">, sha256: Buffer): Promise<Logo | undefined> {
   return await findStoredLogo(services.db, sha256);
 }
 
-/** `stale`: the value is of a form that we rendered for this link, too long ago to count. */
+/** `stale`: the token belongs to a form that was rendered for this link, but has expired. */
 export async function checkCsrf(
   services: Needs<"db" | "signing">,
   token: string,
@@ -110,14 +110,14 @@ export async function checkCsrf(
 
 export type SubmitOutcome =
   | { readonly kind: "completed" }
-  /** By field key; nothing was kept. */
+  /** Problems by field key; nothing was stored. */
   | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, FormIssue> }
   /** Completed by another submit, or expired, between rendering and now. */
   | { readonly kind: "closed" };
 
 /**
- * Vaults what the end user typed and completes the session: one conditional write, so that of any number of submits exactly
- * one makes a credential. Spec, Credential session, `pending` → `completed`.
+ * Seals the end user's values and completes the session: one conditional write, so that of any number of submits exactly
+ * one creates a credential. Spec, Credential session, `pending` → `completed`.
  */
 export async function submitCredentials(
   services: Needs<"db" | "signing" | "vault">,
@@ -126,7 +126,7 @@ export async function submitCredentials(
 ): Promise<SubmitOutcome> {
   const { values, errors } = checkFormValues(hosted.strategy.fields, submitted);
   if (errors.size > 0) return { kind: "invalid", errors };
-  // A certificate that no login could present is told now, while its owner is here. Nothing is sent anywhere for it.
+  // A certificate that no login could present is reported now, while its owner can replace it. This sends nothing.
   const { type, ...config } = hosted.strategy.login;
   const unfit = loginTypes.get(type)?.checkSubmitted?.(config, values);
   if (unfit && unfit.size > 0) return { kind: "invalid", errors: unfit };
@@ -135,13 +135,13 @@ export async function submitCredentials(
   return { kind: won ? "completed" : "closed" };
 }
 
-/** What is sealed of a new credential: what was typed, and every origin that may receive it. */
+/** The sealed part of a new credential: the values, and every origin that may receive them. */
 export interface NewContent {
   readonly values: ReadonlyMap<string, string>;
   readonly origins: readonly string[];
 }
 
-/** Seals a new credential and completes its session; what `alongside` writes belongs to the same transaction. */
+/** Seals a new credential and completes its session; `alongside` writes in the same transaction. */
 export async function vaultCredential(
   services: Needs<"db" | "signing" | "vault">,
   { session }: HostedSession,

@@ -11,8 +11,8 @@ const BATCH = 200;
 type Expiry = Omit<AuditEvent, "actor">;
 
 /**
- * Part of the worker's housekeeping: each session, of a link or embedded, that has expired unused is on record once, and so is each
- * proposal. Nothing is correct or wrong by it.
+ * Part of the worker's upkeep: records each session, of a link or embedded, that has expired unused in the audit log, once, and likewise each
+ * proposal. Nothing else depends on it.
  */
 export async function noteExpired(services: {
   readonly db: Database;
@@ -37,7 +37,7 @@ export async function noteExpired(services: {
   );
 }
 
-/** A batch a transaction, until one is not full. */
+/** One transaction per batch, until a batch is not full. */
 async function noteAll(
   { db, audit }: { readonly db: Database; readonly audit: AuditKeys },
   noteSome: (tx: Database) => Promise<readonly Expiry[]>,

@@ -5,13 +5,13 @@ import type { Needs } from "#actions/services.ts";
 
 const BROWSER = /^[0-9A-Za-z]{43}$/;
 
-/** Of this session alone, so that the rows of two sessions do not tell that one browser has opened both. */
+/** A hash for this session alone, so that the rows of two sessions do not show that the same browser opened both. */
 const fingerprintOf = ({ id }: Pick<StoredSession, "id">, browser: string): Buffer =>
   hash("sha256", `${id}/${browser}`, "buffer");
 
 /**
- * Notes which browser has first opened a session's link: the one that calls itself `browser`, or, when it has no name yet, one with the
- * name that this gives. Null: another one was first just now.
+ * Records which browser opened a session's link first: the one with the cookie `browser`, or, without a cookie, one with the
+ * value that this returns. Null: another browser was first.
  */
 export async function noteOpening(
   { db }: Needs<"db">,
@@ -22,7 +22,7 @@ export async function noteOpening(
   return (await saveFirstBrowser(db, session, fingerprintOf(session, name))) ? name : null;
 }
 
-/** Whether the link was first opened in another browser than this; by nobody so far: no. */
+/** Whether the link was first opened in another browser. False if nobody has opened it. */
 export function isOpenedElsewhere(session: StoredSession, browser: string | null): boolean {
   const { firstBrowser } = session;
   return firstBrowser !== null && (browser === null || !fingerprintOf(session, browser).equals(firstBrowser));

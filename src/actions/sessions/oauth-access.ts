@@ -7,8 +7,8 @@ import type { OAuthAccess } from "#strategies/oauth/oauth-access.ts";
 import type { Needs } from "#actions/services.ts";
 
 /**
- * Works with a strategy's authorization server while an end user connects; what was typed is in scope as `$credential`, and leaves for
- * these origins alone, whatever the strategy names.
+ * Access to a strategy's authorization server while an end user connects. The end user's values are in scope as `$credential` and are sent to
+ * these origins alone, whatever the strategy states.
  */
 export async function withOAuthAccess<T>(
   services: Needs<"clientSecret" | "gate" | "loginExpressions">,
@@ -20,7 +20,7 @@ export async function withOAuthAccess<T>(
   values: ReadonlyMap<string, string>,
   work: (access: OAuthAccess) => Promise<T>,
 ): Promise<T> {
-  // As in a run: the seed of one-time codes is in no expression's scope.
+  // As in a run, the seed of one-time codes is in scope of no expression.
   const types = new Map(strategy.fields.map(({ key, type }) => [key, type]));
   const credential = Object.fromEntries(
     [...values].map(([key, value]) => [key, fieldVariable(types.get(key) ?? "text", value)]),
@@ -43,7 +43,7 @@ export async function withOAuthAccess<T>(
             new AbortController().signal,
           );
         } catch (error) {
-          // In the words of the domain: the gate lives below it and can't know them.
+          // Translated into the domain's error: the gate is in a lower layer and does not know it.
           if (error instanceof GateError) throw new OutboundError(error.failure, error.message);
           throw error;
         }

@@ -3,7 +3,7 @@ import type { Needs } from "#actions/services.ts";
 
 type Leaving = Extract<BeginOutcome, { kind: "leave" }>;
 
-/** What a frame is given, for its window to show. */
+/** The address that a frame opens in a window. */
 export interface Departing {
   readonly state: string;
   readonly url: string;
@@ -20,7 +20,7 @@ export const prepareToLeave = (
   proof: services.signing.departure([sessionId, state, url]),
 });
 
-/** What a window that came from a frame leaves with; undefined: nobody sent it there. */
+/** The redirect of a window that a frame opened; undefined: no frame opened it. */
 export function leave(
   services: Needs<"signing">,
   sessionId: string,

@@ -6,7 +6,7 @@ import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Needs } from "#actions/services.ts";
 
-/** Makes a Blueprint the one whose slots an embedded flow collects, with their strategies' versions of now. */
+/** Selects the Blueprint whose slots an embedded flow collects, with the current versions of their strategies. */
 export async function chooseBlueprint(
   services: Needs<"signing">,
   tx: Database,

@@ -21,28 +21,28 @@ import { checkObjects, findOrphans } from "./check-objects.ts";
 import { readTombstones } from "#actions/credentials/tombstones.ts";
 import { verifyAudit } from "#actions/audit/verify-audit.ts";
 
-/** What is looked at, and how. Nothing of it is changed. */
+/** What is checked, and how. Nothing is changed. */
 export interface Inspected {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly audit: AuditKeys;
   readonly checkpointFiles: readonly string[];
   readonly tombstoneFiles: readonly string[];
-  /** Scratch folders of this machine that no run has used since a moment. */
+  /** Scratch folders of this machine that no run has used since a point in time. */
   readonly listForgottenScratch: (before: Date) => Promise<readonly string[]>;
-  /** Before a second look at what may be only just under way. */
+  /** The wait before a second check of what may be in progress. */
   readonly secondLookMs: number;
   readonly onProgress: (what: string, done: number, total: number) => void;
 }
 
-/** Three sweeps of a worker. */
+/** The time of three sweeps of a worker. */
 const SCRATCH_AGE_MS = 30 * 60_000;
-/** Of one check; the rest are counted. */
+/** The number of findings listed per check; the rest are counted. */
 const SHOWN_MAX = 20;
 
 /**
- * docs/decisions/0025: looks for places where an invariant does not hold. What the database says is of one moment, so a
- * service may go on meanwhile; what lies outside it is looked at twice before it counts.
+ * docs/decisions/0025: finds violations of invariants. The database is read in one snapshot, so a
+ * service may run meanwhile; everything outside the database is checked twice before it is reported.
  */
 export async function checkInvariants(inspected: Inspected): Promise<readonly InvariantFinding[]> {
   const { db, onProgress } = inspected;
@@ -88,7 +88,7 @@ async function checkRows(
 
 type FoundPlaces = Places & { readonly check: RowCheck };
 
-/** The rows of one moment. */
+/** Rows of one snapshot. */
 async function lookAt(
   tx: Database,
   checks: readonly RowCheck[],
@@ -104,7 +104,7 @@ async function lookAt(
   return found;
 }
 
-/** The rows of the transaction's moment, without a second look. */
+/** Rows of the transaction's snapshot, without a second check. */
 export async function checkRowsOf(tx: Database): Promise<readonly InvariantFinding[]> {
   return [...(await lookAt(tx, ROW_CHECKS, () => {})).flatMap(findingsOf), ...(await checkManifests(tx))];
 }
@@ -140,7 +140,7 @@ const INCOMPLETE: RowCheck = {
   find: "",
 };
 
-/** V7: what its owner asked to delete is not there. A delete may be under way: its line is written before its COMMIT. */
+/** V7: what an owner has deleted is gone. A deletion may be in progress: its audit event is written before its COMMIT. */
 async function checkTombstones(inspected: Inspected): Promise<readonly InvariantFinding[]> {
   const look = async (): Promise<readonly string[]> =>
     await listPresentCredentials(
@@ -163,7 +163,7 @@ async function checkTombstones(inspected: Inspected): Promise<readonly Invariant
   }));
 }
 
-/** V9: nothing was changed, inserted or taken out. */
+/** V9: nothing was changed, inserted or removed. */
 async function checkAudit(inspected: Inspected): Promise<readonly InvariantFinding[]> {
   inspected.onProgress("audit log", 0, 1);
   const { chains, foreignCheckpoints } = await verifyAudit(inspected.db, inspected.audit, {

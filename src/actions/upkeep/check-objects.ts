@@ -20,10 +20,10 @@ interface Stored {
 }
 
 const BATCH = 200;
-/** Beyond the sweep's own limit: it comes once an hour. */
+/** In addition to the sweep's own age limit, because it runs once an hour. */
 const SWEEP_LATE_MS = 2 * 3_600_000;
 
-/** V5: every object that a row names is there, with the length and the SHA-256 that were recorded. */
+/** V5: every object that a row refers to exists, with the recorded length and SHA-256. */
 export async function checkObjects({ db, blobs, onProgress }: Stored): Promise<readonly InvariantFinding[]> {
   const findings: InvariantFinding[] = [];
   const total = await countStoredObjects(db);
@@ -31,7 +31,7 @@ export async function checkObjects({ db, blobs, onProgress }: Stored): Promise<r
   for await (const batch of eachStoredObject(db, BATCH)) {
     for (const object of batch) {
       const problem = await problemOf(blobs, object);
-      // Purged between the row and the object: nobody misses it.
+      // Purged between reading the row and the object: not missing.
       if (problem !== null && (await isObjectNamed(db, object.key))) findings.push(damaged(object, problem));
     }
     onProgress("objects", (done += batch.length), total);
@@ -67,7 +67,7 @@ function damaged({ key, purpose, runId }: StoredObject, problem: string): Invari
 
 const NOUNS: Readonly<Record<string, string>> = { input: "input", step: "journal", result: "result" };
 
-/** V11 and V14: what no row names any more is gone, a while after it could be. */
+/** V11 and V14: objects that no row refers to have been removed, within a margin. */
 export async function findOrphans({ db, blobs }: Stored): Promise<readonly InvariantFinding[]> {
   const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs + SWEEP_LATE_MS);
   const findings: InvariantFinding[] = [];
@@ -87,7 +87,7 @@ export async function findOrphans({ db, blobs }: Stored): Promise<readonly Invar
   return findings;
 }
 
-/** `steps/<account>/<run>/…`; an input's key names no run. */
+/** `steps/<account>/<run>/…`; the key of an input contains no run. */
 const runOf = (key: string): string => key.split("/")[2] ?? "";
 
 const SWEEP =

@@ -5,14 +5,14 @@ import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 
-/** A presigned URL of the store begins and ends by the store's clock, and is signed by the database's. */
+/** The store's clock decides when a presigned URL is valid, and the database's clock signs it. */
 const CLOCKS_DIFFER_MS = 60_000;
-/** Below the inputs: when this process dies half-way, the sweep takes what it has left. */
+/** Below the inputs, so that the sweep removes the object if this process dies half-way. */
 const FOLDER = "inputs/doctor/";
 const LISTED = 100;
 
 /**
- * Does with one object all that the service does: writes, reads whole and in part, lists and deletes it. Gives what is wrong, in a
+ * Does everything with one object that the service does: writes it, reads it whole and in part, lists and deletes it. Returns the fault as a
  * sentence; null: nothing.
  */
 export async function checkStore(db: Database, blobs: BlobStore): Promise<string | null> {
@@ -42,12 +42,12 @@ async function tryOut(db: Database, blobs: BlobStore, key: string, content: Buff
   let listedAt: Date | null = null;
   for await (const page of blobs.list(FOLDER, LISTED))
     listedAt = page.find((each) => each.key === key)?.modifiedAt ?? listedAt;
-  // What the sweep asks for.
+  // As the sweep lists.
   const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs);
   for await (const _name of blobs.listUnfinished(before, () => true)) break;
   const findings: string[] = [];
   if (!whole.equals(content)) findings.push("returns other content than was written");
-  // Of downloads, and of reading on after a connection broke.
+  // As downloads do, and as reading resumes after a broken connection.
   if (part.toString() !== "doctor") findings.push("returns other bytes than the requested range");
   if (listedAt === null) findings.push("does not list an object that was written");
   else findings.push(...compareClocks(listedAt.getTime() - nowMs));

@@ -5,7 +5,7 @@ import type { Database } from "#db/connection/pool.ts";
 import type { Signing } from "#lib/signing.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
 
-/** The object store is another installation's, or of the database that this one was copied from. */
+/** The object store belongs to another installation, or to the database that this one was copied from. */
 export class StoreOfAnother extends ExplainedError {
   constructor() {
     super(
@@ -17,8 +17,8 @@ export class StoreOfAnother extends ExplainedError {
 }
 
 /**
- * Makes sure that the store is this installation's, and claims one that is nobody's yet. Throws StoreOfAnother, and StoreFailed when the
- * store can't be asked.
+ * Makes sure that the store belongs to this installation, and claims one that has no owner. Throws StoreOfAnother, and StoreFailed when the
+ * store can't be reached.
  */
 export async function claimStore(db: Database, blobs: BlobStore): Promise<void> {
   const mark = await readInstallationMark(db);
@@ -26,13 +26,13 @@ export async function claimStore(db: Database, blobs: BlobStore): Promise<void> 
   if (!isSame(await blobs.claim(mark), mark)) throw new StoreOfAnother();
 }
 
-/** As claimStore, for a command that only looks: a store that nobody has claimed stays so. */
+/** Like claimStore, for a command that only reads: a store without an owner stays unclaimed. */
 export async function checkStoreOwner(db: Database, blobs: BlobStore): Promise<void> {
   const [mark, found] = [await readInstallationMark(db), await blobs.readMark()];
   if (mark !== undefined && found !== null && !isSame(found, mark)) throw new StoreOfAnother();
 }
 
-/** From now on the store is this installation's, whosever it was. Gives whether it was another's. */
+/** Makes this installation the owner of the store. Returns whether another one was. */
 export async function adoptStore(services: {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -54,7 +54,7 @@ export async function adoptStore(services: {
   return true;
 }
 
-/** What later programs may write besides does not make it another's. */
+/** Unknown fields, of later versions, are ignored. */
 function isSame(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text): Record<string, unknown> => {
     try {

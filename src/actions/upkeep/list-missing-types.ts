@@ -28,7 +28,7 @@ interface StoredBlueprint {
   readonly nodes: readonly { readonly id: string; readonly type: string }[];
 }
 
-/** One sentence with the remedy. */
+/** A sentence that describes the problem and its remedy. */
 export const describeMissingType = ({ account, blueprint, nodeId, type }: MissingType): string =>
   `node type ${type}: the node ${nodeId} of the Blueprint ${account}/${blueprint} uses it, but this process does not have it. Name its file ` +
   "in LATCHKEY_NODE_FILES, here and in the environment of every serve process";

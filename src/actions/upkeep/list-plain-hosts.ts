@@ -8,11 +8,11 @@ export interface PlainHosts {
   readonly account: string;
   readonly id: string;
   readonly hosts: readonly string[];
-  /** Whether the document says that it is known. */
+  /** Whether the document acknowledges it. */
   readonly insecure: boolean;
 }
 
-/** Strategies and Blueprints in force that send over the internet in the clear. */
+/** Strategies and Blueprints in force that send over the internet without TLS. */
 export async function listPlainHosts(db: Database): Promise<readonly PlainHosts[]> {
   return (await listAppliedDocuments(db)).flatMap(({ kind, account, id, document }) => {
     if (kind === "account") return [];
@@ -23,7 +23,7 @@ export async function listPlainHosts(db: Database): Promise<readonly PlainHosts[
   });
 }
 
-/** One sentence with the remedy. */
+/** A sentence that describes the problem and its remedy. */
 export function describePlain({ kind, account, id, hosts, insecure }: PlainHosts): string {
   const noun = kind === "blueprint" ? "Blueprint" : kind;
   const remedy = insecure

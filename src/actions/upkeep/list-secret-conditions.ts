@@ -8,13 +8,13 @@ import { loginTypes } from "#strategies/registry.ts";
 export interface SecretCondition {
   readonly account: string;
   readonly strategyId: string;
-  /** As in a problem of `validate`: `login.steps[2].when`. */
+  /** A path as in `validate`: `login.steps[2].when`. */
   readonly places: readonly string[];
 }
 
 /**
- * Strategies in force whose expressions could tell of a secret field by a yes or a no. `apply` refuses them now; those that were in
- * force before go on.
+ * Strategies in force whose expressions could disclose a secret field by a yes or a no. `apply` refuses them now; those that were in
+ * force before still work.
  */
 export async function listSecretConditions(db: Database): Promise<readonly SecretCondition[]> {
   const slugs = new Map((await listAccounts(db)).map(({ id, slug }) => [id, slug]));
@@ -27,7 +27,7 @@ export async function listSecretConditions(db: Database): Promise<readonly Secre
   });
 }
 
-/** One sentence with the remedy. */
+/** A sentence that describes the problem and its remedy. */
 export const describeSecretCondition = ({ account, strategyId, places }: SecretCondition): string =>
   `the login of the strategy ${account}/${strategyId} depends on secret fields (${places.join(", ")}). It keeps working, but test logins do not ` +
   "show those steps. Compare fields that are not secret, or use `$exists($credential.<field>)`, and apply it again";

@@ -10,7 +10,7 @@ export interface TooFewAdmins {
   readonly admins: number;
 }
 
-/** Accounts that want a second admin where there is none: nothing that they want confirmed can be. */
+/** Accounts that require two admins where there are fewer: nobody could confirm their changes. */
 export async function listAccountsWithTooFew(db: Database): Promise<readonly TooFewAdmins[]> {
   const admins = (await listAdminIds(db)).length;
   if (admins >= ADMINS_WANTED) return [];

@@ -6,7 +6,7 @@ import { namedOrigins } from "#actions/config/check-client-secret.ts";
 /** By `<account id>/<variable>`: the origins that the variable's value may be sent to. */
 export type VariableOrigins = ReadonlyMap<string, readonly string[]>;
 
-/** Of every version of a strategy that names a variable: runs and sign-ins of older versions may be under way. */
+/** Covers every version of a strategy that refers to a variable: runs and sign-ins of older versions may be in progress. */
 export async function listVariableOrigins(db: Database): Promise<VariableOrigins> {
   const origins = new Map<string, readonly string[]>();
   for (const { accountId, strategy } of await listVariableStrategies(db)) {

@@ -10,10 +10,10 @@ import type { Needs } from "#actions/services.ts";
 
 const PAGE = 500;
 
-/** Everything that the service puts into the store, in the order of the names. */
+/** The prefixes of everything that the service writes to the store, in the order of the names. */
 export const OBJECT_PREFIXES = ["inputs/", "results/", "steps/"] as const;
 
-/** The names that the service makes, with the account. `latchkey doctor` tries the store out under `doctor` in its place. */
+/** The names that the service makes, with the account. `latchkey doctor` tests the store under `doctor` in its place. */
 const SHAPE =
   /^(?:inputs\/([0-9A-Za-z_]+)\/[0-9A-Za-z]{24}|(?:steps|results)\/([0-9A-Za-z_]+)\/run_[0-9A-Za-z]+\/[0-9A-Za-z]{16}(?:\.json\.br)?)$/;
 
@@ -23,11 +23,11 @@ const REMOVED_MAX = { objects: 1_000, share: 0.05 };
 type Swept = Needs<"db" | "blobs" | "log">;
 
 /**
- * docs/decisions/0029: what a process that died between writing an object and COMMIT has left. Nothing names it, so
- * nothing ever reads it: it only takes space. Its age is the store's, and the limit is generous enough for whatever is being
- * committed at the moment, and for clocks that differ. Only names of a shape that the service makes, of accounts of this database, in a
- * store that is this installation's, are ever removed. A pass that was cut off goes on after the last page that it finished, in
- * whatever process; one process has it at a time, the one that came last. `isMeant`: however many. Gives what it removed; null: it
+ * docs/decisions/0029: removes the objects of processes that died between writing an object and COMMIT. No row refers to them, so
+ * nothing reads them: they only take space. Their age is the store's, and the limit is long enough for everything that is being
+ * committed, and for clocks that differ. Only names of a form that the service makes, of accounts of this database, in a
+ * store that belongs to this installation, are removed. An interrupted pass continues after the last page that it finished, in
+ * any process; one process has the pass at a time, the latest. `isMeant`: without a limit. Returns what it removed; null: it
  * stopped, or another process has taken the pass.
  */
 export async function sweepObjects(services: Swept, isMeant = false): Promise<number | null> {
@@ -53,7 +53,7 @@ export async function sweepObjects(services: Swept, isMeant = false): Promise<nu
   }
 }
 
-/** Another process sweeps from where this one was. */
+/** Another process continues the pass. */
 class SweepTaken extends Error {
   override readonly name = "SweepTaken";
 
@@ -62,7 +62,7 @@ class SweepTaken extends Error {
   }
 }
 
-/** The stages that are left of a pass. */
+/** The remaining stages of a pass. */
 async function carryOut(services: Swept, begun: ObjectSweep, isOurs: IsOurs): Promise<number | null> {
   const { db, blobs, log } = services;
   let sweep = begun;
@@ -130,7 +130,7 @@ async function move(
   return moved;
 }
 
-/** Tells a name that this installation has made from all others. */
+/** Tells names that this installation has made from all others. */
 export async function ownNames(db: Database): Promise<IsOurs> {
   const accounts = new Set([...(await listAccountIds(db)), "doctor"]);
   return (key) => {
@@ -139,7 +139,7 @@ export async function ownNames(db: Database): Promise<IsOurs> {
   };
 }
 
-/** What a pass has not looked at yet, page by page: how many objects are there, and which of them are nobody's. */
+/** Reads the rest of a pass page by page: the number of objects, and the orphans among them. */
 async function* listOrphans(
   { db, blobs }: Swept,
   { afterKey, before }: ObjectSweep,

@@ -16,11 +16,11 @@ export interface CheckedPlace {
   readonly checked: number;
   /** Ids of the rows that can't be opened. */
   readonly broken: readonly string[];
-  /** Ids of the rows that open and don't say where they may be sent. */
+  /** Ids of the rows that can be opened, but have no origins sealed in. */
   readonly unbound: readonly string[];
 }
 
-/** Opens every sealed value and throws the plain text away: which of them can't be opened. */
+/** Opens every sealed value, discards the plain text, and lists those that can't be opened. */
 export async function checkSealed(db: Database, vault: Vault): Promise<readonly CheckedPlace[]> {
   const places: CheckedPlace[] = [];
   for (const place of SEALED_PLACES) {
@@ -43,11 +43,11 @@ export async function checkSealed(db: Database, vault: Vault): Promise<readonly 
 }
 
 function stateOf({ purpose }: SealedPlace, plain: Uint8Array): "bound" | "unbound" | "broken" {
-  // They have carried their origins from the first.
+  // These have always had their origins sealed in.
   if (purpose === "account_secret") return "bound";
   try {
     const origins = originsIn(purpose, Buffer.from(plain).toString("utf8"));
-    // Of a cached login without them there is a new login.
+    // A cached login without origins is replaced by a new login.
     return origins === null && purpose !== "login_session" ? "unbound" : "bound";
   } catch (error) {
     if (error instanceof UnknownContent) return "broken";
@@ -55,7 +55,7 @@ function stateOf({ purpose }: SealedPlace, plain: Uint8Array): "bound" | "unboun
   }
 }
 
-/** All rows of a place, batch by batch; with `notKid` only those that another key seals. */
+/** All rows of a column, batch by batch; with `notKid` only those that another key seals. */
 export async function* eachBatch(
   db: Database,
   place: SealedPlace,

@@ -7,9 +7,9 @@ import type { Keyring } from "#vault/vault.ts";
 const EVERY_MS = 1_000;
 
 /**
- * Keeps a running process with the keys of the database: it learns a key that was added, and seals with the one that was
- * promoted, within two seconds and without a restart. A row that this installation has not signed is none of them: the process goes
- * on with the key that it has. Gives what ends it.
+ * Keeps the keys of a running process up to date with the database: it learns a key that was added, and seals with the one that was
+ * promoted, within two seconds and without a restart. A row that this installation has not signed is ignored: the process goes
+ * on with the key that it has. Returns a function that stops it.
  */
 export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => Promise<void> {
   const ending = new AbortController();
@@ -24,7 +24,7 @@ export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => P
           told.add(kid);
         });
       } catch (error) {
-        // The database is away, or a key is damaged: the keys stay as they are.
+        // The database is unavailable, or a key is damaged: the keys stay as they are.
         log.debug(describeError(error), "reading the vault's keys failed; retrying");
       }
     }
@@ -43,7 +43,7 @@ async function keepUp(
 ): Promise<void> {
   const isOpener = vault.canOpen;
   for (const { kid, publicJwk, isPrimary } of keys) {
-    // Who opens never seals with a key that it does not hold: a row that somebody else put into the table included.
+    // A process that opens never seals with a key that it does not hold, including one that was inserted into the table from outside.
     if (isOpener && !(await vault.learn(kid).catch(() => false))) {
       complain(
         kid,

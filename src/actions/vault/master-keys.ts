@@ -21,13 +21,13 @@ import { sealSentinel } from "./prepare-vault.ts";
 export interface KeyStatus {
   readonly kid: string;
   readonly state: "primary" | "opens only" | "not registered";
-  /** null: this process was given no keyset to look into. */
+  /** null: this process has no keyset. */
   readonly hasPrivateHalf: boolean | null;
   readonly use: readonly KeyUse[];
   readonly createdAt: Date | null;
 }
 
-/** Every key of the database, and of the keyset if there is one here. */
+/** Every key of the database, and of the keyset if this process has one. */
 export async function listKeyStatus(
   db: Database,
   masterKey: MasterKey | null,
@@ -53,13 +53,13 @@ export async function listKeyStatus(
 }
 
 export type Added =
-  /** The new key is in the keyset, and the database knows it. */
+  /** The new key is in the keyset and registered in the database. */
   | { readonly kind: "added"; readonly kid: string }
-  /** The source can't be written: people put this keyset there, start the processes again and then register the key. */
+  /** The source is read-only: the operator stores this keyset there, restarts the processes and then registers the key. */
   | { readonly kind: "handed_out"; readonly kid: string; readonly keyset: Secret };
 
 /**
- * A new key, which opens and does not seal yet. First the keyset, then the database: a process that hears of the key finds
+ * Adds a key, which opens and does not seal yet. First the keyset, then the database: a process that learns of the key finds
  * it. After a kill in between the key is in the keyset and not registered; `registerKey` goes on from there.
  */
 export async function addKey(db: Database, audit: AuditKeys, source: KeySource): Promise<Added> {
@@ -69,13 +69,13 @@ export async function addKey(db: Database, audit: AuditKeys, source: KeySource):
     const keyset = new Secret(fileText);
     if (!source.keep) return { kind: "handed_out", kid, keyset };
     await source.keep(keyset, "replace");
-    // What is registered is what can be read again.
+    // Only a key that can be read back is registered.
     await register(tx, audit, source, kid);
     return { kind: "added", kid };
   });
 }
 
-/** Makes a key that the keyset holds known to the database, which opens and does not seal yet. */
+/** Registers a key of the keyset in the database; it opens and does not seal yet. */
 export async function registerKey(
   db: Database,
   audit: AuditKeys,
@@ -107,17 +107,17 @@ export async function promoteKey(
           "keyset that has it.",
       );
     }
-    // The database decides; the keyset says what a new, empty database would begin with.
+    // The database decides; the keyset's order only matters for a new, empty database.
     await source.keep?.(new Secret(setPrimaryKey(keyset.reveal(), kid)), "replace");
     for (const [changed, mark] of await promoteVaultKey(tx, key))
       await recordChange(tx, audit, changed, changed === kid ? "promoted" : "demoted", mark);
   });
 }
 
-/** Processes follow a promotion within two seconds; one that is slower must not find its key gone. */
+/** Processes follow a promotion within two seconds; the margin protects slower ones. */
 const SETTLED_MS = 60_000;
 
-/** Forgets a key that nothing needs any more. Until this ends nothing can be sealed with it; afterwards neither. */
+/** Removes a key that nothing needs any more. From the start of this, nothing can be sealed with it. */
 export async function retireKey(db: Database, audit: AuditKeys, kid: string): Promise<void> {
   await db.transaction(async (tx) => {
     await lockVaultKeys(tx);
@@ -152,7 +152,7 @@ async function register(tx: Database, audit: AuditKeys, source: KeySource, kid: 
   const publicJwk = readMasterKey((await source.read()).reveal()).publicJwks.get(kid);
   if (publicJwk === undefined)
     throw new OperatorError(`There is no key ${kid} in ${source.name}. Put the keyset that has it there.`);
-  // Again, it is as it was: a key that seals goes on to.
+  // Registering again changes nothing: a key that seals continues to.
   if ((await listVaultKeys(tx)).some((key) => key.kid === kid && key.publicJwk === publicJwk)) return;
   const sentinel = await sealSentinel(publicJwk);
   await recordChange(tx, audit, kid, "added", await insertVaultKey(tx, { kid, publicJwk, sentinel }));

@@ -12,7 +12,7 @@ import { ExplainedError } from "#lib/explained-error.ts";
 
 const SENTINEL = "latchkey sentinel";
 
-/** The master key does not fit the database, or is missing where it is needed. Says what to do. */
+/** The master key does not match the database, or is missing where it is needed. The message states what to do. */
 export class VaultSetupError extends ExplainedError {}
 
 /**
@@ -52,7 +52,7 @@ function withoutPrimary(refused: readonly RowRefused[]): VaultSetupError {
   );
 }
 
-/** What a key of the database is known by: only who has the private half can open it. */
+/** The sentinel of a key of the database: only a holder of the private half can open it. */
 export async function sealSentinel(publicJwk: string): Promise<Uint8Array> {
   const vault = openVault({ publicKey: publicJwk });
   return (await vault.seal(Buffer.from(SENTINEL), sentinelBinding(vault.kid))).sealed;

@@ -16,15 +16,15 @@ export interface RewrapProgress {
 
 export interface RewrapResult {
   readonly rewrapped: number;
-  /** Written or deleted by somebody else meanwhile. */
+  /** Rows that another process wrote or deleted meanwhile. */
   readonly overtaken: number;
-  /** What can't be opened, as "<table> <id>". */
+  /** Rows that can't be opened, as "<table> <id>". */
   readonly broken: readonly string[];
 }
 
 /**
- * Seals everything anew with the vault's present key (which this vault does not change meanwhile), batch by batch, while the service works. Nothing is remembered but what is
- * done: after a kill -9 the next one goes on with the rows that another key still seals, and two at once do no harm. A value
+ * Seals everything anew with the vault's present key (which this vault does not change meanwhile), batch by batch, while the service works. The rows themselves are the only
+ * progress record: after a kill -9 the next rewrap continues with the rows that another key still seals, and two at once do no harm. A value
  * is opened and sealed again, not only its content key: a JWE's header names the key and is authenticated with the content.
  */
 export async function rewrapSealed(
@@ -51,12 +51,12 @@ export async function rewrapSealed(
       onProgress({ done: rewrapped + overtaken + broken.length, total });
     }
   }
-  // Rows that another rewrap has done at the same time were never seen here.
+  // Rows that another rewrap has done at the same time were not seen here.
   onProgress({ done: total, total });
   return { rewrapped, overtaken, broken };
 }
 
-/** The row with fresh bytes; its name when it can't be opened. */
+/** The row with new bytes, or its name when it can't be opened. */
 async function sealAnew(
   vault: Keyring,
   place: SealedPlace,

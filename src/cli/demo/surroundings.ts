@@ -88,7 +88,7 @@ export async function openSurroundings(
     const documents = copyDocuments(examples, needs.documents, join(folder, "examples"), origins);
     process.stdout.write(await latchkey("apply", "-f", documents));
     stopped.throwIfAborted();
-    await giveSecrets(latchkey, needs.secrets, portalUrl, folder);
+    await setSecrets(latchkey, needs.secrets, portalUrl, folder);
     const { key, operator } = await makeAccess(latchkey, stopped);
     return {
       portalUrl,
@@ -110,7 +110,7 @@ export async function openSurroundings(
 }
 
 /** Secrets of the account, which may be sent to the portal alone. */
-async function giveSecrets(
+async function setSecrets(
   latchkey: Surroundings["latchkey"],
   secrets: Needs["secrets"],
   portalUrl: string,

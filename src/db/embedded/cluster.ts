@@ -15,7 +15,7 @@ import type { Binaries } from "./binaries.ts";
 import type { DataFolder } from "./data-folder.ts";
 import { folderError, readIfThere, writePrivate } from "./data-folder.ts";
 import type { ServerUser } from "./server-user.ts";
-import { commandFor, giveTo } from "./server-user.ts";
+import { commandFor, changeOwner } from "./server-user.ts";
 import { initdbArguments } from "./settings.ts";
 
 /** PostgreSQL's own folder and its superuser, who owns what is in it. */
@@ -39,7 +39,7 @@ export async function openCluster(
   const path = clusterPath(folder);
   if (!existsSync(path) || readdirSync(path).length === 0) await create(folder, user, binaries, socketFolder);
   checkVersion(path, binaries.major);
-  giveTo(user, path);
+  changeOwner(user, path);
   checkOwner(path, user);
   return { path, user: roleName, password: readPassword(folder) };
 }
@@ -67,7 +67,7 @@ async function create(
   try {
     rmSync(draft, { recursive: true, force: true });
     mkdirSync(draft, { mode: 0o700 });
-    giveTo(user, draft);
+    changeOwner(user, draft);
     writePrivate({ ...folder, owner: user.owner }, passwordFile, password);
     await initdb(user, binaries, initdbArguments(draft, roleName, passwordFile), folder);
     writePrivate(folder, join(folder.path, passwordName), password);

@@ -43,7 +43,7 @@ export async function chooseServerUser(
 }
 
 /** Chowns the cluster when it belongs to another than the server's user. Only root can and does. */
-export function giveTo(user: ServerUser, path: string): void {
+export function changeOwner(user: ServerUser, path: string): void {
   if (user.owner === null || statSync(path).uid === user.owner.uid) return;
   // The top comes last: a chown that was cut short is done again.
   for (const name of readdirSync(path, { recursive: true, encoding: "utf8" })) {

@@ -21,7 +21,7 @@ export async function ensureServiceRole(
   database: string,
 ): Promise<Address> {
   const kept = readIfThere(folder, passwordName) || null;
-  const password = kept ?? keepNewPassword(folder);
+  const password = kept ?? storeNewPassword(folder);
   await failpoint("database.after_password");
   const address = { ...owner, user: serviceRoleName, password };
   if (kept === null || !(await takesPassword(address, database)))
@@ -31,7 +31,7 @@ export async function ensureServiceRole(
 }
 
 /** Whole or not at all: half a password would be taken for one. The owner's, which must not get lost, is another file. */
-function keepNewPassword(folder: DataFolder): string {
+function storeNewPassword(folder: DataFolder): string {
   const password = randomBytes(32).toString("base64url");
   const path = join(folder.path, passwordName);
   writePrivate(folder, `${path}.new`, password);

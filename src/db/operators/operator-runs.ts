@@ -9,7 +9,7 @@ export interface RunFilter {
   readonly runKey: string | null;
   readonly status: RunStatus | null;
   readonly accountId: string | null;
-  /** By key, of whatever account. */
+  /** By key, of any account. */
   readonly blueprintIds: readonly string[] | null;
   /** How the run's name begins. */
   readonly name: string | null;

@@ -123,7 +123,7 @@ async function admitByChoice(
     for (let looks = 1; ; looks++) {
       const waiting = inTurn([...freed, ...ready]);
       const { chosen, blocked } = await chooseRuns(tx, accountId, waiting, wanted);
-      if (blocked.size > 0) await standAside(tx, blocked);
+      if (blocked.size > 0) await setAside(tx, blocked);
       const isMore = chosen.length < wanted && new Set(ready.map(({ id }) => id)).size >= lookedAt;
       if (isMore && looks < LOOKS_MAX) {
         lookedAt = wanted + LOOK_AHEAD;
@@ -355,7 +355,7 @@ async function chooseRuns(
  * Each waits for the credential given with it; one that only goes from one to the next was passed over. A transaction that changes one of them at this moment goes first:
  * it stands aside at the next look.
  */
-async function standAside(tx: Database, blocked: ReadonlyMap<string, string>): Promise<void> {
+async function setAside(tx: Database, blocked: ReadonlyMap<string, string>): Promise<void> {
   await tx.query({
     name: "stand_aside",
     text: `update run set passed_over = run.passed_over + (run.waits_for is not null)::int,

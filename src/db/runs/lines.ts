@@ -32,7 +32,7 @@ export const CALL_TO_LOG_IN = (turnMs: string): string => `head as (
  * Puts the run into a queue: it holds nothing, is ordered by the time of its trigger, and its timeout is paused, including the time that it
  * has already waited. An unused login lock is released. False: the lease is lost.
  */
-export async function standInLine(
+export async function joinQueue(
   db: Database,
   held: Lease,
   { line, waitedMs }: { readonly line: string; readonly waitedMs: number },
@@ -54,12 +54,12 @@ export async function standInLine(
 }
 
 /** Calls the first run of each of these queues if it is due. Returns the accounts whose runs may be admitted. */
-export async function callNext(db: Database, lines: readonly string[]): Promise<readonly string[]> {
-  return [...(await callToLogIn(db, lines)), ...(await callToThrottles(db, lines))];
+export async function callNextQueued(db: Database, lines: readonly string[]): Promise<readonly string[]> {
+  return [...(await callForLogin(db, lines)), ...(await callForThrottles(db, lines))];
 }
 
 /** Calls overdue runs: the caller that should have done so was killed, or never took its own turn. */
-export async function callOverdue(db: Database): Promise<readonly string[]> {
+export async function callOverdueQueued(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ line: string }>({
     name: "list_lines",
     // Queue by queue, by the index: their lengths don't matter.
@@ -71,7 +71,9 @@ export async function callOverdue(db: Database): Promise<readonly string[]> {
       ) select line from lines where line is not null`,
   });
   const lines = rows.map(({ line }) => line);
-  return lines.length === 0 ? [] : [...(await callNext(db, lines)), ...(await callOrphans(db, lines))];
+  return lines.length === 0
+    ? []
+    : [...(await callNextQueued(db, lines)), ...(await callForDeletedCredentials(db, lines))];
 }
 
 interface Called {
@@ -80,7 +82,7 @@ interface Called {
 
 const accountsOf = (rows: readonly Called[]): readonly string[] => rows.map(({ accountId }) => accountId);
 
-async function callToLogIn(db: Database, lines: readonly string[]): Promise<readonly string[]> {
+async function callForLogin(db: Database, lines: readonly string[]): Promise<readonly string[]> {
   return accountsOf(
     await db.query<Called>({
       name: "call_to_log_in",
@@ -94,7 +96,7 @@ async function callToLogIn(db: Database, lines: readonly string[]): Promise<read
 }
 
 /** Calls all runs that queue for a deleted credential: each will find it missing. */
-async function callOrphans(db: Database, lines: readonly string[]): Promise<readonly string[]> {
+async function callForDeletedCredentials(db: Database, lines: readonly string[]): Promise<readonly string[]> {
   return accountsOf(
     await db.query<Called>({
       name: "call_orphans",
@@ -121,7 +123,7 @@ const SOON_MS = 2_500;
 const CALLED_SHARE = 4;
 
 /** Calls enough runs for each throttle whose next slot is soon, counting those already called. */
-async function callToThrottles(db: Database, lines: readonly string[]): Promise<readonly string[]> {
+async function callForThrottles(db: Database, lines: readonly string[]): Promise<readonly string[]> {
   const throttles = lines.filter((line) => line.includes("/"));
   if (throttles.length === 0) return [];
   return accountsOf(

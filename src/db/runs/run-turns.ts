@@ -47,7 +47,7 @@ const bytes = (text: string | null): Buffer | null => (text === null ? null : Bu
  * Stores a step's output for a record, which counts as progress (docs/decisions/0009). False: the lease is lost, and the output is
  * discarded.
  */
-export async function keepTurn(
+export async function storeIteration(
   db: Database,
   lease: Lease,
   accountId: string,

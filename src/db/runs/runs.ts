@@ -79,7 +79,7 @@ export async function listChangedRuns(
 }
 
 /**
- * Cancels a run that is not terminal, also one that a worker holds: the worker's writes are fenced from then on. Undefined: it is
+ * Cancels a run that is not terminal, regardless of its worker: that worker's writes are fenced from then on. Undefined: it is
  * terminal or does not exist.
  */
 export async function cancelRun(

@@ -38,7 +38,7 @@ export async function takeThrottleSlot(
 }
 
 /** Returns an unused slot, unless a later one is already taken. */
-export async function giveThrottleSlotBack(
+export async function returnThrottleSlot(
   db: Database,
   node: ThrottledNode,
   spacingMs: number,

@@ -45,7 +45,7 @@ export function localJournal(rules: LocalRules): RunJournal {
     listWrites: async (nodeId, first, count) =>
       Array.from({ length: count }, (_none, index) => writes.get(place(nodeId, first + index)) ?? []).flat(),
     listTurns: async () => [],
-    keepTurn: async () => true,
+    storeIteration: async () => true,
     noteTurns: async () => {},
     // No other process executes it.
     mayWrite: () => {},

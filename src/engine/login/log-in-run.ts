@@ -23,7 +23,7 @@ import type { RunClock } from "#engine/waiting/run-clock.ts";
 import { RunFailure } from "#engine/run-ended.ts";
 import { openRunSecrets, type RunSecrets } from "#engine/redaction/run-secrets.ts";
 import type { EngineServices } from "#engine/services.ts";
-import { mayStandInLine } from "#engine/waiting/stand-in-line.ts";
+import { mayStandInLine } from "#engine/waiting/join-queue.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
 /** A run whose credentials log in. */

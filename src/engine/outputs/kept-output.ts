@@ -16,7 +16,7 @@ export type KeptOutput = Pick<
 >;
 
 /** Stores the output of a node or step: in the row if it is small, otherwise as an object. Secrets of the run are redacted. */
-export async function keepOutput(run: RunContext, flow: Flow | null): Promise<KeptOutput> {
+export async function storeOutput(run: RunContext, flow: Flow | null): Promise<KeptOutput> {
   const counts: RecordCounts = { total: 0, valid: 0 };
   const isRecords = flow?.kind === "records";
   const bytes = isRecords ? encodeRecords(flow.batches, run.redact, counts) : valueBytes(flow, run);

@@ -1,5 +1,5 @@
 import type { Cut } from "./cuts.ts";
-import { BASE64, BETWEEN, lookAround, NO_CHARACTER, type Wanted } from "./find-encoded.ts";
+import { BASE64, BETWEEN, decodeAround, NO_CHARACTER, type Wanted } from "./find-encoded.ts";
 
 /** A window is four characters: 24 bits. */
 const WINDOW = 4;
@@ -51,7 +51,7 @@ export function base64Windows(): Base64Windows {
  */
 export function findBase64(text: Uint8Array, windows: Base64Windows, wanted: Wanted, found: Cut[]): void {
   const { values } = BASE64;
-  const look = lookOnce(text, wanted, found);
+  const look = pollOnce(text, wanted, found);
   for (let first = nextRun(text, 0); first < text.length;) {
     let end = first + SHORTEST;
     while (end < text.length && (values[text[end] as number] as number) < BETWEEN) end++;
@@ -67,7 +67,7 @@ export function findBase64(text: Uint8Array, windows: Base64Windows, wanted: Wan
     }
     first = nextRun(text, end + 1);
   }
-  const lookAcross = lookOnce(text, wanted, found);
+  const lookAcross = pollOnce(text, wanted, found);
   for (let at = nextLineEnd(text, 0); at >= 0;)
     at = nextLineEnd(text, acrossLines(text, at, windows, lookAcross));
 }
@@ -85,7 +85,7 @@ function nextRun(text: Uint8Array, first: number): number {
 }
 
 /** `last`: the end of a group. Nothing is decoded twice with the same grouping. */
-function lookOnce(text: Uint8Array, wanted: Wanted, found: Cut[]): (last: number) => void {
+function pollOnce(text: Uint8Array, wanted: Wanted, found: Cut[]): (last: number) => void {
   const { values } = BASE64;
   const doneTo = [-1, -1, -1, -1];
   // Separators are skipped up to here, so that a grouping continues across a line end.
@@ -95,7 +95,8 @@ function lookOnce(text: Uint8Array, wanted: Wanted, found: Cut[]): (last: number
     for (; counted < last; counted++) if (values[text[counted] as number] === BETWEEN) between++;
     for (; counted > last; counted--) if (values[text[counted - 1] as number] === BETWEEN) between--;
     const grouping = (last - between) & 3;
-    if (last > (doneTo[grouping] as number)) doneTo[grouping] = lookAround(text, last, BASE64, wanted, found);
+    if (last > (doneTo[grouping] as number))
+      doneTo[grouping] = decodeAround(text, last, BASE64, wanted, found);
   };
 }
 

@@ -72,12 +72,12 @@ export function findEncoded(
     if (++count < charactersOfBlock || mayBlock[placeOf(block)] === 0 || !blocks.has(block)) continue;
     const grouping = count % group;
     if (at <= (doneTo[grouping] ?? 0)) continue;
-    doneTo[grouping] = lookAround(text, at, encoded, wanted, found);
+    doneTo[grouping] = decodeAround(text, at, encoded, wanted, found);
   }
 }
 
 /** Decodes the surroundings of a group that ends at `at` and searches them. Returns the position up to which nothing more is needed. */
-export function lookAround(
+export function decodeAround(
   text: Uint8Array,
   at: number,
   encoded: Encoding,

@@ -7,7 +7,7 @@ import type { RunClock } from "./run-clock.ts";
 import type { PollTimes } from "#engine/run-context.ts";
 import { RunAsksLater, RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
-import { mayStandInLine } from "./stand-in-line.ts";
+import { mayStandInLine } from "./join-queue.ts";
 
 type AskAgain = (place: PollPlace, times: PollTimes, signal: AbortSignal) => Promise<boolean>;
 

@@ -1,4 +1,4 @@
-import { callNext, standInLine } from "#db/runs/lines.ts";
+import { callNextQueued, joinQueue } from "#db/runs/lines.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
@@ -17,9 +17,9 @@ export async function stand(
   lease: Lease,
   { line, waitedMs }: RunInLine,
 ): Promise<boolean> {
-  const stands = await retryWhileLocked(async () => await standInLine(db, lease, { line, waitedMs }));
+  const stands = await retryWhileLocked(async () => await joinQueue(db, lease, { line, waitedMs }));
   // A run that ended its turn just before did not see this one in the queue, so call the next one again.
   const lines = [line, ...run.credentials.map(({ credentialId }) => credentialId)];
-  news.notifyRunnable(await callNext(db, [...new Set(lines)]));
+  news.notifyRunnable(await callNextQueued(db, [...new Set(lines)]));
   return stands;
 }

@@ -1,5 +1,5 @@
 import {
-  giveThrottleSlotBack,
+  returnThrottleSlot,
   takeThrottleSlot,
   type ThrottledNode,
   type ThrottleSlot,
@@ -129,7 +129,7 @@ class Pace {
       return;
     }
     // The next slot only comes later.
-    await giveThrottleSlotBack(this.#db, this.#node, spacingMs, slot).catch(() => {});
+    await returnThrottleSlot(this.#db, this.#node, spacingMs, slot).catch(() => {});
   }
 
   /** Ends earlier when no request waits any more. */

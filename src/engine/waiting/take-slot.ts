@@ -1,4 +1,4 @@
-import { callNext, leaveLine } from "#db/runs/lines.ts";
+import { callNextQueued, leaveLine } from "#db/runs/lines.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
@@ -8,7 +8,7 @@ import { lineOf, SlotTooFar } from "./paces.ts";
 import type { RunClock } from "./run-clock.ts";
 import { RunFailure, RunInLine, RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
-import { mayStandInLine } from "./stand-in-line.ts";
+import { mayStandInLine } from "./join-queue.ts";
 
 type TakeSlot = (nodeId: string, spacingMs: number, signal: AbortSignal) => Promise<void>;
 
@@ -42,7 +42,7 @@ export function slotTaker(
       const waitedMs = clock.now() - beganMs;
       if (!(await retryWhileLocked(async () => await leaveLine(db, lease, waitedMs))))
         throw new RunStopped("lease_lost");
-      news.notifyRunnable(await callNext(db, [lineOf(node)]));
+      news.notifyRunnable(await callNextQueued(db, [lineOf(node)]));
     }
     return paces.newRank();
   };

@@ -3,7 +3,7 @@ import { explainIssue, type FormIssue } from "#domain/form-issue.ts";
 import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
-import { directionOf, say, sayPlain, type Tongue } from "#hosted/texts/texts.ts";
+import { directionOf, say, plainText, type Tongue } from "#hosted/texts/texts.ts";
 import { LOCK, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
@@ -50,7 +50,7 @@ export function formView({ tongue, base }: Shell, page: FormPage): View {
   const { brand, signInHost, notice, errors } = page;
   const account = brand.name;
   const system = textIn(page.strategyName, tongue.language);
-  const title = sayPlain(tongue, "connect_title", { system });
+  const title = plainText(tongue, "connect_title", { system });
   const messages = explain(tongue, page);
   const isWrong = errors.size > 0 || notice !== null;
   const body = html`${notice !== null && renderNotice(tongue, system, notice, page)}
@@ -83,7 +83,7 @@ export function formView({ tongue, base }: Shell, page: FormPage): View {
     </form>
     ${page.framed?.ways}
     <p class="caution">${say(tongue, "caution", { account })}</p>`;
-  return { title: isWrong ? sayPlain(tongue, "error_title", { title }) : title, body, hasForm: true };
+  return { title: isWrong ? plainText(tongue, "error_title", { title }) : title, body, hasForm: true };
 }
 
 const strong = (text: string): Html => html`<strong><bdi>${text}</bdi></strong>`;

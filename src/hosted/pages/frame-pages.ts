@@ -96,7 +96,7 @@ const listOf = ({ language }: Tongue, systems: readonly LocalText[]): string =>
   new Intl.ListFormat(language).format(new Set(systems.map((system) => textIn(system, language))));
 
 /** Where the window is sent, and what shows that we have said so. */
-export interface Departure {
+export interface AuthorizationRedirect {
   readonly path: string;
   readonly state: string;
   readonly url: string;
@@ -108,20 +108,20 @@ export interface Departure {
 }
 
 /** While the end user is in the window. The form opens it, also where the browser has kept script from doing so. */
-export function windowView(tongue: Tongue, departure: Departure): View {
-  const system = textIn(departure.system, tongue.language);
+export function windowView(tongue: Tongue, redirect: AuthorizationRedirect): View {
+  const system = textIn(redirect.system, tongue.language);
   const { texts } = tongue;
-  const { host } = departure;
+  const { host } = redirect;
   const body = html`<h1>
       <span class="if-open">${texts.window_heading}</span>
       <span class="if-blocked" hidden>${say(tongue, "connect_title", { system })}</span>
     </h1>
     <p class="lead if-open">${say(tongue, "window_lead", { host })}</p>
     <p class="lead if-blocked" role="alert" hidden>${texts.window_blocked}</p>
-    <form class="leave" method="post" action="${departure.path}" target="_blank" rel="opener">
-      <input type="hidden" name="state" value="${departure.state}" />
-      <input type="hidden" name="url" value="${departure.url}" />
-      <input type="hidden" name="proof" value="${departure.proof}" />
+    <form class="leave" method="post" action="${redirect.path}" target="_blank" rel="opener">
+      <input type="hidden" name="state" value="${redirect.state}" />
+      <input type="hidden" name="url" value="${redirect.url}" />
+      <input type="hidden" name="proof" value="${redirect.proof}" />
       <button type="submit">
         <span class="if-open">${texts.window_again}</span>
         <span class="if-blocked" hidden>${say(tongue, "window_open", { host })}</span>

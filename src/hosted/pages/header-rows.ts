@@ -2,7 +2,7 @@ import { headerRows } from "#domain/header-rows.ts";
 import { textIn } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
-import { sayPlain, type Tongue } from "#hosted/texts/texts.ts";
+import { plainText, type Tongue } from "#hosted/texts/texts.ts";
 
 const SHOWN_ROWS = 3;
 
@@ -57,7 +57,7 @@ function renderRow(
       ${marked && html` aria-invalid="true"`}${content !== "" && html` value="${content}"`}
     />`;
   return html`<div class="pair-row">
-    ${input(row.name, "text", sayPlain(tongue, "header_name_of", { field: label, number }), texts.header_name, name)}
-    ${input(row.value, field.secret ? "password" : "text", sayPlain(tongue, "header_value_of", { field: label, number }), texts.header_value, value)}
+    ${input(row.name, "text", plainText(tongue, "header_name_of", { field: label, number }), texts.header_name, name)}
+    ${input(row.value, field.secret ? "password" : "text", plainText(tongue, "header_value_of", { field: label, number }), texts.header_value, value)}
   </div>`;
 }

@@ -109,7 +109,7 @@ function partFinding(part: Json, path: ConfigFinding["path"]): readonly ConfigFi
   if (Array.isArray(part)) return [{ path, message: "a part is a text or a file, and no list of lists" }];
   if (!isJsonObject(part)) return [];
   if (typeof part["file"] !== "string")
-    return [{ path, message: "a part with keys is a file: say `file`, the node that gives it" }];
+    return [{ path, message: "a part with keys is a file and needs `file`, the node that outputs it" }];
   return Object.entries(part).flatMap(([key, value]): readonly ConfigFinding[] => {
     if (!["file", "filename", "type"].includes(key))
       return [{ path: [...path, key], message: "a file has the keys `file`, `filename` and `type`" }];
@@ -267,20 +267,20 @@ function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
   if (config.paginate !== undefined)
     findings.push({
       path: ["paginate"],
-      message: "a write has no pages; say `effect: read` if this request only reads",
+      message: "a write has no pages; set `effect: read` if this request only reads",
     });
   if (config.save !== undefined)
     findings.push({
       path: ["save"],
-      message: "the answer of a write is not a file; say `effect: read` if this request only reads",
+      message: "the answer of a write is not a file; set `effect: read` if this request only reads",
     });
   if (config.parse !== undefined && config.parse.format !== "json")
     findings.push({
       path: ["parse", "format"],
       message:
         config.for_each === undefined
-          ? "the answer of a write is read as JSON: use `records`, or a later `parse` node; say `effect: read` if this request only reads"
-          : "the answer of a write is read as JSON: use `records`; say `effect: read` if this request only reads",
+          ? "the answer of a write is read as JSON: use `records`, or a later `parse` node; set `effect: read` if this request only reads"
+          : "the answer of a write is read as JSON: use `records`; set `effect: read` if this request only reads",
     });
   return config.verify === undefined ? findings : [...findings, ...verifyFindings(config.verify)];
 }

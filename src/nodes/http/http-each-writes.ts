@@ -9,7 +9,7 @@ import type { Asked } from "./http-exchange.ts";
 import { withJson } from "./http-json.ts";
 import { extractFields, prepareAsked } from "./http-submit.ts";
 import { isThere } from "./http-verify.ts";
-import { carryWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
+import { executeWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
 import { inLanes } from "#nodes/records/lanes.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "#nodes/records/record-flow.ts";
 
@@ -109,7 +109,7 @@ async function writeItem(
     whenFound: foundOutcome(config, item),
     lookUp: verify === undefined ? null : async () => await isThere(context, verify, item),
   };
-  return await carryWrite(context, config, write, known);
+  return await executeWrite(context, config, write, known);
 }
 
 /** What an answer gives: `records` over its JSON, or the record itself with `status`, or its text. */

@@ -1,6 +1,6 @@
 import { NoJson, type Scope } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
-import { takeJsonRoom } from "#domain/json-room.ts";
+import { reserveJsonMemory } from "#domain/json-room.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import { mediaType, responseText } from "./http-exchange.ts";
@@ -17,7 +17,7 @@ export async function withJson<T>(
     new NodeFailure(
       `${place}: the response (${mediaType(response.headers.get("content-type"))}) ${problem}.`,
     );
-  const release = await takeJsonRoom(response.body, signal);
+  const release = await reserveJsonMemory(response.body, signal);
   try {
     const body = readRoot(responseText(response, place, charset));
     if (!body.ok) throw fail(body.problem);

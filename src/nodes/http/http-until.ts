@@ -72,7 +72,7 @@ export function untilFindings(config: HttpConfig): readonly ConfigFinding[] {
       {
         path: ["until"],
         message:
-          "a write is sent once, and `until` asks again: put it on a later node that reads; say `effect: read` if this request only reads",
+          "a write is sent once, and `until` asks again: put it on a later node that reads; set `effect: read` if this request only reads",
       },
     ];
   if (each !== undefined)

@@ -19,25 +19,25 @@ import type { PreparedRequest } from "./http-request.ts";
 /** One write of a node. */
 export interface Write {
   readonly ordinal: number;
-  /** Its request, of which nothing is sent yet. Of a form it asks for the page anew. */
+  /** Its request, not sent yet. For a form, the page is requested again. */
   prepare(): Promise<PreparedRequest>;
   readonly subject: Subject;
-  /** What the answer gives, as JSON: it is kept, and given again after a crash. */
+  /** The output from the answer, as JSON, which is stored and returned again after a crash. */
   read(response: OutboundResponse): Promise<Json>;
-  /** What is given for a write that was looked up, or that the operator knows of: its answer is lost. */
+  /** The output for a write without an answer, which was looked up or decided by the operator. */
   readonly whenFound: Json;
-  /** Whether it is there; null: the node can't look it up. */
+  /** Looks up whether it happened; null: the node has no lookup. */
   readonly lookUp: (() => Promise<boolean>) | null;
 }
 
-/** What became of a write: what it gave, or that nobody can tell but the operator. */
+/** The outcome of a write: its output, or that only the operator can tell. */
 export type Written = { readonly gave: Json } | "in_doubt";
 
 /**
- * Carries one write, unless it is done already: its intent is committed before it is sent. One that may have happened is
- * looked up; if it can't be, the operator is asked or the node fails, as `on_unknown` says. Throws NodeFailure.
+ * Executes one write, unless it is already done: its intent is committed before it is sent. An uncertain write is looked up;
+ * if that is impossible, the operator decides or the node fails, depending on `on_unknown`. Throws NodeFailure.
  */
-export async function carryWrite(
+export async function executeWrite(
   context: NodeContext,
   config: HttpConfig,
   write: Write,
@@ -87,10 +87,10 @@ export async function carryWrite(
 
 type Sent =
   | { readonly kind: "done"; readonly response: OutboundResponse }
-  /** Surely not processed, and it may be another time. */
+  /** Surely not processed, and a retry may succeed. */
   | { readonly kind: "later"; readonly why: string; readonly askedMs: number | null }
   | { readonly kind: "doubt"; readonly why: string }
-  /** The target says no; `unlikely`: it most likely does, and the node can look whether the write is there. */
+  /** The target refused it; `unlikely`: it probably refused, and the node can look up whether the write happened. */
   | { readonly kind: "refused" | "unlikely"; readonly why: string; readonly answer: OutboundResponse };
 
 /** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the request was refused here. */
@@ -122,13 +122,13 @@ async function sendOnce(
     return { kind: "doubt", why: error.message };
   }
   return await judge(context, config, write, response).catch(async (error: unknown) => {
-    // The answer can't be held against the document: what became of the write is open.
+    // The answer can't be checked against the document: the outcome is unknown.
     if (error instanceof NodeFailure) return { kind: "doubt", why: error.message };
     throw error;
   });
 }
 
-/** What an answer says of the write. */
+/** The meaning of an answer for the write. */
 async function judge(
   context: NodeContext,
   config: HttpConfig,
@@ -152,7 +152,7 @@ function isOwnRefusal({ status, isRedirected }: OutboundResponse): boolean {
   return !isRedirected && status >= 400 && status <= 499 && status !== 408;
 }
 
-/** The run was stopped while the intent was committed: nothing was sent, and nobody shall have to ask whether it was. */
+/** The run was stopped while the intent was committed: nothing was sent, so the write is not uncertain. */
 async function stopUnsent(context: NodeContext, write: Write): Promise<void> {
   if (!context.signal.aborted) return;
   await context.writes.ruleOut(write.ordinal);
@@ -161,11 +161,11 @@ async function stopUnsent(context: NodeContext, write: Write): Promise<void> {
 
 /** RFC 6585, 4 and RFC 9110, 15.6.4: the target says that it did not process the request, and when it will. */
 function isNotNow({ status, headers, isRedirected }: OutboundResponse): boolean {
-  // After a redirect it is the next page that is not there now, and the write may be done.
+  // After a redirect only the next page is unavailable, and the write may be done.
   return !isRedirected && (status === 429 || (status === 503 && headers.has("retry-after")));
 }
 
-/** The write has happened: whatever its answer is worth, it is never sent again. */
+/** The write has happened: whatever its answer is, it is never sent again. */
 async function finish(context: NodeContext, write: Write, response: OutboundResponse): Promise<Json> {
   let gave: Json;
   try {
@@ -178,7 +178,7 @@ async function finish(context: NodeContext, write: Write, response: OutboundResp
   return gave;
 }
 
-/** Finds out about a write that may have happened. */
+/** Resolves an uncertain write. */
 async function settle(
   context: NodeContext,
   config: HttpConfig,
@@ -201,7 +201,7 @@ async function settle(
   return "in_doubt";
 }
 
-/** The text of an answer as what a node without `records` gives. */
+/** The text of an answer as the output of a node without `records`. */
 export function textOutcome(response: OutboundResponse, place: string): Json {
   return { text: responseText(response, place) };
 }

@@ -3,7 +3,7 @@ import { readPage as askPage } from "#answers/page-reader.ts";
 import { NoJson } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { JsonObject } from "#domain/json.ts";
-import { takeJsonRoom } from "#domain/json-room.ts";
+import { reserveJsonMemory } from "#domain/json-room.ts";
 import { readRoot } from "#domain/read-json.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { charsetOf, decodeHtml } from "#nodes/parse/decode-text.ts";
@@ -71,7 +71,7 @@ export async function readPage(
       batches: parseRecords(source, parse, { ...at, expressions, signal }),
     };
   }
-  const release = await takeJsonRoom(response.body, context.signal);
+  const release = await reserveJsonMemory(response.body, context.signal);
   try {
     return { ...(await readWhole(context, config, response, at)), release };
   } catch (error) {

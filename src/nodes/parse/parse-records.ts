@@ -1,6 +1,6 @@
 import { NoJson, type BoundExpressions, type Scope } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
-import { takeJsonRoom } from "#domain/json-room.ts";
+import { reserveJsonMemory } from "#domain/json-room.ts";
 import { limits } from "#domain/limits.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { must } from "#lib/assert.ts";
@@ -161,7 +161,7 @@ async function recordsOfRoot(
 async function recordsOfWhole(source: ParseSource, expression: string | undefined, tools: ParseTools) {
   if (source.form === "json") return await recordsOfRoot({ root: source.json }, expression, tools);
   const content = source.form === "text" ? source.text : await collect(source.open(), tools.place);
-  const release = await takeJsonRoom(content, tools.signal);
+  const release = await reserveJsonMemory(content, tools.signal);
   try {
     const text =
       source.form === "text" ? source.text : decodeWhole(content as Uint8Array, source.charset, tools.place);

@@ -11,7 +11,7 @@ const LINE_CHARACTERS_MAX = 1_000_000;
 const BATCH_CHARACTERS_MAX = 1_000_000;
 const SLICE_CHARACTERS = 65_536;
 
-/** One JSON object a line, streamed; empty lines are skipped. Throws NodeFailure with the line for anything else. */
+/** One JSON object per line, streamed; empty lines are skipped. Throws NodeFailure with the line for anything else. */
 export async function* readNdjson(
   text: AsyncIterable<string>,
   place: string,

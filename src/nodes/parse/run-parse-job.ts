@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import { CONFINED } from "#lib/confined-thread.ts";
 import { startThread } from "#lib/start-thread.ts";
 import { ThreadPlaces, type PlaceHeld } from "#lib/thread-places.ts";
-import { standBack } from "#lib/thread-priority.ts";
+import { lowerPriority } from "#lib/thread-priority.ts";
 import { NodeFailure } from "#nodes/define-node.ts";
 import { PARSE_THREAD, type ParseJob, type ParseReply, type ParseThreadData } from "./parse-jobs.ts";
 
@@ -166,7 +166,7 @@ export function startParseThread(module = new URL("./parse-thread.ts", import.me
 /** Asked at each look: one that has only been started has no name yet. */
 function letStandBack(thread: Worker): void {
   const threadId = threadIds.get(thread);
-  standBack((threadId && Atomics.load(threadId, 0)) || null);
+  lowerPriority((threadId && Atomics.load(threadId, 0)) || null);
 }
 
 function forget(thread: Worker): void {

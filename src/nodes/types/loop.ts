@@ -24,7 +24,7 @@ import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "#nodes
 export const node = defineNode({
   type: "loop",
   description:
-    "Carries a list of requests for each record, one after the other, and gives a record for each turn.",
+    "Executes a list of requests for each record, in order, and outputs a record for each iteration.",
   schema: loopSchema,
   takes: "none",
   effect: (config) => (stepsOf(config).some(isWriteStep) ? "write" : "read"),
@@ -45,17 +45,17 @@ interface Loop {
   readonly gives: string | undefined;
 }
 
-/** What a turn works on. */
+/** The input of an iteration. */
 interface Turn {
   readonly ordinal: number;
   readonly record: DataRecord;
   readonly scope: Scope;
-  /** What its steps have given before, after a crash or a wait. */
+  /** Stored outputs of its steps, after a crash or a wait. */
   readonly known: KnownSteps;
 }
 
 const NOTHING_KNOWN: KnownSteps = new Map();
-/** Turns whose journal is read at once: each of their steps may have kept some kilobytes. */
+/** Number of iterations whose journal is read at once: each step may have stored some kilobytes. */
 const TURNS_READ = 100;
 
 async function* recordsOfTurns(
@@ -72,15 +72,20 @@ async function* recordsOfTurns(
       const given = await inLanes(records, concurrency, async (record, index) => {
         const ordinal = first + start + index;
         const scope = must(scopes[index], "the scope of a record");
-        return await carryTurn(loop, { ordinal, record, scope, known: known.get(ordinal) ?? NOTHING_KNOWN });
+        return await executeIteration(loop, {
+          ordinal,
+          record,
+          scope,
+          known: known.get(ordinal) ?? NOTHING_KNOWN,
+        });
       });
       yield* inBatches(given.flat());
     }
   }
 }
 
-/** The steps of one turn, but for those that were done before; what it gives. */
-async function carryTurn(loop: Loop, turn: Turn): Promise<readonly DataRecord[]> {
+/** Executes the remaining steps of one iteration and returns its output. */
+async function executeIteration(loop: Loop, turn: Turn): Promise<readonly DataRecord[]> {
   const { context, steps, gives } = loop;
   const given = new Map<string, StepOutput>();
   const shown: Record<string, Json> = {};
@@ -93,7 +98,9 @@ async function carryTurn(loop: Loop, turn: Turn): Promise<readonly DataRecord[]>
     context.signal.throwIfAborted();
     try {
       const before = turn.known.get(step.id);
-      const output = before ? await before() : await carryStep(loop, step, { ...turn, scope: seen() }, given);
+      const output = before
+        ? await before()
+        : await executeStep(loop, step, { ...turn, scope: seen() }, given);
       given.set(step.id, output);
       const value = loop.turns.isRead(step.id) ? await showOutput(output) : undefined;
       if (value !== undefined) shown[step.id] = value;
@@ -110,7 +117,7 @@ async function carryTurn(loop: Loop, turn: Turn): Promise<readonly DataRecord[]>
   }
 }
 
-async function carryStep(
+async function executeStep(
   { context, turns }: Loop,
   step: BlueprintNode,
   { ordinal, scope }: Turn,
@@ -142,7 +149,7 @@ async function showOutput(output: StepOutput): Promise<Json | undefined> {
   return data;
 }
 
-/** The same failure, which says where it was. */
+/** The same failure with its place. */
 function placed(error: unknown, place: string): unknown {
   if (error instanceof NodeFailure || error instanceof ExpressionError)
     error.message = `${place}: ${error.message}`;

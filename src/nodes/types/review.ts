@@ -40,14 +40,13 @@ const schema = Type.Object(
 /** docs/nodes/review.md. */
 export const node = defineNode({
   type: "review",
-  description:
-    "Waits for a person, who approves the records, edits them, leaves some out, or rejects the run.",
+  description: "Waits for a person who approves, edits or excludes records, or rejects the run.",
   schema,
   takes: "records",
   usesCredential: false,
   isGate: true,
   gives: () => "records",
-  // The person is the outside: what was decided is in the journal, and not asked again.
+  // The person is the external effect: the decision is in the journal and is not requested again.
   effect: () => "read",
   check: (config, common) =>
     config["on_timeout"] !== undefined && common?.timeoutMs === null
@@ -82,7 +81,7 @@ async function question({ node: self, expressions }: NodeContext, config: Static
   };
 }
 
-/** A longer text is cut: a title that came out too long is no reason to lose the run. */
+/** Longer text is cut: a title that is too long must not fail the run. */
 async function rendered(
   expressions: BoundExpressions,
   key: string,

@@ -51,7 +51,7 @@ export async function exchangeCode(
   const parameters = new URLSearchParams(callback);
   // RFC 9207 compares names; without one, the redirect URI of this strategy alone tells servers apart.
   if (!target.knowsIssuer) parameters.delete("iss");
-  const checked = await inWords("the answer of the target's own login", () =>
+  const checked = await asOidcError("the answer of the target's own login", () =>
     oauth.validateAuthResponse(server, client, parameters, request.state),
   );
   const { redirectUri, verifier } = request;
@@ -147,7 +147,7 @@ async function askForTokens(
   ask: () => Promise<oauth.TokenEndpointResponse>,
   refreshTokenBefore: string | null = null,
 ): Promise<TokenSet> {
-  const answer = await inWords("the token endpoint", ask);
+  const answer = await asOidcError("the token endpoint", ask);
   // RFC 9449: a token that is bound to a key is of no use without the key, which no login here has.
   if (answer.token_type !== "bearer")
     throw new LoginFailure(`${PLACE}: the token endpoint gave a token of another type than Bearer`);
@@ -166,7 +166,7 @@ async function askForTokens(
 }
 
 /** What went wrong without what was sent or received: the library's errors hold both. */
-async function inWords<T>(who: string, ask: () => T | Promise<T>): Promise<T> {
+async function asOidcError<T>(who: string, ask: () => T | Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
