@@ -221,7 +221,7 @@ const newBoundsCheck = (): BoundsCheck => ({ at: 0, depth: 0, values: 1, stringF
 
 /**
  * Whether JSON opens too many more brackets than it closes at some place, or has too many values; null: neither. Nothing is parsed. Of
- * what is no JSON it may say anything.
+ * what is not JSON it may say anything.
  */
 export function excessOf(text: string, bounds: JsonBounds): "depth" | "values" | null {
   return findExcess(text, bounds, newBoundsCheck(), text.length);

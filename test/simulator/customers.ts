@@ -7,6 +7,7 @@ import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
 import { findTriggeredBlueprint, triggerRun, triggerRunTogether } from "#actions/runs/trigger-run.ts";
 import type { Caller } from "#actions/services.ts";
 import { findAccountBySlug } from "#db/accounts.ts";
+import { StoreFailed } from "#blobs/store.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { isConnectionLost, isLockedOut } from "#db/connection/database-errors.ts";
 import { listOpenReviews } from "#db/runs/reviews.ts";
@@ -233,4 +234,6 @@ export class Customers {
 const isPassing = (error: unknown): boolean =>
   isConnectionLost(error) || isLockedOut(error) || (error instanceof Problem && error.status === 409);
 
-const isExpected = (error: unknown): boolean => isPassing(error) || error instanceof Problem;
+/** What a caller or an operator is told, as it is meant. */
+const isExpected = (error: unknown): boolean =>
+  isPassing(error) || error instanceof Problem || error instanceof StoreFailed;

@@ -148,17 +148,26 @@ const concurrency: Oracle = {
   },
 };
 
+/** A worker that has not heard of a lease gives it back with its next looks: until then it may have more than it has places. */
+const UNHEARD_MS = 20_000;
+const crowdedSince = new WeakMap<World, Map<string, number>>();
+
 /** A worker holds no more leases than it has places. */
 const places: Oracle = {
   name: "places of a worker",
   when: "moment",
-  look: async ({ db }) => {
+  look: async ({ db, world }) => {
     const rows = await db.query<{ owner: string; count: number }>(
       `select lease_owner as owner, count(*)::int as count from run where lease_owner is not null group by 1
        having count(*) > $1`,
       [PLACES],
     );
-    return rows.map(({ owner, count }) => `${owner} has ${count} runs, and ${PLACES} places`);
+    const before = crowdedSince.get(world);
+    const since = new Map(rows.map(({ owner }) => [owner, before?.get(owner) ?? world.nowMs]));
+    crowdedSince.set(world, since);
+    return rows
+      .filter(({ owner }) => world.nowMs - (since.get(owner) ?? world.nowMs) > UNHEARD_MS)
+      .map(({ owner, count }) => `${owner} has ${count} runs, and ${PLACES} places`);
   },
 };
 

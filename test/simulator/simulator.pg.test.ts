@@ -8,7 +8,7 @@ import { storyOf } from "./story.ts";
 
 /** Seeds that have found something, with what it was. */
 const KEPT_SEEDS: readonly number[] = [];
-const FAST = 3;
+const FAST = 2;
 const SEEDS = Array.from({ length: 60 }, (_, index) => index + 1);
 const TWICE = 20;
 
