@@ -213,7 +213,7 @@ test("an account secret is kept for its origins, replaced and deleted, and no pa
   await dialog.getByRole("button", { name: "Replace secret" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Delete NORTHWIND" }).click();
-  await dialog.getByText("strat_bank names NORTHWIND: sign-ins and runs of this strategy fail").waitFor();
+  await dialog.getByText("strat_bank uses NORTHWIND: sign-ins and runs of this strategy fail").waitFor();
   assert.ok(!(await page.content()).includes(canary));
   await dialog.getByRole("button", { name: "Delete permanently" }).click();
   await page.getByRole("heading", { name: "No secrets yet" }).waitFor();
@@ -221,7 +221,7 @@ test("an account secret is kept for its origins, replaced and deleted, and no pa
 
 test("a credential is deleted after a question; the audit log knows, and every chain is in order", async () => {
   await goTo("/sessions", "Sessions");
-  await page.getByText("Completed").waitFor();
+  await page.getByText("Completed", { exact: true }).waitFor();
   await assertAccessible("sessions");
   await goTo("/credentials", "Credentials");
   await assertAccessible("credentials");
