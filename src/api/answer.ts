@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Answer } from "#actions/replay-or-run.ts";
 
-/** Sends what an action answered. Spec, Idempotency 3: a replay says so in a header, and nowhere else. */
+/** Sends an action's answer. Spec, Idempotency 3: a replay is marked only by a header. */
 export function sendAnswer(
   reply: FastifyReply,
   outcome: { readonly answer: Answer; readonly replayed: boolean },

@@ -27,7 +27,7 @@ export const getRunResults: Handler = async (services, request, reply) => {
   return sendJson(reply, await readRunResults(services, caller, run, readDeliveryMethod(request)));
 };
 
-/** docs/api.md#cancelling. It has no body: what is sent as one is not looked at. */
+/** docs/api.md#cancelling. It has no body; one that is sent is ignored. */
 export const postRunCancel: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const runId = pathParameter(request, "runId");

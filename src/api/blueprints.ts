@@ -22,13 +22,13 @@ import { pathParameter, type Handler } from "./request.ts";
 export const postTrigger: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
   const blueprintKey = pathParameter(request, "blueprintKey");
-  // Both in one round trip to the database; the Blueprint's refusals come first.
+  // Both in one round trip to the database; problems of the Blueprint take precedence.
   const keyed = findKey(services, caller, request);
   keyed.catch(() => {});
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const { key, stored } = await keyed;
   const body = await readTriggerBody(services, request, caller);
-  // Also of a replay, whose body is the same, and of a refusal: a misspelled key is why metadata is missing.
+  // Also for a replay, whose body is the same, and for a refusal: a misspelled key may be the reason that metadata is missing.
   reportIgnoredKeys(request, reply, ignoredKeys(body.values.keys(), routingTableOf(version)));
   let kept: ReadonlySet<string> = new Set();
   const place = services.quotas.open(caller.account.id);
@@ -52,18 +52,18 @@ export const postTrigger: Handler = async (services, request, reply) => {
     }
     return sendAnswer(reply, outcome);
   } catch (error) {
-    // When the connection broke, the COMMIT may have been done all the same: the sweep takes what no run names.
+    // If the connection broke, the COMMIT may still have succeeded: the sweep removes files that no run refers to.
     isMade = isPassingFailure(error);
     if (isMade) kept = new Set(body.values.keys());
     throw error;
   } finally {
     place.settle(isMade);
-    // Files of a request that made no run are nobody's, and so are those under keys that the Blueprint ignores.
+    // Files of a request that created no run are removed, and so are those under keys that the Blueprint ignores.
     await body.discard(kept);
   }
 };
 
-/** The request's key, and what is stored under it. Throws Problem 422. */
+/** The request's key and the record stored under it. Throws Problem 422. */
 async function findKey(
   services: Services,
   caller: Caller,

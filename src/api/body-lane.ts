@@ -4,19 +4,19 @@ import { FairQueue } from "#lib/fair-queue.ts";
 
 /** Bytes of bodies. */
 interface LaneBounds {
-  /** In all, whether read yet or not. */
+  /** The total, read or not. */
   readonly bytesMax: number;
-  /** Being read or parsed at once: what is held in memory. */
+  /** The bytes being read or parsed at a time, which are held in memory. */
   readonly readBytesMax: number;
-  /** Of these, one sender's, unless it is a single body. */
+  /** One sender's share of these, unless it is a single body. */
   readonly senderReadBytesMax: number;
 }
 
 /** The right to read a body. */
 export interface Turn {
-  /** The body is longer than was said. Throws Problem 503 when there is no room for it. */
+  /** The body is longer than declared. Throws Problem 503 when there is no room for it. */
   grow(bytes: number): void;
-  /** The body is parsed, or given up. */
+  /** The body has been parsed or discarded. */
   end(): void;
 }
 
@@ -34,8 +34,8 @@ interface Held {
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * Large bodies wait here before they are read: until then a body stays where it is, in its sender's hands, and costs us the socket's
- * buffer. Senders take turns. When there are too many bytes, the sender that has brought most is refused.
+ * Large bodies wait here before they are read: until then a body stays at its sender and takes only the socket's
+ * buffer. Senders take turns. When there are too many bytes, the sender with the most bytes is refused.
  */
 export class BodyLane {
   readonly #bounds: LaneBounds;
@@ -58,7 +58,7 @@ export class BodyLane {
     return await waiting.settle.promise;
   }
 
-  /** Refuses what others have brought beyond this sender's own and was not begun, if that is enough; else there is no room. */
+  /** Makes room by refusing waiting bodies of senders with more bytes than this one; if that is not enough, there is no room. */
   #makeRoom(sender: string, bytes: number): void {
     const refused: Waiting[] = [];
     while (this.#bytes + bytes > this.#bounds.bytesMax) {
@@ -102,7 +102,7 @@ export class BodyLane {
       const next = this.#queue.take((name, { bytes }) => {
         const own = this.#held.get(name)?.readBytes ?? 0;
         if (isFull || (own > 0 && own + bytes > this.#bounds.senderReadBytesMax)) return false;
-        // Nobody behind it goes first: a long body would wait forever among short ones.
+        // No later body overtakes it: otherwise a long body would wait forever among short ones.
         isFull = this.#readBytes > 0 && this.#readBytes + bytes > this.#bounds.readBytesMax;
         return !isFull;
       });

@@ -1,15 +1,15 @@
 /**
  * Counts the delimiters of a multipart body as it comes: one before each part and one at the end (RFC 2046, 5.1.1; they occur
- * nowhere else). The parser skips a part that it can't name and says nothing: only the count tells.
+ * nowhere else). The parser silently skips a part without a name; only the count shows it.
  */
 export function countDelimiters(boundary: string): { add(chunk: Buffer): void; readonly count: number } {
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  // The first one needs no line break before it.
+  // The first delimiter needs no line break before it.
   let tail: Buffer = Buffer.from("\r\n", "latin1");
   let count = 0;
   return {
     add: (chunk) => {
-      // Across the border of two chunks; what is shorter than a delimiter holds none by itself.
+      // A delimiter may span two chunks; the carried rest is shorter than a delimiter and contains none itself.
       const border = Buffer.concat([tail, chunk.subarray(0, delimiter.length - 1)]);
       count += occurrences(border, delimiter) + occurrences(chunk, delimiter);
       tail = Buffer.concat([tail, chunk.subarray(-delimiter.length)]).subarray(1 - delimiter.length);

@@ -6,7 +6,7 @@ import { sendAnswer } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { pathParameter, type Handler } from "./request.ts";
 
-/** Spec, DELETE /credentials/{credentialId}. It has no body: what is sent as one is not looked at. */
+/** Spec, DELETE /credentials/{credentialId}. It has no body; one that is sent is ignored. */
 export const deleteCredentialById: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "credentials:delete" });
   const key = readIdempotencyKey(request);

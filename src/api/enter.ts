@@ -12,8 +12,8 @@ import { Problem } from "#domain/problem.ts";
 import { authorizationOf } from "./request.ts";
 
 /**
- * The first step of every handler: who calls (401), not too often (429), and with the scope for it (403); null: there is nothing that
- * wants one. Nothing of the body is read for it.
+ * The first step of every handler: authentication (401), rate limit (429) and scope (403); null: the route needs
+ * none. It reads nothing of the body.
  */
 export async function enter(
   services: Services,

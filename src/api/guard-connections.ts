@@ -4,15 +4,15 @@ import type { Socket } from "node:net";
 import { Problem } from "#domain/problem.ts";
 import { clientErrorAnswer } from "./render-problem.ts";
 
-/** A body up to here is read to its end though nobody wants it, so that the connection can be used again. */
+/** An unused body up to this size is read to its end, so that the connection can be reused. */
 const UNREAD_BYTES_MAX = 65_536;
 /** How long a refused connection stays open, unread, so that the answer arrives before the reset. */
 const LINGER_MS = 500;
 
-/** Node's own limit answers what is pipelined after it without our envelope. */
+/** Node.js's own limit would answer later pipelined requests without the error envelope. */
 const REQUESTS_PER_CONNECTION_MAX = 1_000;
 
-/** What is known of a connection: the answers that it is still owed, in order, and how many requests came. */
+/** The state of a connection: its pending answers in order, and the number of its requests. */
 interface Ledger {
   readonly owed: Set<ServerResponse>;
   requests: number;
@@ -20,7 +20,7 @@ interface Ledger {
 
 const ledgers = new WeakMap<Duplex, Ledger>();
 
-/** What `node:http` would do by itself without our envelope, or before authentication. docs/decisions/0028. */
+/** Replaces behaviour of `node:http` that would answer without the error envelope, or before authentication. docs/decisions/0028. */
 export function guardConnections(server: Server): void {
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     const ledger = ledgers.get(request.socket) ?? { owed: new Set(), requests: 0 };
@@ -30,7 +30,7 @@ export function guardConnections(server: Server): void {
     if (++ledger.requests >= REQUESTS_PER_CONNECTION_MAX) response.shouldKeepAlive = false;
   });
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    // `100 Continue` is said when somebody starts to read the body, which is after authentication.
+    // `100 Continue` is sent when the body is first read, which is after authentication.
     const continueWhenRead = (event: string | symbol): void => {
       if (event !== "data" && event !== "readable") return;
       request.off("newListener", continueWhenRead);
@@ -39,7 +39,7 @@ export function guardConnections(server: Server): void {
     request.on("newListener", continueWhenRead);
     server.emit("request", request, response);
   });
-  // RFC 9110, 10.1.1: an expectation that we don't know may be ignored.
+  // RFC 9110, 10.1.1: an unknown expectation may be ignored.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => {});
@@ -47,7 +47,7 @@ export function guardConnections(server: Server): void {
   });
 }
 
-/** Answers what the HTTP parser refuses, after the answers to the requests before it. */
+/** Answers a request that the HTTP parser refuses, after the answers to earlier requests. */
 export function refuseConnection(error: { readonly code?: string }, socket: Socket): void {
   if (!socket.writable) return void socket.destroy();
   const answers = [...(ledgers.get(socket)?.owed ?? [])];
@@ -67,8 +67,8 @@ function refuse(socket: Duplex, error: { readonly code?: string }): void {
 }
 
 /**
- * Refuses what is HTTP but no request for us: two `Host` headers, an absolute form, `Upgrade`. Throws Problem 400, and 503 for
- * what is pipelined after a connection's last request.
+ * Refuses valid HTTP that this service does not accept: two `Host` headers, an absolute form, `Upgrade`. Throws Problem 400, and 503 for
+ * requests pipelined after a connection's last one.
  */
 export function checkRequestShape(request: IncomingMessage): void {
   if ((ledgers.get(request.socket)?.requests ?? 0) > REQUESTS_PER_CONNECTION_MAX) {
@@ -91,16 +91,16 @@ export function checkRequestShape(request: IncomingMessage): void {
 }
 
 /**
- * Whether the connection must end with the answer, because reading what is left of the body costs too much. Then it lingers,
+ * Whether the connection must end with the answer, because reading the rest of the body costs too much. Then it lingers,
  * unread, so that the caller gets the answer before the reset.
  */
 export function endsWithAnswer(request: IncomingMessage): boolean {
   if (!isBodyLeftUnread(request)) return false;
   const { socket } = request;
-  // What Node calls when the answer is written: it would reset the connection at once, and the answer with it.
+  // Node.js calls this when the answer is written; it would reset the connection at once, and the answer with it.
   socket.destroySoon = () => {
     socket.end();
-    // After Node's own reading on, which was for a connection that is kept.
+    // After Node.js has read on, as it does for a connection that is kept.
     setImmediate(() => socket.pause());
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   };

@@ -1,22 +1,22 @@
 import type { IncomingMessage, Server } from "node:http";
 
-/** How slowly a body may come: what it costs us to keep it open is a connection, and a file that is half written. */
+/** The minimum pace of a body: a slow one occupies a connection and an incomplete file. */
 export interface Pace {
-  /** Waited for in any case. */
+  /** The minimum time. */
   readonly graceMs: number;
-  /** Each byte that has come allows for more time: at this pace a body never ends too early. */
+  /** Each received byte extends the time: a body of this pace is never ended. */
   readonly bytesPerSecondMin: number;
   readonly lookEveryMs: number;
 }
 
 interface Body {
   readonly bytesBefore: number;
-  /** How long it was the caller's turn. What we are slow to take is no fault of the caller's. */
+  /** The time spent waiting for the caller. Time in which the service did not read is not counted. */
   waitedMs: number;
 }
 
 /**
- * Ends requests whose body comes slower than the pace, as node's own time limit does: with a 408 in our envelope. docs/decisions/0028.
+ * Ends requests whose body is slower than the pace, as Node.js's own time limit does: with a 408 in the error envelope. docs/decisions/0028.
  */
 export function guardPace(server: Server, pace: Pace): void {
   const bodies = new Map<IncomingMessage, Body>();

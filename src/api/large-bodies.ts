@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { FairQueue } from "#lib/fair-queue.ts";
 import { canonicalJsonInSteps, NumberText, runSteps, type JsonTree, type Steps } from "#lib/json-text.ts";
 
-/** From here on, working on a body takes long enough to be felt by others. */
+/** From this size, processing a body noticeably delays other requests. */
 export const LARGE_BYTES = 65_536;
 
 const waiting = new FairQueue<() => void>();
@@ -11,15 +11,15 @@ let isBusy = false;
 /** Long enough for a small request to be authenticated, looked up and answered. */
 const BETWEEN_MS = 20;
 
-/** How long others wait at most, and how long they have then: a small request comes back to the loop for each of its queries. */
+/** The maximum length of a slice, and of the pause after it: a small request returns to the event loop for each of its queries. */
 const SLICE_MS = 3;
 const BETWEEN_SLICES_MS = 2;
 
 const pause = async (): Promise<void> => await sleep(BETWEEN_MS, undefined, { ref: false });
 
 /**
- * Work on large bodies is done in slices, and on one body at a time with a pause after each: many at once must not hold up who
- * asks for little. Senders take turns.
+ * Large bodies are processed in slices, one body at a time, with a pause after each slice: many at once must not delay
+ * small requests. Senders take turns.
  */
 export async function inTurn<T>(sender: string, steps: Steps<T>): Promise<T> {
   if (isBusy) await new Promise<void>((resolve) => waiting.push(sender, resolve));
@@ -56,7 +56,7 @@ export async function writeCanonical(sender: string, body: JsonTree): Promise<st
 
 const VALUE_BYTES = 8;
 
-/** What is left of a budget when a tree is paid from it; below 0 it is not looked at any further. */
+/** The rest of a budget after the cost of a tree; it stops counting below 0. */
 function bytesLeft(tree: JsonTree, budget: number): number {
   let left = budget - VALUE_BYTES;
   if (typeof tree === "string") return left - tree.length;

@@ -4,20 +4,20 @@ import { networkOf } from "#domain/client-address.ts";
 import { assert } from "#lib/assert.ts";
 
 export interface ConnectionLimits {
-  /** Of one client. */
+  /** Connections per client. */
   readonly perClientMax: number;
-  /** Of all, from which on idle ones are closed sooner. */
+  /** The total from which idle ones are closed sooner. */
   readonly many: number;
   readonly allMax: number;
   readonly keepAliveMs: number;
   readonly keepAliveOfManyMs: number;
-  /** Whose connections are those of many clients, and are not counted by address. */
+  /** Proxies, whose connections serve many clients and are not counted by address. */
   readonly isNeighbour: (peer: string) => boolean;
 }
 
 /**
- * Finding M10: connections of one client can't take the places of all. What is too many is reset before HTTP knows of it; an IPv6 client
- * is its /64.
+ * Finding M10: one client can't occupy all connections. Connections beyond the limit are reset before HTTP parsing; an IPv6 client
+ * is counted by its /64 network.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits): void {
   const [serve, ...others] = server.listeners("connection") as ((this: Server, socket: Socket) => void)[];

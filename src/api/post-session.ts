@@ -11,11 +11,11 @@ import { readJsonObject, senderOf } from "./read-body.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { reportIgnoredKeys } from "./report-ignored-keys.ts";
 
-/** A collection of sessions, and how one is made from a body. */
+/** A collection of sessions, and how a session is created from a body. */
 export interface SessionKind {
   /** The path's last part. */
   readonly collection: string;
-  /** Keys of a body that mean something. */
+  /** The known keys of a body. */
   readonly keys: readonly string[];
   /** Throws Problem 422. Called where the body's effect happens: a replay is not checked again. */
   readonly create: (caller: Caller, body: ReadonlyMap<string, JsonTree>) => Parameters<typeof replayOrRun>[2];

@@ -9,12 +9,12 @@ import { JsonTextError, parseJsonInSteps, runSteps, type JsonTree } from "#lib/j
 import { bodyLane, type Turn } from "./body-lane.ts";
 import { inTurn, LARGE_BYTES } from "./large-bodies.ts";
 
-/** A trigger's body in either encoding, read. */
+/** A trigger's body, parsed from either encoding. */
 export interface ReadBody {
   readonly values: TriggerBody;
-  /** For a fingerprint: of a large body it costs as much as reading it. */
+  /** The text for the fingerprint; for a large body it costs as much as reading it. */
   print(): BodyPrint;
-  /** Removes the files that were stored while the body was read, but for those of these parts. */
+  /** Removes the files that were stored while the body was read, except those of these parts. */
   discard(kept: ReadonlySet<string>): Promise<void>;
 }
 
@@ -26,17 +26,17 @@ export function tooLarge(what: string): Problem {
   });
 }
 
-/** How much of a JSON body is read, and whose it is. */
+/** The limit of a JSON body, and its sender. */
 interface BodyLimit {
   readonly bytesMax: number;
-  /** Who has been authenticated; null: nobody, and then no body is large. */
+  /** The authenticated caller; null: none, and then the limit admits no large body. */
   readonly sender: string | null;
 }
 
 /** A customer's backend, by its key. */
 export const senderOf = ({ keyId }: Caller): string => `key/${keyId}`;
 
-/** What a body takes of the lane that does not say how long it is, until it turns out to be longer. */
+/** The reservation in the lane for a body without a declared length, until it turns out to be longer. */
 const UNKNOWN_BYTES = limits.jsonBodyBytesMax;
 
 /** The whole body. A large one is read when its turn has come. Throws Problem 413 and 503. */
@@ -58,14 +58,14 @@ async function readBytes(request: FastifyRequest, bytesMax: number, lane: LaneOf
         await lane.enter(size > UNKNOWN_BYTES ? bytesMax : UNKNOWN_BYTES);
     }
   } catch (error) {
-    // The caller went: no fault of ours, whatever code its connection ended with.
+    // The caller disconnected: not a fault of the service, whatever the connection's error code.
     if (!(error instanceof Problem) && !request.raw.complete) throw malformed("The body ended early.");
     throw error;
   }
   return Buffer.concat(chunks);
 }
 
-/** One body's place in the lane, if it needs one. */
+/** A body's reservation in the lane, if it needs one. */
 class LaneOfOne {
   readonly sender: string | null;
   #turn: Turn | null = null;

@@ -19,8 +19,8 @@ interface Part {
 }
 
 /**
- * A multipart body: file parts are streamed to the object store while they are hashed, inline parts are kept as text. Whatever
- * ends the reading early leaves no file behind. Throws Problem 413, 415, 422.
+ * Reads a multipart body: file parts are streamed to the object store while they are hashed, inline parts are kept as text. If
+ * reading ends early, no file is left behind. Throws Problem 413, 415, 422.
  */
 export async function readMultipart(
   services: Services,
@@ -77,7 +77,7 @@ function openParser(request: FastifyRequest): InstanceType<typeof Busboy> {
 
 type FileStream = Readable & { truncated?: boolean };
 
-/** What is done with a part as it comes. Each gives what is wrong with it, which ends the reading. */
+/** Handlers of the parts as they arrive. Each returns a problem, which ends the reading. */
 interface PartHandlers {
   chunk(chunk: Buffer): void;
   field(name: string | undefined, value: string, isTruncated: boolean, type: string): Problem | null;
@@ -121,7 +121,7 @@ async function collectParts(
   try {
     await finished;
   } finally {
-    // No file may still be on its way into the store when the caller removes what was staged.
+    // No file may still be streaming into the store when the caller removes the staged files.
     await Promise.allSettled(files);
   }
   const parts = [...fields, ...(await Promise.all(files))];
@@ -131,7 +131,7 @@ async function collectParts(
   return parts;
 }
 
-/** Runs the parser over the body, to its end or to the first thing that is wrong. */
+/** Runs the parser over the body, to its end or to the first problem. */
 async function parseBody(
   request: FastifyRequest,
   parser: InstanceType<typeof Busboy>,
@@ -149,7 +149,7 @@ async function parseBody(
       request.raw.off("data", count);
       request.raw.unpipe(parser);
       reject(error);
-      // The code that stores a file waits for its end, which does not come any more.
+      // The code that stores a file waits for its end, which will not come.
       for (const stream of streams) stream.destroy(error);
       parser.destroy();
     };

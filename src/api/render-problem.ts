@@ -41,7 +41,7 @@ function problemOf(error: unknown): Problem {
   return new Problem("internal_error", UNEXPECTED, { cause: error });
 }
 
-/** What the framework refuses by itself. Its own faults (5xx) are ours, and unexpected. */
+/** Refusals by the framework. Its own faults (5xx) count as unexpected errors of the service. */
 function frameworkProblem(code: string, statusCode: number): Problem {
   if (code === "FST_ERR_BAD_URL" || code === "FST_ERR_MAX_PARAM_LENGTH" || statusCode === 404) {
     return new Problem("not_found", "Not found.");
@@ -51,7 +51,7 @@ function frameworkProblem(code: string, statusCode: number): Problem {
   });
 }
 
-/** Answers with the envelope; what is not the caller's doing is logged, by request id. */
+/** Answers with the envelope; failures that the caller did not cause are logged by request id. */
 export function renderProblem(log: Log, reply: FastifyReply, error: unknown): FastifyReply {
   const problem = problemOf(error);
   if (problem.status >= 500) {
@@ -67,7 +67,7 @@ export function renderProblem(log: Log, reply: FastifyReply, error: unknown): Fa
     .send(problemBody(problem));
 }
 
-/** A whole answer, as bytes on the socket, to what the HTTP parser refuses before there is a request. */
+/** A complete answer, as bytes on the socket, when the HTTP parser refuses the input before there is a request. */
 export function clientErrorAnswer(error: { readonly code?: string }): string {
   const [status, reason] =
     error.code === "HPE_HEADER_OVERFLOW"

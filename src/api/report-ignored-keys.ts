@@ -17,10 +17,10 @@ export function reportIgnoredKeys(
   if (keys.length > 0) reply.header("Ignored-Keys", writeKeys(keys));
 }
 
-/** RFC 7240, 2: preferences are separated by commas, over one or several headers; their parameters are not ours. */
+/** RFC 7240, 2: preferences are separated by commas, over one or several headers; their parameters are ignored. */
 function hasPreference(headers: readonly string[], wanted: string): boolean {
   return headers.some((header) =>
-    // A comma or semicolon in a quoted value separates nothing.
+    // A comma or semicolon inside a quoted value is not a separator.
     header
       .replaceAll(/"(?:[^"\\]|\\.)*"?/g, "")
       .split(",")
@@ -28,7 +28,7 @@ function hasPreference(headers: readonly string[], wanted: string): boolean {
   );
 }
 
-/** Percent-encoded, so that no name can end the header or stand for two; an empty name is `""`. */
+/** Percent-encoded, so that no name can end the header or be read as two; an empty name is `""`. */
 function writeKeys(keys: readonly string[]): string {
   let header = "";
   for (const key of keys.slice(0, limits.ignoredKeysMax)) {

@@ -13,7 +13,7 @@ import { renderProblem } from "./render-problem.ts";
 import type { Handler } from "./request.ts";
 import { getRunEvents } from "./run-events.ts";
 
-/** The public API, in the interface's order; then what we add to it. */
+/** The public API in the interface's order, followed by this service's extensions. */
 export function registerApi(app: FastifyInstance, services: Services): void {
   registerReference(app, services);
   registerIcon(app);
@@ -39,7 +39,7 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       api.get("/blueprint-runs/:runId/status", by(getRunStatus));
       api.get("/blueprint-runs/:runId/results", by(getRunResults));
 
-      // Extensions of ours: docs/decisions/0012.
+      // This service's extensions: docs/decisions/0012.
       api.post("/embedded-credential-sessions", by(postEmbeddedSession));
       api.get("/embedded-credential-sessions/:id", by(getEmbeddedSession));
       api.post("/blueprint-runs/:runId/cancel", by(postRunCancel));

@@ -8,7 +8,7 @@ import { pathParameter, type Handler } from "./request.ts";
 
 /** How long a client waits before it connects again after its stream was cut. */
 const RETRY_MS = 2_000;
-/** No more than this waits for a slow reader; what changes meanwhile is left out but for the newest. */
+/** The maximum that is buffered for a slow reader; of later changes only the newest is sent. */
 const AHEAD_BYTES = 1_024;
 
 /** docs/api.md#events: the run's status as Server-Sent Events. */
@@ -34,8 +34,8 @@ export const getRunEvents: Handler = async (services, request, reply) => {
 };
 
 /**
- * The id of the last event that the client has seen; 0 when it has seen none. Not malformed and never refused: the value is
- * the client's memory, and one that no event of this run has had is no memory of this run.
+ * The id of the last event that the client has seen; 0 when it has seen none. It is never refused: the value is
+ * the client's memory, and an id that no event of this run has had is ignored.
  */
 function readLastEventId(request: FastifyRequest, newest: number): number {
   const sent = request.raw.headersDistinct["last-event-id"] ?? [];
@@ -44,7 +44,7 @@ function readLastEventId(request: FastifyRequest, newest: number): number {
 }
 
 async function* writeEvents(events: AsyncIterable<RunEvent>): AsyncIterable<string> {
-  // At once, so that the client knows that it is connected, also when it has seen the present state.
+  // Sent at once, so that the client knows that it is connected even if it has seen the present state.
   yield `retry: ${RETRY_MS}\n\n`;
   for await (const event of events) {
     yield event === "unchanged"

@@ -66,7 +66,7 @@ const unreachable: Remedy = () =>
 const elsewhere: Remedy = ({ region }, actual) =>
   `is in another region than ${region ?? "the one that is set"}${actual === null ? "" : `: in ${actual}`}. Set LATCHKEY_S3_REGION.`;
 
-const busy: Remedy = () => "has too much to do. It is asked again.";
+const busy: Remedy = () => "is overloaded. The request is retried.";
 
 const REMEDIES: Readonly<Record<string, Remedy>> = {
   NoSuchBucket: () => "does not exist. Make the bucket, or set LATCHKEY_S3_BUCKET right.",

@@ -280,7 +280,7 @@ export const blueprintSchema = Type.Object(
     ),
     hosts: origins("Origins that nodes without a credential may send requests to"),
     insecure,
-    timeout: duration("How long a run may take; default 30m"),
+    timeout: duration("Maximum duration of a run; default 30m"),
     retention: duration("How long the data of ended runs is kept; default the account's"),
     nodes: Type.Array(Type.Unknown(), { minItems: 1, maxItems: configLimits.nodesMax }),
     retired,

@@ -92,7 +92,7 @@ function decodeFile(bytes: ArrayBuffer): string {
 }
 
 function unreadable(): Problem {
-  return new Problem("validation_error", "The form must be sent as its page says.", { status: 415 });
+  return new Problem("validation_error", "The form was not sent in the expected encoding.", { status: 415 });
 }
 
 function tooLarge(): Problem {

@@ -11,7 +11,7 @@ test("each line of the threat table names a test", () => {
   const page = readFileSync(join(root, "docs/security.md"), "utf8");
   const [, table = ""] = page.split("## Against whom");
   const lines = table.split("\n## ", 1)[0]?.split("\n") ?? [];
-  const rows = lines.filter((line) => line.startsWith("| ") && !line.startsWith("| who |"));
+  const rows = lines.filter((line) => line.startsWith("| ") && !line.startsWith("| attacker |"));
   assert.ok(rows.length >= 13, String(rows.length));
   const bare = rows.filter((line) => !/`test\/[\w./-]+\.ts`/.test(line));
   assert.deepEqual(bare, []);

@@ -99,7 +99,7 @@ const orphaned = (key: string, isPurged: boolean): InvariantFinding => ({
   place: `object ${key}`,
   problem: isPurged
     ? "it still exists, though its run is purged"
-    : "no row names it, and no sweep has removed it in time",
+    : "no row refers to it, but no sweep has removed it in time",
   remedy: SWEEP,
 });
 

@@ -95,7 +95,7 @@ export const listCredentialSessions = defineOperation({
         strategy: text("The strategy's id (`strat_...`)."),
         name: orNull(text("The caller's label.")),
         status: text("pending, completed or expired."),
-        credential_id: orNull(text("The credential that it created.")),
+        credential_id: orNull(text("The credential that the session created.")),
         created_at: time("When it was created."),
         expires_at: time("When it expires."),
         completed_at: orNull(time("When it was completed.")),

@@ -9,7 +9,7 @@ const waiting = Type.Array(
       "The reason for waiting: `place`: a concurrency limit; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `worker`; `nothing`: it is running.",
     ),
     runs: count("Number of runs."),
-    oldest_at: time("When the oldest began to wait."),
+    oldest_at: time("The time at which the oldest began to wait."),
   }),
   { description: "Runs that have not ended." },
 );

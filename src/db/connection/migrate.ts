@@ -279,7 +279,7 @@ function nextOf(migrations: readonly Migration[], applied: readonly Applied[]): 
     if (migration.sha256 !== row.sha256) {
       throw new Error(
         `${migration.file} was changed after it had been applied to this database. ` +
-          "Put back the file as it was, and write the change as a new migration.",
+          "Restore the original file, and write the change as a new migration.",
       );
     }
   }

@@ -101,7 +101,7 @@ function belongingCheck({ child, parent, on, ids, also, isOptional }: Belonging)
     name: `account_${child}_${column}`,
     problem: `it and its ${parent.replaceAll("_", " ")} do not belong together`,
     remedy:
-      "stop the service: one account may see what is another's. Restore a backup, and report this line as a defect",
+      "stop the service: one account may see another's data. Restore a backup, and report this line as a defect",
     find: `select '${child} ' || concat_ws(' ', ${ids.map((id) => `child.${id}`).join(", ")}) as place
       from ${child} child ${isOptional ? "" : "left "}join ${parent} parent on ${on}
       where child.${column} is not null and (${differs.join(" or ")})`,

@@ -1,6 +1,6 @@
 import { NOT_BY_US, type RowCheck } from "./row-check.ts";
 const DELETE_IT =
-  "if a backup was restored: latchkey restore-reconcile, before the service is started; else delete it by the API";
+  "if a backup was restored: latchkey restore-reconcile, before the service is started; otherwise delete it by the API";
 
 const ofSessions = (where: string): string =>
   `select 'credential_session ' || session.id as place from credential_session session where ${where}`;
@@ -17,7 +17,7 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V6",
     name: "session_shape",
-    problem: "it is completed without a credential or a time, or the other way round",
+    problem: "it is completed without a credential or a time, or has them without being completed",
     remedy: NOT_BY_US,
     find: ofSessions(`status not in ('pending', 'completed') or (status = 'completed') <> (credential_id is not null)
       or (status = 'completed') <> (completed_at is not null)`),
@@ -26,13 +26,14 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
     invariant: "V6",
     name: "session_late",
     problem: "it was completed after it had expired",
-    remedy: "its owner's consent had lapsed: delete the credential by the API, and ask for it again",
+    remedy:
+      "its session was no longer valid: delete the credential by the API, and ask the end user to connect again",
     find: ofSessions(`completed_at >= expires_at`),
   },
   {
     invariant: "V6",
     name: "session_credential_gone",
-    problem: "its credential is not there, and nobody deleted it",
+    problem: "its credential is missing, although it was not deleted",
     remedy: "restore the backup that has the credential, or let its owner connect again",
     find: ofSessions(`status = 'completed' and completed_at >= (select applied_at from schema_migration where version = 7)
       and not exists (select from credential where credential.id = session.credential_id)
@@ -62,7 +63,7 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V7",
     name: "credential_deleted",
-    problem: "it was deleted, and is there",
+    problem: "it was deleted, but still exists",
     remedy: DELETE_IT,
     find: `select 'credential ' || id as place from credential
       where exists (select from ${DELETED} where deleted.subject_id = credential.id)`,
@@ -70,8 +71,8 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V7",
     name: "credential_left_over",
-    problem: "its credential is gone, and this is left of it",
-    remedy: "delete the row: nothing reads it any more, and it holds what was to be forgotten",
+    problem: "its credential was deleted, but this row remains",
+    remedy: "delete the row: nothing reads it any more, and it contains data that should have been deleted",
     find: ["login_session", "oauth_token", "totp_use"].map(leftOf).join(" union all "),
   },
   {
@@ -88,7 +89,7 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
     invariant: "V7",
     name: "opened_after_delete",
     problem: "a run opened a credential more than 10 s after it had been deleted",
-    remedy: "look at what the run did with it (latchkey audit export), and report this line as a defect",
+    remedy: "find out what the run did with it (latchkey audit export), and report this line as a defect",
     find: `select 'audit_entry ' || opened.id || ' of ' || opened.subject_id as place
       from audit_entry opened join ${DELETED} on deleted.subject_id = opened.subject_id
       where opened.action = 'credential.open' and opened.occurred_at > deleted.occurred_at + interval '10 seconds'`,
@@ -96,8 +97,8 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V11",
     name: "object_of_no_run",
-    problem: "it is kept for no run: nothing would ever purge it",
-    remedy: "delete the row; the object goes with the next sweep",
+    problem: "it belongs to no run: nothing would ever purge it",
+    remedy: "delete the row; the next sweep removes the object",
     find: `select 'blob ' || key as place from blob where run_id is null`,
   },
 ];

@@ -1,6 +1,6 @@
 import { NOT_BY_US, type RowCheck } from "./row-check.ts";
 const NO_REPLAY =
-  "delete the row before its caller retries (what it retries is then done anew), or restore the backup that has both";
+  "delete the row before its caller retries (the retry is then executed as a new request), or restore the backup that has both";
 
 /** Answers that are replayed still; `id`: what their body names. The rest of a body is nobody's business here. */
 const ANSWERS = `(select 'idempotency_key ' || account_id || ' ' || encode(key_hash, 'hex') as place, account_id, status, body,
@@ -42,14 +42,14 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V1",
     name: "answer_missing",
-    problem: "a key was claimed, and its answer is not there: its caller would never get one",
+    problem: "a key was claimed, but its answer is missing: its caller would never get one",
     remedy: NO_REPLAY,
     find: `select place from ${ANSWERS} where status is null or body is null`,
   },
   {
     invariant: "V1",
     name: "answer_without_run",
-    problem: "a trigger was acknowledged, and there is no such run",
+    problem: "a trigger was acknowledged, but its run does not exist",
     remedy: NO_REPLAY,
     find: `select place from ${ANSWERS} where (status = 202 or status = 201 and ${IS_RUN})
       and not exists (select from run where run.account_id = answer.account_id and run.id = answer.id)`,
@@ -57,7 +57,7 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V1",
     name: "answer_without_session",
-    problem: "a session was acknowledged, and there is no such session",
+    problem: "a session was acknowledged, but does not exist",
     remedy: NO_REPLAY,
     find: `select place from ${ANSWERS} where status = 201 and not ${IS_RUN} and not exists
       (select from credential_session session where session.account_id = answer.account_id and session.id = answer.id
@@ -67,7 +67,7 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V1",
     name: "answer_without_cancel",
-    problem: "a cancel was acknowledged, and its run is not cancelled",
+    problem: "a cancellation was acknowledged, but its run is not cancelled",
     remedy: NO_REPLAY,
     find: `select place from ${ANSWERS} where status = 200 and not exists
       (select from run where run.account_id = answer.account_id and run.id = answer.id and run.status = 'cancelled')`,
@@ -75,14 +75,14 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V1",
     name: "answer_twice",
-    problem: "two keys were answered with it: one request had no effect of its own",
+    problem: "two keys refer to it: one request had no effect of its own",
     remedy: NOT_BY_US,
     find: `select id as place from ${ANSWERS} where status in (201, 202) and id is not null group by id having count(*) > 1`,
   },
   {
     invariant: "V12",
     name: "answer_changed",
-    problem: "what a retry would be answered is not what the first caller was told of the run",
+    problem: "the stored answer differs from the run's first answer",
     remedy: NO_REPLAY,
     find: `select place from ${ANSWERS} join run on run.id = answer.id where answer.status in (201, 202)
       and body <> convert_to('{"id":"' || run.id || '","run_key":"' || run.run_key || '",' || case answer.status
@@ -99,22 +99,22 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   },
   audit(
     "session_entry",
-    "a session was created, and the log does not have exactly one entry of it",
+    "a session was created, but the log does not have exactly one entry for it",
     oneEach("credential_session", "session.create", `embedded_session_id is null and ${since("created_at")}`),
   ),
   audit(
     "embedded_session_entry",
-    "an embedded session was created, and the log does not have exactly one entry of it",
+    "an embedded session was created, but the log does not have exactly one entry for it",
     oneEach("embedded_credential_session", "embedded_session.create", since("created_at")),
   ),
   audit(
     "credential_entry",
-    "a credential was submitted, and the log does not have exactly one entry of it",
+    "a credential was submitted, but the log does not have exactly one entry for it",
     oneEach("credential", "credential.submit", since("created_at")),
   ),
   audit(
     "cancel_entry",
-    "a run was cancelled, and the log does not have exactly one entry of it",
+    "a run was cancelled, but the log does not have exactly one entry for it",
     `select 'run ' || run.id || ' (' || coalesce(entry.count, 0) || ')' as place from run left join (
        select run_id, count(*) from audit_entry
        where action = 'run.cancel' or (action = 'review.decide' and detail like '%"decision":"rejected"%')
@@ -123,18 +123,18 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   ),
   audit(
     "review_entry",
-    "a review was decided, and the log does not have exactly one entry of it",
+    "a review was decided, but the log does not have exactly one entry for it",
     oneEach("review", "review.decide", "review.decided_at is not null"),
   ),
   audit(
     "write_entry",
-    "a person decided on writes of the run, and the log has fewer entries of it",
+    "an operator decided on writes of the run, but the log has fewer entries for them",
     `select 'run ' || run_id as place from run_write left join ${entries("write.decide")} on entry.subject_id = run_id
      where decided_by is not null group by run_id, entry.count having count(*) > coalesce(entry.count, 0)`,
   ),
   audit(
     "key_entry",
-    "an API key was made, and the log does not have exactly one entry of it",
+    "an API key was created, but the log does not have exactly one entry for it",
     oneEach(
       "api_key",
       "key.create",
@@ -143,7 +143,7 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   ),
   audit(
     "key_change_entry",
-    "an API key was revoked or replaced, and the log has no entry of it",
+    "an API key was revoked or replaced, but the log has no entry for it",
     `select 'api_key ' || key.id as place from api_key key
      where revoked_at is not null and ${since("revoked_at")}
          and not exists (select from audit_entry entry where action in ('key.revoke', 'key.rotate') and entry.subject_id = key.id)
@@ -152,17 +152,17 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   ),
   audit(
     "operator_entry",
-    "an operator was made, and the log does not have exactly one entry of it",
+    "an operator was created, but the log does not have exactly one entry for it",
     oneEach("operator", "operator.create", since("created_at")),
   ),
   audit(
     "entry_without_session",
-    "the log says that a session was created, and there is none",
+    "the log has the creation of a session that does not exist",
     extra("session.create", `not exists (select from credential_session where id = entry.subject_id)`),
   ),
   audit(
     "entry_without_embedded_session",
-    "the log says that an embedded session was created, and there is none",
+    "the log has the creation of an embedded session that does not exist",
     extra(
       "embedded_session.create",
       `not exists (select from embedded_credential_session where id = entry.subject_id)`,
@@ -170,7 +170,7 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   ),
   audit(
     "entry_without_credential",
-    "the log says that a credential was submitted, and no session was completed with it",
+    "the log has a submitted credential, but no session was completed with it",
     extra(
       "credential.submit",
       `not exists (select from credential_session where credential_id = entry.subject_id)`,
@@ -178,12 +178,12 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   ),
   audit(
     "entry_without_cancel",
-    "the log says that a run was cancelled, and it was not",
+    "the log has the cancellation of a run that was not cancelled",
     extra("run.cancel", `not exists (select from run where id = entry.subject_id and status = 'cancelled')`),
   ),
   audit(
     "entry_without_decision",
-    "the log says that a review was decided, and it was not",
+    "the log has the decision of a review that was not decided",
     extra("review.decide", `exists (select from review where id = entry.subject_id and decided_at is null)`),
   ),
 ];

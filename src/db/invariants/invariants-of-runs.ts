@@ -37,19 +37,19 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "run_status",
-    "its status is none of the table, or does not agree with `ended_at`",
+    "its status is not valid, or does not agree with `ended_at`",
     ofRuns(`status not in (${list(RUN_STATUSES)}) or (status in (${TERMINAL})) <> (ended_at is not null)`),
   ),
   check(
     "V2",
     "run_error",
-    "a run has an error if and only if it failed, and this one has not",
+    "it has an error without having failed, or failed without an error",
     ofRuns(`(status = 'failed') <> (error_kind is not null)`),
   ),
   check(
     "V2",
     "run_times",
-    "its times are not in order: it started after its end, or before it was `running`",
+    "its times are inconsistent: it started after its end, or before it was `running`",
     ofRuns(`started_at > ended_at or (status = 'queued' and started_at is not null)
       or (status in ('running', 'completed') and started_at is null)`),
   ),
@@ -65,13 +65,13 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "run_ended_held",
-    "it has ended, and a worker still holds it",
+    "it has ended, but a worker still holds it",
     ofRuns(`ended_at is not null and lease_owner is not null`),
   ),
   check(
     "V2",
     "run_worked_after_end",
-    "a node of it was begun after its end",
+    "one of its nodes was started after its end",
     `${ofSteps(`run_step.started_at > run.ended_at + ${LATE}`)} union all
      ${ofWrites(`run_write.started_at > run.ended_at + ${LATE}`)}`,
   ),
@@ -85,7 +85,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "run_parked_unasked",
-    "it waits for a person, and there is nothing that a person could decide: it would wait forever",
+    "it waits for a decision, but there is nothing to decide: it would wait forever",
     ofRuns(`ended_at is null and parked_at is not null and line is null
       and not exists (select from review where review.run_id = run.id and review.status = 'open')
       and not exists (select from run_write where run_write.run_id = run.id and run_write.status = 'in_doubt')`),
@@ -94,7 +94,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "run_parked_unwoken",
-    "it waits until it asks a target again, and no time is set: it would wait forever",
+    "it waits to poll a target again, but no time is set: it would wait forever",
     ofRuns(`ended_at is null and parked_at is not null and line = '${CLOCK}'
       and not exists (select from run_poll where run_poll.run_id = run.id and wakes_at is not null)`),
     "latchkey runs cancel <run>",
@@ -102,23 +102,23 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "review_open_unparked",
-    "it is open, and its run does not wait for it",
+    "it is open, but its run does not wait for it",
     `select 'review ' || review.id || ' of run ' || run.id as place from review join run on run.id = review.run_id
      where review.status = 'open' and (run.ended_at is not null or run.parked_at is null)`,
   ),
   check(
     "V2",
     "run_overdue",
-    "it is over its timeout by minutes, and goes on",
+    "it has exceeded its timeout by minutes and still runs",
     ofRuns(`ended_at is null and parked_at is null and admitted_at is not null and deadline_at < app_now() - interval '5 minutes'
       and exists (select from worker where heartbeat_at > app_now() - interval '15 seconds'
         and started_at < app_now() - interval '10 minutes')`),
-    "look into the workers' log; restart them (their runs go on), or latchkey runs cancel <run>",
+    "read the workers' log; restart them (their runs continue), or latchkey runs cancel <run>",
   ),
   check(
     "V3",
     "write_without_step",
-    "a write is recorded, and the journal has no such node",
+    "a write is recorded, but the journal does not have its node",
     ofWrites(
       `not exists (select from run_step step where step.run_id = run_write.run_id and ${IS_ITS_STEP})`,
     ),
@@ -126,7 +126,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V3",
     "write_unsettled_step",
-    "its node is done, and nobody knows whether this write happened",
+    "its node is done, but it is not known whether this write happened",
     ofWrites(`run_write.status in ('started', 'in_doubt', 'ruled_out') and exists (select from run_step step
       where step.run_id = run_write.run_id and ${IS_ITS_STEP} and step.status = 'done')`),
     "ask the target whether it has the record; nothing sends it again",
@@ -134,7 +134,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V3",
     "write_unsettled_run",
-    "its run is completed, and nobody knows whether this write happened",
+    "its run is completed, but it is not known whether this write happened",
     ofWrites(`run_write.status in ('started', 'in_doubt', 'ruled_out') and run.status = 'completed'
       and not exists (select from run_step step where step.run_id = run_write.run_id
         and ${IS_ITS_STEP} and step.status = 'done')`),
@@ -171,7 +171,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
     ...check(
       "V4",
       "run_held_by_nobody",
-      "a worker holds it that is not there any more",
+      "it is held by a worker that no longer exists",
       ofRuns(`lease_owner is not null and not exists (select from worker where worker.id = run.lease_owner)`),
       "start a worker: it takes the run over",
     ),
