@@ -1,20 +1,20 @@
-/** The colours that pages are painted with, of any accent colour that a customer has: text stays readable on all of them. */
+/** The page colours that are derived from a customer's accent colour, so that text stays readable. */
 export interface AccentColors {
-  /** Of buttons: the customer's own colour. */
+  /** Buttons: the customer's own colour. */
   readonly fill: string;
-  /** Under the pointer. */
+  /** Buttons under the pointer. */
   readonly fillStrong: string;
   readonly onFill: string;
-  /** Of links, edges and focus: as near to the customer's colour as can be read. */
+  /** Links, edges and focus: the closest readable colour to the customer's. */
   readonly accent: string;
-  /** A tint, behind what has the accent's colour. */
+  /** A tint behind accent-coloured text. */
   readonly soft: string;
 }
 
 export type Scheme = "light" | "dark";
 type Rgb = readonly [red: number, green: number, blue: number];
 
-/** What text may stand on: the same as in `pages/style.css`, which a test compares. */
+/** The backgrounds of text: the same as in `pages/style.css`, which a test compares. */
 export const GROUNDS = {
   light: { card: "#ffffff", ground: "#f3f5f8" },
   dark: { card: "#191f29", ground: "#10141b" },
@@ -53,7 +53,7 @@ export function accentSheet(color: string): string {
   return `:root${light}@media (prefers-color-scheme:dark){:root${dark}}`;
 }
 
-/** The same, for a frame whose page may have said which scheme. */
+/** The same for a frame, whose page may have selected a colour scheme. */
 export function themedAccentSheet(color: string): string {
   const { light, dark } = rulesOf(color);
   return `${accentSheet(color)}:root[data-theme=light]${light}:root[data-theme=dark]${dark}`;

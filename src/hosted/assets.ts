@@ -8,7 +8,7 @@ import type { Services } from "#actions/services.ts";
 import { lazy } from "#lib/lazy.ts";
 import { accentSheet, themedAccentSheet } from "./accent.ts";
 
-/** What is the same for every visitor. Made for the first page: a process that serves none needs no compiler of TypeScript. */
+/** The files that are the same for every visitor. Built for the first page: a process that serves none needs no TypeScript compiler. */
 const files = lazy((): ReadonlyMap<string, { readonly type: string; readonly text: string }> => {
   const style = squeezeSheet(readOwn("pages/style.css"));
   const frame = `${squeezeSheet(readOwn("pages/frame.css"))}\n${themesOf(style)}`;
@@ -20,7 +20,7 @@ const files = lazy((): ReadonlyMap<string, { readonly type: string; readonly tex
     ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
     ["opening.js", { type: "text/javascript", text: readScript("browser/opening.ts") }],
     ["window.js", { type: "text/javascript", text: readScript("browser/window.ts") }],
-    // The decoder of QR codes is loaded when somebody gives a picture, and never before.
+    // The decoder of QR codes is loaded only when a picture is selected.
     ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],
     ["index.js", { type: "text/javascript", text: readPackage("qr") }],
     ["icon.svg", { type: "image/svg+xml", text: readOwn("../../ui/icon.svg") }],
@@ -28,7 +28,7 @@ const files = lazy((): ReadonlyMap<string, { readonly type: string; readonly tex
 });
 
 const VERSION_CHARACTERS = 16;
-/** Of all of them together, and of how accent colours are computed: a page asks for what it was made with. */
+/** A hash of all of them and of the computation of accent colours, so that a page requests the files of its own version. */
 const filesVersion = lazy(() =>
   createHash("sha256")
     .update(JSON.stringify([...files(), themedAccentSheet("#3355ff"), themedAccentSheet("#ffee00")]))
@@ -40,11 +40,11 @@ const IMMUTABLE = "public, max-age=31536000, immutable";
 const ACCENT = /^(accent|themes)-([0-9a-f]{6})\.css$/;
 const LOGO = /^([0-9a-f]{64})\.(?:png|jpg|webp)$/;
 
-/** The path of a file on our pages; absolute, so that it is right at every depth. */
+/** The path of a file on the pages; absolute, so that it works at every depth. */
 export const assetPath = (base: string, name: string): string => `${base}/assets/${filesVersion()}/${name}`;
 export const accentPath = (base: string, color: string): string =>
   assetPath(base, `accent-${color.slice(1)}.css`);
-/** The same for frames, whose pages may say which scheme. */
+/** The same for frames, whose pages may select a colour scheme. */
 export const themesPath = (base: string, color: string): string =>
   assetPath(base, `themes-${color.slice(1)}.css`);
 export const logoPath = (base: string, logo: string): string => `${base}/logos/${logo}`;
@@ -59,13 +59,13 @@ function readPackage(name: string): string {
 
 function readScript(path: string): string {
   const script = stripTypeScriptTypes(readOwn(path))
-    // Browsers know no packages: the decoder is a file beside this one.
+    // Browsers do not resolve packages: the decoder is a file beside this one.
     .replace('"qr/decode.js"', '"./qr-decode.js"')
     .replace(/ from "\.\/([\w-]+)\.ts"/g, ' from "./$1.js"');
   return squeeze(script);
 }
 
-/** The colours of each scheme once more, for a frame whose page has said which. */
+/** The colours of each scheme again, for a frame whose page has selected one. */
 function themesOf(sheet: string): string {
   const [light = "", dark = ""] = [...sheet.matchAll(/:root\{([^}]*)\}/g)].map((match) => match[1]);
   const rule = (theme: string, colors: string): string =>
@@ -73,7 +73,7 @@ function themesOf(sheet: string): string {
   return rule("light", light) + rule("dark", dark);
 }
 
-/** Without comments of whole lines and indentation. No text of ours spans lines. */
+/** Removes whole-line comments and indentation. No string in the files spans lines. */
 export function squeeze(text: string): string {
   return text
     .replace(/^\s*\/\*[^]*?\*\/\s*$/gm, "")
@@ -90,7 +90,7 @@ function squeezeSheet(text: string): string {
     .replace(/ \{$/gm, "{");
 }
 
-/** Style sheets, scripts and customers' pictures: nothing of a session, so that anybody may keep them. */
+/** Style sheets, scripts and customers' images: nothing of a session, so that any cache may store them. */
 export function registerAssets(pages: FastifyInstance, services: Services): void {
   const route = { method: ["GET", "HEAD"] };
   pages.route({
@@ -115,7 +115,7 @@ async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<
   if (encoding !== null) reply.header("Content-Encoding", encoding);
   return await reply
     .headers({
-      // While two versions of the service run, a page of one may ask the other: it gets something, for this once.
+      // While two versions of the service run, a page of one may request files from the other, which answers with its own, uncached.
       "Cache-Control": version === filesVersion() ? IMMUTABLE : "no-store",
       Vary: "Accept-Encoding",
       "X-Content-Type-Options": "nosniff",
@@ -133,7 +133,7 @@ function sendNotFound(reply: FastifyReply): FastifyReply {
 type Encoding = "br" | "gzip";
 const compressed = new Map<string, Buffer>();
 
-/** Compressed once. Accent colours are as many as there are customers, and short: they go as they are. */
+/** Compressed once. Accent style sheets are short and one per customer, so they are sent uncompressed. */
 export function compress(
   name: string,
   text: string,
@@ -169,7 +169,7 @@ async function sendLogo(
       "Cache-Control": IMMUTABLE,
       "X-Content-Type-Options": "nosniff",
       "Cross-Origin-Resource-Policy": "same-origin",
-      // Opened by itself it is a picture and nothing else.
+      // Opened by itself, it is only an image.
       "Content-Security-Policy": "default-src 'none'; sandbox",
     })
     .type(logo.mediaType)

@@ -3,7 +3,7 @@ import type { Needs } from "#actions/services.ts";
 /** Browsers refuse `__Host-` and `Secure` over plain http, where an installation on loopback does without. */
 export const isSecure = (services: Needs<"publicUrl">): boolean => services.publicUrl().startsWith("https:");
 
-/** Undefined when it is there twice: one of them is not ours. */
+/** Undefined when it is present twice: another host may have set one of them. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   const values = (header ?? "").split(";").flatMap((pair) => {
     const [key = "", value = ""] = pair.trim().split("=", 2);

@@ -44,7 +44,7 @@ async function sendRange(
   }
   const { start, end } = range ?? { start: 0, end: download.sizeBytes - 1 };
   const isHead = reply.request.method === "HEAD";
-  // First: a download that is no longer there has none of the headers of one.
+  // First, so that a download that no longer exists is answered without a download's headers.
   const bytes = isHead ? null : await download.open(range ?? undefined);
   setHeaders(reply, download.key);
   if (range) reply.code(206).header("Content-Range", `bytes ${start}-${end}/${download.sizeBytes}`);

@@ -60,7 +60,7 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
 
 const sessionOf = (request: FastifyRequest): string => (request.params as { session: string }).session;
 
-/** Shows nothing of a session and changes nothing. Only the session's own page can frame it, and it is nothing by itself. */
+/** Shows nothing of a session and changes nothing. Only the session's page can frame it, and by itself it does nothing. */
 const getFrame: Handler = async (services, request, reply) => {
   const id = sessionOf(request);
   const session = await findFrame(services, id);
@@ -73,7 +73,7 @@ const getFrame: Handler = async (services, request, reply) => {
   return await sendPage(reply, 200, renderFrame(shell, { sessionId: id, origin, path }), { frameOf: origin });
 };
 
-/** What a window shows before it is sent to the target: nothing of a session. */
+/** The page of a window before it is sent to the target; it shows nothing of a session. */
 const getOpening: Handler = async (services, request, reply) =>
   await sendPage(reply, 200, renderOpening(shellFor(services, request)), "window");
 
@@ -84,7 +84,7 @@ type FrameStep = (
   flow: Flow,
 ) => Promise<FastifyReply>;
 
-/** Requests of the frame's own script: from our own origin, with the client token in a header. No cookie counts. */
+/** Requests of the frame's script: same-origin, with the client token in a header. Cookies are ignored. */
 async function withFlow(
   services: Services,
   request: FastifyRequest,

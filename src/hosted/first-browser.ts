@@ -11,8 +11,8 @@ const browserOf = (services: Services, request: FastifyRequest): string | null =
   readCookie(request.headers.cookie, nameOf(services)) ?? null;
 
 /**
- * Whether another browser has opened the link before this one, which may be another person's. The first one is given a cookie to be known
- * again by; only where a browser says that somebody goes to the page, and does not fetch it ahead or look at the link for a chat.
+ * Whether another browser, possibly another person's, has opened the link before this one. The first browser gets a cookie by which it is recognised
+ * later; only for a navigation, not for a prefetch or a link preview.
  */
 export async function openHere(
   services: Services,

@@ -6,7 +6,7 @@ import { signInHostOf } from "./oauth-routes.ts";
 import type { FormNotice, FormPage } from "./pages/form-page.ts";
 import { formShape } from "./read-form.ts";
 
-/** What a form is shown with besides its session. */
+/** What a form shows in addition to its session. */
 export interface Shown {
   readonly values?: ReadonlyMap<string, string> | undefined;
   readonly errors?: ReadonlyMap<string, FormIssue> | undefined;

@@ -8,7 +8,7 @@ import { endView, renderFrameView, type FrameEnd } from "./pages/frame-pages.ts"
 import { shellFor } from "./send-page.ts";
 import { directionOf } from "./texts/texts.ts";
 
-/** What the frame is told to say to its page: codes and ids, never what was typed. docs/embedded.md#events. */
+/** The messages that the frame sends to its page: codes and ids, never entered values. docs/embedded.md#events. */
 export interface FrameError {
   readonly code:
     | "session_expired"
@@ -24,7 +24,7 @@ export interface FrameError {
 export interface FrameAnswer {
   readonly view: "picker" | "form" | "oauth" | "success" | "error";
   readonly blueprint_selected?: string;
-  /** Keys of the fields that are wrong. */
+  /** Keys of the invalid fields. */
   readonly field_error?: readonly string[];
   readonly error?: FrameError;
   readonly completed?: {
@@ -33,7 +33,7 @@ export interface FrameAnswer {
     readonly credential_ids: Readonly<Record<string, string>>;
     readonly blueprint_key: string | null;
   };
-  /** How long the session has. */
+  /** The remaining time of the session. */
   readonly expires_in_ms?: number;
 }
 
@@ -50,20 +50,20 @@ export function errorOf(end: Exclude<FrameEnd, "network">): FrameError {
   return { code: isPassing ? "internal" : end, message: MESSAGES[end], recoverable: isPassing };
 }
 
-/** In the language that was chosen in the frame or by its page, else in the session's, else in the browser's. */
+/** The language: as chosen in the frame or by its page, or else the session's, or else the browser's. */
 export function frameShell(services: Services, request: FastifyRequest, flow: Flow | null): Shell {
   if (flow === null) return shellFor(services, request);
   const language = languageOf(flow.session.locale);
   return shellFor(services, request, { brand: flow.brand, language, isRepeatable: true });
 }
 
-/** A language tag's language, where a page has it. */
+/** The language of a tag, if the pages support it. */
 export function languageOf(locale: string | null): Language | null {
   const base = locale?.split("-", 1)[0]?.toLowerCase() ?? "";
   return isLanguage(base) ? base : null;
 }
 
-/** A view and what is said of it. With it comes the one that is shown when nothing comes at all. */
+/** A view and its messages, together with the view that is shown when a request gets no answer. */
 export async function sendFrameAnswer(
   reply: FastifyReply,
   shell: Shell,
@@ -90,7 +90,7 @@ export const sendFrameJson = async (reply: FastifyReply, body: object, status = 
     .type("application/json; charset=utf-8")
     .send(JSON.stringify(body));
 
-/** Nothing can be done any more, or not now. */
+/** The flow has ended, or is not available now. */
 export async function sendFrameEnd(
   services: Services,
   request: FastifyRequest,

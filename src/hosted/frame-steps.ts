@@ -20,7 +20,7 @@ import { formShape, readForm } from "./read-form.ts";
 const read = async (request: FastifyRequest): Promise<ReadonlyMap<string, string>> =>
   await readForm(request, formShape([]));
 
-/** The view of now: at the beginning, in another language, back to the choice, after a failure. Changes nothing. */
+/** The current view: at the start, in another language, back at the picker, after a failure. Changes nothing. */
 export async function refresh(
   services: Services,
   request: FastifyRequest,
@@ -31,7 +31,7 @@ export async function refresh(
   const ask = { services, request, reply, flow };
   return await sendStep(ask, await readStep(services, flow, asked.get("_pick") === "1"), {
     isOwn: asked.get("_own") === "1",
-    // What was typed and is no secret, for the same form in another language, or to be copied when the time is over.
+    // Entered values that are not secret, for the same form in another language, or to be copied after expiry.
     values: asked,
   });
 }
@@ -54,7 +54,7 @@ export async function choose(
   return await sendStep({ ...ask, flow: now }, await readStep(services, now), { answer });
 }
 
-/** The form of a slot. What was typed is checked and sealed as on the hosted form; of any number of submits one counts. */
+/** The form of a slot. Values are checked and sealed as on the hosted form; of any number of submits exactly one succeeds. */
 export async function submit(
   services: Services,
   request: FastifyRequest,
@@ -104,7 +104,7 @@ export async function submit(
   }
 }
 
-/** Whether the window is back. docs/decisions/0019: the result comes through the service. */
+/** Whether the window has returned. docs/decisions/0019: the result comes through the service. */
 export async function watchSignIn(
   services: Services,
   request: FastifyRequest,
@@ -127,7 +127,7 @@ export async function watchSignIn(
   });
 }
 
-/** The flow as it is after what was just done. */
+/** The flow after the last change. */
 async function again(services: Services, flow: Flow): Promise<Flow> {
   const { id } = flow.session;
   return (await findFlow(services, id, services.signing.clientToken(id))) ?? flow;

@@ -25,7 +25,7 @@ export interface Ask {
   readonly flow: Flow;
 }
 
-/** What a step is shown with besides the state of its session. */
+/** What a step shows in addition to the state of its session. */
 export interface Extra extends Shown {
   readonly answer?: Partial<FrameAnswer>;
   /** Whether the session was completed in this frame; one that was completed before it is used up. */
@@ -52,7 +52,7 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
     case "completed": {
       if (extra.isOwn !== true) return await sendEnd(ask, "session_used");
       const view = successView(tongue, flow.brand.name, step.systems);
-      // Nothing more is asked for, in whatever language.
+      // Nothing more is needed, in any language.
       const last = { ...shell, isRepeatable: false };
       return await sendFrameAnswer(reply, last, view, { view: "success", completed: completionOf(flow) });
     }
@@ -86,7 +86,7 @@ const completionOf = ({ session }: Flow): NonNullable<FrameAnswer["completed"]> 
   blueprint_key: session.selectedBlueprintKey,
 });
 
-/** What nothing more can be done about, in the customer's colours. */
+/** A final failure, in the customer's colours. */
 export async function sendEnd(
   { services, request, reply, flow }: Ask,
   end: Exclude<FrameEnd, "network">,

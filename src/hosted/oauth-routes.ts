@@ -17,11 +17,11 @@ const NOTICES = ["refused", "failed"] as const;
 type SignInNotice = (typeof NOTICES)[number];
 const COOKIE_HASH_BYTES = 8;
 
-/** The host whose own login the form leads to; null: what is asked for is typed on the form. */
+/** The host of the target's own login to which the form leads; null: the form itself asks for the values. */
 export const signInHostOf = (strategy: Strategy): string | null =>
   leavesForTarget(strategy) ? signInHost(strategy) : null;
 
-/** What an end user is told who comes back without a connection. */
+/** The message for an end user who returns without a connection. */
 export function noticeOf(request: FastifyRequest, strategy: Strategy): SignInNotice | null {
   const { again } = request.query as { again?: unknown };
   return leavesForTarget(strategy) ? (NOTICES.find((notice) => notice === again) ?? null) : null;
@@ -36,7 +36,7 @@ function cookieName(services: Services, state: string): string {
   return `${isSecure(services) ? "__Host-" : ""}latchkey-sign-in-${hash}`;
 }
 
-/** To the target's own login, with what will show on the way back that it is the same browser. */
+/** Redirects to the target's own login, with a cookie that identifies the browser on its return. */
 export async function sendToTarget(
   services: Services,
   reply: FastifyReply,
@@ -47,7 +47,7 @@ export async function sendToTarget(
   // Lax: the target sends the browser back by a navigation from another site.
   const attributes = ["Path=/", "HttpOnly", "SameSite=Lax", `Max-Age=${limits.oauthStateMs / 1_000}`];
   if (isSecure(services)) attributes.push("Secure");
-  // A language that was chosen comes back with the end user: nothing else is remembered of them.
+  // The chosen language is restored on return; nothing else about the end user is stored.
   const value = language === null ? cookie : `${cookie}.${language}`;
   return await reply
     .headers(hostedHeaders(kind))
@@ -57,7 +57,7 @@ export async function sendToTarget(
     .send();
 }
 
-/** Where targets send browsers back to. GET only: who looks at a link with HEAD has not signed in anywhere. */
+/** The redirect URI for targets. GET only: a HEAD request is never a sign-in. */
 export function registerOAuthReturn(pages: FastifyInstance, services: Services): void {
   pages.get("/oauth/:account/:strategy", async (request, reply) => await getReturn(services, request, reply));
 }
@@ -98,7 +98,7 @@ const getReturn: Handler = async (services, request, reply) => {
         const heading = plainText(shell.tongue, "not_connected", { system });
         return await sendPage(reply, 200, renderWindow({ ...shell, brand }, "notice", heading), "window");
       }
-      // The session's own page again: what came back is out of the address, and the button is there.
+      // Redirects to the session's page: it removes the parameters from the address and shows the button again.
       const query = `again=${outcome.reason}${language === null ? "" : `&lang=${language}`}`;
       const again = `${services.publicUrl()}/connect/${services.signing.hostedToken(session.id)}?${query}`;
       return await reply.headers(hostedHeaders("page")).header("Location", again).code(303).send();

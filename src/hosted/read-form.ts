@@ -4,12 +4,12 @@ import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 
-/** Asks for the same form again, in another language. */
+/** Requests the same form in another language. */
 export const AGAIN = "_again";
-/** Our own inputs, which no strategy has and the limit of its fields doesn't count. */
+/** The form's own inputs, which are not fields of a strategy and do not count towards their limit. */
 const OWN_NAMES: ReadonlySet<string> = new Set(["_csrf", AGAIN]);
 
-/** How a strategy's form is sent, and how much of it is read. */
+/** The encoding of a strategy's form, and its size limit. */
 export interface FormShape {
   readonly encoding: "application/x-www-form-urlencoded" | "multipart/form-data";
   readonly bytesMax: number;

@@ -34,13 +34,13 @@ export async function sendPage(
   );
 }
 
-/** What is around a page: in the language that was chosen on it, else in the browser's. */
+/** The shell of a page: in the language that was chosen on it, or else in the browser's. */
 export function shellFor(
   services: Services,
   request: FastifyRequest,
   more: {
     readonly brand?: Brand;
-    /** Whether a GET of the address gives the page again. */
+    /** Whether a GET of the address returns the page again. */
     readonly isRepeatable?: boolean;
     /** Chosen on the way here. */
     readonly language?: Language | null;

@@ -6,7 +6,7 @@ import type { Tongue } from "./texts/texts.ts";
 
 const SHOWN_TYPES: ReadonlySet<FieldType> = new Set(["text", "email", "url", "textarea"]);
 
-/** What somebody typed into a form that came too late, without whatever may be secret. */
+/** The entered values of a late form, without everything that may be secret. */
 export function listTyped(
   { fields }: Strategy,
   submitted: ReadonlyMap<string, string>,

@@ -5,26 +5,26 @@ import { accentPath, assetPath, logoPath } from "#hosted/assets.ts";
 import { directionOf, say, type Tongue } from "#hosted/texts/texts.ts";
 import { LANGUAGE_NAMES } from "#hosted/texts/tongues.ts";
 
-/** What is around every view. */
+/** The shell around every view. */
 export interface Shell {
   readonly tongue: Tongue;
   /** The path of the pages, as the browser knows it: `/connect`. */
   readonly base: string;
-  /** null: whose page it would be is not known, or not to be told. */
+  /** null: the account is not known, or must not be disclosed. */
   readonly brand: Brand | null;
-  /** Whether the address gives the same page again, so that it can be had in another language. */
+  /** Whether the address returns the same page again, so that it can be requested in another language. */
   readonly isRepeatable: boolean;
 }
 
-/** What a page shows inside of its shell. */
+/** The content of a page inside its shell. */
 export interface View {
   readonly title: string;
   readonly body: Html;
-  /** Whether it is a form, which script improves. */
+  /** Whether the page is a form, which a script enhances. */
   readonly hasForm?: boolean;
 }
 
-/** A whole page: complete without script, and nothing of it from elsewhere. */
+/** A whole page: it works without script and loads nothing from other origins. */
 export function renderDocument(shell: Shell, view: View): Html {
   const { tongue, base } = shell;
   const { language } = tongue;
@@ -61,13 +61,13 @@ export function renderIcon({ base, brand }: Shell): Html {
   return html`<link rel="icon" href="${path}" />`;
 }
 
-/** The customer's colour. */
+/** The style sheet with the customer's colour. */
 export function renderAccent({ base, brand }: Shell, pathOf = accentPath): Html | false {
   const accent = brand?.accentColor ?? null;
   return accent !== null && html`<link rel="stylesheet" href="${pathOf(base, accent)}" />`;
 }
 
-/** What is on a page, and in a frame. */
+/** The parts that pages and frames share. */
 export function renderContent({ tongue, brand, isRepeatable }: Shell, view: View): Html {
   return html`${isRepeatable && renderLanguages(tongue)}
     <main class="card">${view.body}</main>
@@ -90,14 +90,14 @@ function renderLanguages({ language, texts }: Tongue): Html {
   </nav>`;
 }
 
-/** In a window of its own: what was typed here stays. */
+/** Opens in a new window, so that entered values are kept. */
 function renderHelp(tongue: Tongue, account: string, url: string): Html {
   return html`<p>
     <a href="${url}" target="_blank" rel="noopener noreferrer">${say(tongue, "help", { account })}</a>
   </p>`;
 }
 
-/** A customer's picture, or the first letter of a name; decoration beside the name itself. */
+/** A customer's image, or the first letter of the name; decoration beside the name. */
 export function renderTile(base: string, name: string, logo: string | null, style: string): Html {
   return logo === null
     ? html`<span class="tile ${style}">${initial(name)}</span>`

@@ -7,17 +7,17 @@ import { renderHeaderRows } from "./header-rows.ts";
 /** The `id` of a field's control, which the error summary links to. */
 export const controlId = (key: string): string => `field-${key}`;
 
-/** Whether a field's value must never be on a page again, whatever its strategy says. */
+/** Whether a field's value must never appear on a page again, regardless of its strategy. */
 export const isSecret = (field: StrategyField): boolean =>
   field.secret || field.type === "password" || field.type === "totp_secret";
 
-/** What was typed before, by the names of the controls. */
+/** Previously entered values, by the names of the controls. */
 export type TypedValues = ReadonlyMap<string, string>;
 
 /**
  * One field: label, help, error and control, tied together for assistive technology. The control's name is the field's key.
- * No `maxlength`, which would cut a pasted password without a word, and no `required` or `pattern`: the service says what is
- * wrong, in one way for all browsers.
+ * No `maxlength`, which would silently cut a pasted password, and no `required` or `pattern`: the service reports
+ * problems, in the same way for all browsers.
  */
 export function renderControl(
   tongue: Tongue,
@@ -42,7 +42,7 @@ export function renderControl(
   const label = html`<bdi>${textIn(field.label, language)}</bdi
     >${!field.required && html` <span class="optional">${texts.optional}</span>`}`;
   if (field.type === "headers") {
-    // A group is not invalid: the rows that are say so themselves.
+    // A group is not marked as invalid; its invalid rows are.
     return html`<fieldset class="${style}" id="${id}" tabindex="-1" ${shared.slice(1)}>
       <legend>${label}</legend>
       ${help}${wrong}${renderHeaderRows(tongue, field, typed, error !== undefined)}
@@ -76,7 +76,7 @@ export function renderControl(
 const attribute = (name: string, value: string | null): Html | false =>
   value !== null && html` ${name}="${value}"`;
 
-/** What is no prose: nothing capitalises it, and no spell checker sends it anywhere. */
+/** Attributes of controls for values that are not prose: no automatic capitals, and no spell checker that transmits them. */
 const VERBATIM = html`autocapitalize="none" autocorrect="off" spellcheck="false"`;
 
 function renderInput(
@@ -94,7 +94,7 @@ function renderInput(
   ];
   switch (field.type) {
     case "textarea": {
-      // A browser drops the first line break of a textarea: one more keeps what was typed.
+      // A browser drops the first line break of a textarea; an additional one preserves the value.
       const style = isSecret(field) && html` class="covered"`;
       const area = html`<textarea
         id="${id}"
@@ -136,7 +136,7 @@ ${value}</textarea>`;
   }
 }
 
-/** Where script puts the button that shows what is typed; the label is what the button adds to its word. */
+/** The place of the button that shows the value; the label completes the button's accessible name. */
 const withPeek = (field: StrategyField, language: Tongue["language"], control: Html): Html =>
   html`<div class="secret" data-label="${textIn(field.label, language)}">${control}</div>`;
 

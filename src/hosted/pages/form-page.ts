@@ -7,34 +7,34 @@ import { directionOf, say, plainText, type Tongue } from "#hosted/texts/texts.ts
 import { LOCK, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
-/** What a form shows: who asks, for which system, what for, where next. docs/decisions/0017. */
+/** The content of a form: the account, the system, the purpose and the next page. docs/decisions/0017. */
 export interface FormPage {
-  /** Who asks. */
+  /** The account that requests the connection. */
   readonly brand: Brand;
-  /** For which system. */
+  /** The system to connect. */
   readonly strategyName: LocalText;
   readonly description: LocalText | null;
   /** The hosts that may receive the credential, as people know them: `portal.example.com`. */
   readonly targetHosts: readonly string[];
-  /** Where the user goes next; null: stays here. */
+  /** The user's next page; null: the user stays here. */
   readonly returnHost: string | null;
   readonly fields: readonly StrategyField[];
-  /** What was typed before, by the controls' names. Secret ones are left out here, whatever is given. */
+  /** Previously entered values, by the controls' names. Secret ones are always left out here. */
   readonly values: ReadonlyMap<string, string>;
   /** How the form is sent. */
   readonly encoding: "application/x-www-form-urlencoded" | "multipart/form-data";
-  /** By field key. One that is no field's is shown in the summary alone. */
+  /** Problems by field key. A problem without a field is shown only in the summary. */
   readonly errors: ReadonlyMap<string, FormIssue>;
-  /** The host of the target's own login, to which the button leads; null: what is typed here is all. */
+  /** The host of the target's own login, to which the button leads; null: this form is the whole login. */
   readonly signInHost: string | null;
-  /** Why the end user is back here without a connection. */
+  /** Why the end user returned without a connection. */
   readonly notice: FormNotice | null;
   /** The link was first opened in another browser, which may be another person's. */
   readonly isElsewhere: boolean;
   readonly csrf: string;
-  /** Where the form is sent, an address of ours. */
+  /** The form's action, an address of this service. */
   readonly action: string;
-  /** In a frame: what stands above the heading, the form's slot, and what stands below it. */
+  /** In a frame: the parts above the heading, the form's slot, and the parts below it. */
   readonly framed?: { readonly step: Html | false; readonly slot: Html; readonly ways: Html };
 }
 
@@ -88,13 +88,13 @@ export function formView({ tongue, base }: Shell, page: FormPage): View {
 
 const strong = (text: string): Html => html`<strong><bdi>${text}</bdi></strong>`;
 
-/** What script says, in the page's language; only what this form can need. */
+/** The script's texts in the page's language; only those that this form can need. */
 function textsOfScript({ texts }: Tongue, { fields }: FormPage): Html {
   const has = (type: StrategyField["type"]): boolean => fields.some((field) => field.type === type);
   return html`data-sending="${texts.sending}"${fields.some(isSecret) && html` data-show="${texts.show}" data-hide="${texts.hide}"`}${has("headers") && html` data-add="${texts.header_add}" data-remove="${texts.header_remove}"`}${has("totp_secret") && html` data-qr-choose="${texts.qr_choose}" data-qr-local="${texts.qr_local}" data-qr-reading="${texts.qr_reading}" data-qr-found="${texts.qr_found}" data-qr-none="${texts.qr_none}"`}`;
 }
 
-/** Not in a frame, whose page may want the focus elsewhere: its script sees to it. */
+/** Not in a frame, where the script sets the focus, because the surrounding page may need it elsewhere. */
 const AUTOFOCUS = html` autofocus`;
 
 const NOTICES = { refused: "refused", failed: "failed", stale: "stale" } as const;
@@ -108,7 +108,7 @@ function renderNotice(tongue: Tongue, system: string, notice: FormNotice, { fram
   </div>`;
 }
 
-/** A link that somebody else has passed on connects this person's login to whom it was made for. */
+/** A forwarded link would connect this person's login to the person for whom the link was created. */
 function renderElsewhere(tongue: Tongue, account: string): Html {
   return html`<div class="summary" role="note">
     <h2>${tongue.texts.elsewhere_heading}</h2>
@@ -147,7 +147,7 @@ function renderFacts(tongue: Tongue, { brand, targetHosts, returnHost, signInHos
   </dl>`;
 }
 
-/** What is wrong with each field, in words. */
+/** The problem of each field, as text. */
 function explain(tongue: Tongue, { fields, errors }: FormPage): ReadonlyMap<string, string> {
   const labels = new Map(fields.map((field) => [field.key, textIn(field.label, tongue.language)]));
   const isolate = (label: string): string =>
@@ -163,7 +163,7 @@ function explain(tongue: Tongue, { fields, errors }: FormPage): ReadonlyMap<stri
   );
 }
 
-/** What is wrong, in one place, with links to the controls; announced when the page opens. */
+/** A summary of all problems with links to the controls; announced when the page opens. */
 function renderSummary(
   { texts }: Tongue,
   { fields, framed }: FormPage,

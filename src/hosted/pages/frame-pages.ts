@@ -6,12 +6,12 @@ import { directionOf, say, type TextKey, type Tongue } from "#hosted/texts/texts
 import { renderAccent, renderContent, renderHead, renderIcon, type Shell, type View } from "./document.ts";
 import { messageView, renderTyped, saySuccess, type Typed } from "./message-pages.ts";
 
-/** What the frame's script must know before anybody has told it anything. Nothing of it is a secret. */
+/** The frame script's initial data. Nothing of it is secret. */
 export interface FrameStart {
   readonly sessionId: string;
   /** The page that may frame it, and that it talks to. */
   readonly origin: string;
-  /** Where it sends its requests. */
+  /** The address for its requests. */
   readonly path: string;
 }
 
@@ -37,11 +37,11 @@ export function renderFrame(shell: Shell, { sessionId, origin, path }: FrameStar
     </html>`;
 }
 
-/** A view for the frame, to stand in the place of the one before. */
+/** A view for the frame, which replaces the previous one. */
 export const renderFrameView = (shell: Shell, view: View): Html =>
   html`${renderAccent(shell, themesPath)}${shell.isRepeatable && renderClose(shell.tongue)}${renderContent(shell, view)}`;
 
-/** At the top of a dialog, where people look for it; its style shows it nowhere else. */
+/** At the top of a dialog; its style hides it elsewhere. */
 const renderClose = ({ texts }: Tongue): Html =>
   html`<button type="button" class="close" data-does="cancel">
     <span aria-hidden="true">×</span><span class="unseen">${texts.close}</span>
@@ -50,7 +50,7 @@ const renderClose = ({ texts }: Tongue): Html =>
 const button = (does: string, label: Html | string): Html =>
   html`<button type="button" class="way" data-does="${does}">${label}</button>`;
 
-/** The ways out of a view: to the choice, and out of all of it (docs/decisions/0019). */
+/** The exits of a view: back to the picker, and out of the flow (docs/decisions/0019). */
 export const renderWays = ({ texts }: Tongue, canChoose: boolean): Html =>
   html`<div class="ways">
     ${canChoose && button("pick", texts.choose_other)} ${button("cancel", texts.cancel)}
@@ -65,7 +65,7 @@ export const renderStepOf = (tongue: Tongue, number: number, count: number): Htm
 export interface Choice {
   readonly key: string;
   readonly name: string;
-  /** What it needs a login for. */
+  /** The Blueprint that needs the login. */
   readonly systems: readonly LocalText[];
 }
 
@@ -95,19 +95,19 @@ export function pickerView(
 const listOf = ({ language }: Tongue, systems: readonly LocalText[]): string =>
   new Intl.ListFormat(language).format(new Set(systems.map((system) => textIn(system, language))));
 
-/** Where the window is sent, and what shows that we have said so. */
+/** The address for the window, and the proof that the service issued it. */
 export interface AuthorizationRedirect {
   readonly path: string;
   readonly state: string;
   readonly url: string;
   readonly proof: string;
-  /** Of the target's own login, for people. */
+  /** The host of the target's own login, for display. */
   readonly host: string;
   /** What is to be connected. */
   readonly system: LocalText;
 }
 
-/** While the end user is in the window. The form opens it, also where the browser has kept script from doing so. */
+/** Shown while the end user is in the window. The form opens the window even if the browser has blocked the script. */
 export function windowView(tongue: Tongue, redirect: AuthorizationRedirect): View {
   const system = textIn(redirect.system, tongue.language);
   const { texts } = tongue;
@@ -136,7 +136,7 @@ export function successView(tongue: Tongue, account: string, systems: readonly L
   return messageView("done", texts.success_heading, saySuccess(tongue, account, listOf(tongue, systems)));
 }
 
-/** What ends a flow, by the code that its page is told. */
+/** The ends of a flow, by the code that its page receives. */
 const ENDS = {
   session_expired: ["frame_expired_heading", "frame_expired"],
   session_used: ["frame_used_heading", "frame_used"],
@@ -162,7 +162,7 @@ export function endView(tongue: Tongue, end: FrameEnd, typed: readonly Typed[] =
   };
 }
 
-/** Of a window that a frame has opened: what is in it, and what its script does. */
+/** The pages of a window that a frame has opened, with their scripts. */
 const renderWindowDocument = (shell: Shell, title: string, script: string | null, body: Html): Html => {
   const { language } = shell.tongue;
   return html`<!doctype html>
@@ -179,14 +179,14 @@ const renderWindowDocument = (shell: Shell, title: string, script: string | null
     </html>`;
 };
 
-/** When it is back from the target. It closes itself where it can. */
+/** After the return from the target. It closes itself if possible. */
 export function renderWindow(shell: Shell, kind: "done" | "notice", heading: string): Html {
   const { texts } = shell.tongue;
   const { body } = messageView(kind, heading, kind === "done" ? texts.window_back : texts.window_refused);
   return renderWindowDocument(shell, heading, kind === "done" ? "window.js" : null, body);
 }
 
-/** Until it is known where it goes. One that is cut off from its frame goes nowhere, and closes itself where it can. */
+/** Until its address is known. A window that is cut off from its frame is useless, and closes itself if possible. */
 export function renderOpening(shell: Shell): Html {
   const { texts } = shell.tongue;
   const body = html`<h1 class="waiting">${texts.loading}</h1>

@@ -2,7 +2,7 @@ import { html, type Html, type HtmlPart } from "#lib/html.ts";
 import { say, type Texts, type Tongue } from "#hosted/texts/texts.ts";
 import { renderDocument, type Shell, type View } from "./document.ts";
 
-/** The pages without a form: what happened, and what to do next. Nothing on them tells more than the end user knows already. */
+/** The pages without a form: the outcome, and the next step. They disclose nothing that the end user does not know already. */
 export function messageView(
   kind: "done" | "notice",
   heading: string,
@@ -47,7 +47,7 @@ export function renderSuccess(
 export const saySuccess = (tongue: Tongue, account: string, system: string): HtmlPart =>
   say(tongue, "success", { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
 
-/** A page that always says the same, apart from its language. */
+/** A page whose text is fixed, apart from its language. */
 const plain =
   (heading: keyof Texts & `${string}_heading`, ...rest: readonly Exclude<keyof Texts, "issues">[]) =>
   (shell: Shell): Html =>
@@ -64,10 +64,10 @@ export const renderUsed = plain("used_heading", "used", "used_other");
 /** 404: no session has this token. */
 export const renderUnknown = plain("unknown_heading", "unknown", "ask_again");
 
-/** 400: what came back belongs to no sign-in of this browser, or was used already. */
+/** 400: the `state` belongs to no sign-in of this browser, or was used already. */
 export const renderSignInUnknown = plain("return_heading", "return_unknown", "return_next");
 
-/** 403: the submit did not come from our form. */
+/** 403: the submit did not come from the service's form. */
 export const renderForbidden = plain("forbidden_heading", "forbidden", "forbidden_next");
 
 /** 413. */
@@ -79,13 +79,13 @@ export const renderTooMany = plain("frame_limit_heading", "problem");
 /** 500 and 503: whether anything was saved is not known here. */
 export const renderProblem = plain("problem_heading", "problem");
 
-/** Something that somebody typed, with its label. Never a secret. */
+/** An entered value with its label. Never a secret. */
 export interface Typed {
   readonly label: string;
   readonly value: string;
 }
 
-/** 410: the session has expired; also the answer to a submit that comes too late, which gives back what was typed. */
+/** 410: the session has expired; also the answer to a late submit, which shows the entered values again. */
 export function renderExpired(shell: Shell, typed: readonly Typed[] = []): Html {
   const { texts } = shell.tongue;
   return renderDocument(shell, {
@@ -97,7 +97,7 @@ export function renderExpired(shell: Shell, typed: readonly Typed[] = []): Html 
   });
 }
 
-/** What had been typed, to be copied. */
+/** The entered values, to be copied. */
 export const renderTyped = ({ texts }: Tongue, typed: readonly Typed[]): Html | false =>
   typed.length > 0 &&
   html`<section class="typed">
