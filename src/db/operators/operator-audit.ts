@@ -1,7 +1,7 @@
 import type { PageRequest } from "#domain/page-cursor.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** Null: whatever it is. */
+/** Null: any. */
 export interface AuditFilter {
   readonly accountId: string | null;
   readonly action: string | null;
@@ -14,7 +14,7 @@ export interface AuditFilter {
 
 export interface SeenEntry {
   readonly id: string;
-  /** Null: of the installation itself. */
+  /** Null: the event belongs to the installation itself. */
   readonly account: string | null;
   readonly occurredAt: Date;
   readonly actorKind: string;
@@ -25,7 +25,7 @@ export interface SeenEntry {
   readonly subjectId: string;
   readonly runId: string | null;
   readonly detail: string;
-  /** Null: not chained yet. */
+  /** Null: not yet in the chain. */
   readonly sequence: number | null;
 }
 

@@ -15,7 +15,7 @@ export async function listRunStates(db: Database, ids: readonly string[]): Promi
   });
 }
 
-/** Where the list of runs ends just now: what comes later is new. */
+/** The present end of the list of runs: later runs are new. */
 export interface NewestRun {
   readonly createdMs: number;
   readonly id: string;

@@ -12,7 +12,7 @@ export interface SeenDocument {
   readonly name: string;
   readonly version: number;
   readonly retired: boolean;
-  /** Of the version in force. */
+  /** The details of the version in force. */
   readonly document: string;
   readonly appliedAt: Date;
   /** By their sign-in name; null: the command line. */
@@ -53,7 +53,7 @@ interface SignedDocument extends SeenDocument, SignedRow {
   readonly pointerMac: Buffer | null;
 }
 
-/** The row that says which version is in force. */
+/** The row that refers to the version in force. */
 const pointerOf = (row: SignedDocument): SignedRow & { readonly key: string } => ({
   ...row,
   key: row.name,
@@ -82,7 +82,7 @@ export async function listSeenDocuments(
   );
 }
 
-/** A version, or with null the one in force. What is shown here may be applied again: throws RowRefused. */
+/** A version, or with null the one in force. It may be applied again, so this throws RowRefused. */
 export async function findSeenDocument(
   db: Database,
   kind: DocumentKind,

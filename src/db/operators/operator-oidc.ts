@@ -1,6 +1,6 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** A browser that leaves for the provider of single sign-on. Those whose time is over go on the way. */
+/** Records a browser's redirect to the single sign-on provider, and deletes expired records. */
 export async function insertOidcAttempt(
   db: Database,
   attempt: {
@@ -19,7 +19,7 @@ export async function insertOidcAttempt(
   );
 }
 
-/** A `state` counts once, in its time, for what it was made for: of any number of callers exactly one gets it. */
+/** Takes a `state`, which is valid once, for a limited time and for one purpose: of any number of callers exactly one gets it. */
 export async function takeOidcAttempt(
   db: Database,
   stateHash: Uint8Array,

@@ -1,7 +1,7 @@
 import type { RunStatus } from "#domain/run.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** Runs that were triggered within an hour, by where they stand and how long they took. */
+/** The runs triggered within an hour, by status and duration. */
 export interface HourOfRuns {
   readonly status: RunStatus;
   /** Of ended ones: the exponent of 1.1 that their milliseconds are nearest below; null for others. */
@@ -23,7 +23,7 @@ export async function countRunsOfHour(db: Database, startMs: number): Promise<re
   });
 }
 
-/** Where logins were rejected in a row, and how many of the credentials are locked. */
+/** Strategies with rejected logins, and the number of locked credentials. */
 export interface FailingLogins {
   readonly account: string;
   readonly strategy: string;
@@ -49,7 +49,7 @@ export interface FailingBlueprint {
   readonly lastRunId: string;
 }
 
-/** What failed since then, of the newest `runs` failures. */
+/** The failures since then, among the newest `runs` failed runs. */
 export async function listFailingBlueprints(
   db: Database,
   sinceMs: number,
@@ -67,7 +67,7 @@ export async function listFailingBlueprints(
   );
 }
 
-/** What a person must do something about. */
+/** Everything that needs an operator. */
 export interface WaitingForPeople {
   readonly reviews: number;
   readonly writes: number;

@@ -3,7 +3,7 @@ import type { RunStatus } from "#domain/run.ts";
 import { CLOCK } from "#db/runs/polls.ts";
 import type { Database } from "#db/connection/pool.ts";
 
-/** Null: whatever it is. */
+/** Null: any. */
 export interface RunFilter {
   readonly id: string | null;
   readonly runKey: string | null;
@@ -11,7 +11,7 @@ export interface RunFilter {
   readonly accountId: string | null;
   /** By key, of any account. */
   readonly blueprintIds: readonly string[] | null;
-  /** How the run's name begins. */
+  /** The beginning of the run's name. */
   readonly name: string | null;
   /** Each of them. */
   readonly metadata: readonly MetadataPair[];
@@ -101,9 +101,9 @@ const pairOf = ({ name, value }: MetadataPair) => ({
   text: `${name}=${JSON.stringify(value)}`,
 });
 
-/** More runs than these with one piece of metadata are met on the way through all: soon, unless all of them are old. */
+/** If more runs than this have a metadata value, a scan through all runs meets them soon, unless all of them are old. */
 const FEW = 500;
-/** Of the newest so many runs so many: then it is met so often that nothing need be looked up. */
+/** If so many of the newest runs have the value, a scan meets it often enough without a lookup. */
 const NEWEST = 200;
 const OFTEN = 10;
 
@@ -154,7 +154,7 @@ export interface DetailedRun extends ListedRun {
   readonly purgeReason: "retention" | "operator" | null;
   readonly parkedAt: Date | null;
   readonly deadlineAt: Date | null;
-  /** When it asks a target again. */
+  /** When it polls a target again. */
   readonly wakesAt: Date | null;
   readonly waitsFor: string | null;
   readonly retries: number;
@@ -189,7 +189,7 @@ export interface DetailedStep {
   readonly recordsValid: number | null;
   readonly errorDetail: string | null;
   readonly log: Buffer | null;
-  /** Of a loop: the records that it goes through, where that is known. */
+  /** Of a loop: the number of its records, if known. */
   readonly turnsTotal: number | null;
 }
 
@@ -204,7 +204,7 @@ export async function listDetailedSteps(db: Database, runId: string): Promise<re
   );
 }
 
-/** How many records each loop of a run has come to. */
+/** The number of processed records of each loop of a run. */
 export async function listTurnsBegun(
   db: Database,
   runId: string,
@@ -226,10 +226,10 @@ export async function listTurnsBegun(
   );
 }
 
-/** How many of the runs before one say what its steps usually give. */
+/** The number of earlier runs from which the usual output of a step is computed. */
 const USUAL_OF_RUNS = 20;
 
-/** The median of what each node gave in the last completed runs of the Blueprint before this one; nodes that gave no records are left out. */
+/** The median number of records of each node in the last completed runs of the Blueprint before this one; nodes without records are left out. */
 export async function listUsualRecords(
   db: Database,
   runId: string,
@@ -248,7 +248,7 @@ export async function listUsualRecords(
   );
 }
 
-/** Names and sizes; never what is in them. */
+/** Names and sizes; never the content. */
 export async function listInputSizes(
   db: Database,
   runId: string,

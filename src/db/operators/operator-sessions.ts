@@ -11,7 +11,7 @@ export interface SessionTimes {
   readonly lateStepUpMs: number;
 }
 
-/** A live session with its operator, as the database says at this moment: a role that was taken away is gone at once. */
+/** A live session with its operator, read from the database at this moment, so that a change of role has immediate effect. */
 export interface LiveSession {
   readonly id: string;
   readonly operatorId: string;
@@ -25,7 +25,7 @@ export interface LiveSession {
   /** Or within the last half an hour. */
   readonly isSteppedUpLately: boolean;
   readonly signedInBy: SignInWay;
-  /** A second factor was given in this session, whenever. */
+  /** A second factor was given in this session, at any time. */
   readonly wasSteppedUp: boolean;
   /** Opened no longer ago than a second factor counts for. */
   readonly isNew: boolean;
@@ -88,7 +88,7 @@ const signedParts = (row: LiveRow): readonly Signed[] => [
   { kind: "operator", row: { ...row, rowSerial: row.operatorSerial, rowMac: row.operatorMac } },
 ];
 
-/** Undefined: there is none, its time is over, or its operator is disabled or none that this installation has made. */
+/** Undefined: it does not exist, has expired, or its operator is disabled or was not created by this installation. */
 export async function findLiveSession(
   db: Database,
   tokenHash: Uint8Array,
@@ -193,7 +193,7 @@ export async function listOperatorSessions(
   );
 }
 
-/** Of the operator alone: another one's session is none. */
+/** Only a session of this operator. */
 export async function deleteOperatorSession(tx: Database, operatorId: string, id: string): Promise<boolean> {
   const rows = await tx.query(`delete from operator_session where operator_id = $1 and id = $2 returning 1`, [
     operatorId,
@@ -207,7 +207,7 @@ export async function deleteSessionOfToken(tx: Database, tokenHash: Uint8Array):
   await tx.query(`delete from operator_session where token_hash = $1`, [tokenHash]);
 }
 
-/** All but one, if one is named. Gives how many. */
+/** Ends all sessions, or all but one. Returns their number. */
 export async function deleteOtherSessions(
   tx: Database,
   operatorId: string,
@@ -220,7 +220,7 @@ export async function deleteOtherSessions(
   return rows.length;
 }
 
-/** Sessions whose time is over, of everybody. */
+/** Deletes the expired sessions of all operators. */
 export async function deleteOldSessions(tx: Database, idleMs: number): Promise<void> {
   await tx.query(
     `delete from operator_session where expires_at <= app_now()

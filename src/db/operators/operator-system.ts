@@ -58,7 +58,7 @@ export interface DatabaseState {
   readonly connectionsMax: number;
   /** The last migration. */
   readonly migration: number;
-  /** Audit entries that have no number yet. */
+  /** Audit entries that are not numbered yet. */
   readonly unchained: number;
 }
 

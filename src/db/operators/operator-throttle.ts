@@ -34,7 +34,7 @@ export async function forgetSignIns(db: Database, hash: Uint8Array): Promise<voi
   await db.query(`delete from operator_throttle where name_hash = $1`, [hash]);
 }
 
-/** What was counted a day ago, and of the names that nobody has all but the newest. */
+/** Deletes counters older than a day, and all but the newest counters of unknown names. */
 export async function forgetOldSignIns(db: Database, unknownMax: number): Promise<void> {
   await db.query(
     `delete from operator_throttle where last_at < app_now() - interval '1 day'

@@ -4,7 +4,7 @@ import type { Database } from "#db/connection/pool.ts";
 import { readGenuine, readOneGenuine, signRow, type RowMark, type Signed } from "#db/signing/signed-rows.ts";
 import { decidingColumns, signedColumns, type SignedRow } from "#db/signing/signed-tables.ts";
 
-/** What the detail of the audit entry says of the row. */
+/** The row's state in the detail of the audit entry. */
 export type AuditedRow = RowMark["audited"];
 
 /** False when an operator with this address exists. The password is one that was made for them: `limitPassword` follows. */
@@ -49,7 +49,7 @@ export async function listOperators(db: Database): Promise<readonly OperatorView
   return await db.query<OperatorView>(`select ${VIEW_COLUMNS} from operator order by email`);
 }
 
-/** With what proves who somebody is. */
+/** An operator with the sign-in secrets. */
 export interface StoredOperator extends OperatorView, SignedRow {
   readonly isDisabled: boolean;
   readonly passwordHash: string;
@@ -88,7 +88,7 @@ export async function findOperatorId(db: Database, name: string): Promise<string
   return rows[0]?.id;
 }
 
-/** By who they are at the provider. */
+/** The operator with this identity at the provider. */
 export async function findOperatorBySubject(
   db: Database,
   issuer: string,
@@ -205,7 +205,7 @@ export async function savePasswordHash(
   await change(tx, operator, { passwordHash });
 }
 
-/** The same password by today's parameters; not over one that was changed meanwhile. */
+/** Stores the same password with the current parameters, unless it was changed meanwhile. */
 export async function renewPasswordHash(
   db: Database,
   id: string,
@@ -234,7 +234,7 @@ export async function saveRole(
   return await change(tx, operator, { role });
 }
 
-/** Who the operator is at the provider of single sign-on, from now on; null: nobody. */
+/** Sets the operator's identity at the single sign-on provider; null: removes it. */
 export async function saveOidcLink(
   tx: Database,
   operator: StoredOperator,
@@ -243,7 +243,7 @@ export async function saveOidcLink(
   return await change(tx, operator, { oidcIssuer: link?.issuer ?? null, oidcSubject: link?.subject ?? null });
 }
 
-/** Begins anew: nothing of an earlier second factor counts any more. */
+/** Starts a new set-up: nothing of an earlier second factor is valid any more. */
 export async function saveTotpNonce(
   tx: Database,
   operator: StoredOperator,

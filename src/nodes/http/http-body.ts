@@ -12,7 +12,7 @@ export interface Body {
   readonly content: string | StreamedBody;
 }
 
-/** What a node gives, as a file. */
+/** The output of a node as a file. */
 interface GivenFile extends StreamedBody {
   readonly filename: string | null;
   readonly contentType: string | null;
@@ -89,7 +89,7 @@ const sizeOf = (section: Section): number =>
 
 interface Part {
   readonly name: string;
-  /** As the document has it: only there a file is named. */
+  /** Taken from the document: only the document can refer to a file. */
   readonly written: Json;
   readonly rendered: Json | undefined;
   readonly boundary: string;
@@ -116,7 +116,7 @@ function fileSections(context: NodeContext, part: Part, begin: string): readonly
   return [Buffer.from(head), given, Buffer.from("\r\n")];
 }
 
-/** A template may give a list: its name is repeated, as in a form. */
+/** A template may yield a list: its name is repeated, as in a form. */
 function textsOf({ name, rendered }: Part): readonly string[] {
   const items = Array.isArray(rendered) ? rendered : [rendered];
   return items.flatMap((item) => scalar(item, `request.multipart.${name}`) ?? []);

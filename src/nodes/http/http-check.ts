@@ -205,7 +205,7 @@ function recordFindings({ records, parse, expect, ...config }: HttpConfig): read
     : [];
 }
 
-/** What a request leaves to chance. */
+/** Warnings about a request. */
 export function httpWarnings(raw: JsonObject): readonly ConfigFinding[] {
   const config = readConfig(httpSchema, raw);
   return effectOf(config) === "write" ? writeWarnings(config) : readWarnings(config);

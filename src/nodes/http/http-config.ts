@@ -299,17 +299,17 @@ export function isStreamed(config: Partial<HttpConfig>): boolean {
   return isJson && listPath(config.records ?? parse?.records) !== null;
 }
 
-/** A request as messages name it. */
+/** The description of a request in messages. */
 export function describeRequest({ request: { method = "GET", url }, submit }: HttpConfig): string {
   return submit === undefined ? `${method} ${url}` : `submit ${shorten(submit.form, 100)} of ${url}`;
 }
 
-/** Whether an expression over the whole body says how the pages go on. */
+/** Whether an expression over the whole body determines the next page. */
 export function isAsked(paginate: Paginate | undefined): boolean {
   return [paginate?.cursor, paginate?.next_url, paginate?.while].some((source) => source !== undefined);
 }
 
-/** What expressions see besides the variables of their scope. Called with any config. */
+/** The variables of expressions in addition to those of their scope. Called with any config. */
 export function addedVariables({ paginate, for_each: each }: JsonObject): AddedVariables {
   const variables = pageVariables(paginate);
   const record = each === undefined ? [] : ["record"];

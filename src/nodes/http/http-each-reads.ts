@@ -45,7 +45,7 @@ async function* itemsOf(context: NodeContext, config: HttpConfig): AsyncGenerato
   }
 }
 
-/** A record keeps its `errors` and `isValid`, and so do all that are made of it. */
+/** A record keeps its `errors` and `isValid`, and passes them on to all records that are derived from it. */
 async function* recordsOfItem(context: NodeContext, config: HttpConfig, item: Item): RecordBatches {
   const { record } = item;
   if (config.records !== undefined || config.parse !== undefined) {

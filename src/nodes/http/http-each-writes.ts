@@ -71,7 +71,7 @@ function itemOf(
   };
 }
 
-/** In order, at most so many at once. After one fails, or is in doubt, no other is begun; those under way come to their end. */
+/** In order, with a limited concurrency. After one fails or is uncertain, no other is started; those in progress are completed. */
 async function sendWrites(
   context: NodeContext,
   items: readonly Item[],
@@ -154,7 +154,7 @@ function foundOutcome(config: HttpConfig, { record }: Item): Json {
 const givesRecords = ({ records, parse, extract }: HttpConfig): boolean =>
   [records, parse, extract].some((key) => key !== undefined);
 
-/** A record keeps its `errors` and `isValid`, and so do all that are made of it. */
+/** A record keeps its `errors` and `isValid`, and passes them on to all records that are derived from it. */
 function recordsGiven(json: Json | undefined, record: DataRecord | undefined): readonly DataRecord[] {
   return recordsFromJson(json, "the response").map((given) =>
     record === undefined ? validRecord(given.data) : { ...record, data: given.data },

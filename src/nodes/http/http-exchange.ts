@@ -20,9 +20,9 @@ import { kindOf, valueOf } from "#nodes/records/expression-value.ts";
 import { effectOf, isStreamed, type HttpConfig } from "./http-config.ts";
 import type { Pairs, PreparedRequest } from "./http-request.ts";
 
-/** What a request is about. */
+/** The context of a request. */
 export interface Subject {
-  /** Begins the messages about it. */
+  /** The beginning of messages about it. */
   readonly place: string;
   /** What expressions over its answer see besides the run's variables: `$record`. */
   readonly seen: JsonObject;
@@ -89,7 +89,7 @@ async function attemptOnce(
   }
 }
 
-/** A status that may be another one soon, unless the node expects just that. */
+/** A transient status, unless the node expects it. */
 function isPassing(response: OutboundResponse, config: HttpConfig): boolean {
   return PASSING_STATUSES.has(response.status) && config.expect?.status?.includes(response.status) !== true;
 }
@@ -99,7 +99,7 @@ export function delayMs(context: NodeContext, attempt: number, askedMs: number |
   return retryDelayMs(context.node.retry, attempt, askedMs, context.random());
 }
 
-/** Why a request that may be tried again is not. */
+/** Why a request is not retried although it could be. */
 export const NO_RETRIES = `the run's ${limits.retriesMax} retries are used up`;
 
 export function triesText(attempts: number, more?: string): string {
@@ -150,7 +150,7 @@ export async function mismatch(
   return ` answered ${miss.status}; expected is ${wanted}${why}`;
 }
 
-/** Whether a response is the target's no, as the node describes it. */
+/** Whether a response is a refusal by the node's definition. */
 export async function isRefusal(
   context: NodeContext,
   { refused = [] }: HttpConfig,

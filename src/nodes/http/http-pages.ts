@@ -21,10 +21,10 @@ export async function* recordsOfPages(context: NodeContext, config: HttpConfig, 
   let at = firstPage(paginate);
   for (let number = 1; ; number += 1) {
     const place = `${asked.place}${paginate === undefined ? "" : `, page ${number}`}`;
-    // `until` is about the first page: what it names is done by then.
+    // `until` applies to the first page: after it, the target's work is done.
     const send = number === 1 ? exchangeUntil : exchange;
     const response = await send(context, config, await requestAt(at), { place, seen: asked.seen });
-    // Later pages may be without: most kinds end with one that is.
+    // Later pages may be empty: most kinds of paging end with an empty page.
     const missing = number === 1 ? tellMissing(context, config, place) : undefined;
     const variables = { ...asked.seen, ...at.variables };
     const page = await readPage(context, config, response, { place, variables, missing });

@@ -33,7 +33,7 @@ export async function exchangeUntil(
   }
 }
 
-/** Why an answer is not the last one, in one phrase of the document's words; null: it is. */
+/** Why an answer is not final, as a phrase with the document's keys; null: it is final. */
 async function missedOf(
   context: NodeContext,
   until: Until,

@@ -77,7 +77,7 @@ async function requireBelievable(
 interface LookedUp {
   readonly response: OutboundResponse;
   readonly place: string;
-  /** What expressions over the answer see besides the run's variables. */
+  /** The variables of expressions over the answer, in addition to the run's. */
   readonly seen: JsonObject;
 }
 
