@@ -107,6 +107,6 @@ const unfinished = (name: string): InvariantFinding => ({
   invariant: "V11",
   check: "object_unfinished",
   place: `object ${name}`,
-  problem: "it was never finished, and no sweep has removed it in time",
+  problem: "its upload was never completed, but no sweep has removed it in time",
   remedy: SWEEP,
 });

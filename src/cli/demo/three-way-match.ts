@@ -59,6 +59,6 @@ async function play({ backend }: Stage): Promise<void> {
   );
   insist(
     payable.totalRecords === 36 && questioned.totalRecords === 4,
-    "Not the four invoices that were prepared are questioned.",
+    "The questioned invoices are not the four prepared ones.",
   );
 }

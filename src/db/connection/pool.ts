@@ -346,8 +346,8 @@ function transactionOn(pool: pg.Pool, client: pg.PoolClient): { tx: Database; cl
         throw error;
       }
     },
-    transact: () => Promise.reject(new Error("A transaction within one is made by transaction()")),
-    transactAll: () => Promise.reject(new Error("A transaction within one is made by transaction()")),
+    transact: () => Promise.reject(new Error("Use transaction() for a nested transaction")),
+    transactAll: () => Promise.reject(new Error("Use transaction() for a nested transaction")),
     end: () => Promise.reject(new Error("A transaction does not end its pool")),
     clock: systemClock,
     pool,

@@ -73,8 +73,8 @@ export function folderError(path: string, error: unknown): Error {
     EPERM:
       "Run as the user it belongs to, change its permissions, or choose another data folder (LATCHKEY_DATA_DIR).",
     EROFS: "It is on a read-only file system: choose another data folder (LATCHKEY_DATA_DIR).",
-    ENOSPC: "The disk is full: make room, or choose a data folder on another disk.",
-    EDQUOT: "The disk quota is used up: make room, or choose a data folder on another disk.",
+    ENOSPC: "The disk is full: free space, or choose a data folder on another disk.",
+    EDQUOT: "The disk quota is used up: free space, or choose a data folder on another disk.",
     ENOTDIR: "A part of this path is a file: choose another data folder (LATCHKEY_DATA_DIR).",
     EEXIST: "A file of this name is in the way: choose another data folder (LATCHKEY_DATA_DIR).",
   };

@@ -26,7 +26,7 @@ export async function openSealed<T>(
     if (error instanceof UnknownContent)
       throw new RunFailure(
         "vault",
-        `The ${what} of ${boundTo.rowId} is not as this release seals it: it was sealed by a later one, or by somebody else.`,
+        `The ${what} of ${boundTo.rowId} has an unknown format: a later release sealed it, or it was written from outside the service.`,
       );
     if (!(error instanceof VaultError)) throw error;
     throw new RunFailure(
