@@ -190,7 +190,7 @@ test("over the quota of stored bytes a trigger is 422 and leaves nothing; what i
   assert.equal(refused.status, 422);
   assert.equal(refused.body.error.type, "validation_error");
   assert.equal(refused.body.error.details[0].code, "stored_bytes_quota");
-  assert.match(refused.body.error.message, /more than 1000000 bytes .* purge/);
+  assert.match(refused.body.error.message, /more than 1000000 bytes, .* purge/);
 
   const file = (bytes: number): FormData => {
     const form = new FormData();

@@ -196,7 +196,7 @@ nodes:
   await group.getByText("3 of 3 runs").waitFor();
   await group.getByText("the target answered 502").waitFor();
   await group.getByText(`POST ${target.url}/post`).waitFor();
-  await group.getByRole("button", { name: /^Show each write/ }).click();
+  await group.getByRole("button", { name: /^Show writes/ }).click();
   await group.getByRole("link", { name: first }).waitFor();
   for (const [width, height] of [
     [390, 844],

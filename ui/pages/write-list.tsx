@@ -87,7 +87,7 @@ function GroupCard({ of: group }: { readonly of: WriteGroup }) {
             size="xs"
             aria-expanded={isOpen}
             onClick={() => setIsOpen(!isOpen)}
-            aria-label={`${isOpen ? "Hide" : "Show"} each write of ${blueprint}, node ${node}`}
+            aria-label={`${isOpen ? "Hide" : "Show"} writes of ${blueprint}, node ${node}`}
           >
             {isOpen ? "Hide writes" : "Show writes"}
           </Button>
