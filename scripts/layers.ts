@@ -152,6 +152,7 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
     invariants: "what must hold in all rows",
     embedded: "the PostgreSQL that comes with Latchkey",
   },
+  domain: { labels: "the words that the dashboard and the command line show for states" },
 };
 
 /** Places smaller than a folder that a fence opens for; `within` names the place whose other rules hold too. */

@@ -27,7 +27,15 @@ let app: FastifyInstance;
 let url: string;
 
 before(async () => {
-  for (const path of ["package.json", "package-lock.json", "tsconfig.json", "scripts", "ui", "src/operator"])
+  for (const path of [
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "scripts",
+    "ui",
+    "src/operator",
+    "src/domain/labels",
+  ])
     cpSync(join(root, path), join(checkout, path), {
       recursive: true,
       filter: (source) => source !== join(root, "ui/built"),

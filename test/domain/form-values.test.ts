@@ -302,8 +302,12 @@ suite("headers", () => {
     ["a name without a value", typed(["QXZ1", ""]), /has a name but no value/],
     ["a name with a blank", typed(["QXZ 1", "v"]), /only letters, digits and hyphens/],
     ["a header of the connection", typed(["Host", "QXZ1"]), /set by the connection itself/],
-    ["a line break in a value", typed(["X-A", "QXZ1\r\nX-B: 2"]), /characters that a header can't hold/],
-    ["a character beyond a byte", typed(["X-A", "QXZ1€"]), /characters that a header can't hold/],
+    [
+      "a line break in a value",
+      typed(["X-A", "QXZ1\r\nX-B: 2"]),
+      /characters that are not allowed in a header/,
+    ],
+    ["a character beyond a byte", typed(["X-A", "QXZ1€"]), /characters that are not allowed in a header/],
     ["a name twice", typed(["X-QXZ1", "v"], ["x-qxz1", "w"]), /given twice/],
   ];
   for (const [name, submitted, says] of refused) {

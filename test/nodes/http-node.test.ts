@@ -97,7 +97,7 @@ test("a value can't climb out of its path segment, name a host or begin a header
   await fails(
     { url: "/a", query: { q: "{{ { 'a': $inputs.v } }}" } },
     "evil",
-    /request.query.q evaluates to an object/,
+    /request.query.q gives an object/,
   );
   await fails({ url: "{{ $inputs.nope }}" }, "", /request.url gives nothing/);
   await fails({ url: "/{{ $number($inputs.v) }}" }, "evil", /expression `\$number\(\$inputs.v\)`/);

@@ -116,7 +116,7 @@ test("a run at its target is cancelled at once, its request is hung up, and it s
   assert.deepEqual([results.status, results.body.error.type], [409, "conflict"]);
   const again = await cancel(run.id);
   assert.deepEqual([again.status, again.body.error.type], [409, "conflict"]);
-  assert.match(again.body.error.message, /cancelled already/);
+  assert.match(again.body.error.message, /already cancelled/);
   // Neither results nor scratch are left; what the journal holds goes with the run's data.
   assert.deepEqual(
     filesOf(run.id).filter((path) => !path.includes("/steps/")),

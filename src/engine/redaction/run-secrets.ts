@@ -21,7 +21,7 @@ export interface RunSecrets {
 }
 
 /**
- * `names`: words of the Blueprint's document. JSON keys among them reveal nothing that the author did not know, and stay.
+ * `names`: words of the Blueprint's document. JSON keys among them tell nothing that the author did not know, and stay.
  */
 export function openRunSecrets(
   secrets: readonly RunSecret[],
