@@ -11,7 +11,7 @@ export interface BegunTransaction {
  * Changes whenever a server begins anew, also when it only recovers from the crash of one of its processes, which discards its
  * statistics. An id whose transaction had not reached the log by then is given to another transaction, which may well commit.
  */
-export const SERVER_LIFE = "pg_postmaster_start_time() || ' ' || (select stats_reset from pg_stat_wal)";
+export const SERVER_LIFE = "concat(pg_postmaster_start_time(), ' ', (select stats_reset from pg_stat_wal))";
 
 /** An id that the server has not given yet would be an error. */
 const STATUS = `select case when ${SERVER_LIFE} = $2 then pg_xact_status($1::text::xid8) else 'gone' end as status`;
