@@ -40,7 +40,12 @@ export class FairQueue<T, Name = string> {
     return true;
   }
 
-  /** The queued items. */
+  /** How many items of an owner are queued. */
+  count(name: Name): number {
+    return this.#items.get(name)?.length ?? 0;
+  }
+
+  /** The owners of queued items. */
   names(): Iterable<Name> {
     return this.#items.keys();
   }

@@ -1,3 +1,5 @@
+import { FairQueue } from "./fair-queue.ts";
+
 /** Half of the threads that files and name look-ups of this process need as well (docs/decisions/0022). */
 const AT_ONCE = 2;
 /** Queue limits: for known callers, for one network of unknown callers, and for all unknown callers. */
@@ -20,8 +22,7 @@ type Waiter = PromiseWithResolvers<void>;
 /** The queue for a process's slots. */
 export class PasswordTurns {
   readonly #known: Waiter[] = [];
-  /** In the order of the next turns. */
-  readonly #strangers = new Map<string, Waiter[]>();
+  readonly #strangers = new FairQueue<Waiter>();
   #strangersWaiting = 0;
   #running = 0;
 
@@ -54,33 +55,30 @@ export class PasswordTurns {
   }
 
   #line(network: string, waiter: Waiter): void {
-    const line = this.#strangers.get(network) ?? [];
-    if (line.length >= WAITING_MAX.network) throw new PasswordsBusy();
-    if (this.#strangersWaiting >= WAITING_MAX.strangers && !(line.length === 0 && this.#shortenLongest()))
+    const own = this.#strangers.count(network);
+    if (own >= WAITING_MAX.network) throw new PasswordsBusy();
+    if (this.#strangersWaiting >= WAITING_MAX.strangers && !(own === 0 && this.#shortenLongest()))
       throw new PasswordsBusy();
-    line.push(waiter);
+    this.#strangers.push(network, waiter);
     this.#strangersWaiting++;
-    this.#strangers.set(network, line);
   }
 
   /** A caller from a network without waiting callers replaces the last one of a network with several. */
   #shortenLongest(): boolean {
-    let longest: Waiter[] = [];
-    for (const line of this.#strangers.values()) if (line.length > longest.length) longest = line;
-    if (longest.length < 2) return false;
-    longest.pop()?.reject(new PasswordsBusy());
-    this.#strangersWaiting--;
-    return true;
+    let longest = { network: "", count: 1 };
+    for (const network of this.#strangers.names()) {
+      const count = this.#strangers.count(network);
+      if (count > longest.count) longest = { network, count };
+    }
+    const last = this.#strangers.takeLast(longest.network);
+    last?.reject(new PasswordsBusy());
+    if (last) this.#strangersWaiting--;
+    return last !== undefined;
   }
 
   #nextStranger(): Waiter | undefined {
-    const [next] = this.#strangers;
-    if (next === undefined) return undefined;
-    const [network, line] = next;
-    const waiter = line.shift();
-    this.#strangersWaiting--;
-    this.#strangers.delete(network);
-    if (line.length > 0) this.#strangers.set(network, line);
-    return waiter;
+    const next = this.#strangers.take();
+    if (next) this.#strangersWaiting--;
+    return next;
   }
 }
