@@ -11,22 +11,22 @@ import { waitOutside } from "./waiting/ask-again.ts";
 import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 import { stand } from "./waiting/join-queue.ts";
 
-/** How the carrying of a run ended, for the worker. */
+/** How the execution of a run ended, for the worker. */
 export type RunOutcome =
-  /** Terminal: its account may admit the next. */
+  /** Terminal: the account may admit its next run. */
   | { readonly kind: "ended"; readonly accountId: string }
-  /** It waits for a person, for its turn or for the time to ask again, and holds nothing: its account may admit the next. */
+  /** It waits for a person, for its turn or for its next poll, and holds nothing: the account may admit its next run. */
   | { readonly kind: "parked"; readonly accountId: string }
   /** Handed back at a drain: another worker may take it. */
   | { readonly kind: "released"; readonly accountId: string }
-  /** Handed back because it can't go on just now: any worker may take it after this time. */
+  /** Handed back because it can't continue now: any worker may take it after this time. */
   | { readonly kind: "delayed"; readonly accountId: string; readonly delayMs: number }
-  /** Not ours: terminal already, or with another worker. */
+  /** Not ours: it is already terminal, or another worker has it. */
   | { readonly kind: "skipped" }
-  /** The database went away, or stayed locked: the worker's reconciler frees the run when it is back. */
+  /** The database was unreachable or stayed locked: the worker's reconciler frees the run when it is back. */
   | { readonly kind: "connection_lost" };
 
-/** Ends the carrying of a run that did not complete, by what was thrown. `signal` is the one that stops the run. */
+/** Ends the execution of a run that did not complete, according to what was thrown. `signal` is the one that stops the run. */
 export async function endRun(
   services: EngineServices,
   run: ClaimedRun,
@@ -36,7 +36,7 @@ export async function endRun(
 ): Promise<RunOutcome> {
   if (isConnectionLost(thrown) || isLockedOut(thrown)) return { kind: "connection_lost" };
   const isOfStore = thrown instanceof StoreFailed;
-  // Whatever stopped the run comes before what the store said to that.
+  // The reason why the run stopped takes precedence over the store's error.
   if (isOfStore && !signal.aborted) {
     services.log.error(
       { runId: run.id, reason: thrown.message },
@@ -60,7 +60,7 @@ export async function endRun(
   return outcomeOf(run, "ended", await fail(services, run, lease, failureOf(services, run, error, reason)));
 }
 
-/** What a wait that hears a signal throws: why it was given is only in the signal. */
+/** The error of a wait that the signal aborted; the reason is only in the signal. */
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
 
 const outcomeOf = (
@@ -69,14 +69,11 @@ const outcomeOf = (
   isOurs: boolean,
 ): RunOutcome => (isOurs ? { kind, accountId } : { kind: "skipped" });
 
-/** The longer it lasts, the more seldom: what the journal has not is read from the target again each time. */
+/** Retries become rarer, because each one repeats the reads that the journal does not have. */
 const DELAY_MS = { first: 2_000, most: 60_000 } as const;
 const DOUBLINGS_MAX = 10;
 
-/**
- * Hands a run back that can't go on just now, for a while that grows with each claim. It goes on from its journal, until its own time is
- * over.
- */
+/** Hands back a run that can't continue now, with a delay that grows with each claim. It continues from its journal, until its timeout. */
 export async function delayRun(
   services: Pick<EngineServices, "db">,
   run: ClaimedRun,
@@ -121,7 +118,7 @@ async function parkForReview(
   return isParked;
 }
 
-/** What was still being written when the run was cancelled is in the store by now. */
+/** Removes objects that were still being written when the run was cancelled: they are in the store by now. */
 async function removeResultsOfCancelled(services: EngineServices, run: ClaimedRun): Promise<void> {
   const now = await findRun(services.db, run.accountId, { id: run.id });
   if (now?.status !== "cancelled") return;

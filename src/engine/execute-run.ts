@@ -40,13 +40,13 @@ export async function executeRun(
         `The run lost its worker ${run.lostLeases} times without getting further.`,
       );
     }
-    // A run suspected of killing workers is not begun here.
+    // A run whose time is over ends before anything of it is begun.
     if (run.remainingMs <= 0) stop.abort(new RunStopped("timeout"));
     signal.throwIfAborted();
     services.news.announce([run.id]);
     const plan = planOnce(await blueprintOf(services, run));
     await using opened = new AsyncDisposableStack();
-    await carry({ services, run, lease, plan, clock, signal, opened });
+    await execute({ services, run, lease, plan, clock, signal, opened });
     return { kind: "ended", accountId: run.accountId };
   } catch (error) {
     return await endRun(services, run, lease, error, signal);
@@ -64,8 +64,8 @@ async function blueprintOf(services: EngineServices, run: ClaimedRun): Promise<B
   );
 }
 
-/** The logins, then the nodes that the journal has not, then the results. */
-async function carry(begun: RunLogin): Promise<void> {
+/** The logins, then the nodes that the journal does not have, then the results. */
+async function execute(begun: RunLogin): Promise<void> {
   const { services, run, lease } = begun;
   await failpoint("run.before_login");
   const loggedIn = await logIn(begun);

@@ -7,7 +7,7 @@ import { RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 
-/** The results and the terminal state are one transaction: `completed` means that every result is there. Throws RunStopped. */
+/** Writes the results and the terminal state in one transaction: `completed` means that every result exists. Throws RunStopped. */
 export async function finishRun(
   { db, news }: Pick<EngineServices, "db" | "news">,
   { run, lease, plan, results: written }: UnboundRun,
@@ -15,7 +15,7 @@ export async function finishRun(
   const keys = plan.blueprint.nodes
     .filter((node) => node.type === "output")
     .flatMap((node) => resultKeysOf(node));
-  // An output that was skipped has no result key of its own records: it shows an empty set nowhere.
+  // A skipped output has no records of its own under a result key.
   const results = keys.flatMap(({ key }) => written.get(key) ?? []);
   const responseBytes = estimateResponseBytes(results, run.metadata.length);
   await failpoint("run.before_complete");
