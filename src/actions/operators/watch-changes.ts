@@ -60,7 +60,7 @@ export class OperatorWatch {
         { name: "this session", max: limits.dashboardStreamsPerSessionMax, of: ({ holder }) => holder },
         { name: "this process", max: limits.dashboardStreamsMax, of: () => null },
       ],
-      refusal: () => "Too many dashboards watch. Close one, or reload now and then.",
+      refusal: () => "Too many dashboards are open. Close one, or reload manually.",
       lookEveryMs: SESSIONS_MS,
       listDead: async (ids) => {
         const live = new Set(await listLiveSessionIds(db, ids, limits.operatorIdleMs));
